@@ -1,0 +1,308 @@
+"""Tool definitions and the immutable catalog of them.
+
+A `Tool` is only a definition. What runs it, its executor, is kept apart and
+looked up by name when the tool is called.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+from tool_search.errors import DuplicateToolError, InvalidToolError
+from tool_search.schema import JSON, compact_json, normalized_parameters
+
+__all__ = ["CorePolicy", "Tool", "ToolCatalog", "ToolKind"]
+
+ToolKind = Literal["builtin", "plugin", "mcp", "handoff"]
+
+_LONGEST_NAME = 256
+_TEXTS = ("title", "summary", "server", "category", "namespace", "version")
+_LISTS = ("tags", "aliases", "roles")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Tool:
+    """One tool's definition.
+
+    Two tools are equal when their fingerprints are: content counts, not identity.
+
+    Attributes:
+        name: The canonical name, unique in a catalog: 1 to 256 characters of any
+            script, no control characters, no space at either end. Each dialect
+            derives its own name from it.
+        description: What the tool is for, as the model reads it.
+        parameters: JSON Schema of the arguments; `{}` or None: no arguments.
+            The tool keeps a private copy: treat it as read-only.
+        kind: Where the tool comes from; decides whether it is deferred.
+        server: The MCP server it belongs to.
+        title: A name for people.
+        summary: A shorter description, for lists.
+        tags: Free words to search by.
+        aliases: Other names to search by.
+        category: A group for people.
+        namespace: A group in a registry.
+        version: The definition's version in a registry.
+        output_schema: JSON Schema of the result.
+        annotations: Facts such as `read_only`, `destructive`, `concurrency_safe`.
+        examples: Example calls, as arguments.
+        roles: Who may call it; empty: everybody.
+        active: Inactive tools are in no list.
+        always_load: Makes the tool core.
+
+    >>> Tool(name="add", description="Add two numbers.").parameters
+    {}
+    """
+
+    name: str
+    description: str = ""
+    parameters: JSON = field(default_factory=dict)
+    kind: ToolKind = "plugin"
+    server: str | None = None
+    title: str | None = None
+    summary: str | None = None
+    tags: Sequence[str] = ()
+    aliases: Sequence[str] = ()
+    category: str | None = None
+    namespace: str | None = None
+    version: str | None = None
+    output_schema: JSON | None = None
+    annotations: JSON = field(default_factory=dict)
+    examples: Sequence[JSON] = ()
+    roles: Sequence[str] = ()
+    active: bool = True
+    always_load: bool = False
+
+    def __post_init__(self) -> None:
+        name = _checked_name(self.name)
+        _check_texts(self)
+        parameters, parameters_json = normalized_parameters(name, self.parameters)
+        settled: dict[str, Any] = {
+            "description": _encodable(self.description or ""),
+            "parameters": parameters,
+            "parameters_json": parameters_json,
+            "annotations": dict(self.annotations),
+            "examples": tuple(self.examples),
+            **{key: tuple(getattr(self, key)) for key in _LISTS},
+        }
+        self.__dict__.update(settled)
+
+    # Not a field: the schema's compact JSON, kept so that no request encodes it again.
+    parameters_json: str = field(init=False, repr=False, default="{}")
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """32 hexadecimal digits of SHA-256 over the definition's content.
+
+        Raises:
+            InvalidToolError: `output_schema`, `annotations` or `examples` is not JSON.
+        """
+        rest = {
+            item.name: getattr(self, item.name)
+            for item in fields(self)
+            if item.name not in ("parameters", "parameters_json")
+        }
+        try:
+            content = compact_json([rest, self.parameters_json])
+        except (TypeError, ValueError, RecursionError) as exc:
+            raise InvalidToolError(
+                f"tool {self.name!r}: output_schema, annotations and examples "
+                f"must be JSON values: {exc}"
+            ) from exc
+        return hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()[:32]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tool):
+            return NotImplemented
+        return self is other or self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The definition as a JSON object, without what has its default value."""
+        empty: tuple[object, ...] = (None, "", (), {}, [])
+        content = {
+            item.name: getattr(self, item.name)
+            for item in fields(self)
+            if item.name not in ("parameters_json", "parameters")
+        }
+        if content["active"]:
+            del content["active"]
+        kept = {k: v for k, v in content.items() if v not in empty and v is not False or k == "active"}
+        listed = {k: list(v) if isinstance(v, tuple) else v for k, v in kept.items()}
+        return {**listed, "parameters": self.parameters}
+
+    @classmethod
+    def from_dict(cls, definition: Mapping[str, Any]) -> Tool:
+        """The tool that `to_dict` wrote; keys it does not know are passed over."""
+        known = {item.name for item in fields(cls)} - {"parameters_json"}
+        return cls(**{key: value for key, value in definition.items() if key in known})
+
+
+def _checked_name(name: object) -> str:
+    if not isinstance(name, str):
+        raise InvalidToolError(f"a tool's name must be a string, not {name!r}")
+    allowed = f"names have 1 to {_LONGEST_NAME} characters, none of them a control character"
+    if not name or name != name.strip():
+        raise InvalidToolError(f"tool {name!r}: the name is empty or has spaces at an end; {allowed}")
+    if len(name) > _LONGEST_NAME:
+        raise InvalidToolError(f"tool {name[:60]!r}...: the name has {len(name)} characters; {allowed}")
+    if any(unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") for char in name):
+        raise InvalidToolError(f"tool {name!r}: the name has a control character; {allowed}")
+    return name
+
+
+def _check_texts(tool: Tool) -> None:
+    for key in ("description", *_TEXTS):
+        value = getattr(tool, key)
+        if value is not None and not isinstance(value, str):
+            raise InvalidToolError(f"tool {tool.name!r}: {key} must be a string, not {value!r}")
+    for key in _LISTS:
+        value = getattr(tool, key)
+        if isinstance(value, str) or not all(isinstance(word, str) for word in value):
+            raise InvalidToolError(f"tool {tool.name!r}: {key} must be a list of strings, not {value!r}")
+    if tool.kind not in get_args(ToolKind):
+        raise InvalidToolError(
+            f"tool {tool.name!r}: kind must be one of {', '.join(get_args(ToolKind))}, not {tool.kind!r}"
+        )
+
+
+def _encodable(text: str) -> str:
+    """The text with lone surrogates replaced: no UTF-8 request can carry them."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorePolicy:
+    """Which tools of a catalog are core, that is always sent.
+
+    Attributes:
+        always_loaded_tools: Names, `server:*` for a server's tools, or globs.
+        auto_always_load_builtin: Whether every built-in tool is core.
+    """
+
+    always_loaded_tools: tuple[str, ...] = ()
+    auto_always_load_builtin: bool = True
+
+    def is_core(self, tool: Tool) -> bool:
+        """Whether the tool is sent always; hand-off tools always are."""
+        return (
+            tool.kind == "handoff"
+            or tool.always_load
+            or (tool.kind == "builtin" and self.auto_always_load_builtin)
+            or any(_names(pattern, tool) for pattern in self.always_loaded_tools)
+        )
+
+
+def _names(pattern: str, tool: Tool) -> bool:
+    if fnmatchcase(tool.name, pattern):
+        return True
+    server, colon, names = pattern.partition(":")
+    return bool(colon) and tool.server == server and fnmatchcase(tool.name, names)
+
+
+class ToolCatalog(Mapping[str, Tool]):
+    """An immutable snapshot of the tools a conversation may use, by name.
+
+    Iteration is in name order. New tools mean a new catalog.
+
+    Args:
+        tools: The definitions, in any order.
+        policy: Which of them are core.
+
+    Raises:
+        DuplicateToolError: Two tools have the same name.
+
+    >>> catalog = ToolCatalog([Tool(name="b"), Tool(name="a", always_load=True)])
+    >>> [tool.name for tool in catalog.core], [tool.name for tool in catalog.deferred]
+    (['a'], ['b'])
+    """
+
+    def __init__(self, tools: Iterable[Tool] = (), *, policy: CorePolicy | None = None) -> None:
+        self.policy = policy or CorePolicy()
+        listed = list(tools)
+        self._tools = {tool.name: tool for tool in sorted(listed, key=lambda tool: tool.name)}
+        if len(self._tools) != len(listed):
+            counts = Counter(tool.name for tool in listed)
+            twice = sorted(name for name, count in counts.items() if count > 1)
+            raise DuplicateToolError(
+                f"two tools have the same name: {', '.join(map(repr, twice[:5]))}; "
+                "rename one, or give its server a prefix"
+            )
+
+    def __getitem__(self, name: str) -> Tool:
+        return self._tools[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tools)
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __repr__(self) -> str:
+        return f"ToolCatalog({len(self.core)} core, {len(self.deferred)} deferred)"
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Every name, inactive tools too, sorted."""
+        return tuple(self._tools)
+
+    @cached_property
+    def active(self) -> tuple[Tool, ...]:
+        """The tools that are switched on, in name order."""
+        return tuple(tool for tool in self._tools.values() if tool.active)
+
+    @cached_property
+    def core(self) -> tuple[Tool, ...]:
+        """The active tools that are always sent, in name order."""
+        return tuple(tool for tool in self.active if self.policy.is_core(tool))
+
+    @cached_property
+    def deferred(self) -> tuple[Tool, ...]:
+        """The active tools that wait to be discovered, in name order."""
+        core = {tool.name for tool in self.core}
+        return tuple(tool for tool in self.active if tool.name not in core)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """32 hexadecimal digits of SHA-256 over the definitions and the core's names."""
+        digest = hashlib.sha256()
+        for tool in self._tools.values():
+            digest.update(tool.fingerprint.encode())
+        digest.update(compact_json([tool.name for tool in self.core]).encode("utf-8", "replace"))
+        return digest.hexdigest()[:32]
+
+    @cached_property
+    def servers(self) -> dict[str, int]:
+        """How many deferred tools each server has, for what everybody may call.
+
+        Largest first, equal counts by name; tools without a server are not counted.
+        """
+        counts = Counter(tool.server for tool in self.deferred if tool.server and not tool.roles)
+        return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+    def with_policy(self, policy: CorePolicy) -> ToolCatalog:
+        """The same definitions under another policy; this catalog where it is equal."""
+        return self if policy == self.policy else ToolCatalog(self._tools.values(), policy=policy)
+
+    def updated(self, *, added: Iterable[Tool] = (), removed: Iterable[str] = ()) -> ToolCatalog:
+        """A catalog with tools added or replaced, and others gone."""
+        gone = set(removed)
+        kept = {name: tool for name, tool in self._tools.items() if name not in gone}
+        kept.update((tool.name, tool) for tool in added)
+        return ToolCatalog(kept.values(), policy=self.policy)
+
+    def deactivated(self, names: Iterable[str]) -> ToolCatalog:
+        """A catalog in which these tools are switched off."""
+        chosen = set(names)
+        return ToolCatalog(
+            (replace(t, active=False) if t.name in chosen else t for t in self._tools.values()),
+            policy=self.policy,
+        )

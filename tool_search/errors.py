@@ -1,0 +1,105 @@
+"""Every error this library raises, in one tree.
+
+::
+
+    ToolSearchError
+    ├── ConfigurationError            a setting, a YAML file or the environment is wrong
+    ├── CatalogError                  a tool definition or a catalog of them is wrong
+    │   ├── InvalidToolError          one definition: its name or its schema
+    │   └── DuplicateToolError        two definitions of one name
+    ├── SearchError                   an index cannot be built or asked
+    ├── SessionError                  a conversation cannot be started or continued so
+    ├── UnsupportedStrategyError      a named strategy that the model cannot honour
+    ├── ProviderError                 one provider refused or could not be reached
+    └── AllProvidersFailedError       every provider of a turn failed; lists each cause
+
+A message says what was wrong, shows the value, and says what to do. Errors
+are English: they are for logs and engineers, never for the chat.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "AllProvidersFailedError",
+    "CatalogError",
+    "ConfigurationError",
+    "DuplicateToolError",
+    "InvalidToolError",
+    "ProviderError",
+    "SearchError",
+    "SessionError",
+    "ToolSearchError",
+    "UnsupportedStrategyError",
+]
+
+
+class ToolSearchError(Exception):
+    """The root of every error of this library."""
+
+
+class ConfigurationError(ToolSearchError):
+    """A setting is wrong; the message names the key and what is allowed."""
+
+
+class CatalogError(ToolSearchError):
+    """A catalog, or the file it is read from, is wrong."""
+
+
+class InvalidToolError(CatalogError):
+    """One tool definition is wrong; the message names the tool."""
+
+
+class DuplicateToolError(CatalogError):
+    """Two tools of one catalog have the same name."""
+
+
+class SearchError(ToolSearchError):
+    """An index cannot be built, or an engine failed while it was asked."""
+
+
+class SessionError(ToolSearchError):
+    """A conversation cannot be started or continued with what it was given."""
+
+
+class UnsupportedStrategyError(ToolSearchError):
+    """A strategy was named that the provider's model cannot honour."""
+
+
+class ProviderError(ToolSearchError):
+    """One provider refused a request, or could not be reached.
+
+    Attributes:
+        provider: The provider's `id` in the configuration.
+        status: The HTTP status, or None where no answer came.
+        code: The provider's own error type or code, where it names one.
+        detail: The provider's message, without keys or headers.
+    """
+
+    def __init__(
+        self, detail: str, *, provider: str, status: int | None = None, code: str | None = None
+    ) -> None:
+        answer = f"HTTP {status}" if status is not None else "no answer"
+        named = f", {code}" if code else ""
+        super().__init__(f"provider {provider!r} failed ({answer}{named}): {detail}")
+        self.provider = provider
+        self.status = status
+        self.code = code
+        self.detail = detail
+
+
+class AllProvidersFailedError(ToolSearchError):
+    """Every provider that could take a turn over has failed.
+
+    Attributes:
+        causes: One error a provider, in the order they were tried.
+    """
+
+    def __init__(self, causes: Sequence[ProviderError]) -> None:
+        listed = "; ".join(f"{cause.provider}: {cause}" for cause in causes)
+        super().__init__(f"all {len(causes)} providers failed: {listed}")
+        self.causes = tuple(causes)
