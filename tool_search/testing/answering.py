@@ -1,0 +1,156 @@
+"""What a stand-in server answers to one request, before any byte of it is sent."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from tool_search.testing.dialect import Answer, AnswerCall
+from tool_search.testing.models import ModelCall, ModelReply
+from tool_search.testing.usage import input_tokens, reply_usage
+from tool_search.testing.violations import Violation
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tool_search.testing.captured import CapturedRequest
+    from tool_search.testing.dialect import Dialect
+    from tool_search.testing.faults import Fault
+    from tool_search.testing.state import ServerState
+    from tool_search.testing.view import ModelView
+
+__all__ = ["Asked", "Counted", "outcome", "parsed_body"]
+
+_MAX_BODY = 32 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One request under way: what arrived, in which state, and what shall go wrong."""
+
+    state: ServerState
+    dialect: Dialect
+    request: CapturedRequest
+    fault: Fault
+
+    @property
+    def request_id(self) -> str:
+        """The id that the answer carries."""
+        return f"req_{self.request.number:024d}"
+
+    def faulty(self, status: int) -> Violation:
+        """The documented error of a status, as the fault words it."""
+        documented = self.dialect.documented(status)
+        return replace(
+            documented,
+            message=documented.message if self.fault.message is None else self.fault.message,
+            error_type=self.fault.error_type or documented.error_type,
+            code=self.fault.code or documented.code,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """The answer to a request that only counts tokens."""
+
+    body: Mapping[str, Any]
+
+
+def outcome(asked: Asked) -> Answer | Counted | Violation:
+    """The model's reply, or the error in its place."""
+    fault, request, dialect = asked.fault, asked.request, asked.dialect
+    if fault.status is not None and (fault.after_events is None or not request.stream):
+        return asked.faulty(fault.status)
+    violation = _broken_rule(asked)
+    if violation is not None:
+        asked.state.violated(request.number, violation)
+        return violation
+    view = dialect.view(request.body)
+    if request.path == dialect.count_path:
+        return Counted(body=dialect.counted(input_tokens(view)))
+    return _reply(asked, view)
+
+
+def parsed_body(raw: bytes) -> dict[str, Any]:
+    """The JSON object in a request's body.
+
+    Raises:
+        ValueError: It is none; `NaN` and the infinities are no JSON either.
+    """
+    try:
+        value = json.loads(raw, parse_constant=_refuse_constant)
+    except RecursionError as exc:
+        raise ValueError("the body is nested too deeply") from exc
+    if not isinstance(value, dict):
+        raise ValueError("the body is not an object")  # noqa: TRY004 - the wire's value is wrong, no argument's type
+    return value
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _broken_rule(asked: Asked) -> Violation | None:
+    dialect, request = asked.dialect, asked.request
+    violation = dialect.check_headers(request.headers)
+    if violation is not None:
+        return violation
+    if len(request.raw_body) > _MAX_BODY:
+        return dialect.documented(413)
+    try:
+        body = parsed_body(request.raw_body)
+    except ValueError as exc:
+        return dialect.unreadable(str(exc))
+    counting = request.path == dialect.count_path
+    return dialect.check(body, asked.state.endpoint, counting=counting)
+
+
+def _reply(asked: Asked, view: ModelView) -> Answer | Violation:
+    fault, request = asked.fault, asked.request
+    try:
+        reply = ModelReply() if fault.empty else asked.state.model.reply(view)
+    except Exception as exc:  # noqa: BLE001 - whatever a test's model raises, the test's client is told
+        return _script_error(f"{type(exc).__name__}: {exc}")
+    for call in reply.calls:
+        impossible = _impossible(call, view)
+        if impossible:
+            return _script_error(impossible)
+    return Answer(
+        body=request.body,
+        digest=hashlib.sha256(request.raw_body).hexdigest(),
+        text=reply.text,
+        calls=tuple(
+            AnswerCall(name=call.name, arguments=fault.broken_arguments(_text(call)))
+            for call in reply.calls
+        ),
+        thinking=reply.thinking,
+        stop_reason=reply.stop_reason,
+        usage=reply_usage(view, reply),
+    )
+
+
+def _script_error(message: str) -> Violation:
+    return Violation(status=500, error_type="stand_in_error", message=f"stand-in model: {message}")
+
+
+def _impossible(call: ModelCall, view: ModelView) -> str | None:
+    """Why no real model could make this call; None where one could."""
+    if call.hidden:
+        return None
+    if not view.may_call:
+        return f"it calls {call.name!r}, but this request lets it call no tool"
+    if view.tool(call.name) is None:
+        shown = ", ".join(tool.name for tool in view.tools)[:500]
+        return (
+            f"it calls {call.name!r}, which it is not shown (it sees: {shown}); "
+            "say ModelCall(hidden=True) if that is meant"
+        )
+    return None
+
+
+def _text(call: ModelCall) -> str:
+    if isinstance(call.arguments, str):
+        return call.arguments
+    return json.dumps(dict(call.arguments), ensure_ascii=False)

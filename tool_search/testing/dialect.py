@@ -1,0 +1,147 @@
+"""What a dialect has to say for the stand-in server to speak it.
+
+A new API is a module of rules and a module of rendering that has one class
+with these members, and one line in `dialects.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tool_search.testing.endpoint import Endpoint
+    from tool_search.testing.usage import UsageFigures
+    from tool_search.testing.view import ModelView
+    from tool_search.testing.violations import Violation
+
+__all__ = ["Answer", "AnswerCall", "Dialect", "StreamEvent", "pieces"]
+
+_PIECE = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerCall:
+    """A tool call ready to be written: the arguments are text, broken or not."""
+
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a dialect renders: a model's reply to one request.
+
+    Attributes:
+        body: The request.
+        digest: At least 40 hexadecimal digits that stand for the request. Ids
+            are made of them, so the same conversation always gets the same
+            ids, and no two requests of one history the same, whichever of
+            several stand-in servers answered them.
+        text: The reply's text.
+        calls: Its tool calls.
+        thinking: Its thinking, or None.
+        stop_reason: The dialect's own stop reason, or None for the natural one.
+        usage: The token figures.
+    """
+
+    body: Mapping[str, Any]
+    digest: str
+    text: str
+    calls: tuple[AnswerCall, ...]
+    thinking: str | None
+    stop_reason: str | None
+    usage: UsageFigures
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamEvent:
+    """One server-sent event.
+
+    Attributes:
+        data: The text after `data:`.
+        name: The text after `event:`, or None for none.
+        in_tool_call: It carries a part of a tool call's arguments.
+    """
+
+    data: str
+    name: str | None = None
+    in_tool_call: bool = False
+
+    def encoded(self) -> bytes:
+        """The event as it goes over the wire."""
+        named = f"event: {self.name}\n" if self.name is not None else ""
+        return f"{named}data: {self.data}\n\n".encode()
+
+
+class Dialect(Protocol):
+    """One provider API: its rules and its rendering."""
+
+    @property
+    def name(self) -> str:
+        """`anthropic`, `openai_chat`, ..."""
+        ...
+
+    @property
+    def path(self) -> str:
+        """The path that asks the model."""
+        ...
+
+    @property
+    def count_path(self) -> str | None:
+        """The path that only counts tokens, where the API has one."""
+        ...
+
+    def check_headers(self, headers: Mapping[str, str]) -> Violation | None:
+        """What is wrong with the headers (lower-case names), or None."""
+        ...
+
+    def check(
+        self, body: Mapping[str, Any], endpoint: Endpoint, *, counting: bool
+    ) -> Violation | None:
+        """The first rule that the request breaks, or None."""
+        ...
+
+    def unreadable(self, reason: str) -> Violation:
+        """The answer to a body that is not a JSON object."""
+        ...
+
+    def view(self, body: Mapping[str, Any]) -> ModelView:
+        """What the model is shown; the body has passed `check`."""
+        ...
+
+    def counted(self, tokens: int) -> Mapping[str, Any]:
+        """The body that answers `count_path`."""
+        ...
+
+    def complete(self, answer: Answer) -> Mapping[str, Any]:
+        """The body of a reply that is not streamed."""
+        ...
+
+    def stream(self, answer: Answer) -> Iterator[StreamEvent]:
+        """The events of a streamed reply."""
+        ...
+
+    def documented(self, status: int) -> Violation:
+        """The error that the provider documents for that status."""
+        ...
+
+    def error_body(self, violation: Violation, request_id: str) -> Mapping[str, Any]:
+        """The body of an error."""
+        ...
+
+    def error_event(self, violation: Violation, request_id: str) -> StreamEvent:
+        """The event that reports an error after the headers went out."""
+        ...
+
+    def headers(self, request_id: str) -> Mapping[str, str]:
+        """Headers that every answer has."""
+        ...
+
+
+def pieces(text: str) -> Iterator[str]:
+    """The text in parts, as a stream delivers it."""
+    for start in range(0, len(text), _PIECE):
+        yield text[start : start + _PIECE]

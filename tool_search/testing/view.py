@@ -1,0 +1,129 @@
+"""What the model behind a request is shown, whatever dialect the request is in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["ModelView", "ViewCall", "ViewMessage", "ViewResult", "VisibleTool"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VisibleTool:
+    """A tool whose definition is in the model's context.
+
+    Attributes:
+        name: Its name on the wire.
+        description: What the model reads about it.
+        parameters: Its JSON Schema.
+    """
+
+    name: str
+    description: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewCall:
+    """A tool call that an assistant message holds.
+
+    Attributes:
+        id: The id that its result names.
+        name: The tool's name on the wire.
+        arguments: The arguments; empty where they are no JSON object.
+    """
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewResult:
+    """The result of one tool call.
+
+    Attributes:
+        call_id: The id of the call it answers.
+        name: The called tool's name, empty where the history does not tell.
+        text: Its text, blocks joined by line breaks.
+        references: Names of the tools it reveals, in order.
+        is_error: The call failed.
+    """
+
+    call_id: str
+    name: str
+    text: str = ""
+    references: tuple[str, ...] = ()
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewMessage:
+    """One message: its text, the calls it makes and the results it carries."""
+
+    role: Literal["system", "user", "assistant"]
+    text: str = ""
+    calls: tuple[ViewCall, ...] = ()
+    results: tuple[ViewResult, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelView:
+    """One request as its model sees it.
+
+    Attributes:
+        dialect: `anthropic`, `openai_chat`, ...
+        model: The model's name.
+        tools: The tools in its context: deferred ones only once they were
+            referenced, in the order of the request's `tools`.
+        tool_choice: `auto`, `none`, `any`, or the name of the one tool to call
+            as `tool:NAME`.
+        messages: The conversation, the system prompt first.
+    """
+
+    dialect: str
+    model: str
+    tools: tuple[VisibleTool, ...]
+    tool_choice: str
+    messages: tuple[ViewMessage, ...]
+
+    @property
+    def may_call(self) -> bool:
+        """Whether the request lets the model call any tool."""
+        return bool(self.tools) and self.tool_choice != "none"
+
+    def tool(self, name: str) -> VisibleTool | None:
+        """The visible tool of that name, or None."""
+        return next((tool for tool in self.tools if tool.name == name), None)
+
+    @property
+    def turn(self) -> tuple[ViewMessage, ...]:
+        """The last message of the user and everything after it.
+
+        Text beside tool results belongs to the results (Claude Code's "Tool
+        loaded." for instance), so such a message starts no turn.
+        """
+        for index in range(len(self.messages) - 1, -1, -1):
+            message = self.messages[index]
+            if message.role == "user" and message.text and not message.results:
+                return self.messages[index:]
+        return self.messages
+
+    @property
+    def last_user_text(self) -> str:
+        """What the user said last; empty where there is no such message."""
+        turn = self.turn
+        return turn[0].text if turn and turn[0].role == "user" else ""
+
+    @property
+    def results(self) -> tuple[ViewResult, ...]:
+        """The tool results since the user's last message, in order."""
+        return tuple(result for message in self.turn for result in message.results)
+
+    @property
+    def calls(self) -> tuple[ViewCall, ...]:
+        """The tool calls since the user's last message, in order."""
+        return tuple(call for message in self.turn for call in message.calls)

@@ -1,0 +1,135 @@
+"""What a Claude model is shown of an Anthropic Messages request.
+
+Source: Anthropic, Tool search: a deferred definition is expanded where a
+`tool_reference` names it, anywhere in the history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tool_search.testing.view import ModelView, ViewCall, ViewMessage, ViewResult, VisibleTool
+
+__all__ = ["view_of"]
+
+JSON = Mapping[str, Any]
+
+
+def view_of(body: JSON) -> ModelView:
+    """The view of a request that has passed the rules."""
+    names: dict[str, str] = {}
+    messages = [_system(body.get("system"))]
+    messages += [_message(message, names) for message in body["messages"]]
+    shown, withdrawn = _changes(body["messages"])
+    definitions = list(body.get("tools") or ()) + list(_inline_definitions(body["messages"]))
+    tools = tuple(
+        VisibleTool(
+            name=tool["name"],
+            description=tool.get("description") or "",
+            parameters=tool.get("input_schema") or {},
+        )
+        for tool in definitions
+        if "name" in tool
+        and tool["name"] not in withdrawn
+        and (not tool.get("defer_loading") or tool["name"] in shown)
+    )
+    return ModelView(
+        dialect="anthropic",
+        model=body["model"],
+        tools=tools,
+        tool_choice=_tool_choice(body.get("tool_choice")),
+        messages=tuple(message for message in messages if message is not None),
+    )
+
+
+def _tool_choice(choice: JSON | None) -> str:
+    if not choice:
+        return "auto"
+    return f"tool:{choice['name']}" if choice["type"] == "tool" else str(choice["type"])
+
+
+def _system(system: str | list[JSON] | None) -> ViewMessage | None:
+    text = _text(system or "")
+    return ViewMessage(role="system", text=text) if text else None
+
+
+def _message(message: JSON, names: dict[str, str]) -> ViewMessage:
+    """One message; `names` gathers the names of the calls for their results."""
+    content = message["content"]
+    blocks = [] if isinstance(content, str) else content
+    calls = tuple(
+        ViewCall(id=block["id"], name=block["name"], arguments=block.get("input") or {})
+        for block in blocks
+        if block["type"] in ("tool_use", "server_tool_use")
+    )
+    names.update((call.id, call.name) for call in calls)
+    results = tuple(
+        _result(block, names)
+        for block in blocks
+        if block["type"] in ("tool_result", "tool_search_tool_result")
+    )
+    return ViewMessage(role=message["role"], text=_text(content), calls=calls, results=results)
+
+
+def _result(block: JSON, names: dict[str, str]) -> ViewResult:
+    content = block.get("content") or ""
+    if isinstance(content, Mapping):
+        return ViewResult(
+            call_id=block["tool_use_id"],
+            name=names.get(block["tool_use_id"], ""),
+            text=content.get("error_code", ""),
+            references=tuple(item["tool_name"] for item in content.get("tool_references", ())),
+            is_error="error_code" in content,
+        )
+    return ViewResult(
+        call_id=block["tool_use_id"],
+        name=names.get(block["tool_use_id"], ""),
+        text=_text(content),
+        references=tuple(_referenced(content)),
+        is_error=bool(block.get("is_error")),
+    )
+
+
+def _referenced(content: str | list[JSON]) -> Iterator[str]:
+    if isinstance(content, str):
+        return
+    for item in content:
+        if item["type"] == "tool_reference":
+            yield item["tool_name"]
+
+
+def _text(content: str | list[JSON]) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(block["text"] for block in content if block["type"] == "text")
+
+
+def _blocks(messages: list[JSON]) -> Iterator[JSON]:
+    for message in messages:
+        if not isinstance(message["content"], str):
+            yield from message["content"]
+
+
+def _changes(messages: list[JSON]) -> tuple[set[str], set[str]]:
+    """The names that the history reveals, and those that it withdrew again."""
+    shown: set[str] = set()
+    withdrawn: set[str] = set()
+    for block in _blocks(messages):
+        kind = block["type"]
+        if kind == "tool_result":
+            shown.update(_referenced(block.get("content") or ""))
+        elif kind == "tool_search_tool_result":
+            found = block["content"].get("tool_references", ())
+            shown.update(item["tool_name"] for item in found)
+        elif kind in ("tool_addition", "tool_removal"):
+            name = block["tool"].get("name") or block["tool"].get("definition", {}).get("name")
+            (shown if kind == "tool_addition" else withdrawn).add(name)
+            (withdrawn if kind == "tool_addition" else shown).discard(name)
+    return shown, withdrawn
+
+
+def _inline_definitions(messages: list[JSON]) -> Iterator[JSON]:
+    for block in _blocks(messages):
+        if block["type"] == "tool_addition" and "definition" in block["tool"]:
+            yield block["tool"]["definition"]
