@@ -16,7 +16,8 @@ from functools import cached_property
 from typing import Any, Literal, get_args
 
 from tool_search.errors import DuplicateToolError, InvalidToolError
-from tool_search.schema import JSON, compact_json, normalized_parameters
+from tool_search.names import NameRule, wire_name
+from tool_search.schema import JSON, compact_json, normalized_parameters, object_schema
 
 __all__ = ["CorePolicy", "Tool", "ToolCatalog", "ToolKind"]
 
@@ -97,6 +98,12 @@ class Tool:
     parameters_json: str = field(init=False, repr=False, default="{}")
 
     @cached_property
+    def schema_json(self) -> str:
+        """The schema as every provider takes it (`object_schema`), as compact JSON."""
+        schema = object_schema(self.parameters)
+        return self.parameters_json if schema == self.parameters else compact_json(schema)
+
+    @cached_property
     def fingerprint(self) -> str:
         """32 hexadecimal digits of SHA-256 over the definition's content.
 
@@ -127,17 +134,19 @@ class Tool:
 
     def to_dict(self) -> dict[str, Any]:
         """The definition as a JSON object, without what has its default value."""
-        empty: tuple[object, ...] = (None, "", (), {}, [])
-        content = {
-            item.name: getattr(self, item.name)
-            for item in fields(self)
-            if item.name not in ("parameters_json", "parameters")
-        }
-        if content["active"]:
-            del content["active"]
-        kept = {k: v for k, v in content.items() if v not in empty and v is not False or k == "active"}
-        listed = {k: list(v) if isinstance(v, tuple) else v for k, v in kept.items()}
-        return {**listed, "parameters": self.parameters}
+        content: dict[str, Any] = {"name": self.name, "kind": self.kind}
+        written = (*content, "active", "parameters", "parameters_json")
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if (
+                item.name in ("name", "kind", "active", "parameters", "parameters_json")
+                or not value
+            ):
+                continue
+            content[item.name] = list(value) if isinstance(value, tuple) else value
+        if not self.active:
+            content["active"] = False
+        return {**content, "parameters": self.parameters}
 
     @classmethod
     def from_dict(cls, definition: Mapping[str, Any]) -> Tool:
@@ -151,9 +160,13 @@ def _checked_name(name: object) -> str:
         raise InvalidToolError(f"a tool's name must be a string, not {name!r}")
     allowed = f"names have 1 to {_LONGEST_NAME} characters, none of them a control character"
     if not name or name != name.strip():
-        raise InvalidToolError(f"tool {name!r}: the name is empty or has spaces at an end; {allowed}")
+        raise InvalidToolError(
+            f"tool {name!r}: the name is empty or has spaces at an end; {allowed}"
+        )
     if len(name) > _LONGEST_NAME:
-        raise InvalidToolError(f"tool {name[:60]!r}...: the name has {len(name)} characters; {allowed}")
+        raise InvalidToolError(
+            f"tool {name[:60]!r}...: the name has {len(name)} characters; {allowed}"
+        )
     if any(unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") for char in name):
         raise InvalidToolError(f"tool {name!r}: the name has a control character; {allowed}")
     return name
@@ -167,7 +180,9 @@ def _check_texts(tool: Tool) -> None:
     for key in _LISTS:
         value = getattr(tool, key)
         if isinstance(value, str) or not all(isinstance(word, str) for word in value):
-            raise InvalidToolError(f"tool {tool.name!r}: {key} must be a list of strings, not {value!r}")
+            raise InvalidToolError(
+                f"tool {tool.name!r}: {key} must be a list of strings, not {value!r}"
+            )
     if tool.kind not in get_args(ToolKind):
         raise InvalidToolError(
             f"tool {tool.name!r}: kind must be one of {', '.join(get_args(ToolKind))}, not {tool.kind!r}"
@@ -186,10 +201,14 @@ class CorePolicy:
     Attributes:
         always_loaded_tools: Names, `server:*` for a server's tools, or globs.
         auto_always_load_builtin: Whether every built-in tool is core.
+        max_core: The most core tools, where a provider's list is limited: hand-off
+            tools come first, then those marked or named, then built-in ones, each
+            by name; what is left over is deferred.
     """
 
     always_loaded_tools: tuple[str, ...] = ()
     auto_always_load_builtin: bool = True
+    max_core: int | None = None
 
     def is_core(self, tool: Tool) -> bool:
         """Whether the tool is sent always; hand-off tools always are."""
@@ -199,6 +218,18 @@ class CorePolicy:
             or (tool.kind == "builtin" and self.auto_always_load_builtin)
             or any(_names(pattern, tool) for pattern in self.always_loaded_tools)
         )
+
+    def core_of(self, tools: Iterable[Tool]) -> tuple[Tool, ...]:
+        """The core tools among these, within `max_core`, in name order."""
+        core = [tool for tool in tools if self.is_core(tool)]
+        if self.max_core is not None and len(core) > self.max_core:
+            core = sorted(core, key=_core_rank)[: self.max_core]
+        return tuple(sorted(core, key=lambda tool: tool.name))
+
+
+def _core_rank(tool: Tool) -> tuple[int, str]:
+    rank = 0 if tool.kind == "handoff" else 2 if tool.kind == "builtin" else 1
+    return rank, tool.name
 
 
 def _names(pattern: str, tool: Tool) -> bool:
@@ -262,7 +293,7 @@ class ToolCatalog(Mapping[str, Tool]):
     @cached_property
     def core(self) -> tuple[Tool, ...]:
         """The active tools that are always sent, in name order."""
-        return tuple(tool for tool in self.active if self.policy.is_core(tool))
+        return self.policy.core_of(self.active)
 
     @cached_property
     def deferred(self) -> tuple[Tool, ...]:
@@ -278,6 +309,19 @@ class ToolCatalog(Mapping[str, Tool]):
             digest.update(tool.fingerprint.encode())
         digest.update(compact_json([tool.name for tool in self.core]).encode("utf-8", "replace"))
         return digest.hexdigest()[:32]
+
+    @cached_property
+    def by_wire_name(self) -> dict[str, Tool]:
+        """The active tools whose name in a dialect is not their own, by that name."""
+        rules = get_args(NameRule)
+        names = ((wire_name(tool.name, rule), tool) for tool in self.active for rule in rules)
+        return {name: tool for name, tool in names if name not in self._tools}
+
+    @cached_property
+    def text_bytes(self) -> int:
+        """UTF-8 bytes of the active tools' names, descriptions and schemas."""
+        texts = (t for tool in self.active for t in (tool.name, tool.description, tool.schema_json))
+        return sum(len(text.encode("utf-8", "replace")) for text in texts)
 
     @cached_property
     def servers(self) -> dict[str, int]:

@@ -62,7 +62,7 @@ def normalized_parameters(name: str, parameters: object) -> tuple[dict[str, Any]
         ) from exc
     if copy and not _is_object_schema(copy):
         raise InvalidToolError(
-            f"tool {name!r}: parameters must be an object schema (\"type\": \"object\") "
+            f'tool {name!r}: parameters must be an object schema ("type": "object") '
             f"or {{}}, not {_shown(copy)}"
         )
     return copy, compact_json(copy)

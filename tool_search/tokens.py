@@ -29,14 +29,14 @@ def _counter(pattern: str) -> re.Pattern[str]:
 # other characters at once.
 _PIECE_RATES = (
     (
-        _counter(
-            f"(?=[{_LETTERS}0-9 ])(?:[A-Z]?[{_LOWER}]{{1,13}}|[A-Z]{{1,3}}|[0-9]{{1,3}}| (?=[0-9]))"
-        ),
+        _counter(f"(?=[{_LETTERS}0-9])(?:[A-Z]?[{_LOWER}]{{1,13}}|[A-Z]{{1,3}}|[0-9]{{1,3}})"),
         1.01,
     ),
+    (_counter(" (?=[0-9])"), 1.0),
     # One mark between two letters (snake_case, don't) joins the word after it.
-    (_counter(f"[{_MARKS}](?:[{_MARKS}]{{1,3}}|(?![A-Za-z])|(?<![A-Za-z].))[\r\n]*"), 1.1),
-    (_counter(r"(?=[\t-\r ])(?:[\t-\r]{1,64}| {2,64})"), 0.45),
+    (_counter(f"[{_MARKS}](?:[{_MARKS}]{{1,3}}|(?![A-Za-z])|(?<![A-Za-z].))[\\r\\n]*"), 1.1),
+    # White space other than the one blank that belongs to the next word.
+    (_counter(r"[\t-\r ](?:(?<=[\t-\r])| )[\t-\r ]{0,62}"), 0.45),
 )
 _CYRILLIC = _counter("[\u0400-\u052f]{1,5}")
 _CYRILLIC_RATE = 1.0

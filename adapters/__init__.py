@@ -1,0 +1,1 @@
+"""One file a provider or framework; each writes plans in its dialect."""

@@ -1,0 +1,195 @@
+"""What becomes of one tool call: run it, search, or answer it here.
+
+Pure: decides from the conversation's catalog alone, and never runs anything.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from tool_search.catalog import Tool, ToolCatalog
+from tool_search.discovery import DiscoveryState
+from tool_search.i18n import Language, text
+from tool_search.messages import ToolCall
+from tool_search.schema import compact_json
+from tool_search.search.result import SearchResult
+from tool_search.search_tool import ToolSearchTool
+from tool_search.validation import complaints_about
+
+__all__ = ["AnsweredCall", "CallDecision", "CallDesk", "RunCall"]
+
+_LONGEST_SHOWN = 200
+_MOST_NEAR = 3
+_LONGEST_SCHEMA = 4000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCall:
+    """A call to hand to the executor.
+
+    Attributes:
+        call: As the model made it; its id is the result's.
+        tool: What it comes down to, `call_tool` looked through.
+        arguments: Parsed, and fitting the tool's schema.
+    """
+
+    call: ToolCall
+    tool: Tool
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnsweredCall:
+    """A call that needs no executor: its result is here.
+
+    Attributes:
+        call: As the model made it.
+        content: The result's text.
+        is_error: Whether it reports a failure.
+        result: The search result, where the call was a search.
+        names_tool: A deferred tool the model named, which is discovered by that.
+    """
+
+    call: ToolCall
+    content: str
+    is_error: bool = False
+    result: SearchResult | None = None
+    names_tool: Tool | None = None
+
+
+CallDecision = RunCall | AnsweredCall
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallDesk:
+    """Decides calls for one conversation.
+
+    Attributes:
+        catalog: The tools of now.
+        discoveries: What was discovered, with definitions of tools that are gone.
+        core: Names of core tools.
+        search_tool: None outside `tool_search`.
+        search_tool_name: Its name.
+        call_tool_name: The name of the tool that calls other tools.
+        language: Of the answers.
+        permits: Says which tools this caller may call.
+    """
+
+    catalog: ToolCatalog
+    discoveries: DiscoveryState
+    core: frozenset[str]
+    search_tool: ToolSearchTool | None
+    search_tool_name: str
+    call_tool_name: str
+    language: Language
+    permits: Callable[[Tool], bool]
+
+    def decide(self, call: ToolCall) -> CallDecision:
+        """What becomes of one call; nothing a model writes raises."""
+        arguments: Mapping[str, Any] | None = call.parsed_arguments()
+        if arguments is None:
+            return self._refuse(call, self._broken_json(call))
+        if call.name == self.search_tool_name and self.search_tool is not None:
+            return self._search(call, self.search_tool, arguments)
+        name = call.name
+        if name == self.call_tool_name and name not in self.catalog:
+            inner = _inner_call(arguments)
+            if inner is None:
+                shown = compact_json(arguments)[:_LONGEST_SHOWN]
+                return self._refuse(call, self._say("broken_json", name, cause="name", start=shown))
+            name, arguments = inner
+        tool = self._find(name)
+        if tool is None:
+            return self._refuse(call, self._unknown(name))
+        return self._decide_known(call, tool, arguments)
+
+    def _decide_known(
+        self, call: ToolCall, tool: Tool, arguments: Mapping[str, Any]
+    ) -> CallDecision:
+        if not self.permits(tool):
+            return self._refuse(call, self._say("forbidden", tool.name))
+        present = self.catalog.get(tool.name)
+        if present is None or not present.active:
+            return self._refuse(call, self._gone(tool))
+        complaints = complaints_about(tool, arguments)
+        if not complaints:
+            return RunCall(call=call, tool=tool, arguments=arguments)
+        message = self._say("invalid", tool.name, complaints="; ".join(complaints))
+        if tool.name in self.core or tool.name in self.discoveries:
+            return self._refuse(call, message)
+        schema = tool.schema_json[:_LONGEST_SCHEMA]
+        hint = self._say("schema", tool.name, schema=schema)
+        return AnsweredCall(call=call, content=f"{message} {hint}", is_error=True, names_tool=tool)
+
+    def _search(
+        self, call: ToolCall, search_tool: ToolSearchTool, arguments: Mapping[str, Any]
+    ) -> AnsweredCall:
+        callable_now = self.core.union(self.discoveries.names)
+        result = search_tool.run(
+            arguments,
+            callable_now=callable_now,
+            discovered=len(self.discoveries),
+            allowed=lambda name: self.permits(self.catalog[name]),
+        )
+        return AnsweredCall(
+            call=call,
+            content=result.to_json(),
+            is_error=result.error is not None,
+            result=result,
+        )
+
+    def _find(self, name: str) -> Tool | None:
+        """The tool of this name, canonical or as a dialect writes it, gone ones too."""
+        tool = self.catalog.get(name)
+        if tool is not None and tool.active:
+            return tool
+        if name in self.discoveries:
+            return self.discoveries[name].tool
+        return self.catalog.by_wire_name.get(name)
+
+    def _unknown(self, name: str) -> str:
+        shown = name[:_LONGEST_SHOWN]
+        known = [tool.name for tool in self.catalog.active if self.permits(tool)]
+        near = get_close_matches(name[:64], known, n=_MOST_NEAR, cutoff=0.7)
+        if self.search_tool is None:
+            listed = f" ({', '.join(near)}?)" if near else ""
+            return self._say("unknown", shown) + listed
+        if near:
+            return self._say(
+                "unknown_near", shown, near=", ".join(near), search_tool=self.search_tool_name
+            )
+        return self._say("unknown_search", shown, search_tool=self.search_tool_name)
+
+    def _gone(self, tool: Tool) -> str:
+        if tool.server:
+            return self._say("server_gone", tool.name, server=tool.server)
+        return self._say("tool_gone", tool.name)
+
+    def _broken_json(self, call: ToolCall) -> str:
+        try:
+            cause = f"it is a {type(json.loads(call.arguments)).__name__}"
+        except (ValueError, RecursionError) as exc:
+            cause = str(exc)
+        start = repr(call.arguments[:_LONGEST_SHOWN])
+        return self._say("broken_json", call.name, cause=cause, start=start)
+
+    def _say(self, key: str, name: str, **values: object) -> str:
+        return text(f"call.{key}", self.language, name=name, **values)
+
+    @staticmethod
+    def _refuse(call: ToolCall, content: str) -> AnsweredCall:
+        return AnsweredCall(call=call, content=content, is_error=True)
+
+
+def _inner_call(arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | None:
+    """The call inside `call_tool`; arguments written as a JSON string are read too."""
+    name, inner = arguments.get("name"), arguments.get("arguments", {})
+    if not isinstance(name, str):
+        return None
+    if isinstance(inner, str):
+        inner = ToolCall(id="", name=name, arguments=inner).parsed_arguments()
+    return (name, inner) if isinstance(inner, Mapping) else None

@@ -1,0 +1,322 @@
+"""Settings: what may be set, its defaults, and YAML read into it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from tool_search.errors import ConfigurationError
+from tool_search.i18n import Language
+
+__all__ = [
+    "BotConfig",
+    "Dialect",
+    "EngineName",
+    "LanguageChoice",
+    "ProviderConfig",
+    "SchemaMode",
+    "SearchSettings",
+    "SegmenterName",
+    "StrategyChoice",
+    "ToolSearchConfig",
+    "load_config",
+]
+
+SchemaMode = Literal["full", "skills_like", "tool_search", "auto"]
+EngineName = Literal["bm25", "rank_bm25"]
+SegmenterName = Literal["builtin", "jieba"]
+Dialect = Literal["anthropic", "openai_chat"]
+StrategyChoice = Literal["auto", "generic", "claude"]
+LanguageChoice = Literal["auto"] | Language
+_Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+_KEY_ENVIRONMENT: dict[Dialect, str] = {
+    "anthropic": "ANTHROPIC_API_KEY",
+    "openai_chat": "OPENAI_API_KEY",
+}
+_AS_IN_ASTRBOT = ("tool_schema_mode", "tool_search")
+_ModelT = TypeVar("_ModelT", bound=BaseModel)
+
+
+class _Settings(BaseModel):
+    """Frozen; an unknown key is an error, and so is a value of another type."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class SearchSettings(_Settings):
+    """The `search` section: how a catalog is searched.
+
+    Attributes:
+        engine: Which ranking.
+        min_relevance: From 0 to 1: hits below this share of what the query could
+            reach at most are no hits.
+        segmenter: How Chinese is cut into words.
+    """
+
+    engine: EngineName = "bm25"
+    min_relevance: Annotated[float, Field(ge=0, le=1)] = 0.1
+    segmenter: SegmenterName = "builtin"
+
+
+class ToolSearchConfig(_Settings):
+    """The `tool_search` section, and `tool_schema_mode` beside it.
+
+    Attributes:
+        tool_schema_mode: `full`, `skills_like`, `tool_search` or `auto`.
+        threshold: `auto` searches above this number of active tools.
+        threshold_tokens: Where set, `auto` searches also above this weight.
+        max_results: The most matches of one search.
+        always_loaded_tools: Core tools: names, `server:*`, or globs.
+        auto_always_load_builtin: Whether built-in tools are core.
+        search_tool_name: What the model calls.
+        language: Of what model and people read; `auto` takes the user's.
+        search: How a catalog is searched.
+
+    >>> ToolSearchConfig(tool_schema_mode="auto").threshold
+    25
+    """
+
+    tool_schema_mode: SchemaMode = "auto"
+    threshold: Annotated[int, Field(ge=0, le=1_000_000)] = 25
+    threshold_tokens: Annotated[int, Field(ge=0, le=100_000_000)] | None = None
+    max_results: Annotated[int, Field(ge=1, le=100)] = 5
+    always_loaded_tools: tuple[str, ...] = ()
+    auto_always_load_builtin: bool = True
+    search_tool_name: Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$")] = (
+        "tool_search"
+    )
+    language: LanguageChoice = "auto"
+    search: SearchSettings = SearchSettings()
+
+    @field_validator("always_loaded_tools", mode="before")
+    @classmethod
+    def _from_list(cls, value: object) -> object:
+        return tuple(value) if isinstance(value, list) else value
+
+
+class ProviderConfig(_Settings):
+    """One entry of `providers`.
+
+    Attributes:
+        id: Names it in `runner.use` and in errors.
+        type: Its dialect.
+        model: The model's name.
+        api_key_env: The environment variable with its key; null: it needs none.
+        base_url: Another endpoint than the dialect's own.
+        strategy: How it is told of tools.
+        timeout_s: Seconds without a byte before it counts as failed.
+        cooldown_s: Seconds before a failed one is tried again.
+        extra_body: More fields for every request's body.
+    """
+
+    id: Annotated[str, Field(min_length=1)]
+    type: Dialect
+    model: Annotated[str, Field(min_length=1)]
+    api_key_env: str | None = None
+    base_url: str | None = None
+    strategy: StrategyChoice = "auto"
+    timeout_s: _Seconds = 60.0
+    cooldown_s: Annotated[float, Field(ge=0, le=86_400)] = 60.0
+    extra_body: Mapping[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_key(cls, value: Any) -> Any:
+        if isinstance(value, dict) and "api_key_env" not in value:
+            return {**value, "api_key_env": _KEY_ENVIRONMENT.get(value.get("type", ""))}
+        return value
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_address(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith(("http://", "https://")):
+            raise ValueError("must begin with http:// or https://")
+        return value
+
+    def api_key(self, environment: Mapping[str, str] | None = None) -> str:
+        """The key from the environment; `unused` where none is needed.
+
+        Raises:
+            ConfigurationError: The variable is not set.
+        """
+        if self.api_key_env is None:
+            return "unused"
+        key = (os.environ if environment is None else environment).get(self.api_key_env, "")
+        if not key.strip():
+            raise ConfigurationError(
+                f"provider {self.id!r}: the environment variable {self.api_key_env} is not set; "
+                "set it to the API key, or name another variable in api_key_env "
+                "(null for an endpoint that needs no key)"
+            )
+        return key.strip()
+
+
+class BotConfig(_Settings):
+    """A whole bot: what `bot.yaml` says.
+
+    Attributes:
+        tool_search: The section of that name, with `tool_schema_mode`.
+        system_prompt: What the bot's owner tells the model.
+        max_steps: The most requests in which one turn may call tools.
+        providers: The first is primary, the rest are fallbacks, in order.
+        tools: Python modules that hold tools.
+    """
+
+    tool_search: ToolSearchConfig = ToolSearchConfig()
+    system_prompt: str = ""
+    max_steps: Annotated[int, Field(ge=1, le=1000)] = 20
+    providers: tuple[ProviderConfig, ...] = ()
+    tools: tuple[str, ...] = ()
+
+    @field_validator("providers")
+    @classmethod
+    def _ids_differ(cls, value: tuple[ProviderConfig, ...]) -> tuple[ProviderConfig, ...]:
+        ids = [provider.id for provider in value]
+        twice = sorted({name for name in ids if ids.count(name) > 1})
+        if twice:
+            raise ValueError(f"two providers have the id {twice[0]!r}")
+        return value
+
+
+def load_config(path: str | os.PathLike[str]) -> BotConfig:
+    """The settings in a YAML file.
+
+    `tool_schema_mode` and `tool_search` may stand at the top or, as in AstrBot,
+    under `provider_settings`.
+
+    Raises:
+        ConfigurationError: The file cannot be read or parsed, a key is unknown or
+            stands twice, or a value is not allowed; names the line and the key.
+    """
+    source = Path(path)
+    try:
+        node = yaml.compose(source.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    except (OSError, UnicodeDecodeError) as exc:
+        raise ConfigurationError(f"{source}: cannot be read: {exc}") from exc
+    except yaml.YAMLError as exc:
+        raise ConfigurationError(f"{source}: is not YAML: {_yaml_problem(exc)}") from exc
+    lines = dict(_lines(node, (), source)) if node is not None else {}
+    content = yaml.SafeLoader("").construct_document(node) if node is not None else {}
+    if not isinstance(content, dict):
+        raise ConfigurationError(
+            f"{source}: must hold keys and values, not a {type(content).__name__}"
+        )
+    return _validated(BotConfig, _settled(content, lines, source), lines, source)
+
+
+_Path = tuple[str | int, ...]
+
+
+def _yaml_problem(exc: yaml.YAMLError) -> str:
+    mark = getattr(exc, "problem_mark", None)
+    problem = getattr(exc, "problem", None) or str(exc)
+    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}" if mark else problem
+
+
+def _lines(node: yaml.Node, path: _Path, source: Path) -> Iterator[tuple[_Path, int]]:
+    """The line of every key, by its path."""
+    if isinstance(node, yaml.MappingNode):
+        seen = set()
+        for key, value in node.value:
+            inner = (*path, str(key.value))
+            if key.value in seen:
+                raise _wrong(source, {inner: key.start_mark.line + 1}, inner, "stands twice")
+            seen.add(key.value)
+            yield inner, key.start_mark.line + 1
+            yield from _lines(value, inner, source)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            yield (*path, index), value.start_mark.line + 1
+            yield from _lines(value, (*path, index), source)
+
+
+def _settled(content: dict[Any, Any], lines: dict[_Path, int], source: Path) -> dict[str, Any]:
+    """The file's content with the sections where `BotConfig` has them."""
+    settled = dict(content)
+    nested = _section(settled.pop("provider_settings", None), "provider_settings", lines, source)
+    for key, value in nested.items():
+        if key not in _AS_IN_ASTRBOT:
+            raise _wrong(
+                source,
+                lines,
+                ("provider_settings", key),
+                f"is unknown; known here: {', '.join(_AS_IN_ASTRBOT)}",
+            )
+        if key in settled:
+            raise _wrong(source, lines, (key,), "stands here and under provider_settings")
+        settled[key] = value
+        moved = {p[1:]: n for p, n in lines.items() if p[:2] == ("provider_settings", key)}
+        lines.update(moved)
+    section = _section(settled.pop("tool_search", None), "tool_search", lines, source)
+    mode = ("tool_search", "tool_schema_mode")
+    if mode[1] in section:
+        raise _wrong(source, lines, mode, "stands beside tool_search, not in it")
+    if mode[1] in settled:
+        section = {**section, mode[1]: settled.pop(mode[1])}
+        lines[mode] = lines[mode[1:]]
+    return {**settled, "tool_search": section}
+
+
+def _section(value: object, key: str, lines: Mapping[_Path, int], source: Path) -> dict[Any, Any]:
+    if value is not None and not isinstance(value, dict):
+        raise _wrong(source, lines, (key,), f"must hold keys and values, not {value!r}")
+    return dict(value or {})
+
+
+def _validated(
+    model: type[_ModelT], content: Mapping[str, Any], lines: Mapping[_Path, int], source: Path
+) -> _ModelT:
+    try:
+        # Not strict about containers: YAML has lists, the settings keep tuples.
+        return model.model_validate(_tuples(content))
+    except ValidationError as exc:
+        problems = [
+            str(_wrong(source, lines, tuple(error["loc"]), _problem(error, model)))
+            for error in exc.errors(include_url=False)
+        ]
+        raise ConfigurationError("\n".join(problems)) from exc
+
+
+def _tuples(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: inner if key == "extra_body" else _tuples(inner) for key, inner in value.items()
+        }
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def _problem(error: Any, model: type[BaseModel]) -> str:
+    if error["type"] == "extra_forbidden":
+        return f"is unknown; known here: {', '.join(_known_keys(model, error['loc']))}"
+    if error["type"] == "missing":
+        return "is missing"
+    return f"is {error['input']!r}: {error['msg'][:1].lower()}{error['msg'][1:]}"
+
+
+def _known_keys(model: type[BaseModel], location: tuple[str | int, ...]) -> list[str]:
+    sections: dict[str, type[BaseModel]] = {
+        "tool_search": ToolSearchConfig, "search": SearchSettings, "providers": ProviderConfig,
+    }  # fmt: skip
+    for step in location[:-1]:
+        model = sections.get(str(step), model)
+    return sorted(set(model.model_fields))
+
+
+def _wrong(
+    source: Path, lines: Mapping[_Path, int], path: _Path, problem: str
+) -> ConfigurationError:
+    line = next((lines[path[:n]] for n in range(len(path), 0, -1) if path[:n] in lines), None)
+    where = f"{source}, line {line}" if line is not None else str(source)
+    return ConfigurationError(f"{where}: {_dotted(path)} {problem}")
+
+
+def _dotted(path: _Path) -> str:
+    dotted = ""
+    for step in path:
+        dotted += f"[{step}]" if isinstance(step, int) else f".{step}" if dotted else str(step)
+    return dotted.replace("tool_search.tool_schema_mode", "tool_schema_mode")

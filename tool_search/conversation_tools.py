@@ -1,0 +1,277 @@
+"""The tools of one conversation: its mode, its lists, and what searches them.
+
+Holds what the first turn settles (language, mode, the core's order, the search
+tool's text), and follows the catalog at user turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypedDict
+
+from tool_search.catalog import CorePolicy, Tool, ToolCatalog
+from tool_search.config import ToolSearchConfig
+from tool_search.discovery import DiscoveryState
+from tool_search.errors import SearchError, SessionError
+from tool_search.i18n import Language, language_of
+from tool_search.messages import Notice, NoticeCode
+from tool_search.modes import Mode, ModeDecision, ModeReason, resolve_mode
+from tool_search.profiles import ProviderProfile
+from tool_search.record import ConversationRecord
+from tool_search.roster import ToolRoster
+from tool_search.search import ToolSearchIndex, build_index
+from tool_search.search_tool import CALL_TOOL_NAME, ToolSearchTool, call_tool_definition
+
+__all__ = ["ConversationTools", "SettledTools"]
+
+# Places of a provider's tool list that core tools leave free for what is discovered.
+_ROOM_FOR_DISCOVERIES = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettledTools:
+    """What the first turn settles for good; only the mode may change, and once."""
+
+    language: Language
+    decision: ModeDecision
+    search_tool: Tool
+    call_tool: Tool
+
+
+class ConversationTools:
+    """The tools of one conversation.
+
+    Args:
+        catalog: The tools.
+        config: The settings.
+        discoveries: Of the conversation.
+        max_tools: The longest tool list that every provider of the bot takes.
+    """
+
+    def __init__(
+        self,
+        catalog: ToolCatalog,
+        *,
+        config: ToolSearchConfig,
+        discoveries: DiscoveryState,
+        max_tools: int | None,
+    ) -> None:
+        self._config = config
+        self._discoveries = discoveries
+        self._max_core = None if max_tools is None else max(1, max_tools - _ROOM_FOR_DISCOVERIES)
+        self._index: ToolSearchIndex | None = None
+        self._notices: list[Notice] = []
+        self._noticed: set[NoticeCode] = set()
+        self.catalog = self.with_policy(catalog)
+        self.roster = ToolRoster.restored(order=(), ledger=(), core=())
+        self.settled: SettledTools | None = None
+
+    @property
+    def required(self) -> SettledTools:
+        """What is settled.
+
+        Raises:
+            SessionError: Nothing is, yet.
+        """
+        if self.settled is None:
+            raise SessionError("the conversation has not started; call begin_turn first")
+        return self.settled
+
+    @property
+    def mode(self) -> Mode:
+        """The conversation's mode."""
+        return self.required.decision.mode
+
+    @property
+    def own_names(self) -> tuple[str, str]:
+        """The names of the library's own tools."""
+        return self._config.search_tool_name, CALL_TOOL_NAME
+
+    def with_policy(self, catalog: ToolCatalog) -> ToolCatalog:
+        """A catalog with core and deferred tools as this conversation tells them apart."""
+        return catalog.with_policy(
+            CorePolicy(
+                always_loaded_tools=self._config.always_loaded_tools,
+                auto_always_load_builtin=self._config.auto_always_load_builtin,
+                max_core=self._max_core,
+            )
+        )
+
+    def search_tool(self, language: Language | None = None) -> ToolSearchTool | None:
+        """What answers searches; None where the catalog cannot be searched."""
+        if self._index is None:
+            return None
+        return ToolSearchTool(
+            self._index,
+            self.catalog,
+            name=self._config.search_tool_name,
+            max_results=self._config.max_results,
+            language=language or self.required.language,
+        )
+
+    def take_notices(self) -> tuple[Notice, ...]:
+        """What an operator should know, since the last call of this."""
+        notices, self._notices = tuple(self._notices), []
+        return notices
+
+    def notice(self, code: NoticeCode, message: str) -> None:
+        """Notes something that holds for the whole conversation, and so is said once."""
+        if code not in self._noticed:
+            self._noticed.add(code)
+            self._notices.append(Notice(code, message))
+
+    def begin(self, catalog: ToolCatalog, profile: ProviderProfile, sample: str) -> None:
+        """A user turn: the first settles, later ones follow the catalog.
+
+        Args:
+            catalog: The tools from now on.
+            profile: The provider that will be asked first.
+            sample: The user's message, for its language.
+
+        Raises:
+            SessionError: A tool has the search tool's name; nothing has changed.
+        """
+        offered = self.with_policy(catalog)
+        if self.settled is None:
+            self._settle(offered, profile, sample)
+        else:
+            self._take_in(offered, profile)
+
+    def restore(self, record: ConversationRecord) -> None:
+        """Goes on with a recorded conversation."""
+        self.settled = SettledTools(
+            language=record.language,
+            decision=self._with_index(record.decision),
+            search_tool=record.search_tool,
+            call_tool=call_tool_definition(record.language),
+        )
+        self.roster = ToolRoster.restored(
+            order=record.order, ledger=record.ledger, core=record.core
+        )
+        self._follow_catalog()
+
+    def fit(self, profile: ProviderProfile) -> ProviderProfile:
+        """The profile that a request to this provider can be planned with.
+
+        What a provider's list has no room for must be searched, and a catalog
+        beyond Claude's limits is filtered.
+        """
+        too_long = profile.max_tools is not None and len(self.roster.order) > profile.max_tools + 1
+        if too_long and self.mode != "tool_search" and self.catalog.deferred:
+            self._search_from_now("above_provider_limit")
+        deferred, text_bytes = len(self.catalog.deferred), self.catalog.text_bytes
+        for what, size, most in (
+            ("deferred tools", deferred, profile.max_deferred),
+            ("bytes of tool text", text_bytes, profile.max_tool_bytes),
+        ):
+            if most is not None and size > most:
+                self.notice(
+                    "catalog_over_limit",
+                    f"{size:,} {what} are more than the {most:,} that {profile.model!r} takes; "
+                    "it gets the generic strategy",
+                )
+                return profile.generic()
+        return profile
+
+    def _settle(self, catalog: ToolCatalog, profile: ProviderProfile, sample: str) -> None:
+        config = self._config
+        decision = self._resolved(catalog, profile)
+        if decision.mode == "skills_like" and profile.thinking_is_bound:
+            decision = replace(decision, mode="tool_search" if catalog.deferred else "full")
+            self.notice("mode_changed", f"skills_like is not offered on {profile.model!r}")
+        if decision.mode == "tool_search":
+            self._check_names(catalog)
+        self.catalog = catalog
+        language = language_of(sample) if config.language == "auto" else config.language
+        decision = self._with_index(decision)
+        search_tool = self.search_tool(language)
+        self.settled = SettledTools(
+            language=language,
+            decision=decision,
+            search_tool=search_tool.definition() if search_tool else Tool(name=self.own_names[0]),
+            call_tool=call_tool_definition(language),
+        )
+        self.roster = ToolRoster.start(catalog, search_tool_name=config.search_tool_name)
+        self.roster.append(self._discoveries.names)
+        if len(catalog.core) == self._max_core:
+            self.notice(
+                "catalog_over_limit", f"{self._max_core} tools are core, what is more is deferred"
+            )
+
+    def _resolved(self, catalog: ToolCatalog, profile: ProviderProfile) -> ModeDecision:
+        return resolve_mode(
+            self._config.tool_schema_mode,
+            catalog,
+            threshold=self._config.threshold,
+            threshold_tokens=self._config.threshold_tokens,
+            max_tools=profile.max_tools,
+        )
+
+    def _take_in(self, catalog: ToolCatalog, profile: ProviderProfile) -> None:
+        if self.mode == "tool_search":
+            self._check_names(catalog)
+        if catalog.fingerprint != self.catalog.fingerprint:
+            before, self.catalog = self.catalog, catalog
+            if self._index is not None:
+                self._index = self._index.updated(**_difference(before, catalog))
+            self._follow_catalog()
+        if self.mode == "full":
+            now = self._resolved(catalog, profile)
+            if now.mode == "tool_search":
+                self._search_from_now(now.reason)
+
+    def _follow_catalog(self) -> None:
+        self._notices += self.roster.take_in(
+            self.catalog, self._discoveries, mode=self.mode, own=self.own_names
+        )
+
+    def _search_from_now(self, reason: ModeReason) -> None:
+        """The one move that a mode makes."""
+        settled, search_tool = self.required, self.search_tool()
+        if search_tool is None:
+            return
+        try:
+            self._check_names(self.catalog)
+        except SessionError as exc:
+            self.notice("search_unavailable", f"tool search cannot start: {exc}")
+            return
+        self.settled = replace(
+            settled,
+            decision=ModeDecision(mode="tool_search", reason=reason),
+            search_tool=search_tool.definition(),
+        )
+        self.notice("mode_changed", f"from {settled.decision.mode} to tool_search: {reason}")
+
+    def _with_index(self, decision: ModeDecision) -> ModeDecision:
+        """The decision, or `full` where the catalog cannot be searched."""
+        try:
+            self._index = build_index(self.catalog.deferred, self._config.search)
+        except SearchError as exc:
+            self.notice("search_unavailable", f"tool search cannot start: {exc}")
+            if decision.mode == "tool_search":
+                return ModeDecision(mode="full", reason="search_unavailable")
+        return decision
+
+    def _check_names(self, catalog: ToolCatalog) -> None:
+        for name in self.own_names:
+            if name in catalog:
+                raise SessionError(
+                    f"tool {name!r} has the name of a tool of tool search itself; rename it, "
+                    "or set search_tool_name"
+                )
+
+
+class _Difference(TypedDict):
+    added: Sequence[Tool]
+    removed: Sequence[str]
+
+
+def _difference(before: ToolCatalog, after: ToolCatalog) -> _Difference:
+    """What makes one catalog's deferred tools into another's."""
+    old = {tool.name: tool for tool in before.deferred}
+    new = {tool.name: tool for tool in after.deferred}
+    return {
+        "added": [tool for name, tool in new.items() if old.get(name) != tool],
+        "removed": [name for name in old if name not in new],
+    }

@@ -1,0 +1,138 @@
+"""Synthetic search exchanges: how discoveries come back into a history.
+
+A history that was compacted, imported, or re-read after a restart may no longer
+show what was discovered. Then a search that shows it is written in, once, before
+the user's next message, so that all later requests repeat it unchanged. Anthropic
+takes such an exchange as its own ("Tool search tool", "Custom tool search
+implementation"): a made-up call with references as its result.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tool_search.catalog import Tool
+from tool_search.i18n import Language, text
+from tool_search.messages import Message, ToolCall
+from tool_search.schema import compact_json
+from tool_search.search.result import SearchMatch, SearchResult
+from tool_search.search_tool import clean_description
+
+__all__ = ["Anchor", "SyntheticExchanges"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Anchor:
+    """Where an exchange stands in a history that the bot owns.
+
+    Attributes:
+        fingerprint: Of the user's message it stands before.
+        ordinal: How many equal user messages come before that one.
+        messages: The exchange.
+    """
+
+    fingerprint: str
+    ordinal: int
+    messages: tuple[Message, ...]
+
+
+class SyntheticExchanges:
+    """The exchanges of one conversation, each with its place.
+
+    Args:
+        search_tool_name: The tool they pretend was called.
+        anchors: Exchanges that were written earlier.
+    """
+
+    def __init__(self, search_tool_name: str, anchors: Iterable[Anchor] = ()) -> None:
+        self._search_tool_name = search_tool_name
+        self._anchors = list(anchors)
+
+    @property
+    def anchors(self) -> tuple[Anchor, ...]:
+        """The exchanges, oldest first."""
+        return tuple(self._anchors)
+
+    def write(
+        self,
+        tools: Sequence[Tool],
+        *,
+        before: Message,
+        history: Sequence[Message],
+        total_tools: int,
+        language: Language,
+    ) -> tuple[Message, ...]:
+        """A new exchange that shows these tools, remembered with its place.
+
+        Args:
+            tools: What to show, oldest discovery first.
+            before: The user's message it will stand before.
+            history: What comes before that message; where it is empty, a fixed line
+                of the user's opens the exchange, since no history begins with a call.
+            total_tools: The deferred tools everybody may call.
+            language: Of the opening line.
+        """
+        messages = self._exchange(tools, place=len(history), total_tools=total_tools)
+        if not history:
+            messages = (Message(role="user", content=text("restored.user", language)), *messages)
+        fingerprint = _fingerprint(before)
+        equal = sum(m.role == "user" and _fingerprint(m) == fingerprint for m in history)
+        self._anchors.append(Anchor(fingerprint=fingerprint, ordinal=equal, messages=messages))
+        return messages
+
+    def restored(self, history: Iterable[Message]) -> list[Message]:
+        """A bot's own history with the exchanges back at their places.
+
+        One whose place is gone is forgotten: its tools will be shown anew.
+        """
+        messages = list(history)
+        shown = {call.id for message in messages for call in message.tool_calls}
+        places = {(a.fingerprint, a.ordinal): a for a in self._anchors}
+        seen: Counter[str] = Counter()
+        found: list[Anchor] = []
+        whole: list[Message] = []
+        for message in messages:
+            if message.role == "user":
+                fingerprint = _fingerprint(message)
+                anchor = places.get((fingerprint, seen[fingerprint]))
+                seen[fingerprint] += 1
+                if anchor is not None:
+                    found.append(anchor)
+                    is_there = any(c.id in shown for m in anchor.messages for c in m.tool_calls)
+                    whole.extend(() if is_there else anchor.messages)
+            whole.append(message)
+        self._anchors = found
+        return whole
+
+    def _exchange(
+        self, tools: Sequence[Tool], *, place: int, total_tools: int
+    ) -> tuple[Message, ...]:
+        query = f"select:{','.join(tool.name for tool in tools)}"
+        digest = hashlib.sha256(f"{place}:{query}".encode("utf-8", "replace")).hexdigest()
+        call = ToolCall(
+            id=f"restored_{digest[:16]}",
+            name=self._search_tool_name,
+            arguments=compact_json({"query": query}),
+        )
+        matches = tuple(
+            SearchMatch(
+                name=tool.name,
+                description=clean_description(tool.description),
+                server=tool.server,
+            )
+            for tool in tools
+        )
+        result = SearchResult(
+            query=query, matches=matches, total_found=len(tools), total_tools=total_tools
+        )
+        return (
+            Message(role="assistant", tool_calls=(call,)),
+            Message(role="tool", tool_call_id=call.id, name=call.name, content=result.to_json()),
+        )
+
+
+def _fingerprint(message: Message) -> str:
+    return hashlib.sha256(message.text.encode("utf-8", "replace")).hexdigest()[:16]

@@ -1,0 +1,267 @@
+"""The neutral history, and the plan of one request.
+
+A history is OpenAI Chat messages under canonical tool names, with search
+results as the JSON that `ToolSearchTool` returned. A plan says everything
+about a request except how a dialect spells it: that is an adapter's `to_wire`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, overload
+
+from tool_search.catalog import Tool
+
+__all__ = [
+    "ContentPart",
+    "DeclaredTool",
+    "ImagePart",
+    "Message",
+    "NativeReply",
+    "Notice",
+    "NoticeCode",
+    "Phase",
+    "ReferencePart",
+    "RequestPlan",
+    "ResultPart",
+    "Role",
+    "StrategyName",
+    "TextPart",
+    "ToolCall",
+    "ToolList",
+    "plain_text",
+]
+
+Role = Literal["user", "assistant", "tool"]
+StrategyName = Literal["generic", "claude"]
+Phase = Literal["answer", "select", "detail", "final"]
+"""`answer`: the ordinary request; `select` and `detail`: the two of `skills_like`;
+`final`: an answer without tools, after `max_steps`."""
+
+NoticeCode = Literal[
+    "core_tool_gone",
+    "catalog_changed",
+    "catalog_refused",
+    "catalog_over_limit",
+    "mode_changed",
+    "schema_changed",
+    "search_unavailable",
+    "strategy_replaced",
+    "request_repaired",
+    "rendered_within_limit",
+    "answer_missing",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart:
+    """Text, in a message or as a tool's result."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePart:
+    """A picture of the user's, by `https:` or `data:` address."""
+
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReferencePart:
+    """A search result as references to declared tools, by canonical name."""
+
+    names: tuple[str, ...]
+
+
+ContentPart = TextPart | ImagePart | ReferencePart
+ResultPart = TextPart | ReferencePart
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """A model's wish to call a tool.
+
+    Attributes:
+        id: As the provider gave it, unique in its reply.
+        name: Canonical, or as the model wrote it where no such tool exists.
+        arguments: JSON as the model wrote it, which may be broken.
+    """
+
+    id: str
+    name: str
+    arguments: str = "{}"
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether the arguments are a JSON object."""
+        return self.parsed_arguments() is not None
+
+    def parsed_arguments(self) -> dict[str, Any] | None:
+        """The arguments, or None where they are not a JSON object; empty text is `{}`."""
+        if not self.arguments.strip():
+            return {}
+        try:
+            value = json.loads(self.arguments)
+        except (ValueError, RecursionError):
+            return None
+        return value if isinstance(value, dict) else None
+
+
+@dataclass(frozen=True, slots=True)
+class NativeReply:
+    """A reply's blocks as its provider wrote them, to be sent back unchanged.
+
+    Attributes:
+        origin: The `ProviderProfile.origin` they came from; nobody else takes them.
+        blocks: Wire objects; only the adapter of that dialect reads them.
+    """
+
+    origin: str
+    blocks: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One entry of the neutral history.
+
+    Attributes:
+        role: Who speaks; a tool's result has the role `tool`.
+        content: Text, or parts.
+        tool_calls: What an assistant wants called, in order.
+        tool_call_id: Which call a result answers.
+        name: The tool a result is from, as it was called.
+        is_error: Whether a result reports a failure.
+        native: The same reply in its provider's own blocks, where they matter.
+    """
+
+    role: Role
+    content: str | tuple[ContentPart, ...] = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    name: str | None = None
+    is_error: bool = False
+    native: NativeReply | None = None
+
+    @property
+    def text(self) -> str:
+        """The message's text, its parts joined by line feeds, pictures left out."""
+        return plain_text(self.content)
+
+
+def plain_text(content: str | Iterable[ContentPart]) -> str:
+    """The text of a message's content, parts joined by line feeds."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(part.text for part in content if isinstance(part, TextPart))
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredTool:
+    """One entry of a request's tool list.
+
+    Attributes:
+        tool: The definition to declare.
+        deferred: Declared, but not shown to the model until it is referred to.
+        cache_breakpoint: The prompt cache may end here.
+    """
+
+    tool: Tool
+    deferred: bool = False
+    cache_breakpoint: bool = False
+
+
+class ToolList(Sequence[DeclaredTool]):
+    """A request's tool list, immutable, with its bytes in each dialect kept once made.
+
+    Equal lists are one object for as long as an assembler keeps them, so the
+    bytes of a catalog are made once, not once a request.
+    """
+
+    __slots__ = ("_encoded", "_entries", "_names")
+
+    def __init__(self, entries: Iterable[DeclaredTool] = ()) -> None:
+        self._entries = tuple(entries)
+        self._names = frozenset(entry.tool.name for entry in self._entries)
+        self._encoded: dict[str, bytes] = {}
+
+    @overload
+    def __getitem__(self, index: int) -> DeclaredTool: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[DeclaredTool, ...]: ...
+    def __getitem__(self, index: int | slice) -> DeclaredTool | tuple[DeclaredTool, ...]:
+        return self._entries[index]
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[DeclaredTool]:
+        return iter(self._entries)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The canonical names, in order."""
+        return tuple(entry.tool.name for entry in self._entries)
+
+    @property
+    def loaded(self) -> tuple[Tool, ...]:
+        """The definitions that the model is shown from the start, in order."""
+        return tuple(entry.tool for entry in self._entries if not entry.deferred)
+
+    def declares(self, name: str) -> bool:
+        """Whether a tool of this canonical name is in the list."""
+        return name in self._names
+
+    def encoded(self, dialect: str, encode: Callable[[DeclaredTool], str]) -> bytes:
+        """The list as a JSON array in UTF-8, made at the first call for a dialect.
+
+        Args:
+            dialect: Names the wire format, and whatever else `encode` depends on.
+            encode: Gives one entry as JSON text; a pure function.
+        """
+        known = self._encoded.get(dialect)
+        if known is None:
+            text = f"[{','.join(map(encode, self._entries))}]"
+            known = self._encoded[dialect] = text.encode("utf-8", "replace")
+        return known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestPlan:
+    """One request, before a dialect writes it.
+
+    Attributes:
+        strategy: Which strategy made it.
+        phase: What it is for.
+        tools: What is declared, in order.
+        messages: The history as this request shows it: search results are
+            `ReferencePart`s or text, native blocks are left only where they hold.
+        system: The system text, complete; empty: none.
+        tool_use: Whether the model may call tools; `none` keeps them declared.
+        cached_messages: Indexes of messages at whose end the prompt cache may end.
+        cache_system: Whether it may end behind the system text.
+    """
+
+    strategy: StrategyName
+    phase: Phase = "answer"
+    tools: ToolList
+    messages: tuple[Message, ...]
+    system: str = ""
+    tool_use: Literal["auto", "none"] = "auto"
+    cached_messages: tuple[int, ...] = ()
+    cache_system: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something an operator should know: a cache that breaks, a repair, a limit.
+
+    Attributes:
+        code: What kind of thing happened.
+        message: English, for logs, with the cause by name.
+    """
+
+    code: NoticeCode
+    message: str

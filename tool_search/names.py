@@ -1,0 +1,69 @@
+"""A tool's name in a dialect: a function of the canonical name alone.
+
+So a name never changes when the catalog does (DESIGN.md, "What always holds", 11).
+Sources: Anthropic, "Tool use", `tools[].name`, and 64 characters for a
+`tool_reference`; OpenAI, "Function calling", `function.name`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Container
+from functools import lru_cache
+from itertools import count
+from typing import Literal
+
+__all__ = ["NameRule", "unique_id", "wire_id", "wire_name"]
+
+NameRule = Literal["common", "identifier"]
+"""`common`: `[a-zA-Z0-9_-]{1,64}`; `identifier`: the same, not starting with `-` or a digit."""
+
+_LONGEST = 64
+_INVALID = re.compile(r"[^a-zA-Z0-9_-]")
+_LONGEST_ID = 40
+
+
+@lru_cache(maxsize=65_536)
+def wire_name(name: str, rule: NameRule = "common") -> str:
+    """The name as a provider takes it.
+
+    Invalid characters become `_`; where anything was replaced or cut, eight
+    hexadecimal digits of the canonical name's SHA-256 are appended.
+
+    >>> wire_name("get_weather"), wire_name("files.read")
+    ('get_weather', 'files_read_601e4eb6')
+    """
+    plain = _INVALID.sub("_", name)
+    if rule == "identifier" and not (plain[:1].isalpha() or plain[:1] == "_"):
+        plain = f"t_{plain}"
+    if plain == name and len(name) <= _LONGEST:
+        return name
+    return f"{plain[: _LONGEST - 9]}_{_digest(name)}"
+
+
+@lru_cache(maxsize=65_536)
+def wire_id(call_id: str) -> str:
+    """A call's id as every provider takes it: `[a-zA-Z0-9_-]{1,40}`.
+
+    Anthropic refuses other characters, OpenAI Chat more than 40 of them, and
+    some compatible providers write ids such as `functions.get_weather:0`.
+    """
+    plain = _INVALID.sub("_", call_id)
+    if plain == call_id and 0 < len(call_id) <= _LONGEST_ID:
+        return call_id
+    return f"{plain[: _LONGEST_ID - 9]}_{_digest(call_id)}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
+
+
+def unique_id(call_id: str, taken: Container[str]) -> str:
+    """The id, with a number appended where it is empty or already taken.
+
+    Providers want ids to be unique in a whole request; some models repeat `call_0`.
+    """
+    if call_id and call_id not in taken:
+        return call_id
+    return next(numbered for n in count(2) if (numbered := f"{call_id or 'call'}_{n}") not in taken)

@@ -1,0 +1,98 @@
+"""What a chat provider is to the runner: a plan in, a reply out, piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from tool_search.messages import Message, RequestPlan, ToolCall
+from tool_search.profiles import ProviderProfile
+
+__all__ = [
+    "CallDelta",
+    "ChatProvider",
+    "ReplyDelta",
+    "ReplyEnd",
+    "ReplyEvent",
+    "StopReason",
+    "Usage",
+]
+
+StopReason = Literal["answer", "calls", "length", "refusal", "other"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens of one or more requests, as the provider counted them.
+
+    Attributes:
+        input_tokens: All that was read, cached tokens included.
+        output_tokens: All that was written.
+        cache_read_tokens: Of the input: read from the prompt cache.
+        cache_write_tokens: Of the input: written to the prompt cache.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyDelta:
+    """More text of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallDelta:
+    """A tool call that is complete, before the reply is."""
+
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyEnd:
+    """The whole reply; always the last event.
+
+    Attributes:
+        message: An assistant message under canonical names.
+        stop_reason: Why the model stopped.
+        usage: What the request cost.
+    """
+
+    message: Message
+    stop_reason: StopReason
+    usage: Usage
+
+
+ReplyEvent = ReplyDelta | CallDelta | ReplyEnd
+
+
+class ChatProvider(Protocol):
+    """One model at one endpoint.
+
+    Attributes:
+        profile: What it can do.
+    """
+
+    profile: ProviderProfile
+
+    def stream(self, plan: RequestPlan) -> AsyncIterator[ReplyEvent]:
+        """Sends the request; yields the reply as it comes, `ReplyEnd` last.
+
+        Raises:
+            ProviderError: The provider refused, could not be reached, or broke off;
+                what was yielded before is then void.
+        """
+        ...

@@ -1,0 +1,178 @@
+"""A conversation's state as plain JSON: what a store keeps and a restart reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tool_search.catalog import Tool
+from tool_search.discovery import Discovery
+from tool_search.exchanges import Anchor
+from tool_search.i18n import Language
+from tool_search.messages import (
+    ContentPart,
+    ImagePart,
+    Message,
+    NativeReply,
+    TextPart,
+    ToolCall,
+    plain_text,
+)
+from tool_search.modes import ModeDecision
+
+__all__ = ["ConversationRecord", "message_from_dict", "message_to_dict"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationRecord:
+    """Everything a conversation needs to go on after a restart.
+
+    Attributes:
+        language: Settled at the start.
+        decision: Its mode, and why.
+        search_tool: The search tool's definition as settled at the start.
+        core: Names that are never deferred, in no order.
+        order: Declared names in the order of the whole catalog.
+        ledger: Declared names of the filtered list.
+        discoveries: In the order they were made.
+        anchors: Synthetic exchanges in a history the bot owns.
+        history: The neutral history.
+        thinking_from: Index of the first message whose native blocks still hold.
+    """
+
+    language: Language
+    decision: ModeDecision
+    search_tool: Tool
+    core: tuple[str, ...]
+    order: tuple[str, ...]
+    ledger: tuple[str, ...]
+    discoveries: tuple[Discovery, ...] = ()
+    anchors: tuple[Anchor, ...] = ()
+    history: tuple[Message, ...] = ()
+    thinking_from: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as a JSON object."""
+        return {
+            "language": self.language,
+            "mode": self.decision.mode,
+            "reason": self.decision.reason,
+            "search_tool": self.search_tool.to_dict(),
+            "core": list(self.core),
+            "order": list(self.order),
+            "ledger": list(self.ledger),
+            "discoveries": [
+                {"tool": entry.tool.to_dict(), "via": entry.via} for entry in self.discoveries
+            ],
+            "anchors": [
+                {
+                    "fingerprint": anchor.fingerprint,
+                    "ordinal": anchor.ordinal,
+                    "messages": [message_to_dict(message) for message in anchor.messages],
+                }
+                for anchor in self.anchors
+            ],
+            "history": [message_to_dict(message) for message in self.history],
+            "thinking_from": self.thinking_from,
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> ConversationRecord:
+        """The record that `to_dict` wrote."""
+        return cls(
+            language=content["language"],
+            decision=ModeDecision(mode=content["mode"], reason=content["reason"]),
+            search_tool=Tool.from_dict(content["search_tool"]),
+            core=tuple(content["core"]),
+            order=tuple(content["order"]),
+            ledger=tuple(content["ledger"]),
+            discoveries=tuple(
+                Discovery(tool=Tool.from_dict(entry["tool"]), via=entry["via"])
+                for entry in content["discoveries"]
+            ),
+            anchors=tuple(
+                Anchor(
+                    fingerprint=anchor["fingerprint"],
+                    ordinal=anchor["ordinal"],
+                    messages=tuple(map(message_from_dict, anchor["messages"])),
+                )
+                for anchor in content["anchors"]
+            ),
+            history=tuple(map(message_from_dict, content["history"])),
+            thinking_from=content["thinking_from"],
+        )
+
+
+def message_to_dict(message: Message) -> dict[str, Any]:
+    """A message in the neutral form: an OpenAI Chat message under canonical names.
+
+    `is_error` and `native` are additions of ours; a bot may drop them.
+    """
+    content: dict[str, Any] = {"role": message.role, "content": _content_to_json(message.content)}
+    if message.tool_calls:
+        content["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for call in message.tool_calls
+        ]
+    if message.role == "tool":
+        content["tool_call_id"] = message.tool_call_id
+        content["name"] = message.name
+    if message.is_error:
+        content["is_error"] = True
+    if message.native is not None:
+        content["native"] = {
+            "origin": message.native.origin,
+            "blocks": [dict(block) for block in message.native.blocks],
+        }
+    return content
+
+
+def message_from_dict(content: Mapping[str, Any]) -> Message:
+    """The message that `message_to_dict` wrote, or any OpenAI Chat message of these roles."""
+    native = content.get("native")
+    return Message(
+        role=content["role"],
+        content=_content_from_json(content.get("content")),
+        tool_calls=tuple(
+            ToolCall(
+                id=call["id"],
+                name=call["function"]["name"],
+                arguments=call["function"].get("arguments") or "{}",
+            )
+            for call in content.get("tool_calls") or ()
+        ),
+        tool_call_id=content.get("tool_call_id"),
+        name=content.get("name"),
+        is_error=bool(content.get("is_error")),
+        native=NativeReply(native["origin"], tuple(native["blocks"])) if native else None,
+    )
+
+
+def _content_to_json(content: str | Sequence[ContentPart]) -> str | list[dict[str, Any]]:
+    if isinstance(content, str):
+        return content
+    if not any(isinstance(part, ImagePart) for part in content):
+        return plain_text(content)
+    return [
+        {"type": "image_url", "image_url": {"url": part.url}}
+        if isinstance(part, ImagePart)
+        else {"type": "text", "text": plain_text((part,))}
+        for part in content
+    ]
+
+
+def _content_from_json(content: Any) -> str | tuple[ContentPart, ...]:
+    if content is None or isinstance(content, str):
+        return content or ""
+    parts: list[ContentPart] = []
+    for part in content:
+        if part.get("type") == "image_url":
+            parts.append(ImagePart(part["image_url"]["url"]))
+        elif isinstance(part.get("text"), str):
+            parts.append(TextPart(part["text"]))
+    return tuple(parts)

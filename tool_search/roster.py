@@ -1,0 +1,137 @@
+"""Which tools a conversation declares, and in which order: kept append-only.
+
+Both kinds of list are kept, because the provider may change at any request:
+`order` is the whole catalog's (Claude, `full`), `ledger` the filtered list's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tool_search.catalog import Tool, ToolCatalog
+from tool_search.discovery import DiscoveryState
+from tool_search.messages import Notice
+from tool_search.modes import Mode
+
+__all__ = ["ToolRoster"]
+
+
+class ToolRoster:
+    """The declared names of one conversation.
+
+    Args:
+        catalog: The tools of now.
+        order: Names in the whole list: core, search tool, deferred, late ones.
+        ledger: Names in the filtered list: core, search tool, then as they came.
+        core: Names that are never deferred.
+    """
+
+    def __init__(
+        self,
+        catalog: ToolCatalog,
+        *,
+        order: Iterable[str],
+        ledger: Iterable[str],
+        core: Iterable[str],
+    ) -> None:
+        self.catalog = catalog
+        self.order = tuple(order)
+        self.ledger = tuple(ledger)
+        self.core = frozenset(core)
+
+    @classmethod
+    def start(cls, catalog: ToolCatalog, *, search_tool_name: str) -> ToolRoster:
+        """The roster of a new conversation: both groups by name, the search tool between."""
+        core = [tool.name for tool in catalog.core]
+        deferred = [tool.name for tool in catalog.deferred]
+        head = [*core, search_tool_name]
+        return cls(catalog, order=[*head, *deferred], ledger=head, core=core)
+
+    def append(self, names: Iterable[str]) -> None:
+        """Adds discoveries to the filtered list, in order."""
+        self.ledger = tuple(dict.fromkeys((*self.ledger, *names)))
+
+    @classmethod
+    def restored(
+        cls, *, order: Iterable[str], ledger: Iterable[str], core: Iterable[str]
+    ) -> ToolRoster:
+        """The roster of a recorded conversation; `take_in` its catalog next."""
+        return cls(ToolCatalog(), order=order, ledger=ledger, core=core)
+
+    def retained(self, discoveries: DiscoveryState) -> dict[str, Tool]:
+        """Last definitions of discovered tools that the catalog no longer has, by name."""
+        return {
+            entry.name: entry.tool
+            for entry in discoveries
+            if (tool := self.catalog.get(entry.name)) is None or not tool.active
+        }
+
+    def take_in(
+        self, catalog: ToolCatalog, discoveries: DiscoveryState, *, mode: Mode, own: Iterable[str]
+    ) -> tuple[Notice, ...]:
+        """Takes a new catalog in; gives what that does to lists already sent.
+
+        Args:
+            catalog: The tools from now on.
+            discoveries: Of the conversation; their definitions are refreshed.
+            mode: Decides which lists the notices speak of.
+            own: Names of the library's own tools, which belong to no catalog.
+        """
+        if catalog.fingerprint == self.catalog.fingerprint:
+            self.catalog = catalog
+            return ()
+        before, old_order, old_core = self.catalog, self.order, self.core
+        present = {tool.name for tool in catalog.active}
+        kept = present.union(discoveries.names, own)
+        core = frozenset(tool.name for tool in catalog.core)
+        shown = frozenset(self.ledger) if mode == "tool_search" else frozenset(self.order)
+        fresh = sorted(present.difference(self.order), key=lambda name: (name not in core, name))
+
+        self.catalog = catalog
+        self.core = (self.core & kept) | core
+        self.order = (*(name for name in self.order if name in kept), *fresh)
+        late_core = sorted(core.difference(self.ledger))
+        self.ledger = (*(name for name in self.ledger if name in kept), *late_core)
+
+        changed = [tool for tool in catalog.active if _differs(tool, before, discoveries)]
+        for tool in changed:
+            discoveries.refresh(tool)
+        notices = list(self._notices(shown - kept, changed, shown))
+        if changed or (old_order, old_core) != (self.order, self.core):
+            notices.append(_catalog_changed(old_order, self.order, changed))
+        return tuple(notices)
+
+    @staticmethod
+    def _notices(
+        gone: frozenset[str], changed: Iterable[Tool], shown: frozenset[str]
+    ) -> Iterator[Notice]:
+        for name in sorted(gone):
+            yield Notice("core_tool_gone", f"tool {name!r}, which was always sent, is gone")
+        for tool in changed:
+            if tool.name in shown:
+                yield Notice("schema_changed", f"the definition of tool {tool.name!r} has changed")
+
+
+def _differs(tool: Tool, before: ToolCatalog, discoveries: DiscoveryState) -> bool:
+    """Whether a definition that may have been sent is another now."""
+    if tool.name in discoveries:
+        return discoveries[tool.name].tool != tool
+    old = before.get(tool.name)
+    return old is not None and old.active and old != tool
+
+
+def _catalog_changed(
+    before: tuple[str, ...], after: tuple[str, ...], changed: Iterable[Tool]
+) -> Notice:
+    old, new = set(before), set(after)
+    parts = (
+        ("added", sorted(new - old)),
+        ("gone", sorted(old - new)),
+        ("changed", [tool.name for tool in changed]),
+    )
+    listed = "; ".join(
+        f"{len(names)} {what} ({', '.join(names[:5])}{', ...' if len(names) > 5 else ''})"
+        for what, names in parts
+        if names
+    )
+    return Notice("catalog_changed", f"the catalog has changed: {listed or 'core tools moved'}")

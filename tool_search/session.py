@@ -1,0 +1,364 @@
+"""One conversation: what was said, what was discovered, and the next request.
+
+Pure: no clock, no network, no disk. A loop of any kind drives it:
+
+1. `begin_turn` with the user's message, 2. `plan` for the provider of the moment,
+3. `accept` its reply, 4. `decide` each call, 5. `commit` the results, 6. back to 2
+until a reply has no calls. Providers may change between any two plans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from tool_search.calls import AnsweredCall, CallDecision, CallDesk, RunCall
+from tool_search.catalog import Tool, ToolCatalog
+from tool_search.config import ToolSearchConfig
+from tool_search.conversation_tools import ConversationTools
+from tool_search.discovery import Discovery, DiscoveryState
+from tool_search.exchanges import SyntheticExchanges
+from tool_search.history import open_calls, paired, search_results, visible_names
+from tool_search.i18n import Language, text
+from tool_search.messages import (
+    ContentPart,
+    Message,
+    Notice,
+    Phase,
+    RequestPlan,
+    StrategyName,
+    ToolCall,
+)
+from tool_search.modes import ModeDecision
+from tool_search.names import unique_id
+from tool_search.profiles import ProviderProfile
+from tool_search.record import ConversationRecord
+from tool_search.search_tool import CALL_TOOL_NAME
+from tool_search.strategies import (
+    ClaudeToolSearchStrategy,
+    Conversation,
+    GenericToolSearchStrategy,
+    ToolsAssembler,
+    ToolSearchStrategy,
+)
+
+__all__ = ["CallResult", "ToolSearchSession"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallResult:
+    """What one call came to.
+
+    Attributes:
+        decision: What `decide` made of the call.
+        content: The result's text, as the model reads it.
+        is_error: Whether it reports a failure.
+    """
+
+    decision: CallDecision
+    content: str
+    is_error: bool = False
+
+
+class ToolSearchSession:
+    """The state of one conversation, and the plan of its next request.
+
+    Language, mode, core order and the search tool's description are settled by the
+    first turn and stay.
+
+    Args:
+        catalog: The tools.
+        config: The settings.
+        system_prompt: What the bot's owner tells the model.
+        max_tools: The longest tool list that every provider of the bot takes.
+        assembler: Makes tool lists; one for all conversations saves work.
+        record: A conversation to go on with, as `record()` gave it.
+    """
+
+    def __init__(
+        self,
+        catalog: ToolCatalog,
+        *,
+        config: ToolSearchConfig | None = None,
+        system_prompt: str = "",
+        max_tools: int | None = None,
+        assembler: ToolsAssembler | None = None,
+        record: ConversationRecord | None = None,
+    ) -> None:
+        self._config = config or ToolSearchConfig()
+        self._system_prompt = system_prompt
+        self._strategies = _strategies(assembler or ToolsAssembler())
+        self.discoveries = DiscoveryState(record.discoveries if record else ())
+        self._tools = ConversationTools(
+            catalog, config=self._config, discoveries=self.discoveries, max_tools=max_tools
+        )
+        self._history = list(record.history) if record else []
+        self._exchanges = SyntheticExchanges(
+            self._config.search_tool_name, record.anchors if record else ()
+        )
+        self._thinking_from = record.thinking_from if record else 0
+        self._refused: frozenset[str] = frozenset()
+        self._roles: frozenset[str] = frozenset()
+        self._turn_ledger: tuple[str, ...] = ()
+        self._turn_catalog = ""
+        if record is not None:
+            self._tools.restore(record)
+            self._turn_ledger = self._tools.roster.ledger
+            self._turn_catalog = self._tools.catalog.fingerprint
+
+    @property
+    def history(self) -> tuple[Message, ...]:
+        """The neutral history."""
+        return tuple(self._history)
+
+    @property
+    def decision(self) -> ModeDecision:
+        """The conversation's mode, and why it is that."""
+        return self._tools.required.decision
+
+    @property
+    def language(self) -> Language:
+        """The language of what model and user read."""
+        return self._tools.required.language
+
+    @property
+    def catalog(self) -> ToolCatalog:
+        """The tools of now."""
+        return self._tools.catalog
+
+    def take_notices(self) -> tuple[Notice, ...]:
+        """What an operator should know, since the last call of this."""
+        return self._tools.take_notices()
+
+    def record(self) -> ConversationRecord:
+        """The state as a store keeps it.
+
+        Raises:
+            SessionError: No turn has begun yet.
+        """
+        settled, roster = self._tools.required, self._tools.roster
+        return ConversationRecord(
+            language=settled.language,
+            decision=settled.decision,
+            search_tool=settled.search_tool,
+            core=tuple(sorted(roster.core)),
+            order=roster.order,
+            ledger=roster.ledger,
+            discoveries=self.discoveries.entries,
+            anchors=self._exchanges.anchors,
+            history=self.history,
+            thinking_from=self._thinking_from,
+        )
+
+    def begin_turn(
+        self,
+        content: str | Sequence[ContentPart],
+        *,
+        profile: ProviderProfile,
+        catalog: ToolCatalog | None = None,
+        roles: Collection[str] = (),
+    ) -> None:
+        """Takes the user's message in, and a new catalog with it.
+
+        Args:
+            content: Text, or text and pictures.
+            profile: The provider that will be asked first.
+            catalog: The tools from now on, where they have changed.
+            roles: What the user is; a tool with `roles` wants one of them.
+
+        Raises:
+            SessionError: A tool has the search tool's name; nothing has changed.
+        """
+        message = Message(
+            role="user", content=content if isinstance(content, str) else tuple(content)
+        )
+        self._tools.begin(catalog or self._tools.catalog, profile, message.text)
+        self._roles = frozenset(roles)
+        self.close_open_calls()
+        self._introduce(message)
+        self._begin_thinking(profile)
+        self._history.append(message)
+
+    def plan(
+        self, profile: ProviderProfile, *, phase: Phase = "answer", selected: Sequence[str] = ()
+    ) -> RequestPlan:
+        """The next request for a provider.
+
+        Args:
+            profile: The provider.
+            phase: What the request is for.
+            selected: In the phase `detail`: the tools the model picked.
+
+        Raises:
+            SessionError: No turn has begun yet.
+        """
+        fitted = self._tools.fit(profile)
+        conversation = self._conversation(fitted, tuple(selected))
+        return self._strategies[fitted.strategy].plan(conversation, phase=phase)
+
+    def accept(self, reply: Message) -> tuple[ToolCall, ...]:
+        """Takes a model's reply in; gives its calls, each under an id of its own.
+
+        An empty reply is not kept: no provider takes it back.
+        """
+        taken = {call.id for message in self._history for call in message.tool_calls}
+        calls = []
+        for call in reply.tool_calls:
+            calls.append(replace(call, id=unique_id(call.id, taken)))
+            taken.add(calls[-1].id)
+        if tuple(calls) != reply.tool_calls:
+            reply = replace(reply, tool_calls=tuple(calls), native=None)
+        if reply.text.strip() or calls:
+            self._history.append(reply)
+        return reply.tool_calls
+
+    def decide(self, call: ToolCall) -> CallDecision:
+        """What becomes of a call; commits nothing."""
+        searching = self.decision.mode == "tool_search"
+        return CallDesk(
+            catalog=self._tools.catalog,
+            discoveries=self.discoveries,
+            core=self._tools.roster.core,
+            search_tool=self._tools.search_tool() if searching else None,
+            search_tool_name=self._config.search_tool_name,
+            call_tool_name=CALL_TOOL_NAME,
+            language=self.language,
+            permits=self.permits,
+        ).decide(call)
+
+    def permits(self, tool: Tool) -> bool:
+        """Whether this turn's user may call a tool."""
+        return not tool.roles or not self._roles.isdisjoint(tool.roles)
+
+    def commit(self, results: Iterable[CallResult]) -> tuple[Discovery, ...]:
+        """Takes the results of a reply's calls in, and what they discovered.
+
+        Args:
+            results: One a call, in call order.
+
+        Returns:
+            The new discoveries, in order; callable from the next request on.
+        """
+        before = len(self.discoveries)
+        for result in results:
+            self._history.append(self._result_message(result))
+            self._discover(result.decision)
+        new = self.discoveries.entries[before:]
+        self._tools.roster.append(entry.name for entry in new)
+        return new
+
+    def close_open_calls(self) -> None:
+        """Answers calls that were cancelled, so that the history stays valid."""
+        for call in open_calls(self._history):
+            cancelled = text("call.cancelled", self.language, name=call.name)
+            decision = AnsweredCall(call=call, content=cancelled, is_error=True)
+            result = CallResult(decision=decision, content=cancelled, is_error=True)
+            self._history.append(self._result_message(result))
+
+    def adopt_history(self, history: Iterable[Message]) -> None:
+        """Goes on with a history of the bot's own: compacted, imported or re-read.
+
+        Calls and results are paired, synthetic exchanges return to their places,
+        and existing tools that its search results name are discovered.
+        """
+        settled = self._tools.settled
+        answer = text("call.cancelled", settled.language if settled else "en-US", name="tool")
+        self._history = self._exchanges.restored(paired(history, answer=answer))
+        self._thinking_from = 0
+        deferred = {tool.name: tool for tool in self._tools.catalog.deferred}
+        for result in search_results(self._history, self._config.search_tool_name):
+            known = (deferred.get(name) for name in result.names)
+            self.discoveries.commit((tool for tool in known if tool is not None), via="search")
+        self._tools.roster.append(self.discoveries.names)
+
+    def adopt_discoveries(self, entries: Iterable[Discovery]) -> None:
+        """Adds discoveries that another process of the bot made in this conversation."""
+        for entry in entries:
+            self.discoveries.commit((entry.tool,), via=entry.via)
+        self._tools.roster.append(self.discoveries.names)
+
+    def refuse_references(self, names: Iterable[str]) -> None:
+        """Leaves references to these tools out of requests: a provider refused them."""
+        self._refused |= frozenset(names)
+
+    def _introduce(self, message: Message) -> None:
+        """Shows discoveries that the history does not, before the user's message."""
+        if self.decision.mode != "tool_search":
+            return
+        shown = visible_names(self._history, self._config.search_tool_name)
+        missing = [entry.tool for entry in self.discoveries if entry.name not in shown]
+        if missing:
+            self._history += self._exchanges.write(
+                missing,
+                before=message,
+                history=self._history,
+                total_tools=sum(not tool.roles for tool in self._tools.catalog.deferred),
+                language=self.language,
+            )
+
+    def _begin_thinking(self, profile: ProviderProfile) -> None:
+        """Earlier thinking no longer holds where this turn declares other tools."""
+        ledger, fingerprint = self._tools.roster.ledger, self._tools.catalog.fingerprint
+        filtered = profile.strategy == "generic" and ledger != self._turn_ledger
+        if filtered or fingerprint != self._turn_catalog:
+            self._thinking_from = len(self._history)
+        self._turn_ledger, self._turn_catalog = ledger, fingerprint
+
+    def _conversation(self, profile: ProviderProfile, selected: tuple[str, ...]) -> Conversation:
+        settled, roster = self._tools.required, self._tools.roster
+        searching = settled.decision.mode == "tool_search"
+        return Conversation(
+            catalog=self._tools.catalog,
+            retained=roster.retained(self.discoveries),
+            profile=profile,
+            mode=settled.decision.mode,
+            order=roster.order,
+            ledger=self._turn_ledger if profile.thinking_is_bound else roster.ledger,
+            core=roster.core,
+            search_tool=settled.search_tool if searching else None,
+            call_tool=settled.call_tool,
+            history=self.history,
+            system=self._system_text(searching=searching),
+            selected=selected,
+            refused=self._refused,
+            thinking_from=self._thinking_from if profile.thinking_is_bound else 0,
+        )
+
+    def _system_text(self, *, searching: bool) -> str:
+        """The owner's prompt, and the instructions once, in `tool_search` mode only."""
+        prompt = self._system_prompt
+        if not searching:
+            return prompt
+        name = self._config.search_tool_name
+        instructions = text("system.instructions", self.language, search_tool=name)
+        if instructions in prompt:
+            return prompt
+        return f"{prompt.rstrip()}\n\n{instructions}" if prompt.strip() else instructions
+
+    def _result_message(self, result: CallResult) -> Message:
+        call = result.decision.call
+        return Message(
+            role="tool",
+            tool_call_id=call.id,
+            name=call.name,
+            content=result.content or text("call.empty_result", self.language),
+            is_error=result.is_error,
+        )
+
+    def _discover(self, decision: CallDecision) -> None:
+        """Commits what one call discovered: what a search returned, or what it named."""
+        core, catalog = self._tools.roster.core, self._tools.catalog
+        if isinstance(decision, RunCall):
+            named: Tool | None = decision.tool
+        else:
+            named = decision.names_tool
+            names = decision.result.names if decision.result else ()
+            found = [catalog[name] for name in names if name in catalog and name not in core]
+            self.discoveries.commit(found, via="search")
+        if named is not None and named.name not in core:
+            self.discoveries.commit((named,), via="call")
+
+
+def _strategies(assembler: ToolsAssembler) -> dict[StrategyName, ToolSearchStrategy]:
+    made = (GenericToolSearchStrategy(assembler), ClaudeToolSearchStrategy(assembler))
+    return {strategy.name: strategy for strategy in made}

@@ -1,0 +1,16 @@
+"""How each provider family is told which tools there are."""
+
+from __future__ import annotations
+
+from tool_search.strategies.assembler import ToolsAssembler
+from tool_search.strategies.base import Conversation, ToolSearchStrategy
+from tool_search.strategies.claude import ClaudeToolSearchStrategy
+from tool_search.strategies.generic import GenericToolSearchStrategy
+
+__all__ = [
+    "ClaudeToolSearchStrategy",
+    "Conversation",
+    "GenericToolSearchStrategy",
+    "ToolSearchStrategy",
+    "ToolsAssembler",
+]

@@ -1,0 +1,136 @@
+"""Tool lists for requests, each made once for its content.
+
+The one place that decides what stands in a list and in which order, so that
+"a list only grows at its end" and "a catalog's bytes stay" are kept here.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tool_search.messages import DeclaredTool, ToolList
+
+if TYPE_CHECKING:
+    from tool_search.catalog import Tool
+    from tool_search.strategies.base import Conversation
+
+__all__ = ["ToolsAssembler", "declared_names"]
+
+
+class ToolsAssembler:
+    """Makes tool lists, and keeps the last ones by their content.
+
+    Args:
+        capacity: How many lists are kept; the least recently used goes first.
+    """
+
+    def __init__(self, *, capacity: int = 256) -> None:
+        self._capacity = capacity
+        self._lists: OrderedDict[Hashable, ToolList] = OrderedDict()
+
+    def full(self, conversation: Conversation) -> ToolList:
+        """Every tool, shown: the order of the whole catalog, no search tool."""
+        return self._kept("full", conversation, conversation.order, self._full)
+
+    def filtered(self, conversation: Conversation) -> ToolList:
+        """The core, the search tool, and what was discovered, within the provider's limit."""
+        names = declared_names(conversation)
+        return self._kept("filtered", conversation, names, self._shown)
+
+    def deferring(self, conversation: Conversation) -> ToolList:
+        """The whole catalog, a cache breakpoint on the last tool that is shown.
+
+        In `tool_search` mode all but the core and the search tool is deferred.
+        """
+        return self._kept("deferring", conversation, conversation.order, self._deferring)
+
+    def light(self, conversation: Conversation) -> ToolList:
+        """Every tool by name and description, with an empty schema."""
+        return self._kept("light", conversation, conversation.order, self._light)
+
+    def chosen(self, conversation: Conversation) -> ToolList:
+        """The full definitions of the tools that a `skills_like` model picked."""
+        return self._kept("chosen", conversation, conversation.selected, self._shown)
+
+    def _kept(
+        self,
+        kind: str,
+        conversation: Conversation,
+        names: tuple[str, ...],
+        make: Callable[[Conversation, tuple[str, ...]], ToolList],
+    ) -> ToolList:
+        key = (
+            kind,
+            conversation.mode,
+            conversation.catalog.fingerprint,
+            names,
+            conversation.core if kind == "deferring" else None,
+            conversation.search_tool and conversation.search_tool.fingerprint,
+            conversation.call_tool.fingerprint,
+            tuple((name, tool.fingerprint) for name, tool in conversation.retained.items()),
+        )
+        known = self._lists.get(key)
+        if known is None:
+            known = self._lists[key] = make(conversation, names)
+            if len(self._lists) > self._capacity:
+                self._lists.popitem(last=False)
+        else:
+            self._lists.move_to_end(key)
+        return known
+
+    @staticmethod
+    def _shown(conversation: Conversation, names: tuple[str, ...]) -> ToolList:
+        return ToolList(DeclaredTool(tool) for tool in conversation.definitions(names))
+
+    @staticmethod
+    def _full(conversation: Conversation, names: tuple[str, ...]) -> ToolList:
+        return ToolList(DeclaredTool(t) for t in _without_search_tool(conversation, names))
+
+    @staticmethod
+    def _light(conversation: Conversation, names: tuple[str, ...]) -> ToolList:
+        tools = _without_search_tool(conversation, names)
+        return ToolList(DeclaredTool(replace(tool, parameters={})) for tool in tools)
+
+    @staticmethod
+    def _deferring(conversation: Conversation, names: tuple[str, ...]) -> ToolList:
+        if conversation.mode == "tool_search":
+            search, tools = conversation.search_tool, list(conversation.definitions(names))
+            waiting = [t is not search and t.name not in conversation.core for t in tools]
+        else:
+            tools = _without_search_tool(conversation, names)
+            waiting = [False] * len(tools)
+        last = max((index for index, waits in enumerate(waiting) if not waits), default=-1)
+        return ToolList(
+            DeclaredTool(tool, deferred=waits, cache_breakpoint=index == last)
+            for index, (tool, waits) in enumerate(zip(tools, waiting, strict=True))
+        )
+
+
+def _without_search_tool(conversation: Conversation, names: tuple[str, ...]) -> list[Tool]:
+    search = conversation.search_tool
+    return [tool for tool in conversation.definitions(names) if tool is not search]
+
+
+def declared_names(conversation: Conversation) -> tuple[str, ...]:
+    """The names in a filtered list, in order, within the provider's limit.
+
+    Where discoveries may outgrow the list, its last place is `call_tool`'s from the
+    moment only one is left, so that no list that was sent ever loses an entry. A
+    model whose thinking is bound to the prefix has `call_tool` from the start.
+    """
+    search, call = conversation.search_tool, conversation.call_tool.name
+    ledger, most = conversation.ledger, conversation.profile.max_tools
+    if search is None:
+        return ledger
+    if conversation.profile.thinking_is_bound:
+        place = ledger.index(search.name) + 1
+        ledger = (*ledger[:place], call, *ledger[place:])
+        return ledger if most is None else ledger[:most]
+    if most is None or len(ledger) < most:
+        return ledger
+    if ledger.index(search.name) < most - 1:
+        return (*ledger[: most - 1], call)
+    return (*ledger[: most - 2], search.name, call)

@@ -1,0 +1,152 @@
+"""The strategy seam: one conversation as a strategy sees it, and what it makes of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import ClassVar
+
+from tool_search.catalog import Tool, ToolCatalog
+from tool_search.messages import Message, Phase, RequestPlan, ResultPart, StrategyName, ToolList
+from tool_search.modes import Mode
+from tool_search.profiles import ProviderProfile
+from tool_search.search.result import SearchResult
+from tool_search.strategies.assembler import ToolsAssembler
+
+__all__ = ["Conversation", "ToolSearchStrategy", "read_result"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """What a strategy plans a request from; a session makes one for each request.
+
+    Attributes:
+        catalog: The tools of now.
+        retained: Definitions of tools that are gone but still referred to, by name.
+        profile: The provider that will be asked.
+        mode: What is sent.
+        order: Every declarable name in the order of a whole catalog: the core, the
+            search tool, the deferred ones, then what came later.
+        ledger: The names a filtered list declares, in the order they came: the core,
+            the search tool, then discoveries and late core tools.
+        core: Names that are never deferred.
+        search_tool: The search tool's definition; None outside `tool_search`.
+        call_tool: The definition of the tool that calls what no list has room for.
+        history: The neutral history.
+        system: The system text, complete.
+        selected: The tools a `skills_like` model picked.
+        refused: Names whose references this provider has refused.
+        thinking_from: Index of the first message whose native blocks still hold.
+    """
+
+    catalog: ToolCatalog
+    profile: ProviderProfile
+    mode: Mode
+    order: tuple[str, ...]
+    ledger: tuple[str, ...]
+    core: frozenset[str]
+    search_tool: Tool | None
+    call_tool: Tool
+    history: tuple[Message, ...] = ()
+    retained: Mapping[str, Tool] = field(default_factory=dict)
+    system: str = ""
+    selected: tuple[str, ...] = ()
+    refused: frozenset[str] = frozenset()
+    thinking_from: int = 0
+
+    def definition(self, name: str) -> Tool | None:
+        """The definition declared under a name, the library's own tools included."""
+        for tool in (self.search_tool, self.call_tool):
+            if tool is not None and tool.name == name:
+                return tool
+        tool = self.catalog.get(name)
+        return tool if tool is not None and tool.active else self.retained.get(name)
+
+    def definitions(self, names: tuple[str, ...]) -> Iterator[Tool]:
+        """The definitions of these names, in order, those without one left out."""
+        found = (self.definition(name) for name in names)
+        return (tool for tool in found if tool is not None)
+
+    def searches(self, message: Message) -> bool:
+        """Whether a message is a result of the search tool."""
+        return (
+            message.role == "tool"
+            and self.search_tool is not None
+            and message.name == self.search_tool.name
+        )
+
+
+@lru_cache(maxsize=4096)
+def read_result(text: str) -> SearchResult | None:
+    """The search result in a history's text; kept, because histories are re-read often."""
+    return SearchResult.from_json(text)
+
+
+class ToolSearchStrategy(ABC):
+    """How one provider family is told which tools there are.
+
+    A strategy is pure: the same conversation gives the same plan. It may be shared
+    by any number of conversations.
+
+    Args:
+        assembler: Makes and keeps tool lists; a shared one saves making a list twice.
+    """
+
+    name: ClassVar[StrategyName]
+
+    def __init__(self, assembler: ToolsAssembler | None = None) -> None:
+        self._assembler = assembler or ToolsAssembler()
+
+    @abstractmethod
+    def declare(self, conversation: Conversation) -> ToolList:
+        """The tools that a request of this conversation declares."""
+
+    @abstractmethod
+    def format_result(self, result: SearchResult) -> ResultPart:
+        """A search result as this provider family takes it."""
+
+    def plan(self, conversation: Conversation, *, phase: Phase = "answer") -> RequestPlan:
+        """The next request, before a dialect writes it."""
+        tools = self._tools(conversation, phase)
+        messages = self._messages(conversation, tools)
+        return RequestPlan(
+            strategy=self.name,
+            phase=phase,
+            tools=tools,
+            messages=messages,
+            system=conversation.system,
+            tool_use="none" if phase == "final" and tools else "auto",
+            cached_messages=_cache_ends(messages),
+            cache_system=bool(conversation.system),
+        )
+
+    def _tools(self, conversation: Conversation, phase: Phase) -> ToolList:
+        if phase == "detail":
+            return self._assembler.chosen(conversation)
+        if conversation.mode == "skills_like":
+            return self._assembler.light(conversation)
+        return self.declare(conversation)
+
+    def _messages(self, conversation: Conversation, tools: ToolList) -> tuple[Message, ...]:
+        shown = []
+        for index, message in enumerate(conversation.history):
+            if message.native is not None and index < conversation.thinking_from:
+                message = replace(message, native=None)  # noqa: PLW2901  # it no longer holds
+            if conversation.searches(message):
+                message = self._show_result(message, conversation, tools)  # noqa: PLW2901
+            shown.append(message)
+        return tuple(shown)
+
+    @abstractmethod
+    def _show_result(
+        self, message: Message, conversation: Conversation, tools: ToolList
+    ) -> Message:
+        """A search result of the history as this request shows it."""
+
+
+def _cache_ends(messages: tuple[Message, ...]) -> tuple[int, ...]:
+    """The last message, and the user's last one: what the next requests begin with."""
+    users = [index for index, message in enumerate(messages) if message.role == "user"]
+    return tuple(sorted({*users[-1:], len(messages) - 1})) if messages else ()

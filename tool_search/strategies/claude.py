@@ -1,0 +1,59 @@
+"""The whole catalog with `defer_loading`, and search results as `tool_reference`s.
+
+Chosen for Claude models on endpoints known to support it. Follows Anthropic's
+"Tool search tool", section "Custom tool search implementation": a client's search
+tool answers with references, and the service expands their definitions in place,
+so that `tools` stays byte for byte what it was and the prompt cache holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+from tool_search.messages import (
+    Message,
+    ReferencePart,
+    ResultPart,
+    StrategyName,
+    TextPart,
+    ToolList,
+)
+from tool_search.search.result import SearchResult
+from tool_search.strategies.base import Conversation, ToolSearchStrategy, read_result
+
+__all__ = ["ClaudeToolSearchStrategy"]
+
+
+class ClaudeToolSearchStrategy(ToolSearchStrategy):
+    """Declares everything, deferred tools deferred; a search result is references.
+
+    A result has references alone or text alone: the service refuses both in one.
+    """
+
+    name: ClassVar[StrategyName] = "claude"
+
+    def declare(self, conversation: Conversation) -> ToolList:
+        """The whole catalog; in `full` mode with nothing deferred."""
+        return self._assembler.deferring(conversation)
+
+    def format_result(self, result: SearchResult) -> ResultPart:
+        """References to all the result makes callable, or its JSON where that is nothing."""
+        return ReferencePart(result.names) if result.names else TextPart(result.to_json())
+
+    def _show_result(
+        self, message: Message, conversation: Conversation, tools: ToolList
+    ) -> Message:
+        """References to what this very request declares, and never to anything else."""
+        result = read_result(message.text)
+        if result is None:
+            return message
+        part = self.format_result(result)
+        if isinstance(part, ReferencePart):
+            names = tuple(
+                name
+                for name in dict.fromkeys(part.names)
+                if tools.declares(name) and name not in conversation.refused
+            )
+            part = ReferencePart(names) if names else TextPart(result.to_json())
+        return replace(message, content=(part,))

@@ -1,0 +1,67 @@
+"""A physically filtered tool list: works with every provider.
+
+Chosen for every provider that has no tool search of its own. The list holds the
+core, the search tool and what was discovered, in the order it came, and grows
+only at its end: providers cache prefixes, and most render tools first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import ClassVar
+
+from tool_search.messages import (
+    Message,
+    ResultPart,
+    StrategyName,
+    TextPart,
+    ToolList,
+)
+from tool_search.search.result import SearchMatch, SearchResult
+from tool_search.strategies.base import Conversation, ToolSearchStrategy, read_result
+
+__all__ = ["GenericToolSearchStrategy"]
+
+
+class GenericToolSearchStrategy(ToolSearchStrategy):
+    """Declares what is core or discovered; a search result is JSON text.
+
+    What a limited list has no room for is called through `call_tool`; its search
+    results carry the schema, because nothing else in the request does.
+    """
+
+    name: ClassVar[StrategyName] = "generic"
+
+    def declare(self, conversation: Conversation) -> ToolList:
+        """The filtered list; in `full` mode every tool."""
+        if conversation.mode == "tool_search":
+            return self._assembler.filtered(conversation)
+        return self._assembler.full(conversation)
+
+    def format_result(self, result: SearchResult) -> ResultPart:
+        """The result's JSON."""
+        return TextPart(result.to_json())
+
+    def _show_result(
+        self, message: Message, conversation: Conversation, tools: ToolList
+    ) -> Message:
+        result = read_result(message.text)
+        if result is None or not result.matches:
+            return message
+        matches = tuple(_with_schema(m, conversation, tools) for m in result.matches)
+        if matches == result.matches:
+            return message
+        return replace(message, content=(self.format_result(replace(result, matches=matches)),))
+
+
+def _with_schema(match: SearchMatch, conversation: Conversation, tools: ToolList) -> SearchMatch:
+    """The match with its schema, where the request itself does not declare the tool.
+
+    Under bound thinking every match carries it: the list lags behind by a turn, and
+    a message must not change when the tool enters the list.
+    """
+    needed = conversation.profile.thinking_is_bound or not tools.declares(match.name)
+    tool = conversation.definition(match.name)
+    if not needed or tool is None:
+        return match
+    return replace(match, parameters=tool.parameters)
