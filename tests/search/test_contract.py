@@ -1,0 +1,358 @@
+"""What every engine behind the seam promises."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tool_search.catalog import Tool
+from tool_search.search import SearchSettings, ToolSearchIndex, build_index
+
+ENGINES = ("bm25", "rank_bm25")
+
+TOOLBOX = (
+    Tool(name="get_weather", description="Weather forecast for a city."),
+    Tool(name="send_email", description="Send an e-mail message to a person."),
+    Tool(name="createGitHubIssue", description="Open a ticket in a repository."),
+    Tool(name="query_train", description="查询两个城市之间的火车票和时刻表"),
+    Tool(name="погода_сейчас", description="Показывает текущую погоду в городе."),
+    Tool(name="convert_currency", description="Converts an amount from one currency to another."),
+)
+NOTHING = ("", "   ", "?!… ---", "👍🏽🎉", "\x00\x07\x1b", "\ud800\udfff", "\u202e\u200b")
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> str:
+    """Every engine in turn."""
+    return str(request.param)
+
+
+def built(engine: str, *tools: Tool, floor: float = 0.1) -> ToolSearchIndex:
+    """An index over the tools."""
+    chosen: Any = engine
+    return build_index(tools, SearchSettings(engine=chosen, min_relevance=floor))
+
+
+def names(index: ToolSearchIndex, query: str | list[str], limit: int = 10) -> list[str]:
+    """The names that a search finds."""
+    return [match.name for match in index.search(query, limit=limit).matches]
+
+
+def ranking(index: ToolSearchIndex, query: str) -> list[tuple[str, float]]:
+    """Names and scores that a search finds."""
+    return [(match.name, match.score) for match in index.search(query, limit=1000).matches]
+
+
+def test_search_one_tool_finds_it(engine: str) -> None:
+    """A catalog of one tool finds it by one of its words."""
+    assert names(built(engine, TOOLBOX[0]), "weather") == ["get_weather"]
+
+
+def test_search_one_tool_in_a_sentence_finds_it(engine: str) -> None:
+    """Words that nothing knows do not hide the only tool."""
+    question = "What will the weather be like in Paris tomorrow afternoon?"
+    assert names(built(engine, TOOLBOX[0]), question) == ["get_weather"]
+
+
+def test_search_two_tools_finds_the_right_one(engine: str) -> None:
+    """A word of one tool in two counts."""
+    assert names(built(engine, *TOOLBOX[:2]), "email") == ["send_email"]
+
+
+def test_search_word_of_every_tool_finds_all_by_name(engine: str) -> None:
+    """A word that every tool has finds every tool; equal scores go by name."""
+    tools = [Tool(name=f"note_{letter}", description="A note.") for letter in "cab"]
+    assert names(built(engine, *tools), "note") == ["note_a", "note_b", "note_c"]
+
+
+def test_search_empty_catalog_finds_nothing(engine: str) -> None:
+    """No tools: no match and no error."""
+    result = built(engine).search("weather", limit=5)
+    assert (result.matches, result.total_found, result.total_tools) == ((), 0, 0)
+
+
+@pytest.mark.parametrize("query", NOTHING)
+def test_search_without_letters_finds_nothing(engine: str, query: str) -> None:
+    """A query without a letter or digit has no match."""
+    result = built(engine, *TOOLBOX).search(query, limit=5)
+    assert (result.matches, result.total_found, result.unmatched) == ((), 0, ())
+    assert result.total_tools == len(TOOLBOX)
+
+
+def test_search_tools_without_words_finds_nothing(engine: str) -> None:
+    """Tools that are nothing but signs are no hit and no error."""
+    assert names(built(engine, Tool(name="!!"), Tool(name="??")), "weather") == []
+
+
+@pytest.mark.parametrize(
+    "query", ["weather " * 12_500, "wéather!" * 12_500, "天气预报" * 25_000, "a" * 100_000]
+)
+def test_search_huge_query_is_quick(engine: str, query: str) -> None:
+    """A query of 100,000 characters is answered in bounded time."""
+    index = built(engine, *TOOLBOX)
+    index.search("warm", limit=1)
+    start = time.perf_counter()
+    index.search(query, limit=5)
+    assert time.perf_counter() - start < 1.0
+
+
+@pytest.mark.parametrize("tool", TOOLBOX, ids=lambda tool: tool.name)
+def test_search_exact_name_ranks_first(engine: str, tool: Tool) -> None:
+    """A tool's own name finds it first, with the highest score there is."""
+    best = built(engine, *TOOLBOX).search(f" {tool.name} ", limit=1).matches[0]
+    assert (best.name, best.score) == (tool.name, 1.0)
+
+
+def test_search_exact_name_beats_a_repetitive_tool(engine: str) -> None:
+    """No description can push an exact name down."""
+    loud = Tool(name="user_get_user", description="get user " * 50, tags=["get_user"])
+    assert names(built(engine, Tool(name="get_user"), loud), "get_user")[0] == "get_user"
+
+
+def test_search_exact_name_in_other_case_ranks_first(engine: str) -> None:
+    """A name is recognised whatever its case and width."""
+    assert names(built(engine, *TOOLBOX), "ＣＲＥＡＴＥgithubissue")[0] == "createGitHubIssue"
+
+
+def test_search_exact_name_of_signs_is_found(engine: str) -> None:
+    """A name without a letter can still be asked for."""
+    assert names(built(engine, Tool(name="!!"), *TOOLBOX), "!!") == ["!!"]
+
+
+def test_search_ranks_whatever_the_order_of_tools(engine: str) -> None:
+    """The order of a listing changes nothing."""
+    shuffled = random.Random(7).sample(TOOLBOX, len(TOOLBOX))
+    engine_index = built(engine, *TOOLBOX)
+    other = engine_index.updated(added=(), removed=[tool.name for tool in TOOLBOX])
+    other = other.updated(added=shuffled, removed=())
+    for query in ("weather in a city", "查询火车票", "погода", "open ticket"):
+        assert ranking(engine_index, query) == ranking(other, query)
+
+
+def test_search_allowed_filters_before_cut_and_counts(engine: str) -> None:
+    """What the caller may not call is in no match and in no count."""
+    tools = [Tool(name=f"note_{number}", description="A note.") for number in range(8)]
+    result = built(engine, *tools).search("note", limit=2, allowed=lambda name: name > "note_4")
+    assert [match.name for match in result.matches] == ["note_5", "note_6"]
+    assert (result.total_found, result.total_tools) == (3, 3)
+
+
+def test_search_allowed_hides_exact_names(engine: str) -> None:
+    """An exact name opens no door."""
+    result = built(engine, *TOOLBOX).search("get_weather", limit=5, allowed=lambda name: False)
+    assert (result.matches, result.total_found, result.total_tools) == ((), 0, 0)
+
+
+def test_search_allowed_reports_words_of_hidden_tools_as_unmatched(engine: str) -> None:
+    """What words a hidden tool has is not given away."""
+    result = built(engine, *TOOLBOX).search("weather", limit=5, allowed=lambda n: n == "send_email")
+    assert result.unmatched == ("weather",)
+
+
+def test_search_several_queries_are_merged(engine: str) -> None:
+    """Each tool has its best score; the queries are joined."""
+    index = built(engine, *TOOLBOX)
+    result = index.search(["weather forecast", "send email", "weather"], limit=5)
+    assert result.query == "weather forecast | send email | weather"
+    assert {match.name for match in result.matches} == {"get_weather", "send_email"}
+    best = {**dict(ranking(index, "weather")), **dict(ranking(index, "weather forecast"))}
+    got = {match.name: match.score for match in result.matches}
+    assert got["get_weather"] == max(
+        dict(ranking(index, "weather"))["get_weather"], best["get_weather"]
+    )
+
+
+def test_search_no_queries_finds_nothing(engine: str) -> None:
+    """An empty list of queries is an empty query."""
+    assert built(engine, *TOOLBOX).search([], limit=5).matches == ()
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_search_limit_of_nothing_still_counts(engine: str, limit: int) -> None:
+    """No match is returned, but the count is."""
+    result = built(engine, *TOOLBOX).search("weather", limit=limit)
+    assert (result.matches, result.total_found) == ((), 1)
+
+
+def test_search_total_found_counts_before_the_cut(engine: str) -> None:
+    """The cut to the limit does not change the count."""
+    tools = [Tool(name=f"note_{number}", description="A note.") for number in range(8)]
+    result = built(engine, *tools).search("note", limit=3)
+    assert (len(result.matches), result.total_found, result.total_tools) == (3, 8, 8)
+
+
+def test_search_match_carries_description_and_server(engine: str) -> None:
+    """A match shows the definition as it is."""
+    tool = Tool(name="find", description="Finds a file.", server="disk", kind="mcp")
+    match = built(engine, tool).search("file", limit=1).matches[0]
+    assert (match.description, match.server) == ("Finds a file.", "disk")
+
+
+def test_search_unmatched_lists_unknown_words_in_order(engine: str) -> None:
+    """Words that no tool has come as they were written, without function words."""
+    result = built(engine, *TOOLBOX).search("the Qwzx weather of Плюк, Qwzx?", limit=5)
+    assert result.unmatched == ("Qwzx", "Плюк")
+
+
+def test_search_unmatched_chinese_lists_unknown_stretches(engine: str) -> None:
+    """Chinese is reported in stretches that no word covers."""
+    result = built(engine, *TOOLBOX).search("查询火车票，蝴蝶标本", limit=5)
+    assert result.unmatched == ("蝴蝶标本",)
+
+
+def test_search_unmatched_is_bounded(engine: str) -> None:
+    """A page of nonsense is not repeated to the model."""
+    query = " ".join(f"zq{number}x" for number in range(500))
+    assert len(built(engine, *TOOLBOX).search(query, limit=5).unmatched) <= 12
+
+
+def test_search_function_word_does_not_dump_the_catalog(engine: str) -> None:
+    """One incidental function word of a sentence brings no tool up."""
+    tools = [Tool(name=f"t{n}", description=f"The tool for you and x{n}.") for n in range(50)]
+    assert names(built(engine, *tools), "the you and for dentist") == []
+
+
+def test_search_incidental_common_word_does_not_dump_the_catalog(engine: str) -> None:
+    """A word that every tool has is nothing beside words that none has."""
+    tools = [Tool(name=f"t{n}", description=f"Data number {n}.") for n in range(200)]
+    result = built(engine, *tools).search("book a dentist appointment with data", limit=5)
+    assert result.total_found == 0
+
+
+def test_search_floor_of_one_leaves_exact_names(engine: str) -> None:
+    """The highest floor lets nothing but an exact name through."""
+    index = built(engine, *TOOLBOX, floor=1.0)
+    assert names(index, "weather") == []
+    assert names(index, "get_weather") == ["get_weather"]
+
+
+def test_search_floor_of_zero_keeps_out_what_shares_no_word(engine: str) -> None:
+    """Without a floor a tool still needs a word of the query."""
+    assert names(built(engine, *TOOLBOX, floor=0.0), "currency") == ["convert_currency"]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("issues on github", "createGitHubIssue"),
+        ("git hub", "createGitHubIssue"),
+        ("emails", "send_email"),
+        ("converting currencies", "convert_currency"),
+        ("火车票", "query_train"),
+        ("我想查一下火 车 票", "query_train"),
+        ("какая погода в городах", "погода_сейчас"),
+        ("ｗｅａｔｈｅｒ", "get_weather"),
+    ],
+)
+def test_search_finds_by_meaningful_forms(engine: str, query: str, expected: str) -> None:
+    """Compounds, inflection, Chinese, Russian and full-width forms are found."""
+    assert names(built(engine, *TOOLBOX), query)[0] == expected
+
+
+def test_search_finds_nested_parameters(engine: str) -> None:
+    """Names, descriptions and values of nested parameters are searched."""
+    schema = {
+        "type": "object",
+        "properties": {
+            "filter": {
+                "type": "object",
+                "properties": {
+                    "zodiac": {"description": "A celestial house.", "enum": ["capricorn"]}
+                },
+            }
+        },
+    }
+    index = built(engine, Tool(name="horoscope", parameters=schema), *TOOLBOX)
+    for query in ("zodiac", "celestial house", "capricorn"):
+        assert names(index, query)[:1] == ["horoscope"]
+
+
+def test_search_self_referring_schema_is_read_once(engine: str) -> None:
+    """A schema that refers to itself is searched and ends."""
+    schema = {
+        "type": "object",
+        "properties": {"node": {"$ref": "#/$defs/node"}},
+        "$defs": {
+            "node": {
+                "type": "object",
+                "description": "A walrus.",
+                "properties": {"child": {"$ref": "#/$defs/node"}, "self": {"$ref": "#"}},
+            }
+        },
+    }
+    assert names(built(engine, Tool(name="tree", parameters=schema)), "walrus") == ["tree"]
+
+
+def test_build_hostile_definitions_is_quick(engine: str) -> None:
+    """A description of 1 MB and a schema 300 deep cost bounded time."""
+    schema: dict[str, Any] = {"type": "object", "properties": {"leaf": {"type": "string"}}}
+    for _ in range(150):
+        schema = {"type": "object", "properties": {"deeper": schema}}
+    tools = [
+        Tool(name="long", description="word 天气 " * 125_000),
+        Tool(name="d", parameters=schema),
+    ]
+    built(engine, *TOOLBOX).search("warm", limit=1)
+    start = time.perf_counter()
+    assert names(built(engine, *tools), "deeper") == ["d"]
+    assert time.perf_counter() - start < 2.0
+
+
+def test_scores_stay_between_zero_and_one(engine: str) -> None:
+    """Scores are shares, best first."""
+    loud = Tool(name="weather", description="weather " * 500, aliases=["weather"] * 5)
+    scores = [s for _, s in ranking(built(engine, loud, *TOOLBOX), "weather city forecast")]
+    assert all(0 < score <= 1 for score in scores)
+    assert scores == sorted(scores, reverse=True)
+
+
+_WORDS = st.sampled_from(
+    ["get", "weather", "mail", "file", "天气", "邮件", "погода", "почта", "user_id", "createIssue"]
+)
+_TEXTS = st.lists(_WORDS, max_size=6).map(" ".join)
+_TOOLS = st.lists(
+    st.builds(Tool, name=st.sampled_from([f"tool_{n}" for n in range(12)]), description=_TEXTS),
+    max_size=10,
+    unique_by=lambda tool: tool.name,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(first=_TOOLS, changes=st.lists(st.tuples(_TOOLS, st.sets(st.integers(0, 11))), max_size=4))
+@pytest.mark.parametrize("engine_name", ENGINES)
+def test_updated_ranks_as_a_fresh_build(
+    engine_name: str, first: list[Tool], changes: list[tuple[list[Tool], set[int]]]
+) -> None:
+    """However an index came about, it ranks like one that was built at once."""
+    index, tools = built(engine_name, *first), {tool.name: tool for tool in first}
+    for added, gone in changes:
+        removed = [f"tool_{number}" for number in gone]
+        index = index.updated(added=added, removed=removed)
+        tools = {name: tool for name, tool in tools.items() if name not in removed}
+        tools.update((tool.name, tool) for tool in added)
+    fresh = built(engine_name, *tools.values())
+    for query in ("get weather", "天气邮件", "почта user", "tool", "createIssue qqq"):
+        assert index.search(query, limit=20) == fresh.search(query, limit=20)
+
+
+def test_updated_leaves_the_old_index_as_it_was(engine: str) -> None:
+    """An index is a snapshot."""
+    index = built(engine, *TOOLBOX)
+    before = ranking(index, "weather")
+    index.updated(added=[Tool(name="weather", description="weather")], removed=["get_weather"])
+    assert ranking(index, "weather") == before
+
+
+@settings(max_examples=80, deadline=None)
+@given(query=st.text(max_size=300), limit=st.integers(-1, 10))
+@pytest.mark.parametrize("engine_name", ENGINES)
+def test_search_any_text_never_raises(engine_name: str, query: str, limit: int) -> None:
+    """Nothing a model can write raises, and its result can be sent."""
+    result = built(engine_name, *TOOLBOX).search(query, limit=limit)
+    result.to_json().encode()
+    assert len(result.matches) <= max(limit, 0)

@@ -1,0 +1,99 @@
+"""What of a tool's definition is searched: its fields, as text.
+
+Nothing here trusts a definition: schemas of any depth, schemas that refer to
+themselves and descriptions of a megabyte are read up to fixed bounds, the
+parts that stand first and highest before the others.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, get_args
+
+from tool_search.catalog import Tool
+
+__all__ = ["FIELDS", "FieldName", "field_texts"]
+
+FieldName = Literal[
+    "name", "aliases", "server", "tags", "description", "parameters", "parameter_texts"
+]
+FIELDS: tuple[FieldName, ...] = get_args(FieldName)
+
+_DEEPEST = 8
+_MOST_NODES = 400
+_MOST_VALUES = 40
+_NESTED = ("items", "additionalProperties", "not", "if", "then", "else")
+_BRANCHES = ("anyOf", "oneOf", "allOf", "prefixItems")
+
+
+def field_texts(tool: Tool) -> dict[FieldName, list[str]]:
+    """The tool's texts by field, in the order in which they count.
+
+    Fields: its name; aliases and title; its server; tags, category and
+    namespace; description and, where it differs, summary; parameter names,
+    nested ones too; parameter descriptions, titles and enum values.
+    """
+    names, texts = _parameter_texts(tool.parameters)
+    summary = tool.summary if tool.summary and tool.summary not in tool.description else ""
+    found: dict[FieldName, list[str]] = {
+        "name": [tool.name],
+        "aliases": [*tool.aliases, tool.title or ""],
+        "server": [tool.server or ""],
+        "tags": [*tool.tags, tool.category or "", tool.namespace or ""],
+        "description": [tool.description, summary],
+        "parameters": names,
+        "parameter_texts": texts,
+    }
+    return {name: kept for name, lines in found.items() if (kept := [t for t in lines if t])}
+
+
+def _parameter_texts(schema: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    names: list[str] = []
+    texts: list[str] = []
+    queue: deque[tuple[Any, int]] = deque([(schema, 0)])
+    seen: set[int] = set()
+    while queue and len(seen) < _MOST_NODES:
+        node, depth = queue.popleft()
+        node = _target(schema, node)
+        if not isinstance(node, Mapping) or id(node) in seen:
+            continue
+        seen.add(id(node))
+        if depth:
+            texts.extend(_own_texts(node))
+        properties = node.get("properties")
+        if isinstance(properties, Mapping):
+            names.extend(str(name) for name in list(properties)[:_MOST_NODES])
+        if depth < _DEEPEST:
+            queue.extend((child, depth + 1) for child in _children(node))
+    return names, texts
+
+
+def _target(root: Mapping[str, Any], node: Any) -> Any:
+    """The node, or what its local reference points to."""
+    reference = node.get("$ref") if isinstance(node, Mapping) else None
+    if not isinstance(reference, str) or not reference.startswith("#/"):
+        return node
+    target: Any = root
+    for step in reference[2:].split("/")[:_DEEPEST]:
+        target = target.get(step) if isinstance(target, Mapping) else None
+    return target
+
+
+def _own_texts(node: Mapping[str, Any]) -> Iterator[str]:
+    for key in ("title", "description", "const"):
+        if isinstance(node.get(key), str):
+            yield node[key]
+    values = node.get("enum")
+    if isinstance(values, list):
+        yield from (value for value in values[:_MOST_VALUES] if isinstance(value, str))
+
+
+def _children(node: Mapping[str, Any]) -> Iterator[Any]:
+    properties = node.get("properties")
+    if isinstance(properties, Mapping):
+        yield from list(properties.values())[:_MOST_NODES]
+    yield from (node[key] for key in _NESTED if key in node)
+    for key in _BRANCHES:
+        if isinstance(node.get(key), list):
+            yield from node[key][:_MOST_VALUES]

@@ -1,0 +1,73 @@
+"""A query's terms and what each of them weighs."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tool_search.search.tokenizer import Piece, Segmenter, pieces
+
+__all__ = ["QueryTerms", "query_terms"]
+
+_LONGEST_QUERY = 8_000
+_MOST_TERMS = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryTerms:
+    """What a query asks for.
+
+    Attributes:
+        pieces: Its words without function words, or all of them where it has no other.
+        weights: What each term weighs, in the order of the query.
+        compounds: Terms that only repeat others: missing them is nothing missed.
+    """
+
+    pieces: tuple[Piece, ...]
+    weights: dict[str, float]
+    compounds: frozenset[str]
+
+    def unmatched(self, known: Callable[[str], bool]) -> list[str]:
+        """The words of which no term is known, as they were written, in order."""
+        words: dict[str, None] = {}
+        for piece in self.pieces:
+            if piece.is_cjk:
+                words.update(dict.fromkeys(_unknown_stretches(piece, known)))
+            elif not any(known(term) for term in (*piece.words, *piece.compounds)):
+                words[piece.original] = None
+        return list(words)
+
+
+@lru_cache(maxsize=64)
+def query_terms(query: str, segmenter: Segmenter | None = None) -> QueryTerms:
+    """The terms of a query; of a very long one, those of its beginning."""
+    everything = tuple(pieces(query, longest=_LONGEST_QUERY, segmenter=segmenter))
+    chosen = tuple(piece for piece in everything if not piece.is_function) or everything
+    words = Counter(word for piece in chosen for word in piece.words)
+    compounds = Counter(word for piece in chosen for word in piece.compounds)
+    counted = list((words + compounds).items())[:_MOST_TERMS]
+    return QueryTerms(
+        pieces=chosen,
+        weights={term: 1.0 + math.log(count) for term, count in counted},
+        compounds=frozenset(compounds.keys() - words.keys()),
+    )
+
+
+def _unknown_stretches(piece: Piece, known: Callable[[str], bool]) -> list[str]:
+    """What of a run of Chinese no known word covers, in stretches.
+
+    Single characters occur everywhere and explain nothing, but where the run is one.
+    """
+    run = piece.original
+    explained = [word for word in piece.words if len(word) > 1 or len(run) == 1]
+    covered = [False] * len(run)
+    for word in filter(known, explained):
+        place = run.find(word)
+        while place >= 0:
+            covered[place : place + len(word)] = [True] * len(word)
+            place = run.find(word, place + 1)
+    marked = "".join(" " if hit else char for char, hit in zip(run, covered, strict=True))
+    return [stretch for stretch in marked.split() if len(stretch) > 1 or len(run) == 1]

@@ -1,0 +1,158 @@
+"""Cuts text in any language into the terms that an index holds.
+
+One rule for definitions and queries: NFKC, then runs of letters and digits.
+Identifiers are cut at camelCase, snake_case, hyphens, dots and digits, and
+stay searchable whole and by neighbouring parts (`createGitHubIssue`: create,
+git, hub, issue; github, creategithubissue). Chinese, Japanese and Korean runs
+become single characters and bigrams. English and Russian words are stemmed.
+
+Source: Snowball stemmers, https://snowballstem.org/algorithms/; characters and
+bigrams for Chinese: Nie, Gao, Zhang, Zhou, "On the use of words and n-grams for
+Chinese information retrieval", IRAL 2000.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+import Stemmer
+
+from tool_search.search.function_words import (
+    CHINESE_CHARACTERS,
+    CHINESE_PHRASES,
+    FUNCTION_WORDS,
+)
+
+__all__ = ["Piece", "Segmenter", "folded", "pieces"]
+
+Segmenter = Callable[[str], list[str]]
+"""Cuts a run of Chinese characters into words, which may overlap."""
+
+_CJK = (
+    "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3040-\u30ff\u3105-\u312f\u3130-\u318f"
+    "\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff"
+    "\U00020000-\U0003ffff"
+)
+_UPPER, _LOWER = "A-ZÀ-ÖØ-ÞЀ-Я", "a-zß-öø-ÿа-џ"
+_CHUNK = re.compile(r"[^\W_]+(?:[-_.]{1,3}[^\W_]+)*")
+_SHORT_CODE = re.compile(r"[^\W_]{1,4}")
+_HAS_CJK = re.compile(f"[{_CJK}]")
+_SCRIPT_RUN = re.compile(f"[{_CJK}]+|[^{_CJK}]+")
+_PART = re.compile(
+    rf"[{_UPPER}]+(?=[{_UPPER}][{_LOWER}])|[{_UPPER}]?[{_LOWER}]+|[{_UPPER}]+|\d+|[^\W\d_]+"
+)
+_CONTRACTION = re.compile(r"['’](?:s|t|re|ve|ll|d|m)\b", re.IGNORECASE)
+_PHRASE = re.compile("|".join(CHINESE_PHRASES))
+_HAN = "\u3400-\u4dbf\u4e00-\u9fff"
+# 火 车 票 is 火车票; a space before a word of several characters stays one.
+_SPACED_HAN = re.compile(rf"(?<=[{_HAN}])[ \t]+(?=[{_HAN}](?![{_HAN}]))")
+_CYRILLIC = re.compile("[Ѐ-ӿ]")
+
+_LONGEST_WORD = 64
+_MOST_PARTS = 12
+
+# Snowball's own cache is off: whole chunks are cached here, with their stems.
+_english = Stemmer.Stemmer("english", 0).stemWord
+_russian = Stemmer.Stemmer("russian", 0).stemWord
+
+
+class Piece(NamedTuple):
+    """One word, identifier or run of Chinese as it stands in a text.
+
+    Attributes:
+        original: As it was written, for people.
+        words: Its terms; a run of Chinese has characters and bigrams.
+        compounds: Terms that repeat several of the words as one.
+        is_function: Whether it is a function word.
+    """
+
+    original: str
+    words: tuple[str, ...]
+    compounds: tuple[str, ...] = ()
+    is_function: bool = False
+
+    @property
+    def is_cjk(self) -> bool:
+        """Whether it is a run of Chinese, Japanese or Korean characters."""
+        return _HAS_CJK.match(self.original) is not None
+
+
+def folded(text: str) -> str:
+    """The text as names are compared: NFKC, case folded, no space at an end."""
+    return unicodedata.normalize("NFKC", text).casefold().strip()
+
+
+def pieces(text: str, *, longest: int, segmenter: Segmenter | None = None) -> Iterator[Piece]:
+    """The pieces of a text in their order.
+
+    Args:
+        text: In any language and script; lone surrogates separate words.
+        longest: How many characters are looked at; the rest is passed over.
+        segmenter: Cuts Chinese; without one it becomes characters and bigrams.
+    """
+    text = text[:longest]
+    if not text.isascii():
+        text = _SPACED_HAN.sub("", unicodedata.normalize("NFKC", text)[:longest])
+    if "'" in text or "’" in text:
+        text = _CONTRACTION.sub("", text)
+    for chunk in _CHUNK.findall(text):
+        if chunk.isascii() or not _HAS_CJK.search(chunk):
+            yield _piece(chunk[:_LONGEST_WORD])
+        else:
+            yield from _mixed_pieces(chunk, segmenter)
+
+
+def _mixed_pieces(chunk: str, segmenter: Segmenter | None) -> Iterator[Piece]:
+    for run in _SCRIPT_RUN.findall(chunk):
+        if not _HAS_CJK.match(run):
+            yield from map(_piece, (part[:_LONGEST_WORD] for part in _CHUNK.findall(run)))
+            continue
+        for stretch in filter(None, _PHRASE.split(run)):
+            words = segmenter(stretch) if segmenter else _characters_and_bigrams(stretch)
+            kept = tuple(word for word in words if word not in CHINESE_CHARACTERS)
+            yield Piece(stretch, kept, is_function=not kept)
+
+
+def _characters_and_bigrams(run: str) -> list[str]:
+    return list(run) + [
+        first + second
+        for first, second in pairwise(run)
+        if first not in CHINESE_CHARACTERS or second not in CHINESE_CHARACTERS
+    ]
+
+
+@lru_cache(maxsize=50_000)
+def _piece(chunk: str) -> Piece:
+    parts = _PART.findall(chunk)[:_MOST_PARTS]
+    # s3, k8s, mp4 and IPv4 are words, not a letter beside a number.
+    if len(parts) < 2 or _SHORT_CODE.fullmatch(chunk):
+        word = _plain(chunk)
+        return Piece(chunk, (_stem(word),), is_function=word in FUNCTION_WORDS)
+    plain = [_plain(part) for part in parts]
+    words = tuple(_stem(word) for word in plain if len(word) > 1 or word.isdigit())
+    if all(word.isdigit() for word in plain):
+        return Piece(chunk, words)
+    joined = [first + second for first, second in pairwise(plain)]
+    compounds = dict.fromkeys(_stem(word) for word in (*joined, "".join(plain)))
+    return Piece(chunk, words, tuple(compounds))
+
+
+def _plain(word: str) -> str:
+    word = word.lower()
+    if word.isascii():
+        return word
+    if _CYRILLIC.search(word):
+        return word.replace("ё", "е")
+    decomposed = unicodedata.normalize("NFKD", word)
+    return "".join(char for char in decomposed if not unicodedata.combining(char))
+
+
+def _stem(word: str) -> str:
+    if word.isascii():
+        return word if len(word) < 3 else str(_english(word))
+    return str(_russian(word)) if _CYRILLIC.search(word) else str(_english(word))
