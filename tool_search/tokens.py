@@ -30,22 +30,22 @@ def _counter(pattern: str) -> re.Pattern[str]:
 _PIECE_RATES = (
     (
         _counter(f"(?=[{_LETTERS}0-9])(?:[A-Z]?[{_LOWER}]{{1,13}}|[A-Z]{{1,3}}|[0-9]{{1,3}})"),
-        1.01,
+        1.02,
     ),
-    (_counter(" (?=[0-9])"), 1.0),
+    (_counter(" (?=[0-9])"), 0.75),
     # One mark between two letters (snake_case, don't) joins the word after it.
     (_counter(f"[{_MARKS}](?:[{_MARKS}]{{1,3}}|(?![A-Za-z])|(?<![A-Za-z].))[\\r\\n]*"), 1.1),
     # White space other than the one blank that belongs to the next word.
-    (_counter(r"[\t-\r ](?:(?<=[\t-\r])| )[\t-\r ]{0,62}"), 0.45),
+    (_counter(r"[\t-\r ](?:(?<=[\t-\r])| )[\t-\r ]{0,62}"), 0.43),
 )
 _CYRILLIC = _counter("[\u0400-\u052f]{1,5}")
 _CYRILLIC_RATE = 1.0
 
 # Tokens for each character, by script.
 _CHARACTERS = (
-    ("\u00a0-\u00bf\u2010-\u203f\u3000-\u303f\uff00-\uffef", 1.1),  # punctuation, full width
-    ("\u00c0-\u00ff", 0.4),  # accents: on top of the word they stand in
-    ("\u0100-\u024f", 1.3),
+    ("\u00a0-\u00bf\u2010-\u203f\u3000-\u303f\uff00-\uffef", 1.13),  # punctuation, full width
+    ("\u00c0-\u00ff", 0.41),  # accents: on top of the word they stand in
+    ("\u0100-\u024f", 1.31),
     ("\u1e00-\u1eff", 0.0),  # Vietnamese
     ("\u3400-\u9fff\uf900-\ufaff", 0.67),  # Han
     ("\u3040-\u30ff", 0.61),  # kana
