@@ -1,22 +1,260 @@
-"""The documented rules of OpenAI Chat Completions."""
+"""The documented rules of OpenAI Chat Completions, first violation first.
+
+Texts are the service's where they are known (GitHub issues that quote them);
+where only the rule is, the text names the parameter in the same manner.
+
+Source: OpenAI, Chat Completions API and its OpenAPI document; Function calling;
+`CompletionCreateParams` of the openai SDK.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from tool_search.testing.endpoint import Endpoint
+from tool_search.testing.rules_openai_messages import message_violations
+from tool_search.testing.violations import invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from tool_search.testing.violations import Violation
 
 __all__ = ["check_openai_chat"]
 
 _VENDOR = Endpoint()
+_NAME = re.compile(r"[a-zA-Z0-9_-]+")
+_MAX_NAME = 64
+
+_PARAMETERS = frozenset(
+    {
+        "audio",
+        "frequency_penalty",
+        "function_call",
+        "functions",
+        "logit_bias",
+        "logprobs",
+        "max_completion_tokens",
+        "max_tokens",
+        "messages",
+        "metadata",
+        "modalities",
+        "model",
+        "moderation",
+        "n",
+        "parallel_tool_calls",
+        "prediction",
+        "presence_penalty",
+        "prompt_cache_key",
+        "prompt_cache_options",
+        "prompt_cache_retention",
+        "reasoning_effort",
+        "response_format",
+        "safety_identifier",
+        "seed",
+        "service_tier",
+        "stop",
+        "store",
+        "stream",
+        "stream_options",
+        "temperature",
+        "tool_choice",
+        "tools",
+        "top_logprobs",
+        "top_p",
+        "user",
+        "verbosity",
+        "web_search_options",
+    }
+)
+_FUNCTION_FIELDS = ("name", "description", "parameters", "strict")
+_COMBINATORS = ("oneOf", "anyOf", "allOf", "enum", "not")
+_ONLY_WITH_TOOLS = ("tool_choice", "parallel_tool_calls")
 
 
 def check_openai_chat(body: Mapping[str, Any], *, endpoint: Endpoint = _VENDOR) -> Violation | None:
-    """The first documented rule that a request breaks, or None."""
-    del body, endpoint
-    return None
+    """The first documented rule that a Chat Completions request breaks, or None.
+
+    Args:
+        body: The request's parsed JSON body.
+        endpoint: Whose service it goes to; the vendor's own by default.
+
+    Source: see the module.
+    """
+    return next(_violations(body, endpoint), None)
+
+
+def _violations(body: Mapping[str, Any], endpoint: Endpoint) -> Iterator[Violation]:
+    if not isinstance(body.get("model"), str):
+        yield invalid("you must provide a model parameter")
+    for name in body:
+        if name not in _PARAMETERS and name not in endpoint.extra_parameters:
+            yield invalid(f"Unrecognized request argument supplied: {name}")
+    if "messages" not in body:
+        yield invalid(
+            "Missing required parameter: 'messages'.",
+            param="messages",
+            code="missing_required_parameter",
+        )
+    yield from message_violations(body["messages"])
+    tools = body.get("tools")
+    if tools is not None:
+        yield from _tools(tools, endpoint)
+    yield from _tool_choice(body.get("tool_choice"), tools or [])
+    for name in _ONLY_WITH_TOOLS:
+        if body.get(name) is not None and not tools:
+            yield invalid(
+                f"Invalid value for '{name}': '{name}' is only allowed when 'tools' are specified.",
+                param=name,
+            )
+
+
+def _tools(tools: Any, endpoint: Endpoint) -> Iterator[Violation]:
+    if not isinstance(tools, list):
+        yield invalid(
+            "Invalid type for 'tools': expected an array of objects.",
+            param="tools",
+            code="invalid_type",
+        )
+        return
+    if not tools:
+        yield invalid(
+            "Invalid 'tools': empty array. Expected an array with minimum length 1, but got an "
+            "empty array instead.",
+            param="tools",
+            code="empty_array",
+        )
+    if endpoint.max_tools is not None and len(tools) > endpoint.max_tools:
+        yield invalid(
+            "Invalid 'tools': array too long. Expected an array with maximum length "
+            f"{endpoint.max_tools}, but got an array with length {len(tools)} instead.",
+            param="tools",
+            code="array_above_max_length",
+        )
+    seen: set[str] = set()
+    for index, tool in enumerate(tools):
+        yield from _tool(f"tools[{index}]", tool)
+        name = _tool_name(tool)
+        if name in seen:
+            yield invalid(
+                f"Invalid 'tools[{index}].function.name': function names must be unique, and "
+                f"'{name}' is already taken.",
+                param=f"tools[{index}].function.name",
+                code="invalid_value",
+            )
+        seen.add(name)
+
+
+def _tool(where: str, tool: Any) -> Iterator[Violation]:
+    kind = tool.get("type") if isinstance(tool, dict) else None
+    if kind not in ("function", "custom"):
+        yield invalid(
+            f"Invalid value: '{kind}'. Supported values are: 'function' and 'custom'.",
+            param=f"{where}.type",
+            code="invalid_value",
+        )
+        return
+    yield from _unknown(where, tool, ("type", kind))
+    function = tool.get(kind)
+    if not isinstance(function, dict):
+        yield _missing(f"{where}.{kind}")
+        return
+    yield from _name(f"{where}.{kind}.name", function.get("name"))
+    if kind == "function":
+        yield from _unknown(f"{where}.function", function, _FUNCTION_FIELDS)
+        yield from _parameters(f"{where}.function", function)
+
+
+def _name(where: str, name: Any) -> Iterator[Violation]:
+    if not isinstance(name, str):
+        yield _missing(where)
+    elif len(name) > _MAX_NAME:
+        yield invalid(
+            f"Invalid '{where}': string too long. Expected a string with maximum length "
+            f"{_MAX_NAME}, but got a string with length {len(name)} instead.",
+            param=where,
+            code="string_above_max_length",
+        )
+    elif not _NAME.fullmatch(name):
+        yield invalid(
+            f"Invalid '{where}': string does not match pattern. Expected a string that matches "
+            "the pattern '^[a-zA-Z0-9_-]+$'.",
+            param=where,
+            code="invalid_value",
+        )
+
+
+def _parameters(where: str, function: Mapping[str, Any]) -> Iterator[Violation]:
+    description = function.get("description")
+    if description is not None and not isinstance(description, str):
+        yield invalid(
+            f"Invalid type for '{where}.description': expected a string.",
+            param=f"{where}.description",
+            code="invalid_type",
+        )
+    schema = function.get("parameters")
+    if schema is None:
+        return
+    kind = schema.get("type") if isinstance(schema, dict) else None
+    combined = isinstance(schema, dict) and any(key in schema for key in _COMBINATORS)
+    if kind != "object":
+        problem = f"schema must be a JSON Schema of 'type: \"object\"', got 'type: \"{kind}\"'."
+    elif combined:
+        problem = (
+            "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at "
+            "the top level."
+        )
+    else:
+        return
+    yield invalid(
+        f"Invalid schema for function '{function['name']}': {problem}",
+        param=f"{where}.parameters",
+        code="invalid_function_parameters",
+    )
+
+
+def _tool_choice(choice: Any, tools: list[Mapping[str, Any]]) -> Iterator[Violation]:
+    if choice is None or choice in ("none", "auto", "required"):
+        return
+    if not isinstance(choice, dict) or choice.get("type") not in (
+        "function",
+        "custom",
+        "allowed_tools",
+    ):
+        yield invalid(
+            f"Invalid value: '{choice}'. Supported values are: 'none', 'auto', and 'required'.",
+            param="tool_choice",
+            code="invalid_value",
+        )
+        return
+    allowed = choice.get("allowed_tools")
+    named = (allowed or {}).get("tools", []) if choice["type"] == "allowed_tools" else [choice]
+    known = {_tool_name(tool) for tool in tools}
+    for item in named:
+        name = _tool_name(item)
+        if name not in known:
+            yield invalid(
+                f"Tool choice '{name}' not found in 'tools' parameter.", param="tool_choice"
+            )
+
+
+def _tool_name(tool: Any) -> str:
+    inner = tool.get(tool.get("type"))
+    return str(inner.get("name")) if isinstance(inner, dict) else str(tool.get("type"))
+
+
+def _unknown(where: str, value: Mapping[str, Any], known: tuple[str, ...]) -> Iterator[Violation]:
+    for name in value:
+        if name not in known:
+            yield invalid(
+                f"Unknown parameter: '{where}.{name}'.",
+                param=f"{where}.{name}",
+                code="unknown_parameter",
+            )
+
+
+def _missing(where: str) -> Violation:
+    return invalid(
+        f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter"
+    )
