@@ -1,1 +1,146 @@
-"""Tool search for chatbots: the model finds its tools when it needs them."""
+"""Tool search for chatbots: the model finds its tools when it needs them.
+
+>>> from tool_search import Tool, ToolCatalog, build_index
+>>> index = build_index([Tool(name="get_forecast", description="Weather for a city.")])
+>>> [match.name for match in index.search("weather in Paris", limit=5).matches]
+['get_forecast']
+"""
+
+from __future__ import annotations
+
+from tool_search.calls import AnsweredCall, CallDecision, RunCall
+from tool_search.catalog import CorePolicy, Tool, ToolCatalog
+from tool_search.config import (
+    BotConfig,
+    ProviderConfig,
+    SearchSettings,
+    ToolSearchConfig,
+    load_config,
+)
+from tool_search.discovery import Discovery, DiscoveryState
+from tool_search.errors import (
+    AllProvidersFailedError,
+    CatalogError,
+    ConfigurationError,
+    DuplicateToolError,
+    InvalidToolError,
+    ProviderError,
+    SearchError,
+    SessionError,
+    ToolSearchError,
+    UnsupportedStrategyError,
+)
+from tool_search.events import (
+    Done,
+    ProviderSwitched,
+    RunnerEvent,
+    TextDelta,
+    ToolCallStarted,
+    ToolFinished,
+    ToolProgress,
+    ToolsDiscovered,
+    Warning,
+)
+from tool_search.execution import (
+    ExecutableTool,
+    FunctionExecutor,
+    ToolContext,
+    ToolExecutor,
+    tool_from_function,
+)
+from tool_search.messages import (
+    ImagePart,
+    Message,
+    Notice,
+    ReferencePart,
+    RequestPlan,
+    TextPart,
+    ToolCall,
+)
+from tool_search.modes import ModeDecision, resolve_mode
+from tool_search.profiles import ProviderProfile, profile_for
+from tool_search.providers import ChatProvider, Usage
+from tool_search.record import ConversationRecord
+from tool_search.runner import ToolSearchRunner
+from tool_search.search import SearchMatch, SearchResult, ToolSearchIndex, build_index
+from tool_search.search_tool import ToolSearchTool
+from tool_search.session import CallResult, ToolSearchSession
+from tool_search.stores import ConversationStore, MemoryStore
+from tool_search.strategies import (
+    ClaudeToolSearchStrategy,
+    Conversation,
+    GenericToolSearchStrategy,
+    ToolsAssembler,
+    ToolSearchStrategy,
+)
+from tool_search.tokens import estimate_tokens
+
+__all__ = [
+    "AllProvidersFailedError",
+    "AnsweredCall",
+    "BotConfig",
+    "CallDecision",
+    "CallResult",
+    "CatalogError",
+    "ChatProvider",
+    "ClaudeToolSearchStrategy",
+    "ConfigurationError",
+    "Conversation",
+    "ConversationRecord",
+    "ConversationStore",
+    "CorePolicy",
+    "Discovery",
+    "DiscoveryState",
+    "Done",
+    "DuplicateToolError",
+    "ExecutableTool",
+    "FunctionExecutor",
+    "GenericToolSearchStrategy",
+    "ImagePart",
+    "InvalidToolError",
+    "MemoryStore",
+    "Message",
+    "ModeDecision",
+    "Notice",
+    "ProviderConfig",
+    "ProviderError",
+    "ProviderProfile",
+    "ProviderSwitched",
+    "ReferencePart",
+    "RequestPlan",
+    "RunCall",
+    "RunnerEvent",
+    "SearchError",
+    "SearchMatch",
+    "SearchResult",
+    "SearchSettings",
+    "SessionError",
+    "TextDelta",
+    "TextPart",
+    "Tool",
+    "ToolCall",
+    "ToolCallStarted",
+    "ToolCatalog",
+    "ToolContext",
+    "ToolExecutor",
+    "ToolFinished",
+    "ToolProgress",
+    "ToolSearchConfig",
+    "ToolSearchError",
+    "ToolSearchIndex",
+    "ToolSearchRunner",
+    "ToolSearchSession",
+    "ToolSearchStrategy",
+    "ToolSearchTool",
+    "ToolsAssembler",
+    "ToolsDiscovered",
+    "UnsupportedStrategyError",
+    "Usage",
+    "Warning",
+    "build_index",
+    "estimate_tokens",
+    "load_config",
+    "profile_for",
+    "resolve_mode",
+    "tool_from_function",
+]

@@ -135,15 +135,10 @@ class Tool:
     def to_dict(self) -> dict[str, Any]:
         """The definition as a JSON object, without what has its default value."""
         content: dict[str, Any] = {"name": self.name, "kind": self.kind}
-        written = (*content, "active", "parameters", "parameters_json")
         for item in fields(self):
             value = getattr(self, item.name)
-            if (
-                item.name in ("name", "kind", "active", "parameters", "parameters_json")
-                or not value
-            ):
-                continue
-            content[item.name] = list(value) if isinstance(value, tuple) else value
+            if value and item.name not in (*content, "active", "parameters", "parameters_json"):
+                content[item.name] = list(value) if isinstance(value, tuple) else value
         if not self.active:
             content["active"] = False
         return {**content, "parameters": self.parameters}
@@ -185,7 +180,8 @@ def _check_texts(tool: Tool) -> None:
             )
     if tool.kind not in get_args(ToolKind):
         raise InvalidToolError(
-            f"tool {tool.name!r}: kind must be one of {', '.join(get_args(ToolKind))}, not {tool.kind!r}"
+            f"tool {tool.name!r}: kind must be one of {', '.join(get_args(ToolKind))}, "
+            f"not {tool.kind!r}"
         )
 
 

@@ -160,6 +160,8 @@ class ConversationTools:
         too_long = profile.max_tools is not None and len(self.roster.order) > profile.max_tools + 1
         if too_long and self.mode != "tool_search" and self.catalog.deferred:
             self._search_from_now("above_provider_limit")
+        if self.mode == "skills_like" and profile.thinking_is_bound and self.catalog.deferred:
+            self._search_from_now("not_offered")
         deferred, text_bytes = len(self.catalog.deferred), self.catalog.text_bytes
         for what, size, most in (
             ("deferred tools", deferred, profile.max_deferred),
@@ -178,8 +180,13 @@ class ConversationTools:
         config = self._config
         decision = self._resolved(catalog, profile)
         if decision.mode == "skills_like" and profile.thinking_is_bound:
-            decision = replace(decision, mode="tool_search" if catalog.deferred else "full")
-            self.notice("mode_changed", f"skills_like is not offered on {profile.model!r}")
+            mode: Mode = "tool_search" if catalog.deferred else "full"
+            decision = ModeDecision(mode=mode, reason="not_offered")
+            self.notice(
+                "mode_changed",
+                f"skills_like is not offered on {profile.model!r}, whose thinking is bound to "
+                f"the tool list; the mode is {mode}",
+            )
         if decision.mode == "tool_search":
             self._check_names(catalog)
         self.catalog = catalog

@@ -21,6 +21,7 @@ ModeReason = Literal[
     "below_threshold",
     "above_provider_limit",
     "search_unavailable",
+    "not_offered",
 ]
 
 

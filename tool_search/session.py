@@ -86,6 +86,9 @@ class ToolSearchSession:
         record: ConversationRecord | None = None,
     ) -> None:
         self._config = config or ToolSearchConfig()
+        if record is not None:
+            settled_name = {"search_tool_name": record.search_tool.name}
+            self._config = self._config.model_copy(update=settled_name)
         self._system_prompt = system_prompt
         self._strategies = _strategies(assembler or ToolsAssembler())
         self.discoveries = DiscoveryState(record.discoveries if record else ())
@@ -110,6 +113,11 @@ class ToolSearchSession:
     def history(self) -> tuple[Message, ...]:
         """The neutral history."""
         return tuple(self._history)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a turn has begun, and so everything is settled."""
+        return self._tools.settled is not None
 
     @property
     def decision(self) -> ModeDecision:
@@ -193,6 +201,8 @@ class ToolSearchSession:
             SessionError: No turn has begun yet.
         """
         fitted = self._tools.fit(profile)
+        if self.decision.mode != "skills_like" and phase != "final":
+            phase = "answer"
         conversation = self._conversation(fitted, tuple(selected))
         return self._strategies[fitted.strategy].plan(conversation, phase=phase)
 

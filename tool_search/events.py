@@ -1,0 +1,142 @@
+"""What a runner tells while a turn goes on: frozen records, in the order they happen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tool_search.messages import ToolCall
+from tool_search.providers import Usage
+
+__all__ = [
+    "Done",
+    "ProviderSwitched",
+    "RunnerEvent",
+    "TextDelta",
+    "ToolCallStarted",
+    "ToolFinished",
+    "ToolProgress",
+    "ToolsDiscovered",
+    "Warning",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerEvent:
+    """The base of everything a turn yields."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextDelta(RunnerEvent):
+    """More text of the answer; void when a `ProviderSwitched` follows.
+
+    Attributes:
+        text: To be appended to what was shown.
+    """
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallStarted(RunnerEvent):
+    """A tool call begins.
+
+    Attributes:
+        call: As the model made it.
+        tool: The canonical name of what it comes down to.
+    """
+
+    call: ToolCall
+    tool: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolProgress(RunnerEvent):
+    """A running tool says how far it is.
+
+    Attributes:
+        call: The call.
+        message: For people.
+    """
+
+    call: ToolCall
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolFinished(RunnerEvent):
+    """A call has its one result.
+
+    Attributes:
+        call: The call.
+        tool: The canonical name of what it came down to.
+        content: The result as the model reads it.
+        is_error: Whether it reports a failure.
+        duration_s: Seconds from start to result; 0 where nothing was run.
+    """
+
+    call: ToolCall
+    tool: str
+    content: str
+    is_error: bool
+    duration_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolsDiscovered(RunnerEvent):
+    """Tools are callable from the next request on.
+
+    Attributes:
+        names: The new ones, in order.
+        total: How many the conversation has discovered in all.
+    """
+
+    names: Sequence[str]
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderSwitched(RunnerEvent):
+    """Another provider takes the turn over.
+
+    Attributes:
+        from_provider: The `id` of the one before.
+        to_provider: The `id` of the one that goes on.
+        cause: What the first answered, or `asked for`.
+        discarded_text: What it had streamed of a reply that is void now.
+    """
+
+    from_provider: str
+    to_provider: str
+    cause: str
+    discarded_text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Warning(RunnerEvent):  # noqa: A001  # the name that this kind of event has everywhere
+    """Something an operator should know.
+
+    Attributes:
+        code: What kind of thing happened.
+        message: English, for logs.
+    """
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done(RunnerEvent):
+    """The turn is over; always the last event.
+
+    Attributes:
+        answer: The whole answer.
+        provider: The `id` of the provider that gave it.
+        steps: How many requests were answered.
+        usage: Of all of them.
+    """
+
+    answer: str
+    provider: str
+    steps: int
+    usage: Usage

@@ -1,0 +1,129 @@
+"""Which provider next, and what a provider's error means (DESIGN.md, table of answers)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from tool_search.errors import ConfigurationError, ProviderError
+from tool_search.profiles import ProviderProfile
+
+__all__ = ["ProviderHealth", "Remedy", "Verdict", "verdict_on"]
+
+Remedy = Literal["generic_strategy", "repair", "within_limit", "next_provider"]
+
+_REJECTED = (400, 404, 413, 422)
+# Messages as the services and their proxies word them; matched loosely, because they change.
+_UNKNOWN_FEATURE = re.compile(
+    r"defer_loading.{0,80}(not permitted|not supported|unknown|unrecognized|unexpected|invalid)"
+    r"|(extra|unknown|unrecognized|unexpected).{0,60}defer_loading"
+    r"|input tag 'tool_reference'"
+    r"|(tool.?search|tool_reference).{0,80}(not (currently )?supported|not available|not enabled"
+    r"|unknown|unrecognized|invalid type|not permitted)",
+    re.IGNORECASE | re.DOTALL,
+)
+_WRONG_REFERENCE = re.compile(
+    r"tool reference '(?P<name>[^']*)' (?:not found|has no)"
+    r"|tool_reference_unresolved|references unknown tool '(?P<other>[^']*)'",
+    re.IGNORECASE,
+)
+_TOO_MANY = re.compile(
+    r"available_tools_limit_exceeded|too many tools|'?tools'?.{0,20}array too long"
+    r"|maximum (?:number|length) of (?:tools|functions)",
+    re.IGNORECASE,
+)
+_LIMIT = re.compile(r"maximum (?:length|of|number)\D{0,40}(?P<most>\d+)", re.IGNORECASE)
+_BAD_NAME = re.compile(
+    r"(tools?\W.{0,40}\bname|function.{0,20}name|tool_name).{0,80}"
+    r"(pattern|match|invalid|at most|too long|maximum length|must start)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What to do about a provider's error.
+
+    Attributes:
+        remedy: `next_provider`, or a way to send the request here once more.
+        rests: Whether the provider should not be asked again for a while.
+        profile: The provider's profile from now on, where the error taught something.
+        references: Wire names of refused references.
+    """
+
+    remedy: Remedy
+    rests: bool = False
+    profile: ProviderProfile | None = None
+    references: tuple[str, ...] = ()
+
+
+def verdict_on(error: ProviderError, profile: ProviderProfile) -> Verdict:
+    """What a provider's error means, given what was asked of it.
+
+    Time-outs, lost connections, 401, 403, 408, 409, 429 and 5xx say nothing about
+    the request: the next provider takes over and this one rests. A 400 of any other
+    meaning is not repeated, and the provider may have the next turn.
+    """
+    if error.status not in _REJECTED:
+        return Verdict(remedy="next_provider", rests=True)
+    said = f"{error.code or ''} {error.detail}"
+    if profile.strategy != "generic" and _UNKNOWN_FEATURE.search(said):
+        return Verdict(remedy="generic_strategy", profile=profile.generic())
+    reference = _WRONG_REFERENCE.search(said)
+    if reference and profile.strategy != "generic":
+        name = reference.group("name") or reference.group("other")
+        return Verdict(remedy="repair", references=(name,) if name else ())
+    if _TOO_MANY.search(said):
+        return Verdict(remedy="within_limit", profile=_shorter(profile, said))
+    if _BAD_NAME.search(said) and profile.name_rule != "identifier":
+        return Verdict(remedy="within_limit", profile=replace(profile, name_rule="identifier"))
+    return Verdict(remedy="next_provider")
+
+
+def _shorter(profile: ProviderProfile, said: str) -> ProviderProfile:
+    """The profile with the limit that the message names, or a cautious one."""
+    if profile.strategy != "generic":
+        return profile.generic()
+    named = _LIMIT.search(said)
+    most = int(named.group("most")) if named else min(profile.max_tools or 128, 128) // 2
+    return replace(profile, max_tools=max(4, most))
+
+
+class ProviderHealth:
+    """Which providers may be asked, in which order; the time is an argument.
+
+    Args:
+        cooldowns: Seconds a failed provider rests, by `id`, the primary first.
+
+    >>> health = ProviderHealth({"claude": 60, "gpt": 60})
+    >>> health.failed("claude", now=0)
+    >>> health.order(now=1), health.order(now=61)
+    (('gpt', 'claude'), ('claude', 'gpt'))
+    """
+
+    def __init__(self, cooldowns: Mapping[str, float]) -> None:
+        if not cooldowns:
+            raise ConfigurationError("a bot needs at least one provider; providers is empty")
+        self._cooldowns = dict(cooldowns)
+        self._resting_until: dict[str, float] = {}
+
+    def failed(self, provider: str, *, now: float) -> None:
+        """Notes a failure: the provider rests until its cool-down is over."""
+        self._resting_until[provider] = now + self._cooldowns[provider]
+
+    def succeeded(self, provider: str) -> None:
+        """Notes an answer: the provider no longer rests."""
+        self._resting_until.pop(provider, None)
+
+    def order(self, *, now: float, preferred: str | None = None) -> tuple[str, ...]:
+        """Every provider in the order to ask: the preferred, then as configured.
+
+        Those that rest come last, the one whose rest ends first before the others,
+        so that a bot whose providers all failed still tries.
+        """
+        ids = sorted(self._cooldowns, key=lambda name: name != preferred)
+        awake = [name for name in ids if self._resting_until.get(name, now) <= now]
+        resting = [name for name in ids if name not in awake]
+        return (*awake, *sorted(resting, key=lambda name: self._resting_until[name]))

@@ -1,0 +1,240 @@
+"""The agent loop: for bots that have none of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from tool_search.catalog import ToolCatalog
+from tool_search.config import ToolSearchConfig
+from tool_search.errors import ConfigurationError, SessionError
+from tool_search.events import ProviderSwitched, RunnerEvent, Warning
+from tool_search.execution import (
+    ExecutableTool,
+    FunctionExecutor,
+    ToolContext,
+    ToolExecutor,
+    executable_tools,
+)
+from tool_search.execution.functions import ToolFunction
+from tool_search.messages import ContentPart
+from tool_search.providers import ChatProvider
+from tool_search.session import ToolSearchSession
+from tool_search.stores import ConversationKey, ConversationStore, MemoryStore
+from tool_search.strategies import ToolsAssembler
+from tool_search.turn import ProviderPool, Turn
+
+__all__ = ["ToolSearchRunner"]
+
+_MOST_SESSIONS = 1024
+
+
+@dataclass(slots=True)
+class _Conversation:
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    session: ToolSearchSession | None = None
+    provider: str | None = None
+    last: str | None = None
+
+
+class ToolSearchRunner:
+    """Runs any number of conversations of one bot.
+
+    Turns of one conversation wait for each other, others run side by side. A turn
+    that its consumer gives up is cancelled with everything under it, and leaves the
+    conversation valid.
+
+    Args:
+        providers: By `id`, the primary first, the rest in the order of fallback.
+        tools: Functions and `ExecutableTool`s.
+        catalog: The definitions, where `executor` runs them; instead of `tools`.
+        executor: Runs the catalog's tools.
+        config: The settings.
+        system_prompt: What the bot's owner tells the model.
+        max_steps: The most requests of a turn in which tools may be called.
+        cooldown_s: Seconds a failed provider rests; one number, or by `id`.
+        tool_timeout_s: Seconds one call of `tools` may take.
+        store: Where conversations live; default: this process's memory.
+
+    Raises:
+        ConfigurationError: There is no provider, or a catalog without an executor.
+        DuplicateToolError: Two tools have the same name.
+    """
+
+    def __init__(
+        self,
+        *,
+        providers: Mapping[str, ChatProvider],
+        tools: Iterable[ExecutableTool | ToolFunction] = (),
+        catalog: ToolCatalog | None = None,
+        executor: ToolExecutor | None = None,
+        config: ToolSearchConfig | None = None,
+        system_prompt: str = "",
+        max_steps: int = 20,
+        cooldown_s: float | Mapping[str, float] = 60.0,
+        tool_timeout_s: float = 60.0,
+        store: ConversationStore | None = None,
+    ) -> None:
+        cooldowns = (
+            cooldown_s if isinstance(cooldown_s, Mapping) else dict.fromkeys(providers, cooldown_s)
+        )
+        self._pool = ProviderPool(providers, cooldowns)
+        self._config = config or ToolSearchConfig()
+        self._system_prompt = system_prompt
+        self._max_steps = max_steps
+        self._tool_timeout_s = tool_timeout_s
+        self._store = store or MemoryStore()
+        self._assembler = ToolsAssembler()
+        self._conversations: OrderedDict[ConversationKey, _Conversation] = OrderedDict()
+        self._preferred: str | None = None
+        if catalog is None:
+            self.replace_tools(tools)
+        else:
+            self.replace_catalog(catalog, executor)
+
+    @property
+    def catalog(self) -> ToolCatalog:
+        """The tools that the next user turns will have."""
+        return self._catalog
+
+    def replace_tools(self, tools: Iterable[ExecutableTool | ToolFunction]) -> None:
+        """Gives the bot other tools; conversations take them in at their next user turn."""
+        made = executable_tools(tools)
+        self.replace_catalog(
+            ToolCatalog(item.tool for item in made),
+            FunctionExecutor(made, timeout_s=self._tool_timeout_s),
+        )
+
+    def replace_catalog(self, catalog: ToolCatalog, executor: ToolExecutor | None) -> None:
+        """The same with definitions and what runs them.
+
+        Raises:
+            ConfigurationError: Nothing runs the tools.
+        """
+        if executor is None:
+            raise ConfigurationError("a catalog needs an executor that runs its tools")
+        self._catalog = catalog
+        self._executor = executor
+
+    def use(self, provider: str, *, conversation: ConversationKey | None = None) -> None:
+        """Swaps the provider on purpose, from the next turn on.
+
+        Args:
+            provider: Its `id`.
+            conversation: Which one; None: all that have no choice of their own.
+
+        Raises:
+            ConfigurationError: There is no such provider.
+        """
+        if provider not in self._pool.providers:
+            known = ", ".join(self._pool.providers)
+            raise ConfigurationError(f"there is no provider {provider!r}; there are: {known}")
+        if conversation is None:
+            self._preferred = provider
+        else:
+            self._conversation(conversation).provider = provider
+
+    def session(self, conversation: ConversationKey = "default") -> ToolSearchSession | None:
+        """A conversation's state, where it has begun in this process."""
+        known = self._conversations.get(conversation)
+        return known.session if known else None
+
+    async def forget(self, conversation: ConversationKey) -> None:
+        """Erases a conversation and what it discovered."""
+        self._conversations.pop(conversation, None)
+        await self._store.forget(conversation)
+
+    async def run(
+        self,
+        message: str | Sequence[ContentPart],
+        *,
+        conversation: ConversationKey = "default",
+        user: str | None = None,
+        roles: Collection[str] = (),
+    ) -> AsyncGenerator[RunnerEvent, None]:
+        """One turn: the user's message in, events out, `Done` last.
+
+        Args:
+            message: Text, or text and pictures.
+            conversation: Which conversation goes on, or begins.
+            user: Who asks, for the tools.
+            roles: What the user is; a tool with `roles` wants one of them.
+
+        Raises:
+            AllProvidersFailedError: No provider answered; the message is kept, and
+                the conversation can go on.
+        """
+        known = self._conversation(conversation)
+        async with known.lock:
+            session = known.session = known.session or await self._loaded(conversation)
+            provider = self._first(known)
+            profile = self._pool.profile(provider)
+            if known.last not in (None, provider):
+                yield ProviderSwitched(
+                    from_provider=str(known.last), to_provider=provider, cause="another turn"
+                )
+            try:
+                session.begin_turn(message, profile=profile, catalog=self._catalog, roles=roles)
+            except SessionError as exc:
+                session = known.session = self._without_search(session)
+                yield Warning(code="catalog_refused", message=str(exc))
+                session.begin_turn(message, profile=profile, roles=roles)
+            context = ToolContext(conversation=conversation, language=session.language, user=user)
+            turn = Turn(
+                session=session,
+                pool=self._pool,
+                provider=provider,
+                executor=self._executor,
+                context=context,
+                store=self._store,
+                max_steps=self._max_steps,
+            )
+            try:
+                async with aclosing(turn.run()) as events:
+                    async for event in events:
+                        yield event
+            finally:
+                known.last = turn.provider
+                session.close_open_calls()
+                await self._store.save(conversation, session.record())
+
+    def _first(self, known: _Conversation) -> str:
+        """The provider a turn begins with: the chosen or primary one, unless it rests."""
+        preferred = known.provider or self._preferred
+        return self._pool.health.order(now=time.monotonic(), preferred=preferred)[0]
+
+    def _conversation(self, key: ConversationKey) -> _Conversation:
+        known = self._conversations.setdefault(key, _Conversation())
+        self._conversations.move_to_end(key)
+        idle = [k for k, c in self._conversations.items() if not c.lock.locked() and k != key]
+        for old in idle[: max(0, len(self._conversations) - _MOST_SESSIONS)]:
+            self._conversations[old].session = None
+        return known
+
+    async def _loaded(self, key: ConversationKey) -> ToolSearchSession:
+        record = await self._store.load(key)
+        return ToolSearchSession(
+            self._catalog,
+            config=self._config,
+            system_prompt=self._system_prompt,
+            max_tools=self._pool.most_tools,
+            assembler=self._assembler,
+            record=record,
+        )
+
+    def _without_search(self, session: ToolSearchSession) -> ToolSearchSession:
+        """What goes on when a catalog cannot be searched: the old one, or `full` mode."""
+        if session.has_begun:
+            return session
+        full = self._config.model_copy(update={"tool_schema_mode": "full"})
+        return ToolSearchSession(
+            self._catalog,
+            config=full,
+            system_prompt=self._system_prompt,
+            max_tools=self._pool.most_tools,
+            assembler=self._assembler,
+        )

@@ -1,0 +1,298 @@
+"""One turn of a conversation: from the user's message to the answer."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+
+from tool_search.calls import RunCall
+from tool_search.errors import AllProvidersFailedError, ProviderError
+from tool_search.events import (
+    Done,
+    ProviderSwitched,
+    RunnerEvent,
+    TextDelta,
+    ToolCallStarted,
+    ToolFinished,
+    ToolProgress,
+    ToolsDiscovered,
+    Warning,
+)
+from tool_search.execution import (
+    CallProgress,
+    ExecutionResult,
+    ToolContext,
+    ToolExecutor,
+)
+from tool_search.fallback import ProviderHealth, Remedy, Verdict, verdict_on
+from tool_search.i18n import text
+from tool_search.messages import NoticeCode, Phase, RequestPlan, ToolCall
+from tool_search.profiles import ProviderProfile
+from tool_search.providers import ChatProvider, ReplyDelta, ReplyEnd, ReplyEvent, Usage
+from tool_search.schema import compact_json
+from tool_search.session import CallResult, ToolSearchSession
+from tool_search.stores import ConversationStore
+
+__all__ = ["ProviderPool", "Turn"]
+
+_log = logging.getLogger(__name__)
+
+
+class ProviderPool:
+    """The providers of a bot, with what was learned of them and who rests.
+
+    Args:
+        providers: By `id`, the primary first.
+        cooldowns: Seconds a failed one rests, by `id`.
+    """
+
+    def __init__(
+        self, providers: Mapping[str, ChatProvider], cooldowns: Mapping[str, float]
+    ) -> None:
+        self.providers = dict(providers)
+        self.health = ProviderHealth({name: cooldowns[name] for name in providers})
+        self._profiles = {name: provider.profile for name, provider in providers.items()}
+
+    def profile(self, name: str) -> ProviderProfile:
+        """What a provider can do, as far as it is known by now."""
+        return self._profiles[name]
+
+    def learn(self, profile: ProviderProfile) -> None:
+        """Remembers what an endpoint has taught about a model."""
+        for name, known in self._profiles.items():
+            if (known.origin, known.model) == (profile.origin, profile.model):
+                self._profiles[name] = profile
+
+    @property
+    def most_tools(self) -> int | None:
+        """The longest tool list that every provider takes."""
+        limits = [p.max_tools for p in self._profiles.values() if p.max_tools is not None]
+        return min(limits, default=None)
+
+
+@dataclass(slots=True, kw_only=True)
+class Turn:
+    """One turn; asks, calls and answers until there is an answer.
+
+    Attributes:
+        session: The conversation, its turn begun.
+        pool: The providers.
+        provider: The `id` of the one being asked.
+        executor: What runs tools.
+        context: What tools may know.
+        store: Where discoveries are committed.
+        max_steps: The most requests in which tools may be called.
+    """
+
+    session: ToolSearchSession
+    pool: ProviderPool
+    provider: str
+    executor: ToolExecutor
+    context: ToolContext
+    store: ConversationStore
+    max_steps: int
+    _usage: Usage = field(default_factory=Usage)
+    _steps: int = 0
+    _reply: ReplyEnd | None = None
+    _plan: RequestPlan | None = None
+
+    async def run(self) -> AsyncGenerator[RunnerEvent, None]:
+        """The turn's events, `Done` last.
+
+        Raises:
+            AllProvidersFailedError: No provider answered.
+        """
+        for _ in range(self.max_steps):
+            async for event in self._one_reply():
+                yield event
+            calls = self.session.accept(self._answered.message)
+            if not calls:
+                break
+            for call in calls:
+                async for event in self._one_call(call):
+                    yield event
+        else:
+            async for event in self._ask("final"):
+                yield event
+            self.session.accept(replace(self._answered.message, tool_calls=(), native=None))
+        async for event in self._done():
+            yield event
+
+    @property
+    def _answered(self) -> ReplyEnd:
+        if self._reply is None:
+            raise RuntimeError("no provider has answered yet")
+        return self._reply
+
+    async def _done(self) -> AsyncGenerator[RunnerEvent, None]:
+        answer = self._answered.message.text
+        if not answer.strip():
+            reason = self._answered.stop_reason
+            yield self._warning("answer_missing", f"{self.provider!r} ended without text: {reason}")
+            answer = text("answer.missing", self.session.language)
+        yield Done(answer=answer, provider=self.provider, steps=self._steps, usage=self._usage)
+
+    async def _one_reply(self) -> AsyncGenerator[RunnerEvent, None]:
+        """The reply that counts; in `skills_like` the second of two."""
+        if self.session.decision.mode != "skills_like":
+            async for event in self._ask("answer"):
+                yield event
+            return
+        held = []
+        async for event in self._ask("select"):
+            if isinstance(event, TextDelta):
+                held.append(event)
+            else:
+                yield event
+        picked = [call.name for call in self._answered.message.tool_calls]
+        known = [name for name in dict.fromkeys(picked) if name in self.session.catalog]
+        if known and self._plan is not None and self._plan.phase == "select":
+            async for event in self._ask("detail", known):
+                yield event
+            return
+        for event in held:
+            yield event
+
+    async def _ask(
+        self, phase: Phase, selected: Sequence[str] = ()
+    ) -> AsyncGenerator[RunnerEvent, None]:
+        """Asks providers until one has given a whole reply."""
+        causes: list[ProviderError] = []
+        remedies: set[tuple[str, Remedy]] = set()
+        failed: set[str] = set()
+        while True:
+            profile = self.pool.profile(self.provider)
+            plan = self._plan = self.session.plan(profile, phase=phase, selected=selected)
+            for notice in self.session.take_notices():
+                yield self._warning(notice.code, notice.message)
+            streamed: list[str] = []
+            try:
+                async for event in self._stream(plan, streamed):
+                    yield event
+            except ProviderError as error:
+                causes.append(error)
+                verdict = verdict_on(error, replace(profile, strategy=plan.strategy))
+                if (self.provider, verdict.remedy) in remedies:
+                    verdict = Verdict(remedy="next_provider")
+                remedies.add((self.provider, verdict.remedy))
+                before = self.provider
+                if verdict.remedy == "next_provider":
+                    failed.add(self.provider)
+                    self._move_on(verdict, failed, causes)
+                else:
+                    yield self._remedied(verdict, error)
+                if self.provider != before or streamed:
+                    yield ProviderSwitched(
+                        from_provider=before,
+                        to_provider=self.provider,
+                        cause=str(error),
+                        discarded_text="".join(streamed),
+                    )
+            else:
+                self.pool.health.succeeded(self.provider)
+                return
+
+    async def _stream(
+        self, plan: RequestPlan, streamed: list[str]
+    ) -> AsyncGenerator[RunnerEvent, None]:
+        reply = None
+        async with aclosing(_closable(self.pool.providers[self.provider], plan)) as events:
+            async for event in events:
+                if isinstance(event, ReplyDelta):
+                    streamed.append(event.text)
+                    yield TextDelta(text=event.text)
+                elif isinstance(event, ReplyEnd):
+                    reply = event
+        if reply is None:
+            raise ProviderError("the reply has no end", provider=self.provider)
+        self._reply = reply
+        self._steps += 1
+        self._usage += reply.usage
+
+    def _move_on(self, verdict: Verdict, failed: set[str], causes: Sequence[ProviderError]) -> None:
+        """Makes the next provider the one to ask, or gives up."""
+        now = time.monotonic()
+        if verdict.rests:
+            self.pool.health.failed(self.provider, now=now)
+        waiting = [name for name in self.pool.health.order(now=now) if name not in failed]
+        if not waiting:
+            raise AllProvidersFailedError(causes)
+        self.provider = waiting[0]
+
+    def _remedied(self, verdict: Verdict, error: ProviderError) -> Warning:
+        """Takes in what an error taught, so that the next plan avoids it."""
+        if verdict.profile is not None:
+            self.pool.learn(verdict.profile)
+        plan = self._plan
+        if verdict.references and plan is not None:
+            self.session.refuse_references(verdict.references)
+        codes: dict[Remedy, NoticeCode] = {
+            "generic_strategy": "strategy_replaced",
+            "repair": "request_repaired",
+            "within_limit": "rendered_within_limit",
+        }
+        return self._warning(codes[verdict.remedy], f"sent once more, because {error}")
+
+    async def _one_call(self, call: ToolCall) -> AsyncGenerator[RunnerEvent, None]:
+        """Answers one call, and commits what it discovered."""
+        decision = self.session.decide(call)
+        name = decision.tool.name if isinstance(decision, RunCall) else call.name
+        yield ToolCallStarted(call=call, tool=name)
+        started = time.monotonic()
+        if isinstance(decision, RunCall):
+            outcome = ExecutionResult(content="")
+            async with aclosing(self._execute(decision)) as execution:
+                async for step in execution:
+                    if isinstance(step, CallProgress):
+                        yield ToolProgress(call=call, message=step.message)
+                    else:
+                        outcome = step
+            duration = time.monotonic() - started
+        else:
+            outcome = ExecutionResult(content=decision.content, is_error=decision.is_error)
+            duration = 0.0
+        result = CallResult(decision=decision, content=outcome.content, is_error=outcome.is_error)
+        new = self.session.commit((result,))
+        yield ToolFinished(
+            call=call,
+            tool=name,
+            content=outcome.content,
+            is_error=outcome.is_error,
+            duration_s=duration,
+        )
+        if new:
+            entries = await self.store.append_discoveries(self.context.conversation, new)
+            self.session.adopt_discoveries(entries)
+            names = tuple(entry.name for entry in new)
+            yield ToolsDiscovered(names=names, total=len(self.session.discoveries))
+
+    async def _execute(
+        self, decision: RunCall
+    ) -> AsyncGenerator[CallProgress | ExecutionResult, None]:
+        call = ToolCall(
+            id=decision.call.id,
+            name=decision.tool.name,
+            arguments=compact_json(dict(decision.arguments)),
+        )
+        try:
+            async for event in self.executor.run(call, self.context):
+                yield event
+        except Exception as exc:  # noqa: BLE001  # an executor is the bot's own: it must not end the turn
+            _log.exception("the executor of tool %r failed", call.name)
+            cause = f"{type(exc).__name__}: {exc}"
+            failed = text("call.failed", self.session.language, name=call.name, cause=cause)
+            yield ExecutionResult(content=failed, is_error=True)
+
+    @staticmethod
+    def _warning(code: NoticeCode, message: str) -> Warning:
+        _log.warning("%s: %s", code, message)
+        return Warning(code=code, message=message)
+
+
+async def _closable(provider: ChatProvider, plan: RequestPlan) -> AsyncGenerator[ReplyEvent, None]:
+    """A provider's events, as a generator that can be closed whatever the provider gave."""
+    async for event in provider.stream(plan):
+        yield event
