@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import json
+import threading
+import urllib.error
+import urllib.request
 from typing import TYPE_CHECKING, Any
 
 import anthropic
 import openai
 import pytest
 
-from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
+from tool_search.testing import (
+    Endpoint,
+    ModelCall,
+    ModelReply,
+    ModelView,
+    ScriptedModel,
+    StandInServer,
+    StandInServerError,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from anthropic import AsyncAnthropic
+    from openai import AsyncOpenAI
 
-QUESTION = {"role": "user", "content": "What is the weather in Paris?"}
-SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-CLAUDE_TOOL: dict[str, Any] = {
-    "name": "get_weather",
-    "description": "The weather.",
-    "input_schema": SCHEMA,
-}
-OPENAI_TOOL: dict[str, Any] = {
-    "type": "function",
-    "function": {"name": "get_weather", "description": "The weather.", "parameters": SCHEMA},
-}
 CALL = ModelReply(
     text="Let me look that up for you.",
     calls=(
@@ -33,140 +35,271 @@ CALL = ModelReply(
 )
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[StandInServer]:
-    """One server for the module; each test resets it."""
-    with StandInServer() as server:
-        yield server
+def stand_in_threads() -> set[threading.Thread]:
+    """The threads of all stand-in servers of the process."""
+    return {thread for thread in threading.enumerate() if thread.name.startswith("stand-in")}
 
 
-@pytest.fixture
-def server(running: StandInServer) -> StandInServer:
-    """The server without a trace of the test before."""
-    running.reset(model=ScriptedModel([CALL, ModelReply(text="Sunny, 21 °C.")]))
-    return running
-
-
-def claude(server: StandInServer) -> anthropic.AsyncAnthropic:
-    """A real client that does not repeat failed requests."""
-    return anthropic.AsyncAnthropic(
-        api_key="a-key", base_url=server.anthropic_base_url, max_retries=0
-    )
-
-
-def gpt(server: StandInServer) -> openai.AsyncOpenAI:
-    """A real client that does not repeat failed requests."""
-    return openai.AsyncOpenAI(api_key="a-key", base_url=server.openai_base_url, max_retries=0)
-
-
-def claude_request(**changes: Any) -> Any:
-    """A valid request to Claude."""
-    return {
-        "model": "claude-sonnet-4-6",
-        "max_tokens": 100,
-        "messages": [QUESTION],
-        "tools": [CLAUDE_TOOL],
-        **changes,
-    }
-
-
-def gpt_request(**changes: Any) -> Any:
-    """A valid request to OpenAI."""
-    return {"model": "gpt-5.4", "messages": [QUESTION], "tools": [OPENAI_TOOL], **changes}
-
-
-async def test_anthropic_message_has_text_and_both_calls(server: StandInServer) -> None:
+async def test_anthropic_message_has_text_and_both_calls(
+    server: StandInServer, claude: AsyncAnthropic, claude_body: Any
+) -> None:
     """A reply that is not streamed is read by the SDK as a complete message."""
-    async with claude(server) as client:
-        message = await client.messages.create(**claude_request())
+    server.reset(model=ScriptedModel([CALL]))
+    message = await claude.messages.create(**claude_body)
+    calls = [block for block in message.content if block.type == "tool_use"]
     assert [block.type for block in message.content] == ["text", "tool_use", "tool_use"]
-    assert [block.input for block in message.content if block.type == "tool_use"] == [
-        {"city": "Paris"},
-        {"city": "巴黎"},
-    ]
+    assert [call.input for call in calls] == [{"city": "Paris"}, {"city": "巴黎"}]
+    assert len({call.id for call in calls}) == 2
     assert message.stop_reason == "tool_use"
     assert message.usage.cache_read_input_tokens == 0
 
 
-async def test_anthropic_stream_accumulates_to_the_same_message(server: StandInServer) -> None:
-    """The SDK's own stream accumulation gives what the plain reply gives."""
-    async with claude(server) as client:
-        plain = await client.messages.create(**claude_request())
-        server.reset(model=ScriptedModel([CALL]))
-        async with client.messages.stream(**claude_request()) as stream:
-            streamed = await stream.get_final_message()
-    assert [b.model_dump(exclude={"id"}) for b in streamed.content] == [
-        b.model_dump(exclude={"id"}) for b in plain.content
-    ]
-    assert streamed.stop_reason == "tool_use"
+async def test_anthropic_stream_accumulates_to_the_same_message(
+    server: StandInServer, claude: AsyncAnthropic, claude_body: Any
+) -> None:
+    """The SDK's own accumulation of the stream gives what the plain reply gives."""
+    reply = ModelReply(text=CALL.text, calls=CALL.calls, thinking="The city is Paris.")
+    server.reset(model=ScriptedModel([reply, reply]))
+    plain = await claude.messages.create(**claude_body)
+    async with claude.messages.stream(**claude_body) as stream:
+        streamed = await stream.get_final_message()
+    assert [
+        block.model_dump(exclude={"id", "citations", "parsed_output"}) for block in streamed.content
+    ] == [block.model_dump(exclude={"id", "citations"}) for block in plain.content]
+    assert streamed.stop_reason == plain.stop_reason
+    assert streamed.usage.input_tokens == plain.usage.input_tokens
     assert streamed.usage.output_tokens == plain.usage.output_tokens
 
 
-async def test_anthropic_stream_events_come_in_the_recorded_order(server: StandInServer) -> None:
+async def test_anthropic_stream_events_come_in_the_recorded_order(
+    server: StandInServer, claude: AsyncAnthropic, claude_body: Any
+) -> None:
     """As recorded from the service; the SDK keeps the ping to itself."""
     server.reset(model=ScriptedModel([ModelReply(text="Sunny.", thinking="Hm.")]))
-    async with claude(server) as client:
-        stream = await client.messages.create(**claude_request(), stream=True)
-        kinds = [event.type async for event in stream]
-    assert kinds == [
+    stream = await claude.messages.create(**claude_body, stream=True)
+    thinking, text = (["content_block_delta"] * count for count in (2, 1))
+    start, stop = ["content_block_start"], ["content_block_stop"]
+    assert [event.type async for event in stream] == [
         "message_start",
-        "content_block_start",
-        "content_block_delta",
-        "content_block_delta",
-        "content_block_stop",
-        "content_block_start",
-        "content_block_delta",
-        "content_block_stop",
+        *(start + thinking + stop),
+        *(start + text + stop),
         "message_delta",
         "message_stop",
     ]
 
 
-async def test_openai_completion_has_text_and_both_calls(server: StandInServer) -> None:
+async def test_anthropic_count_tokens_counts_what_the_model_is_shown(
+    server: StandInServer, claude: AsyncAnthropic, claude_body: Any
+) -> None:
+    """A deferred tool costs nothing until it is referenced."""
+    del claude_body["max_tokens"]
+    before = await claude.messages.count_tokens(**claude_body)
+    hidden = {**claude_body["tools"][0], "name": "other", "defer_loading": True}
+    claude_body["tools"].append(hidden)
+    after = await claude.messages.count_tokens(**claude_body)
+    assert after.input_tokens == before.input_tokens > 0
+
+
+async def test_openai_completion_has_text_and_both_calls(
+    server: StandInServer, gpt: AsyncOpenAI, gpt_body: Any
+) -> None:
     """A reply that is not streamed is read by the SDK as a completion."""
-    async with gpt(server) as client:
-        completion = await client.chat.completions.create(**gpt_request())
+    server.reset(model=ScriptedModel([CALL]))
+    completion = await gpt.chat.completions.create(**gpt_body)
     choice = completion.choices[0]
-    assert choice.finish_reason == "tool_calls"
-    assert choice.message.content == CALL.text
-    assert [call.function.arguments for call in choice.message.tool_calls] == [
+    assert (choice.finish_reason, choice.message.content) == ("tool_calls", CALL.text)
+    assert [call.function.arguments for call in choice.message.tool_calls or ()] == [
         '{"city": "Paris"}',
         '{"city": "巴黎"}',
     ]
 
 
-async def test_openai_stream_accumulates_to_the_same_completion(server: StandInServer) -> None:
-    """The SDK's own stream accumulation gives what the plain reply gives."""
-    async with gpt(server) as client:
-        plain = await client.chat.completions.create(**gpt_request())
-        server.reset(model=ScriptedModel([CALL]))
-        request = gpt_request(stream_options={"include_usage": True})
-        async with client.chat.completions.stream(**request) as stream:
-            streamed = await stream.get_final_completion()
-    assert streamed.choices[0].message.content == plain.choices[0].message.content
-    assert [c.function.arguments for c in streamed.choices[0].message.tool_calls] == [
-        c.function.arguments for c in plain.choices[0].message.tool_calls
+async def test_openai_stream_accumulates_to_the_same_completion(
+    server: StandInServer, gpt: AsyncOpenAI, gpt_body: Any
+) -> None:
+    """The SDK's own accumulation of the stream gives what the plain reply gives."""
+    server.reset(model=ScriptedModel([CALL, CALL]))
+    plain = await gpt.chat.completions.create(**gpt_body)
+    gpt_body["stream_options"] = {"include_usage": True}
+    async with gpt.chat.completions.stream(**gpt_body) as stream:
+        streamed = await stream.get_final_completion()
+    kept = {"role", "content", "refusal"}
+    said = streamed.choices[0].message
+    assert said.model_dump(include=kept) == plain.choices[0].message.model_dump(include=kept)
+    assert [call.function.arguments for call in said.tool_calls or ()] == [
+        call.function.arguments for call in plain.choices[0].message.tool_calls or ()
     ]
-    assert streamed.usage is not None
-    assert streamed.usage.total_tokens == plain.usage.total_tokens
+    assert streamed.usage == plain.usage
 
 
-async def test_captured_requests_keep_the_bytes_and_no_key(server: StandInServer) -> None:
+async def test_openai_stream_without_the_option_reports_no_usage(
+    server: StandInServer, gpt: AsyncOpenAI, gpt_body: Any
+) -> None:
+    """Usage is streamed only where it was asked for."""
+    server.reset(model=ScriptedModel([ModelReply(text="Sunny.")]))
+    stream = await gpt.chat.completions.create(**gpt_body, stream=True)
+    chunks = [chunk async for chunk in stream]
+    assert [chunk.usage for chunk in chunks] == [None] * len(chunks)
+    assert chunks[-1].choices[0].finish_reason == "stop"
+
+
+async def test_conversation_with_a_reference_shows_the_model_the_deferred_tool(
+    server: StandInServer, claude: AsyncAnthropic, claude_body: Any
+) -> None:
+    """A deferred tool is hidden until a `tool_reference` names it."""
+    seen: list[list[str]] = []
+
+    def look(view: ModelView) -> ModelReply:
+        seen.append([tool.name for tool in view.tools])
+        return ModelReply(text="ok") if view.results else CALL
+
+    server.reset(model=ScriptedModel([look, look]))
+    hidden = {**claude_body["tools"][0], "name": "get_time", "defer_loading": True}
+    claude_body["tools"].append(hidden)
+    message = await claude.messages.create(**claude_body)
+    found = [{"type": "tool_reference", "tool_name": "get_time"}]
+    results = [
+        {"type": "tool_result", "tool_use_id": block.id, "content": found}
+        for block in message.content
+        if block.type == "tool_use"
+    ]
+    claude_body["messages"] += [
+        {"role": "assistant", "content": message.content},
+        {"role": "user", "content": results},
+    ]
+    await claude.messages.create(**claude_body)
+    assert seen == [["get_weather"], ["get_weather", "get_time"]]
+
+
+async def test_replayed_reply_with_thinking_is_accepted_and_a_changed_prefix_is_not(
+    server: StandInServer, claude: AsyncAnthropic, claude_body: Any
+) -> None:
+    """On a model with prefix-bound thinking the tools may not change after it."""
+    server.reset(model=ScriptedModel([ModelReply(text="Hi.", thinking="Hm.")] * 2))
+    claude_body["model"] = "claude-sonnet-5-5"
+    message = await claude.messages.create(**claude_body)
+    claude_body["messages"] += [
+        {"role": "assistant", "content": message.content},
+        {"role": "user", "content": "And tomorrow?"},
+    ]
+    await claude.messages.create(**claude_body)
+    claude_body["tools"].append({**claude_body["tools"][0], "name": "another"})
+    with pytest.raises(anthropic.BadRequestError, match="bound to a different conversation"):
+        await claude.messages.create(**claude_body)
+    claude_body["thinking"] = {
+        "type": "adaptive",
+        "block_binding": {"prefix_mismatch_behavior": "drop_block"},
+    }
+    server.reset(model=ScriptedModel([ModelReply(text="Hi.")]))
+    assert (await claude.messages.create(**claude_body)).content
+
+
+async def test_captured_request_keeps_the_bytes_and_no_key(
+    server: StandInServer, claude: AsyncAnthropic, claude_body: Any
+) -> None:
     """What arrived is kept as sent; the key is not."""
-    async with claude(server) as client:
-        await client.messages.create(**claude_request())
+    server.reset(model=ScriptedModel([ModelReply(text="Sunny.")]))
+    await claude.messages.create(**claude_body)
     (request,) = server.requests
     assert (request.dialect, request.path, request.status) == ("anthropic", "/v1/messages", 200)
-    assert request.headers["authorization"] == "***"
+    assert (request.number, request.stream, request.model) == (0, False, claude_body["model"])
     assert request.tools_bytes is not None
     assert request.tools_bytes in request.raw_body
     assert request.tool_names == ("get_weather",)
-    assert b"a-key" not in request.raw_body + repr(request).encode()
+    assert request.headers["authorization"] == "***"
+    assert "a-key" not in repr(request)
 
 
-async def test_script_exhausted_is_an_error_that_says_so(server: StandInServer) -> None:
-    """A request more than the script has steps names the script."""
-    server.reset(model=ScriptedModel())
-    async with gpt(server) as client:
-        with pytest.raises(openai.InternalServerError, match="exhausted: it has 0 steps"):
-            await client.chat.completions.create(**gpt_request())
+async def test_violation_is_answered_and_captured(
+    server: StandInServer, gpt: AsyncOpenAI, gpt_body: Any
+) -> None:
+    """A refused request shows in the client's error and in the captures."""
+    gpt_body["tools"] *= 2
+    with pytest.raises(openai.BadRequestError, match="names must be unique") as refused:
+        await gpt.chat.completions.create(**gpt_body)
+    assert refused.value.code == "invalid_value"
+    assert server.requests[0].status == 400
+    assert server.requests[0].violation == server.violations[0]
+
+
+async def test_anthropic_error_code_reaches_the_client(
+    server: StandInServer, claude: AsyncAnthropic, claude_body: Any
+) -> None:
+    """A coded refusal is readable by the SDK's own fields."""
+    claude_body["tools"] += [
+        {**claude_body["tools"][0], "name": f"tool_{index}", "defer_loading": True}
+        for index in range(10_001)
+    ]
+    with pytest.raises(anthropic.BadRequestError) as refused:
+        await claude.messages.create(**claude_body)
+    assert refused.value.error_code == "available_tools_limit_exceeded"
+    assert refused.value.type == "invalid_request_error"
+
+
+def test_missing_key_is_refused(server: StandInServer, claude_body: Any) -> None:
+    """Any key will do, but one has to be there; the SDK sends none without."""
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(  # noqa: S310 - the server's own address
+            urllib.request.Request(  # noqa: S310
+                f"{server.anthropic_base_url}/v1/messages",
+                data=json.dumps(claude_body).encode(),
+                headers={"anthropic-version": "2023-06-01"},
+            )
+        )
+    with refused.value as error:
+        assert error.status == 401
+        assert json.load(error)["error"]["type"] == "authentication_error"
+
+
+async def test_endpoint_that_does_not_know_tool_search_refuses_it(
+    server: StandInServer, claude: AsyncAnthropic, claude_body: Any
+) -> None:
+    """A compatible endpoint answers an unknown field as pydantic does."""
+    server.reset(endpoint=Endpoint(supports_tool_search=False))
+    claude_body["tools"][0]["defer_loading"] = False
+    with pytest.raises(anthropic.BadRequestError, match="Extra inputs are not permitted"):
+        await claude.messages.create(**claude_body)
+    server.reset(endpoint=Endpoint())
+
+
+async def test_unknown_path_is_not_found(server: StandInServer) -> None:
+    """A path of no dialect is a 404."""
+    client = openai.AsyncOpenAI(api_key="x", base_url=server.url + "/v2", max_retries=0)
+    async with client:
+        with pytest.raises(openai.NotFoundError):
+            await client.chat.completions.create(model="m", messages=[])
+
+
+async def test_reset_forgets_requests_faults_and_model(
+    server: StandInServer, gpt: AsyncOpenAI, gpt_body: Any
+) -> None:
+    """After a reset nothing of the test before is left."""
+    server.reset(model=ScriptedModel([ModelReply(text="One.")]))
+    await gpt.chat.completions.create(**gpt_body)
+    server.reset(model=ScriptedModel([ModelReply(text="Two.")]))
+    assert server.requests == ()
+    completion = await gpt.chat.completions.create(**gpt_body)
+    assert completion.choices[0].message.content == "Two."
+
+
+async def test_close_leaves_no_thread_though_a_client_is_connected(gpt_body: Any) -> None:
+    """Open keep-alive connections do not keep a closed server alive."""
+    before = stand_in_threads()
+    with StandInServer(model=ScriptedModel([ModelReply(text="Hi.")])) as server:
+        client = openai.AsyncOpenAI(api_key="x", base_url=server.openai_base_url, max_retries=0)
+        async with client:
+            await client.chat.completions.create(**gpt_body)
+            server.close()
+            assert stand_in_threads() <= before
+
+
+def test_server_that_does_not_run_has_no_address() -> None:
+    """The error says how to use the server."""
+    with pytest.raises(StandInServerError, match="with block"):
+        _ = StandInServer().openai_base_url
+
+
+def test_server_starts_once() -> None:
+    """A running server is not started over."""
+    with StandInServer() as server, pytest.raises(StandInServerError, match="already runs"):
+        server.start()

@@ -14,6 +14,7 @@ from tool_search.testing.captured import CapturedRequest
 from tool_search.testing.dialects import UnknownDialectError, check_request
 from tool_search.testing.endpoint import Endpoint
 from tool_search.testing.faults import Fault, FaultPlan
+from tool_search.testing.keyword_model import KeywordModel
 from tool_search.testing.models import (
     ModelCall,
     ModelReply,
@@ -32,6 +33,7 @@ __all__ = [
     "Endpoint",
     "Fault",
     "FaultPlan",
+    "KeywordModel",
     "ModelCall",
     "ModelReply",
     "ModelView",

@@ -1,0 +1,58 @@
+"""The rule checker against recorded traffic: what the services took, it takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tool_search.testing import Violation, check_anthropic, check_request
+
+RECORDED = Path(__file__).parents[3] / "shared" / "recorded"
+REASON = "the recorded traffic is not there: ../shared/recorded beside the checkout"
+HOSTS = {
+    "https://api.anthropic.com/v1/messages": "anthropic",
+    "https://api.openai.com/v1/chat/completions": "openai_chat",
+}
+COUNT = "https://api.anthropic.com/v1/messages/count_tokens"
+
+
+def cassettes() -> list[Path]:
+    """Every cassette, or nothing where the recordings are not there."""
+    return sorted(RECORDED.glob("pydantic-ai/**/*.yaml"))
+
+
+def accepted_requests(cassette: Path) -> list[tuple[str, Any]]:
+    """The URI, without its query, and body of each request that was answered with 200."""
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    recorded = yaml.load(cassette.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 - a safe loader
+    return [
+        (entry["request"]["uri"].partition("?")[0], entry["request"].get("parsed_body"))
+        for entry in recorded["interactions"]
+        if entry["response"]["status"]["code"] == 200
+    ]
+
+
+def verdict(uri: str, body: Any) -> Violation | None:
+    """What the checker says to a recorded request of a dialect it knows."""
+    if uri == COUNT:
+        return check_anthropic(body, counting=True)
+    return check_request(HOSTS[uri], body) if uri in HOSTS else None
+
+
+@pytest.mark.skipif(not cassettes(), reason=REASON)
+@pytest.mark.parametrize("cassette", cassettes(), ids=lambda path: path.stem)
+def test_recorded_request_is_accepted(cassette: Path) -> None:
+    """A request that the real service answered with 200 breaks no rule."""
+    verdicts = [verdict(uri, body) for uri, body in accepted_requests(cassette)]
+    assert [found for found in verdicts if found is not None] == []
+
+
+@pytest.mark.skipif(not cassettes(), reason=REASON)
+def test_recorded_requests_of_both_dialects_are_there() -> None:
+    """The test above would pass on an empty folder too."""
+    uris = [uri for cassette in cassettes() for uri, _ in accepted_requests(cassette)]
+    assert len([uri for uri in uris if uri in HOSTS]) >= 63
+    assert COUNT in uris

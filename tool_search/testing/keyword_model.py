@@ -1,0 +1,174 @@
+"""A deterministic model for demonstrations and long random tests: it matches words.
+
+It does what a language model does with tool search, only by counting shared
+words: it calls a visible tool that fits, otherwise searches, calls what the
+search revealed, and answers with what the tool returned.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tool_search.testing.arguments import fill_arguments
+from tool_search.testing.models import ModelCall, ModelReply
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tool_search.testing.view import ModelView, ViewResult, VisibleTool
+
+__all__ = ["KeywordModel"]
+
+_WORD = re.compile(r"[^\W\d_]+|\d+")
+_CJK = re.compile(r"[\u3400-\u9fff\u3040-\u30ff\uac00-\ud7af]+")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_STEM = 5
+_NAME_WEIGHT = 2
+_ENOUGH = 2
+_QUOTED_RESULT = 2_000
+
+_FUNCTION_WORDS = frozenset(
+    """
+    a about all an and any are as at be by can could do does for from get give has have how i in is
+    it its me my of on one or please show tell that the them there this to use what when where which
+    who will with would you your
+    и в на по с к о у за из что как это мне мой какой какая какое какие сколько пожалуйста для
+    怎么 什么 一下 一个 可以 请问 帮我 我的 多少 告诉 现在 怎样 样子 给我
+    """.split()  # noqa: SIM905 - a list of words reads best as words
+)
+
+
+class KeywordModel:
+    """Chooses tools by the words they share with what the user said last.
+
+    Words are compared by their first five letters, which joins the forms of
+    one word in English and Russian, and Chinese by pairs of characters.
+    The same view always gets the same reply.
+
+    Attributes:
+        search_tool: The name of the tool that finds tools.
+        call_tool: The name of the tool that calls others by name.
+        max_calls: Calls a user turn may take; after them it answers.
+    """
+
+    def __init__(
+        self,
+        *,
+        search_tool: str = "tool_search",
+        call_tool: str = "call_tool",
+        max_calls: int = 4,
+    ) -> None:
+        self.search_tool = search_tool
+        self.call_tool = call_tool
+        self.max_calls = max_calls
+
+    def reply(self, view: ModelView) -> ModelReply:
+        """A tool call, or an answer in text."""
+        forced = view.tool_choice.removeprefix("tool:") if ":" in view.tool_choice else None
+        tool = view.tool(forced) if forced else None
+        if tool is not None:
+            return self._calling(tool, view)
+        answers = [result for result in view.results if result.name != self.search_tool]
+        if view.may_call and not answers and len(view.calls) < self.max_calls:
+            chosen = self._next_call(view)
+            if chosen is not None:
+                return chosen
+        return ModelReply(text=_answer(view, answers))
+
+    def _next_call(self, view: ModelView) -> ModelReply | None:
+        found = [
+            match
+            for result in view.results
+            if result.name == self.search_tool
+            for match in _found(result)
+        ]
+        if found:
+            return self._call_of_found(found, view)
+        if any(result.name == self.search_tool for result in view.results):
+            return None
+        meta = {self.search_tool, self.call_tool}
+        ordinary = [tool for tool in view.tools if tool.name not in meta]
+        best = _best(ordinary, view.last_user_text, enough=_ENOUGH)
+        if best is not None:
+            return self._calling(best, view)
+        search = view.tool(self.search_tool)
+        if search is not None:
+            query = {"query": view.last_user_text or "tools"}
+            return ModelReply(calls=(ModelCall(name=search.name, arguments=query),))
+        return self._calling(ordinary[0], view) if view.tool_choice == "any" else None
+
+    def _call_of_found(self, found: list[Mapping[str, Any]], view: ModelView) -> ModelReply | None:
+        names = [str(match["name"]) for match in found]
+        shown = [tool for tool in map(view.tool, names) if tool is not None]
+        if shown:
+            best = _best(shown, view.last_user_text, enough=1)
+            return self._calling(best or shown[0], view)
+        through = view.tool(self.call_tool)
+        if through is None:
+            return None
+        schema = found[0].get("parameters") or found[0].get("input_schema") or {}
+        arguments = {
+            "name": names[0],
+            "arguments": fill_arguments(schema, view.last_user_text),
+        }
+        return ModelReply(calls=(ModelCall(name=through.name, arguments=arguments),))
+
+    def _calling(self, tool: VisibleTool, view: ModelView) -> ModelReply:
+        arguments = fill_arguments(tool.parameters, view.last_user_text)
+        return ModelReply(calls=(ModelCall(name=tool.name, arguments=arguments),))
+
+
+def _answer(view: ModelView, answers: list[ViewResult]) -> str:
+    text = view.last_user_text
+    if answers:
+        return "\n".join(f"{result.name}: {result.text[:_QUOTED_RESULT]}" for result in answers)
+    if view.results:
+        return f"No tool was found for: {text}"
+    return f"You said: {text}"
+
+
+def _found(result: ViewResult) -> Iterator[Mapping[str, Any]]:
+    """What a search revealed: references, or the matches of a JSON result, best first."""
+    yield from ({"name": name} for name in result.references)
+    try:
+        value = json.loads(result.text)
+    except ValueError:
+        return
+    if not isinstance(value, Mapping):
+        return
+    for match in [*(value.get("matches") or ()), *(value.get("loaded") or ())]:
+        if isinstance(match, str):
+            yield {"name": match}
+        elif isinstance(match, Mapping) and "name" in match:
+            yield match
+
+
+def _best(tools: list[VisibleTool], text: str, *, enough: int) -> VisibleTool | None:
+    """The tool that shares most with the text, the first of equals; None below `enough`."""
+    asked = _words(text)
+    best, best_score = None, enough - 1
+    for tool in tools:
+        named = _words(tool.name)
+        properties = tool.parameters.get("properties")
+        described = _words(f"{tool.description} {' '.join(properties or ())}") - named
+        score = _NAME_WEIGHT * len(asked & named)
+        score += sum(_NAME_WEIGHT if _CJK.match(word) else 1 for word in asked & described)
+        if score > best_score:
+            best, best_score = tool, score
+    return best
+
+
+def _words(text: str) -> set[str]:
+    plain = unicodedata.normalize("NFKC", _CAMEL.sub(" ", text)).replace("_", " ").lower()
+    words: set[str] = set()
+    for word in _WORD.findall(plain):
+        for run in _CJK.findall(word):
+            words.update(run[i : i + 2] for i in range(max(1, len(run) - 1)))
+        rest = _CJK.sub("", word)
+        if len(rest) > 1 and rest not in _FUNCTION_WORDS:
+            words.add(rest[:_STEM])
+    return words - _FUNCTION_WORDS
