@@ -22,7 +22,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
 __all__ = [
     "AllProvidersFailedError",
@@ -96,10 +96,13 @@ class AllProvidersFailedError(ToolSearchError):
     """Every provider that could take a turn over has failed.
 
     Attributes:
-        causes: One error a provider, in the order they were tried.
+        causes: The last error of each provider, by its `id`, in the order they were asked.
     """
 
-    def __init__(self, causes: Sequence[ProviderError]) -> None:
-        listed = "; ".join(f"{cause.provider}: {cause}" for cause in causes)
-        super().__init__(f"all {len(causes)} providers failed: {listed}")
-        self.causes = tuple(causes)
+    def __init__(self, causes: Mapping[str, ProviderError]) -> None:
+        listed = "; ".join(f"{name}: {cause}" for name, cause in causes.items())
+        super().__init__(
+            f"every provider failed ({len(causes)} asked): {listed}; "
+            "the message is kept: try again, or add a fallback to providers"
+        )
+        self.causes = dict(causes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tool_search.catalog import Tool
@@ -15,6 +15,7 @@ from tool_search.messages import (
     ImagePart,
     Message,
     NativeReply,
+    StrategyName,
     TextPart,
     ToolCall,
     plain_text,
@@ -38,7 +39,7 @@ class ConversationRecord:
         discoveries: In the order they were made.
         anchors: Synthetic exchanges in a history the bot owns.
         history: The neutral history.
-        thinking_from: Index of the first message whose native blocks still hold.
+        thinking_from: By strategy: index of the first message whose thinking still holds.
     """
 
     language: Language
@@ -50,7 +51,7 @@ class ConversationRecord:
     discoveries: tuple[Discovery, ...] = ()
     anchors: tuple[Anchor, ...] = ()
     history: tuple[Message, ...] = ()
-    thinking_from: int = 0
+    thinking_from: Mapping[StrategyName, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """The record as a JSON object."""
@@ -74,7 +75,7 @@ class ConversationRecord:
                 for anchor in self.anchors
             ],
             "history": [message_to_dict(message) for message in self.history],
-            "thinking_from": self.thinking_from,
+            "thinking_from": dict(self.thinking_from),
         }
 
     @classmethod

@@ -37,7 +37,6 @@ _MOST_SESSIONS = 1024
 class _Conversation:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     session: ToolSearchSession | None = None
-    provider: str | None = None
     last: str | None = None
 
 
@@ -90,7 +89,7 @@ class ToolSearchRunner:
         self._store = store or MemoryStore()
         self._assembler = ToolsAssembler()
         self._conversations: OrderedDict[ConversationKey, _Conversation] = OrderedDict()
-        self._preferred: str | None = None
+        self._chosen: dict[ConversationKey | None, str] = {}
         if catalog is None:
             self.replace_tools(tools)
         else:
@@ -133,10 +132,7 @@ class ToolSearchRunner:
         if provider not in self._pool.providers:
             known = ", ".join(self._pool.providers)
             raise ConfigurationError(f"there is no provider {provider!r}; there are: {known}")
-        if conversation is None:
-            self._preferred = provider
-        else:
-            self._conversation(conversation).provider = provider
+        self._chosen[conversation] = provider
 
     def session(self, conversation: ConversationKey = "default") -> ToolSearchSession | None:
         """A conversation's state, where it has begun in this process."""
@@ -146,6 +142,7 @@ class ToolSearchRunner:
     async def forget(self, conversation: ConversationKey) -> None:
         """Erases a conversation and what it discovered."""
         self._conversations.pop(conversation, None)
+        self._chosen.pop(conversation, None)
         await self._store.forget(conversation)
 
     async def run(
@@ -171,7 +168,7 @@ class ToolSearchRunner:
         known = self._conversation(conversation)
         async with known.lock:
             session = known.session = known.session or await self._loaded(conversation)
-            provider = self._first(known)
+            provider = self._first(conversation)
             profile = self._pool.profile(provider)
             if known.last not in (None, provider):
                 yield ProviderSwitched(
@@ -202,17 +199,19 @@ class ToolSearchRunner:
                 session.close_open_calls()
                 await self._store.save(conversation, session.record())
 
-    def _first(self, known: _Conversation) -> str:
+    def _first(self, key: ConversationKey) -> str:
         """The provider a turn begins with: the chosen or primary one, unless it rests."""
-        preferred = known.provider or self._preferred
+        preferred = self._chosen.get(key) or self._chosen.get(None)
         return self._pool.health.order(now=time.monotonic(), preferred=preferred)[0]
 
     def _conversation(self, key: ConversationKey) -> _Conversation:
         known = self._conversations.setdefault(key, _Conversation())
         self._conversations.move_to_end(key)
-        idle = [k for k, c in self._conversations.items() if not c.lock.locked() and k != key]
-        for old in idle[: max(0, len(self._conversations) - _MOST_SESSIONS)]:
-            self._conversations[old].session = None
+        if len(self._conversations) > _MOST_SESSIONS:
+            oldest = next(iter(self._conversations))
+            if not self._conversations[oldest].lock.locked():
+                # It is in the store, and is read from there should it go on.
+                del self._conversations[oldest]
         return known
 
     async def _loaded(self, key: ConversationKey) -> ToolSearchSession:

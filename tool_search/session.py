@@ -99,15 +99,15 @@ class ToolSearchSession:
         self._exchanges = SyntheticExchanges(
             self._config.search_tool_name, record.anchors if record else ()
         )
-        self._thinking_from = record.thinking_from if record else 0
+        self._thinking_from = dict(record.thinking_from) if record else {}
         self._refused: frozenset[str] = frozenset()
         self._roles: frozenset[str] = frozenset()
         self._turn_ledger: tuple[str, ...] = ()
-        self._turn_catalog = ""
+        self._turn_tools: tuple[str, ...] = ()
         if record is not None:
             self._tools.restore(record)
             self._turn_ledger = self._tools.roster.ledger
-            self._turn_catalog = self._tools.catalog.fingerprint
+            self._turn_tools = (self._tools.catalog.fingerprint, self._tools.mode)
 
     @property
     def history(self) -> tuple[Message, ...]:
@@ -155,7 +155,7 @@ class ToolSearchSession:
             discoveries=self.discoveries.entries,
             anchors=self._exchanges.anchors,
             history=self.history,
-            thinking_from=self._thinking_from,
+            thinking_from=dict(self._thinking_from),
         )
 
     def begin_turn(
@@ -184,7 +184,8 @@ class ToolSearchSession:
         self._roles = frozenset(roles)
         self.close_open_calls()
         self._introduce(message)
-        self._begin_thinking(profile)
+        self._forget_thinking()
+        self._turn_ledger = self._tools.roster.ledger
         self._history.append(message)
 
     def plan(
@@ -201,6 +202,7 @@ class ToolSearchSession:
             SessionError: No turn has begun yet.
         """
         fitted = self._tools.fit(profile)
+        self._forget_thinking(ledger=self._turn_ledger)
         if self.decision.mode != "skills_like" and phase != "final":
             phase = "answer"
         conversation = self._conversation(fitted, tuple(selected))
@@ -274,7 +276,7 @@ class ToolSearchSession:
         settled = self._tools.settled
         answer = text("call.cancelled", settled.language if settled else "en-US", name="tool")
         self._history = self._exchanges.restored(paired(history, answer=answer))
-        self._thinking_from = 0
+        self._thinking_from = {}
         deferred = {tool.name: tool for tool in self._tools.catalog.deferred}
         for result in search_results(self._history, self._config.search_tool_name):
             known = (deferred.get(name) for name in result.names)
@@ -288,8 +290,13 @@ class ToolSearchSession:
         self._tools.roster.append(self.discoveries.names)
 
     def refuse_references(self, names: Iterable[str]) -> None:
-        """Leaves references to these tools out of requests: a provider refused them."""
-        self._refused |= frozenset(names)
+        """Leaves references to these tools out of requests: a provider refused them.
+
+        Args:
+            names: Canonical, or as the provider's dialect writes them.
+        """
+        known = self._tools.catalog.by_wire_name
+        self._refused |= {known[name].name if name in known else name for name in names}
 
     def _introduce(self, message: Message) -> None:
         """Shows discoveries that the history does not, before the user's message."""
@@ -306,13 +313,14 @@ class ToolSearchSession:
                 language=self.language,
             )
 
-    def _begin_thinking(self, profile: ProviderProfile) -> None:
-        """Earlier thinking no longer holds where this turn declares other tools."""
-        ledger, fingerprint = self._tools.roster.ledger, self._tools.catalog.fingerprint
-        filtered = profile.strategy == "generic" and ledger != self._turn_ledger
-        if filtered or fingerprint != self._turn_catalog:
-            self._thinking_from = len(self._history)
-        self._turn_ledger, self._turn_catalog = ledger, fingerprint
+    def _forget_thinking(self, *, ledger: tuple[str, ...] | None = None) -> None:
+        """Earlier thinking no longer holds where other tools are declared than before."""
+        tools = (self._tools.catalog.fingerprint, self._tools.mode)
+        if tools != self._turn_tools:
+            self._thinking_from = dict.fromkeys(self._strategies, len(self._history))
+        elif (ledger or self._tools.roster.ledger) != self._turn_ledger:
+            self._thinking_from["generic"] = len(self._history)
+        self._turn_tools = tools
 
     def _conversation(self, profile: ProviderProfile, selected: tuple[str, ...]) -> Conversation:
         settled, roster = self._tools.required, self._tools.roster
@@ -331,7 +339,9 @@ class ToolSearchSession:
             system=self._system_text(searching=searching),
             selected=selected,
             refused=self._refused,
-            thinking_from=self._thinking_from if profile.thinking_is_bound else 0,
+            thinking_from=self._thinking_from.get(profile.strategy, 0)
+            if profile.thinking_is_bound
+            else 0,
         )
 
     def _system_text(self, *, searching: bool) -> str:

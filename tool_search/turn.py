@@ -160,7 +160,7 @@ class Turn:
         self, phase: Phase, selected: Sequence[str] = ()
     ) -> AsyncGenerator[RunnerEvent, None]:
         """Asks providers until one has given a whole reply."""
-        causes: list[ProviderError] = []
+        causes: dict[str, ProviderError] = {}
         remedies: set[tuple[str, Remedy]] = set()
         failed: set[str] = set()
         while True:
@@ -173,7 +173,7 @@ class Turn:
                 async for event in self._stream(plan, streamed):
                     yield event
             except ProviderError as error:
-                causes.append(error)
+                causes[self.provider] = error
                 verdict = verdict_on(error, replace(profile, strategy=plan.strategy))
                 if (self.provider, verdict.remedy) in remedies:
                     verdict = Verdict(remedy="next_provider")
@@ -212,7 +212,9 @@ class Turn:
         self._steps += 1
         self._usage += reply.usage
 
-    def _move_on(self, verdict: Verdict, failed: set[str], causes: Sequence[ProviderError]) -> None:
+    def _move_on(
+        self, verdict: Verdict, failed: set[str], causes: Mapping[str, ProviderError]
+    ) -> None:
         """Makes the next provider the one to ask, or gives up."""
         now = time.monotonic()
         if verdict.rests:

@@ -1,0 +1,157 @@
+"""What each request of a conversation cost, and what of the prompt prefix stayed.
+
+Measured on the plans, so the figures are the same whatever provider answers. A
+prompt is what the model is shown, in the order that providers render it: tools,
+system text, messages, with a referenced definition where its reference stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from tool_search.catalog import Tool, ToolCatalog
+from tool_search.messages import ContentPart, Message, ReferencePart, RequestPlan, TextPart
+from tool_search.profiles import ProviderProfile
+from tool_search.providers import ChatProvider, ReplyEvent
+from tool_search.schema import compact_json
+from tool_search.tokens import estimate_tokens
+
+__all__ = ["Ledger", "RecordedProvider", "RequestFigures"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestFigures:
+    """One request in figures; tokens are estimates.
+
+    Attributes:
+        provider: The provider's `id`.
+        strategy: What planned it.
+        tools_declared: The length of the tool list.
+        tools_loaded: How many definitions the model was shown.
+        tokens: Of the whole prompt.
+        full_tokens: Of the same prompt with every definition of the catalog.
+        prefix_kept: The share of this provider's previous prompt that the new one
+            begins with, from 0 to 1; None for its first.
+    """
+
+    provider: str
+    strategy: str
+    tools_declared: int
+    tools_loaded: int
+    tokens: int
+    full_tokens: int
+    prefix_kept: float | None
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The figures of a conversation's requests, in the order they were sent.
+
+    Attributes:
+        catalog: What `full` mode would send with each request.
+        requests: The figures.
+    """
+
+    catalog: ToolCatalog
+    requests: list[RequestFigures] = field(default_factory=list)
+    _prompts: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def saving(self) -> float:
+        """The share of tokens that `full` mode would have cost more, from 0 to 1."""
+        full = sum(request.full_tokens for request in self.requests)
+        return 1 - sum(request.tokens for request in self.requests) / full if full else 0.0
+
+    def add(self, provider: str, plan: RequestPlan) -> None:
+        """Takes one request in."""
+        tools = [_shown(tool) for tool in plan.tools.loaded]
+        referenced = list(_referenced(plan))
+        prompt = [*tools, plan.system, *_messages(plan)]
+        said = sum(map(estimate_tokens, (plan.system, *_messages(plan, expanded=False))))
+        catalog = sum(estimate_tokens(_shown(tool)) for tool in self.catalog.active)
+        self.requests.append(
+            RequestFigures(
+                provider=provider,
+                strategy=plan.strategy,
+                tools_declared=len(plan.tools),
+                tools_loaded=len(tools) + len(referenced),
+                tokens=sum(map(estimate_tokens, prompt)),
+                full_tokens=said + catalog,
+                prefix_kept=_kept(self._prompts.get(provider), prompt),
+            )
+        )
+        self._prompts[provider] = prompt
+
+
+class RecordedProvider:
+    """A provider whose requests are entered in a ledger.
+
+    Args:
+        name: Its `id`.
+        provider: What answers.
+        ledger: Takes the figures.
+    """
+
+    def __init__(self, name: str, provider: ChatProvider, ledger: Ledger) -> None:
+        self.profile: ProviderProfile = provider.profile
+        self._name = name
+        self._provider = provider
+        self._ledger = ledger
+
+    async def stream(self, plan: RequestPlan) -> AsyncGenerator[ReplyEvent, None]:
+        """The provider's reply."""
+        self._ledger.add(self._name, plan)
+        async with aclosing(_generator(self._provider, plan)) as events:
+            async for event in events:
+                yield event
+
+
+async def _generator(provider: ChatProvider, plan: RequestPlan) -> AsyncGenerator[ReplyEvent, None]:
+    async for event in provider.stream(plan):
+        yield event
+
+
+def _shown(tool: Tool) -> str:
+    return compact_json([tool.name, tool.description, tool.schema_json])
+
+
+def _referenced(plan: RequestPlan) -> Iterator[str]:
+    """The names that references bring into the prompt, each once, where it comes first."""
+    parts = (part for message in plan.messages for part in _parts(message))
+    names = (name for part in parts if isinstance(part, ReferencePart) for name in part.names)
+    return iter(dict.fromkeys(names))
+
+
+def _messages(plan: RequestPlan, *, expanded: bool = True) -> list[str]:
+    """Each message as text, definitions in the place of their references."""
+    definitions = {entry.tool.name: entry.tool for entry in plan.tools if entry.deferred}
+    shown = []
+    for message in plan.messages:
+        pieces = [message.role]
+        for part in _parts(message):
+            if isinstance(part, ReferencePart):
+                known = [definitions.pop(n) for n in part.names if n in definitions]
+                pieces += [_shown(tool) for tool in known] if expanded else part.names
+            elif isinstance(part, TextPart):
+                pieces.append(part.text)
+        pieces += [f"{call.name}{call.arguments}" for call in message.tool_calls]
+        shown.append("\n".join(pieces))
+    return shown
+
+
+def _parts(message: Message) -> tuple[ContentPart, ...]:
+    content = message.content
+    return (TextPart(content),) if isinstance(content, str) else content
+
+
+def _kept(before: list[str] | None, now: list[str]) -> float | None:
+    if before is None:
+        return None
+    same = 0
+    for old, new in zip(before, now, strict=False):
+        if old != new:
+            break
+        same += estimate_tokens(old)
+    return round(same / max(1, sum(map(estimate_tokens, before))), 4)

@@ -1,0 +1,200 @@
+"""The demo conversation: two languages, two providers, one failure, nothing lost."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from tool_search.adapters import build_provider
+from tool_search.catalog import ToolCatalog
+from tool_search.config import ProviderConfig, ToolSearchConfig
+from tool_search.demo.accounting import Ledger, RecordedProvider
+from tool_search.demo.script import TURNS, script
+from tool_search.demo.toolbox import TOOLBOX
+from tool_search.errors import ConfigurationError, ProviderError
+from tool_search.events import Done, ProviderSwitched, RunnerEvent, ToolFinished, ToolsDiscovered
+from tool_search.execution import executable_tools
+from tool_search.messages import RequestPlan
+from tool_search.profiles import ProviderProfile
+from tool_search.providers import ChatProvider, ReplyEvent
+from tool_search.runner import ToolSearchRunner
+from tool_search.testing import Fault, StandInServer
+
+__all__ = ["Demo", "UserTurn", "prepared_demo"]
+
+_CLAUDE, _GPT = "claude-sonnet-4-6", "gpt-5.4"
+_SYSTEM_PROMPT = "You are a helpful assistant. Answer in the user's language, briefly."
+# The stand-in's sixth Claude request is the answer to the second turn.
+_OVERLOAD = Fault(dialect="anthropic", status=529, skip=5, times=None, after_events=3)
+_LIVE_FAILURE_TURN = 2
+
+
+@dataclass(frozen=True, slots=True)
+class UserTurn:
+    """The user speaks; what follows until the next one is the bot's."""
+
+    text: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Demo:
+    """What happened so far; whole once the conversation is over.
+
+    Attributes:
+        ledger: The figures of every request.
+        discovered: Tools the conversation found, in order.
+        switches: Each change of provider, with what was discovered before it.
+        calls: Each tool call, with the provider whose model made it.
+        answer: The last answer.
+    """
+
+    ledger: Ledger
+    discovered: list[str] = field(default_factory=list)
+    switches: list[dict[str, Any]] = field(default_factory=list)
+    calls: list[dict[str, Any]] = field(default_factory=list)
+    answer: str = ""
+
+    def note(self, event: RunnerEvent) -> None:
+        """Takes one event in."""
+        if isinstance(event, ToolsDiscovered):
+            self.discovered += event.names
+        elif isinstance(event, ProviderSwitched):
+            self.switches.append(
+                {
+                    "from": event.from_provider,
+                    "to": event.to_provider,
+                    "cause": event.cause,
+                    "discovered_before": list(self.discovered),
+                }
+            )
+        elif isinstance(event, ToolFinished):
+            asked = self.ledger.requests[-1]
+            self.calls.append(
+                {
+                    "tool": event.tool,
+                    "provider": asked.provider,
+                    "strategy": asked.strategy,
+                    "request": len(self.ledger.requests) - 1,
+                    "is_error": event.is_error,
+                }
+            )
+        elif isinstance(event, Done):
+            self.answer = event.answer
+
+    def to_dict(self) -> dict[str, Any]:
+        """The demo as `tool-search demo --json` prints it."""
+        return {
+            "requests": [asdict(request) for request in self.ledger.requests],
+            "discovered": self.discovered,
+            "switches": self.switches,
+            "calls": self.calls,
+            "saving": round(self.ledger.saving, 4),
+            "answer": self.answer,
+        }
+
+
+async def _conversation(
+    demo: Demo, runner: ToolSearchRunner, *, broken: _Breakable | None = None
+) -> AsyncGenerator[UserTurn | RunnerEvent, None]:
+    """The conversation, turn by turn; each event is noted in `demo` before it is given."""
+    for number, text in enumerate(TURNS):
+        if broken is not None:
+            broken.is_broken = number == _LIVE_FAILURE_TURN
+        yield UserTurn(text)
+        async for event in runner.run(text):
+            demo.note(event)
+            yield event
+
+
+@asynccontextmanager
+async def prepared_demo(
+    *, live: bool, environment: Mapping[str, str] = os.environ
+) -> AsyncGenerator[tuple[Demo, AsyncGenerator[UserTurn | RunnerEvent, None]], None]:
+    """The demo, ready to be run through: on the stand-in server, or on real providers.
+
+    Raises:
+        ConfigurationError: `live` without any API key in the environment.
+    """
+    async with AsyncExitStack() as stack:
+        if live:
+            configs = _live_providers(environment)
+        else:
+            server = stack.enter_context(StandInServer(model=script()))
+            server.faults.add(_OVERLOAD)
+            configs = _stand_in_providers(server)
+        made: dict[str, ChatProvider] = {}
+        for config in configs:
+            key = config.api_key(environment)
+            provider = build_provider(config, api_key=key, fallbacks=len(configs) > 1)
+            stack.push_async_callback(provider.aclose)
+            made[config.id] = provider
+        broken = None
+        if live and len(made) > 1:
+            broken = made["claude"] = _Breakable("claude", made["claude"])
+        runner, demo = _runner(made)
+        yield demo, _conversation(demo, runner, broken=broken)
+
+
+def _runner(providers: Mapping[str, ChatProvider]) -> tuple[ToolSearchRunner, Demo]:
+    tools = executable_tools(TOOLBOX)
+    ledger = Ledger(ToolCatalog(item.tool for item in tools))
+    recorded = {name: RecordedProvider(name, p, ledger) for name, p in providers.items()}
+    runner = ToolSearchRunner(
+        providers=recorded,
+        tools=tools,
+        config=ToolSearchConfig(tool_schema_mode="auto"),
+        system_prompt=_SYSTEM_PROMPT,
+        cooldown_s=3600,
+    )
+    return runner, Demo(ledger=ledger)
+
+
+def _stand_in_providers(server: StandInServer) -> tuple[ProviderConfig, ...]:
+    return (
+        ProviderConfig(
+            id="claude",
+            type="anthropic",
+            model=_CLAUDE,
+            api_key_env=None,
+            base_url=server.anthropic_base_url,
+            strategy="claude",
+        ),
+        ProviderConfig(
+            id="gpt",
+            type="openai_chat",
+            model=_GPT,
+            api_key_env=None,
+            base_url=server.openai_base_url,
+        ),
+    )
+
+
+def _live_providers(environment: Mapping[str, str]) -> tuple[ProviderConfig, ...]:
+    known = (
+        ProviderConfig(id="claude", type="anthropic", model=_CLAUDE),
+        ProviderConfig(id="gpt", type="openai_chat", model=_GPT),
+    )
+    found = tuple(c for c in known if c.api_key_env and environment.get(c.api_key_env))
+    if not found:
+        names = " or ".join(str(config.api_key_env) for config in known)
+        raise ConfigurationError(f"--live needs {names} in the environment; set one or both")
+    return found
+
+
+class _Breakable:
+    """A provider that can be told to fail, since a real one does not do so on demand."""
+
+    def __init__(self, name: str, provider: ChatProvider) -> None:
+        self.profile: ProviderProfile = provider.profile
+        self.is_broken = False
+        self._name = name
+        self._provider = provider
+
+    async def stream(self, plan: RequestPlan) -> AsyncGenerator[ReplyEvent, None]:
+        if self.is_broken:
+            raise ProviderError("a failure made for the demo", provider=self._name, status=529)
+        async for event in self._provider.stream(plan):
+            yield event
