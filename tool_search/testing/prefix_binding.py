@@ -66,8 +66,8 @@ def changed_prefixes(body: Mapping[str, Any]) -> Iterator[Violation]:
 
 
 def _drops(body: Mapping[str, Any]) -> bool:
-    binding = (body.get("thinking") or {}).get("block_binding") or {}
-    return bool(binding.get("prefix_mismatch_behavior") == "drop_block")
+    binding = (body.get("thinking") or {}).get("block_binding")
+    return isinstance(binding, dict) and binding.get("prefix_mismatch_behavior") == "drop_block"
 
 
 def _thinking_blocks(message: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

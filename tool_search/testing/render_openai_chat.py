@@ -237,7 +237,11 @@ def _tool_choice(choice: str | JSON | None) -> str:
 def _allowed(tools: list[JSON], choice: str | JSON | None) -> list[JSON]:
     if not isinstance(choice, Mapping) or "allowed_tools" not in choice:
         return tools
-    allowed = {tool["function"]["name"] for tool in choice["allowed_tools"]["tools"]}
+    allowed = {
+        tool["function"]["name"]
+        for tool in choice["allowed_tools"]["tools"]
+        if tool["type"] == "function"
+    }
     return [tool for tool in tools if tool["name"] in allowed]
 
 

@@ -112,6 +112,10 @@ def _parameters(
     for name in body:
         if name not in _PARAMETERS and name not in endpoint.extra_parameters:
             yield invalid(f"{name}: Extra inputs are not permitted")
+    yield from _parameter_types(body)
+
+
+def _parameter_types(body: Mapping[str, Any]) -> Iterator[Violation]:
     if not isinstance(body["model"], str):
         yield invalid("model: Input should be a valid string")
     limit = body.get("max_tokens")
@@ -122,6 +126,8 @@ def _parameters(
     for name in ("messages", "tools"):
         if name in body and not isinstance(body[name], list):
             yield invalid(f"{name}: Input should be a valid list")
+    if not isinstance(body.get("thinking") or {}, dict):
+        yield invalid("thinking: Input should be a valid dictionary")
 
 
 def _system(system: object) -> Iterator[Violation]:

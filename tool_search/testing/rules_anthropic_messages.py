@@ -109,9 +109,9 @@ def _message(index: int, message: Any, *, is_last: bool, endpoint: Endpoint) -> 
 
 
 def _block(where: str, role: str, block: Any, endpoint: Endpoint) -> Iterator[Violation]:
-    kind = block.get("type") if isinstance(block, dict) else None
+    kind = str(block.get("type")) if isinstance(block, dict) else "None"
     unknown = kind not in _KNOWN or (kind in _SEARCH_BLOCKS and not endpoint.supports_tool_search)
-    if kind is None or unknown:
+    if unknown:
         expected = ", ".join(repr(tag) for tag in ("document", "image", "text", "tool_result"))
         yield invalid(
             f"{where}: Input tag '{kind}' found using 'type' does not match any of the expected "
@@ -195,7 +195,7 @@ def _result(where: str, block: Mapping[str, Any], endpoint: Endpoint) -> Iterato
 
 
 def _in_result(where: str, item: Any, endpoint: Endpoint) -> Iterator[Violation]:
-    kind = item.get("type") if isinstance(item, dict) else None
+    kind = str(item.get("type")) if isinstance(item, dict) else None
     known = kind in (*_IN_RESULT, "browser_state")
     if not known and not (kind == "tool_reference" and endpoint.supports_tool_search):
         tags = _IN_RESULT if not endpoint.supports_tool_search else (*_IN_RESULT, "tool_reference")

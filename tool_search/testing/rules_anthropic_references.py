@@ -68,14 +68,18 @@ def _change(where: str, block: JSON, names: set[str], model: str) -> Iterator[Vi
     tool = block["tool"]
     kind = tool.get("type")
     if kind == "tool_definition":
-        name = str(tool.get("definition", {}).get("name"))
+        definition = tool.get("definition")
+        if not isinstance(definition, dict):
+            yield invalid(f"{where}.tool.definition: Input should be a valid dictionary")
+            return
+        name = str(definition.get("name"))
         if name in names:
             yield invalid(
                 f"{where}.tool.definition.name: '{name}' is the name of another available tool",
                 code="tool_name_conflict",
             )
         names.add(name)
-    elif kind == "tool_reference" and tool.get("name") not in names:
+    elif kind == "tool_reference" and str(tool.get("name")) not in names:
         yield invalid(
             f"tool_addition/tool_removal references unknown tool '{tool.get('name')}'",
             code="tool_reference_unresolved",

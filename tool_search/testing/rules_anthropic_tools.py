@@ -91,6 +91,8 @@ def tool_violations(tools: list[Any], endpoint: Endpoint) -> Iterator[Violation]
                 f"tools.{index}: Input tag '{kind}' found using 'type' does not match any of the "
                 "expected tags: 'bash_20250124', 'custom', 'text_editor_20250728', ..."
             )
+        elif not isinstance(tool.get("name", ""), str):
+            yield invalid(f"{where}.name: Input should be a valid string")
 
 
 def _custom(where: str, tool: Mapping[str, Any]) -> Iterator[Violation]:

@@ -147,7 +147,7 @@ def _tools(tools: Any, endpoint: Endpoint) -> Iterator[Violation]:
 
 
 def _tool(where: str, tool: Any) -> Iterator[Violation]:
-    kind = tool.get("type") if isinstance(tool, dict) else None
+    kind = str(tool.get("type")) if isinstance(tool, dict) else None
     if kind not in ("function", "custom"):
         yield invalid(
             f"Invalid value: '{kind}'. Supported values are: 'function' and 'custom'.",
@@ -228,10 +228,11 @@ def _tool_choice(choice: Any, tools: list[Mapping[str, Any]]) -> Iterator[Violat
             code="invalid_value",
         )
         return
-    allowed = choice.get("allowed_tools")
-    named = (allowed or {}).get("tools", []) if choice["type"] == "allowed_tools" else [choice]
+    allowed = _allowed(choice) if choice["type"] == "allowed_tools" else [choice]
+    if not allowed:
+        yield _missing("tool_choice.allowed_tools.tools")
     known = {_tool_name(tool) for tool in tools}
-    for item in named:
+    for item in allowed:
         name = _tool_name(item)
         if name not in known:
             yield invalid(
@@ -239,9 +240,16 @@ def _tool_choice(choice: Any, tools: list[Mapping[str, Any]]) -> Iterator[Violat
             )
 
 
+def _allowed(choice: Mapping[str, Any]) -> list[Any]:
+    allowed = choice.get("allowed_tools")
+    tools = allowed.get("tools") if isinstance(allowed, dict) else None
+    return tools if isinstance(tools, list) else []
+
+
 def _tool_name(tool: Any) -> str:
-    inner = tool.get(tool.get("type"))
-    return str(inner.get("name")) if isinstance(inner, dict) else str(tool.get("type"))
+    kind = str(tool.get("type")) if isinstance(tool, dict) else ""
+    inner = tool.get(kind) if kind else None
+    return str(inner.get("name")) if isinstance(inner, dict) else kind
 
 
 def _unknown(where: str, value: Mapping[str, Any], known: tuple[str, ...]) -> Iterator[Violation]:

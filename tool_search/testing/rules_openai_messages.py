@@ -64,7 +64,7 @@ def _message(where: str, message: Any) -> Iterator[Violation]:
     if not isinstance(message, dict):
         yield _wrong_type(where, "an object", message)
         return
-    role = message.get("role")
+    role = str(message.get("role"))
     if role not in _FIELDS:
         yield _value(f"{where}.role", role, tuple(_FIELDS))
         return
@@ -102,7 +102,7 @@ def _content(where: str, role: str, message: JSON) -> Iterator[Violation]:
     if not content:
         yield _empty_array(f"{where}.content")
     for index, part in enumerate(content):
-        kind = part.get("type") if isinstance(part, dict) else None
+        kind = str(part.get("type")) if isinstance(part, dict) else None
         if kind not in _PARTS.get(role, _TEXT):
             yield _value(f"{where}.content[{index}].type", kind, _PARTS.get(role, _TEXT))
         elif kind == "text" and not isinstance(part.get("text"), str):
@@ -117,7 +117,7 @@ def _calls(where: str, calls: Any) -> Iterator[Violation]:
         yield _empty_array(where)
     for index, call in enumerate(calls):
         at = f"{where}[{index}]"
-        kind = call.get("type") if isinstance(call, dict) else None
+        kind = str(call.get("type")) if isinstance(call, dict) else None
         if kind not in ("function", "custom"):
             yield _value(f"{at}.type", kind, ("function", "custom"))
             continue

@@ -123,7 +123,8 @@ def _changes(messages: list[JSON]) -> tuple[set[str], set[str]]:
             found = block["content"].get("tool_references", ())
             shown.update(item["tool_name"] for item in found)
         elif kind in ("tool_addition", "tool_removal"):
-            name = block["tool"].get("name") or block["tool"].get("definition", {}).get("name")
+            tool = block["tool"]
+            name = str(tool.get("definition", tool).get("name"))
             (shown if kind == "tool_addition" else withdrawn).add(name)
             (withdrawn if kind == "tool_addition" else shown).discard(name)
     return shown, withdrawn
