@@ -38,7 +38,7 @@ _OPERATORS: dict[type[ast.operator], Callable[[_Number, _Number], _Number]] = {
     ast.Pow: operator.pow,
 }
 # Anything else, such as 1if or a quote, would make Python's parser warn on standard error.
-_WRITABLE = re.compile(r"(?!.*\d(?!e[+-]?\d)[a-z_])[\w+\-*/%().\s]+", re.IGNORECASE | re.ASCII)
+_WRITABLE = re.compile(r"(?!.*\d(?![eE][+-]?\d)[a-zA-Z_])[\w+\-*/%().\s]+", re.ASCII)
 _SIGNS = str.maketrans({"×": "*", "÷": "/", "−": "-", "（": "(", "）": ")", "，": ","})
 
 

@@ -34,7 +34,7 @@ def rgb_to_hex(red: int, green: int, blue: int) -> str:
 
 
 def rgb_to_hsl(red: int, green: int, blue: int) -> list[float]:
-    """Convert red, green, blue to hue, saturation, lightness. RGB 转 HSL。
+    """Convert red, green, blue to hue, saturation, lightness. RGB 转 HSL 颜色。
 
     Args:
         red: 0 to 255, 红.
@@ -50,7 +50,7 @@ def rgb_to_hsl(red: int, green: int, blue: int) -> list[float]:
 
 
 def hsl_to_rgb(hue: float, saturation: float, lightness: float) -> list[int]:
-    """Convert hue, saturation, lightness to red, green, blue. HSL 转 RGB。
+    """Convert hue, saturation, lightness to red, green, blue. HSL 转 RGB 颜色。
 
     Args:
         hue: The angle in degrees, 色相; 0 to 360.
