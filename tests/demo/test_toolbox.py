@@ -77,7 +77,7 @@ def test_tool_names_are_unique() -> None:
 @every_tool
 def test_description_is_bilingual(tool: Callable[..., Any]) -> None:
     """The first paragraph is what a search in English or Chinese finds."""
-    first = inspect.getdoc(tool).split("\n\n")[0]
+    first = (inspect.getdoc(tool) or "").split("\n\n")[0]
     assert re.search(r"[A-Za-z]{3}.*\. ", first)
     assert re.search(r"[\u4e00-\u9fff]{2}", first)
 
@@ -85,7 +85,7 @@ def test_description_is_bilingual(tool: Callable[..., Any]) -> None:
 @every_tool
 def test_every_parameter_is_documented_and_typed(tool: Callable[..., Any]) -> None:
     """The schema's property descriptions come from the docstring."""
-    described = re.findall(r"^    (\w+): \S", inspect.getdoc(tool), flags=re.MULTILINE)
+    described = re.findall(r"^    (\w+): \S", inspect.getdoc(tool) or "", flags=re.MULTILINE)
     assert described == list(parameters_of(tool))
 
 

@@ -337,10 +337,9 @@ def test_solar_terms_are_in_order() -> None:
 
 def test_loan_schedule_ends_at_zero() -> None:
     """The last payment repays the rest; the first is mostly interest."""
-    loan = {"principal": 100_000.0, "annual_rate": 6.0, "months": 360}
-    first = loan_schedule(**loan, count=1)[0]
+    first = loan_schedule(100_000, 6, 360, count=1)[0]
     assert first == {"month": 1, "interest": 500, "principal": 99.55, "balance": 99900.45}
-    assert loan_schedule(**loan, first_month=360)[-1]["balance"] == 0
+    assert loan_schedule(100_000, 6, 360, first_month=360)[-1]["balance"] == 0
 
 
 def test_month_calendar_starts_on_the_right_weekday() -> None:

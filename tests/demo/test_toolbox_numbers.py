@@ -160,7 +160,7 @@ CONVERSIONS = [
 ARITHMETIC = [
     Case(calculate, {"expression": "2*(3+4)^2"}, 98),
     Case(calculate, {"expression": "sqrt(2)*sin(pi/4)"}, 1.0),
-    Case(calculate, {"expression": "（1＋2）×3".replace("＋", "+")}, 9),
+    Case(calculate, {"expression": "（1+2）×3"}, 9),
     Case(calculate, {"expression": "7 // 2 + 7 % 4 - log(1000) + 1.5e3"}, 1503.0),
     Case(percentage_of, {"part": 30, "whole": 120}, 25),
     Case(percentage_change, {"old": 80, "new": 100}, 25),
@@ -280,7 +280,7 @@ SCIENCE = [
     Case(ideal_gas_pressure, {"moles": 1, "kelvin": 273.15, "litres": 22.41396954}, 101325),
     Case(dew_point, {"celsius": 20, "humidity_percent": 100}, 20),
     Case(dew_point, {"celsius": 25, "humidity_percent": 50}, 13.9),
-    # The table of the US National Weather Service: -10 degrees at 30 km/h feel like -20.
+    # The table of Environment Canada: -10 degrees at 30 km/h feel like -20, rounded.
     Case(wind_chill, {"celsius": -10, "wind_km_h": 30}, -19.5),
     Case(element_info, {"element": "Fe"}, {"number": 26, "chinese_name": "铁"}),
     Case(element_info, {"element": "金"}, {"symbol": "Au", "atomic_weight": 196.97}),

@@ -236,6 +236,11 @@ async def test_runaway_pattern_is_stopped() -> None:
     assert time.monotonic() - started < 20
 
 
+async def test_pattern_that_python_warns_of_still_runs() -> None:
+    """A warning of the regular expression compiler is not an error."""
+    assert await regex_find("[[a]", "[") == [{"match": "[", "start": 0, "groups": []}]
+
+
 async def test_cancelled_pattern_leaves_no_process() -> None:
     """Cancelling the call ends the process under it."""
     call = asyncio.create_task(regex_find("(a+)+$", "a" * 60 + "b"))

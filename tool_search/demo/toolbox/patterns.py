@@ -95,10 +95,10 @@ async def _run(
     }
     pipe = asyncio.subprocess.PIPE
     arguments = (sys.executable, "-I", "-S", "-c", _PROGRAM)
-    process = await asyncio.create_subprocess_exec(*arguments, stdin=pipe, stdout=pipe)
+    process = await asyncio.create_subprocess_exec(*arguments, stdin=pipe, stdout=pipe, stderr=pipe)
     try:
         async with asyncio.timeout(_SECONDS):
-            output, _ = await process.communicate(json.dumps(job).encode())
+            output, problem = await process.communicate(json.dumps(job).encode())
     except TimeoutError:
         raise ValueError(
             f"pattern {pattern!r} ran longer than {_SECONDS:g} s; avoid nested repeats like (a+)+"
@@ -108,6 +108,8 @@ async def _run(
         if process.returncode is None:
             process.kill()
             await process.wait()
+    if process.returncode:
+        raise ValueError(f"pattern {pattern!r} ended its process: {problem.decode()[-200:]}")
     answer = json.loads(output)
     if "error" in answer:
         raise ValueError(f"pattern {pattern!r} cannot be used: {answer['error']}")
