@@ -1,1 +1,59 @@
-"""One file a provider or framework; each writes plans in its dialect."""
+"""Adapters: the plans of this library in the formats of providers and frameworks.
+
+Each is a module of its own, imported when it is needed, with an extra of its name.
+"""
+
+from __future__ import annotations
+
+from tool_search.config import ProviderConfig
+from tool_search.profiles import profile_for
+from tool_search.providers import ChatProvider
+
+__all__ = ["build_provider"]
+
+_RETRIES_WITHOUT_FALLBACK = 2
+
+
+def build_provider(config: ProviderConfig, *, api_key: str, fallbacks: bool) -> ChatProvider:
+    """The provider that an entry of `providers` describes.
+
+    It has `id`, `aclose()` and works in an `async with` block.
+
+    Args:
+        config: The entry.
+        api_key: Its key.
+        fallbacks: Whether another provider can take its turns over; where none can,
+            the SDK repeats a failed request twice.
+
+    Raises:
+        ConfigurationError: A setting or the key cannot be used.
+        UnsupportedStrategyError: It names a strategy its model cannot honour.
+        ImportError: The SDK is not installed; the message names the extra.
+    """
+    profile = profile_for(
+        config.type, config.model, base_url=config.base_url, strategy=config.strategy
+    )
+    retries = 0 if fallbacks else _RETRIES_WITHOUT_FALLBACK
+    if config.type == "anthropic":
+        from tool_search.adapters.anthropic import AnthropicProvider  # noqa: PLC0415 - an extra
+
+        return AnthropicProvider(
+            profile=profile,
+            api_key=api_key,
+            base_url=config.base_url,
+            id=config.id,
+            timeout_s=config.timeout_s,
+            max_retries=retries,
+            extra_body=config.extra_body,
+        )
+    from tool_search.adapters.openai_chat import OpenAIChatProvider  # noqa: PLC0415 - an extra
+
+    return OpenAIChatProvider(
+        profile=profile,
+        api_key=api_key,
+        base_url=config.base_url,
+        id=config.id,
+        timeout_s=config.timeout_s,
+        max_retries=retries,
+        extra_body=config.extra_body,
+    )

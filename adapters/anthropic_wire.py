@@ -1,0 +1,274 @@
+"""Requests in Anthropic's Messages format: the only place that writes its fields.
+
+Needs no SDK. Sources: Anthropic, "Messages API"; "Tool search tool" (`defer_loading`,
+`tool_reference`, custom tool search); "Prompt caching" (`cache_control`, at most four
+breakpoints); "Extended thinking" (blocks go back unchanged); `MessageCreateParams` of
+the anthropic SDK.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from tool_search.adapters.arguments import arguments_object
+
+from tool_search.messages import (
+    ContentPart,
+    DeclaredTool,
+    ImagePart,
+    Message,
+    ReferencePart,
+    RequestPlan,
+    TextPart,
+    ToolCall,
+    ToolList,
+)
+from tool_search.names import NameRule, wire_id, wire_name
+from tool_search.profiles import ProviderProfile
+from tool_search.schema import compact_json, object_schema
+
+__all__ = ["MAX_TOKENS", "encode", "encode_tools", "to_wire"]
+
+MAX_TOKENS = 4096
+"""The most tokens of a reply, where `extra_body` does not say otherwise."""
+
+_OWN_ORIGIN = "anthropic:api.anthropic.com"
+_MOST_BREAKPOINTS = 4
+_BREAKPOINT = {"type": "ephemeral"}
+_UNMARKABLE = ("thinking", "redacted_thinking")
+# What stands for a message without content: no request may have an empty one.
+_NOTHING = "…"
+
+
+def to_wire(
+    plan: RequestPlan,
+    profile: ProviderProfile,
+    *,
+    stream: bool = True,
+    extra_body: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The request as a JSON object.
+
+    Args:
+        plan: What to ask.
+        profile: Whom.
+        stream: Whether the reply shall come piece by piece.
+        extra_body: More fields, in place of ours where both name one; a null
+            takes a field away.
+    """
+    body = _without_tools(plan, profile, stream=stream, extra_body=extra_body)
+    if not plan.tools:
+        return body
+    return {"tools": [_tool(entry, profile) for entry in plan.tools], **body}
+
+
+def encode(
+    plan: RequestPlan,
+    profile: ProviderProfile,
+    *,
+    stream: bool = True,
+    extra_body: Mapping[str, Any] | None = None,
+) -> bytes:
+    """The same as `to_wire`, as JSON in UTF-8, with the bytes of the tools made once."""
+    body = _without_tools(plan, profile, stream=stream, extra_body=extra_body)
+    encoded = compact_json(body).encode("utf-8", "replace")
+    if not plan.tools:
+        return encoded
+    return b'{"tools":%b,%b' % (encode_tools(plan.tools, profile), encoded[1:])
+
+
+def encode_tools(tools: ToolList, profile: ProviderProfile) -> bytes:
+    """The `tools` of a request as JSON in UTF-8, made once for each list."""
+    key = f"anthropic/{profile.name_rule}/{_caches(profile)}"
+    return tools.encoded(key, partial(_tool_json, profile=profile))
+
+
+def _caches(profile: ProviderProfile) -> bool:
+    """Whether cache breakpoints are understood: compatible endpoints refuse or ignore them."""
+    return profile.strategy == "claude" or profile.origin == _OWN_ORIGIN
+
+
+def _tool(entry: DeclaredTool, profile: ProviderProfile) -> dict[str, Any]:
+    tool = entry.tool
+    wire: dict[str, Any] = {"name": wire_name(tool.name, profile.name_rule)}
+    if tool.description:
+        wire["description"] = tool.description
+    wire["input_schema"] = object_schema(tool.parameters)
+    if entry.deferred:
+        wire["defer_loading"] = True
+    elif entry.cache_breakpoint and _caches(profile):
+        wire["cache_control"] = _BREAKPOINT
+    return wire
+
+
+def _tool_json(entry: DeclaredTool, *, profile: ProviderProfile) -> str:
+    tool = entry.tool
+    name = wire_name(tool.name, profile.name_rule)
+    described = f'"description":{compact_json(tool.description)},' if tool.description else ""
+    more = ""
+    if entry.deferred:
+        more = ',"defer_loading":true'
+    elif entry.cache_breakpoint and _caches(profile):
+        more = f',"cache_control":{compact_json(_BREAKPOINT)}'
+    return f'{{"name":"{name}",{described}"input_schema":{tool.schema_json}{more}}}'
+
+
+def _without_tools(
+    plan: RequestPlan,
+    profile: ProviderProfile,
+    *,
+    stream: bool,
+    extra_body: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    extra = extra_body or {}
+    caches = _caches(profile)
+    body: dict[str, Any] = {"model": profile.model, "max_tokens": MAX_TOKENS}
+    if stream:
+        body["stream"] = True
+    if plan.tools and plan.tool_use == "none":
+        body["tool_choice"] = {"type": "none"}
+    if plan.system.strip():
+        marked = caches and plan.cache_system
+        block = {"type": "text", "text": plan.system, "cache_control": _BREAKPOINT}
+        body["system"] = [block] if marked else plan.system
+    body["messages"] = _messages(plan, profile, _message_breakpoints(plan, extra, caches=caches))
+    return {key: value for key, value in {**body, **extra}.items() if value is not None}
+
+
+def _message_breakpoints(
+    plan: RequestPlan, extra: Mapping[str, Any], *, caches: bool
+) -> frozenset[int]:
+    """The messages that end a cached prefix: the last ones, as far as the limit lets."""
+    if not caches:
+        return frozenset()
+    used = sum(entry.cache_breakpoint and not entry.deferred for entry in plan.tools)
+    used += plan.cache_system and bool(plan.system.strip())
+    # At the top it is one more: the service then marks the last block itself.
+    used += extra.get("cache_control") is not None
+    left = max(0, _MOST_BREAKPOINTS - used)
+    return frozenset(sorted(plan.cached_messages)[-left:] if left else ())
+
+
+@dataclass(slots=True)
+class _Turn:
+    """One message of the wire; the results of calls come before everything else."""
+
+    role: str
+    results: list[dict[str, Any]] = field(default_factory=list)
+    rest: list[dict[str, Any]] = field(default_factory=list)
+
+
+def _messages(
+    plan: RequestPlan, profile: ProviderProfile, marked: frozenset[int]
+) -> list[dict[str, Any]]:
+    turns: list[_Turn] = []
+    for index, message in enumerate(plan.messages):
+        role = "assistant" if message.role == "assistant" else "user"
+        blocks = _blocks(message, profile)
+        if index in marked:
+            blocks = _marked(blocks)
+        if not blocks:
+            continue
+        if not turns or turns[-1].role != role:
+            turns.append(_Turn(role))
+        for block in blocks:
+            is_result = block["type"] == "tool_result"
+            (turns[-1].results if is_result else turns[-1].rest).append(block)
+    if not turns or turns[0].role != "user":
+        turns.insert(0, _Turn("user", rest=[{"type": "text", "text": _NOTHING}]))
+    return [{"role": turn.role, "content": [*turn.results, *turn.rest]} for turn in turns]
+
+
+def _marked(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The blocks with a cache breakpoint on the last one that may have it."""
+    for index in range(len(blocks) - 1, -1, -1):
+        if blocks[index]["type"] not in _UNMARKABLE:
+            block = {**blocks[index], "cache_control": _BREAKPOINT}
+            return [*blocks[:index], block, *blocks[index + 1 :]]
+    return blocks
+
+
+def _blocks(message: Message, profile: ProviderProfile) -> list[dict[str, Any]]:
+    if message.role == "tool":
+        return _result(message, profile.name_rule)
+    parts = _parts(message.content)
+    if message.role == "user":
+        return parts or [{"type": "text", "text": _NOTHING}]
+    if message.native is not None and message.native.origin == profile.origin:
+        native = _native(message.native.blocks)
+        if _call_ids(native) == [wire_id(call.id) for call in message.tool_calls]:
+            return native
+    return [*parts, *(_call(call, profile.name_rule) for call in message.tool_calls)]
+
+
+def _native(blocks: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """A reply's own blocks, unchanged but for ids that the format does not allow."""
+    return [
+        {**block, "id": wire_id(block["id"])} if block["type"] == "tool_use" else dict(block)
+        for block in blocks
+    ]
+
+
+def _call_ids(blocks: Iterable[Mapping[str, Any]]) -> list[str]:
+    return [block["id"] for block in blocks if block["type"] == "tool_use"]
+
+
+def _call(call: ToolCall, rule: NameRule) -> dict[str, Any]:
+    return {
+        "type": "tool_use",
+        "id": wire_id(call.id),
+        "name": wire_name(call.name or _NOTHING, rule),
+        "input": arguments_object(call),
+    }
+
+
+def _result(message: Message, rule: NameRule) -> list[dict[str, Any]]:
+    """A call's result, references alone in it; text beside them stands behind it."""
+    result: dict[str, Any] = {
+        "type": "tool_result",
+        "tool_use_id": wire_id(message.tool_call_id or ""),
+    }
+    parts = (TextPart(message.content),) if isinstance(message.content, str) else message.content
+    references = _references(parts, rule)
+    if message.is_error:
+        # An error takes text alone.
+        result["is_error"] = True
+        texts = [compact_json([r["tool_name"] for r in references])] if references else []
+        result["content"] = "\n".join([*texts, message.text]).strip() or _NOTHING
+        return [result]
+    texts_and_images = _parts(parts)
+    result["content"] = references or texts_and_images or _NOTHING
+    return [result, *(texts_and_images if references else ())]
+
+
+def _references(parts: Iterable[ContentPart], rule: NameRule) -> list[dict[str, Any]]:
+    names = [name for part in parts if isinstance(part, ReferencePart) for name in part.names]
+    return [{"type": "tool_reference", "tool_name": wire_name(name, rule)} for name in names]
+
+
+def _parts(content: str | Sequence[ContentPart]) -> list[dict[str, Any]]:
+    """Text and pictures as blocks; text without a visible character is refused, so left out."""
+    parts = (TextPart(content),) if isinstance(content, str) else content
+    blocks: list[dict[str, Any]] = []
+    for part in parts:
+        if isinstance(part, ImagePart):
+            blocks.append({"type": "image", "source": _image_source(part.url)})
+        elif isinstance(part, TextPart) and part.text.strip():
+            blocks.append({"type": "text", "text": part.text})
+    return blocks
+
+
+def _image_source(url: str) -> dict[str, Any]:
+    """Where a picture is: an address, or its bytes in Base64 (RFC 2397)."""
+    if not url.startswith("data:"):
+        return {"type": "url", "url": url}
+    head, _, data = url.removeprefix("data:").partition(",")
+    kind, *options = head.split(";")
+    if "base64" not in options:
+        data = base64.b64encode(unquote_to_bytes(data)).decode("ascii")
+    return {"type": "base64", "media_type": kind or "image/png", "data": data}

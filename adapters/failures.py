@@ -1,0 +1,167 @@
+"""What went wrong at a provider, as one `ProviderError` without a key in it.
+
+Both adapters read their SDK's exceptions into a `Failure` through a table of
+theirs; here is what the tables share.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from tool_search.adapters.wire_values import text_of
+
+from tool_search.errors import ProviderError, ToolSearchError
+
+__all__ = [
+    "BROKEN_REPLY",
+    "CONNECTION",
+    "MALFORMED_REPLY",
+    "TIMEOUT",
+    "ErrorMap",
+    "Failure",
+    "ReplyFailedError",
+    "connection_failure",
+    "error_in_body",
+    "malformed_reply",
+    "raise_failure",
+    "read_failure",
+    "reply_failure",
+    "shown_body",
+    "timeout_failure",
+]
+
+TIMEOUT = "timeout"
+"""`ProviderError.code` where nothing came in time."""
+CONNECTION = "connection"
+"""`ProviderError.code` where the endpoint could not be reached or hung up."""
+BROKEN_REPLY = "broken_reply"
+"""`ProviderError.code` of a reply that stopped in the middle."""
+MALFORMED_REPLY = "malformed_reply"
+"""`ProviderError.code` of a reply that is not what the dialect documents."""
+
+_LONGEST_DETAIL = 500
+_KEY_LIKE = re.compile(r"\b(?:sk|key|xai|gsk)-[\w*.-]{6,}")
+_MASK = "***"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """What went wrong, before it is anyone's error.
+
+    Attributes:
+        detail: The provider's message, or ours where none came.
+        status: The HTTP status; for an error inside an answer of 200, the one its
+            type stands for; None where no answer came.
+        code: The provider's own type or code, or one of this module's.
+    """
+
+    detail: str
+    status: int | None = None
+    code: str | None = None
+
+
+class ReplyFailedError(ToolSearchError):
+    """An answer that is an error, or no reply; a provider raises it as `ProviderError`.
+
+    Attributes:
+        failure: What went wrong.
+    """
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.detail)
+        self.failure = failure
+
+
+ErrorMap = Mapping[type[Exception], Callable[[Any], Failure]]
+
+
+def read_failure(exc: Exception, error_map: ErrorMap) -> Failure:
+    """What an exception reports, by the nearest of its classes that the table has."""
+    for kind in type(exc).__mro__:
+        if kind in error_map:
+            return error_map[kind](exc)
+    return Failure(detail=f"{type(exc).__name__}: {exc}")
+
+
+def raise_failure(
+    failure: Failure, *, provider: str, secret: str, cause: Exception | None = None
+) -> NoReturn:
+    """Raises the failure as a `ProviderError` with the key masked.
+
+    The cause is chained, unless its own text shows the key: a traceback prints it.
+    """
+    error = ProviderError(
+        _masked(failure.detail, secret)[:_LONGEST_DETAIL],
+        provider=provider,
+        status=failure.status,
+        code=failure.code,
+    )
+    if cause is not None and _masked(str(cause), secret) != str(cause):
+        cause = None
+    raise error from cause
+
+
+def _masked(text: str, secret: str) -> str:
+    for written in (secret, repr(secret)[1:-1], json.dumps(secret)[1:-1]):
+        text = text.replace(written, _MASK) if written else text
+    return _KEY_LIKE.sub(_MASK, text)
+
+
+def timeout_failure(exc: Exception) -> Failure:
+    """Nothing came in time."""
+    return Failure(detail=_with_cause(exc, "no answer in time"), code=TIMEOUT)
+
+
+def connection_failure(exc: Exception) -> Failure:
+    """The endpoint could not be reached, or hung up."""
+    return Failure(detail=_with_cause(exc, "the connection failed"), code=CONNECTION)
+
+
+def malformed_reply(exc: Exception) -> Failure:
+    """The answer is not JSON, or not in UTF-8."""
+    return Failure(
+        detail=f"the reply cannot be read: {exc}",
+        status=getattr(exc, "status_code", None),
+        code=MALFORMED_REPLY,
+    )
+
+
+def reply_failure(exc: ReplyFailedError) -> Failure:
+    """What the answer itself reports."""
+    return exc.failure
+
+
+def _with_cause(exc: Exception, summary: str) -> str:
+    cause = exc.__cause__ or exc
+    text = str(cause)
+    # A client that cannot send a header quotes it, and the key is one.
+    if not text or "header" in text.lower():
+        return f"{summary} ({type(cause).__name__})"
+    return f"{summary} ({type(cause).__name__}: {text})"
+
+
+def error_in_body(body: object) -> tuple[Mapping[str, Any], str] | None:
+    """The error object and its message in a parsed answer, or None where it is no error.
+
+    Some compatible endpoints write `{"error": "..."}`.
+    """
+    if not isinstance(body, Mapping):
+        return None
+    error = body.get("error")
+    if not error:
+        return None
+    if isinstance(error, Mapping):
+        return error, shown_body(error)
+    return body, str(error)
+
+
+def shown_body(body: object) -> str:
+    """An answer's body for a message: its own text where it has one (FastAPI: `detail`)."""
+    if isinstance(body, Mapping):
+        named = text_of(body.get("message")) or text_of(body.get("detail"))
+        return named or json.dumps(body, ensure_ascii=False, default=str)
+    return str(body)

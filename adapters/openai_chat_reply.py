@@ -1,0 +1,299 @@
+"""Replies in OpenAI's Chat Completions format: the only place that reads their fields.
+
+Needs no SDK. Sources: OpenAI, "Chat Completions API" (the completion and its chunks);
+DeepSeek, "Thinking mode" and "Context caching" (`reasoning_content`,
+`prompt_cache_hit_tokens`); Moonshot, "Chat" (`cached_tokens`, usage within a choice).
+Endpoints that are only compatible differ in ways that the comments name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tool_search.adapters.arguments import arguments_text
+from tool_search.adapters.failures import (
+    BROKEN_REPLY,
+    MALFORMED_REPLY,
+    Failure,
+    ReplyFailedError,
+    error_in_body,
+    shown_body,
+)
+from tool_search.adapters.names import canonical_names
+from tool_search.adapters.wire_values import count_of, known, list_of, mapping_of, text_of
+
+from tool_search.messages import Message, NativeReply, RequestPlan, ToolCall
+from tool_search.profiles import ProviderProfile
+from tool_search.providers import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent, StopReason, Usage
+
+__all__ = ["StreamedReply", "body_failure", "events_of", "from_wire"]
+
+JSON = Mapping[str, Any]
+
+_STOP_REASONS: dict[str, StopReason] = {
+    "stop": "answer",
+    "tool_calls": "answer",
+    "function_call": "answer",
+    "length": "length",
+    "content_filter": "refusal",
+}
+# Source: OpenAI, "Error codes": the status that each type or code has outside a stream.
+_STATUS_OF = {
+    "invalid_request_error": 400,
+    "invalid_api_key": 401,
+    "authentication_error": 401,
+    "permission_error": 403,
+    "model_not_found": 404,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "insufficient_quota": 429,
+    "requests": 429,
+    "tokens": 429,
+    "server_error": 500,
+    "api_error": 500,
+    "service_unavailable_error": 503,
+    "overloaded_error": 503,
+}
+
+
+def from_wire(reply: object, plan: RequestPlan, profile: ProviderProfile) -> ReplyEnd:
+    """The reply under canonical names.
+
+    Args:
+        reply: A completion as parsed JSON.
+        plan: What was asked.
+        profile: Who was asked.
+
+    Raises:
+        ReplyFailedError: It reports an error, or is no completion.
+    """
+    choices = list_of(mapping_of(reply).get("choices"))
+    choice = mapping_of(choices[0]) if choices else {}
+    if not isinstance(choice.get("message"), Mapping):
+        raise ReplyFailedError(body_failure(reply, status=200) or _malformed(reply))
+    wire = choice["message"]
+    canonical = canonical_names(plan, profile.name_rule)
+    given = [mapping_of(call) for call in list_of(wire.get("tool_calls"))]
+    calls = tuple(
+        ToolCall(
+            id=text_of(call.get("id")) or f"call_{index}",
+            name=canonical(text_of(mapping_of(call.get("function")).get("name"))),
+            arguments=arguments_text(mapping_of(call.get("function")).get("arguments")),
+        )
+        for index, call in enumerate(given)
+    )
+    refusal = text_of(wire.get("refusal"))
+    message = Message(
+        role="assistant",
+        content=_content(wire.get("content")) or refusal,
+        tool_calls=calls,
+        native=_native(wire, given, calls, profile),
+    )
+    reason = "refusal" if refusal else _STOP_REASONS.get(text_of(choice.get("finish_reason")))
+    return ReplyEnd(
+        message=message,
+        # Some endpoints say "stop" although there are calls.
+        stop_reason="calls" if calls and reason in ("answer", None) else reason or "other",
+        # Moonshot counts within the choice.
+        usage=_usage(known(mapping_of(reply).get("usage")) or known(choice.get("usage"))),
+    )
+
+
+def events_of(reply: object, plan: RequestPlan, profile: ProviderProfile) -> Iterator[ReplyEvent]:
+    """The events of a reply that came whole.
+
+    Raises:
+        ReplyFailedError: It reports an error, or is no completion.
+    """
+    end = from_wire(reply, plan, profile)
+    if end.message.text:
+        yield ReplyDelta(end.message.text)
+    for call in end.message.tool_calls:
+        yield CallDelta(call)
+    yield end
+
+
+def body_failure(body: object, *, status: int | None) -> Failure | None:
+    """The error that an answer reports, or None where it reports none.
+
+    Args:
+        body: Parsed JSON: `{"error": {...}}`, or what stands under `error` alone.
+        status: The HTTP status; 200 where the error came inside a reply.
+    """
+    found = error_in_body(body)
+    if found is None:
+        return None
+    error, message = found
+    kind, code = error.get("type"), error.get("code")
+    # OpenRouter has the status of the model's own provider as a number here.
+    number = code if isinstance(code, int) else 0
+    named = str(code) if code not in (None, "") else text_of(kind) or None
+    if status == 200:
+        fallback = _STATUS_OF.get(named or "") or _STATUS_OF.get(text_of(kind))
+        status = number if 400 <= number < 600 else fallback
+    return Failure(detail=message, status=status, code=named)
+
+
+class StreamedReply:
+    """Reads one streamed reply, chunk by chunk.
+
+    Args:
+        plan: What was asked.
+        profile: Who was asked.
+    """
+
+    def __init__(self, plan: RequestPlan, profile: ProviderProfile) -> None:
+        self._plan = plan
+        self._profile = profile
+        self._texts: dict[str, list[str]] = {}
+        self._calls: list[_OpenCall] = []
+        self._finish_reason = ""
+        self._usage: dict[str, Any] = {}
+
+    def read(self, chunk: object) -> Iterator[ReplyEvent]:
+        """What a chunk adds to the reply.
+
+        Raises:
+            ReplyFailedError: It reports an error.
+        """
+        failure = body_failure(chunk, status=200)
+        if failure is not None or not isinstance(chunk, Mapping):
+            raise ReplyFailedError(failure or _malformed(chunk))
+        self._usage = known(chunk.get("usage")) or self._usage
+        for choice in map(mapping_of, list_of(chunk.get("choices"))):
+            if choice.get("index") not in (0, None):
+                continue
+            self._usage = known(choice.get("usage")) or self._usage
+            yield from self._extend(mapping_of(choice.get("delta")))
+            self._finish_reason = text_of(choice.get("finish_reason")) or self._finish_reason
+
+    def end(self) -> Iterator[ReplyEvent]:
+        """The calls and the whole reply, once its last chunk was read.
+
+        Raises:
+            ReplyFailedError: The chunk with the finish reason has not come.
+        """
+        if not self._finish_reason:
+            raise ReplyFailedError(
+                Failure(detail="the stream ended before its finish_reason", code=BROKEN_REPLY)
+            )
+        message: dict[str, Any] = {key: "".join(parts) for key, parts in self._texts.items()}
+        message["tool_calls"] = [call.whole() for call in self._calls]
+        choice = {"message": message, "finish_reason": self._finish_reason}
+        end = from_wire({"choices": [choice], "usage": self._usage}, self._plan, self._profile)
+        # Only now is it sure that a call is whole: parallel ones may come interleaved.
+        yield from map(CallDelta, end.message.tool_calls)
+        yield end
+
+    def _extend(self, delta: JSON) -> Iterator[ReplyEvent]:
+        for key in ("content", "refusal", "reasoning_content"):
+            text = _content(delta.get(key))
+            if text:
+                self._texts.setdefault(key, []).append(text)
+            if text and key != "reasoning_content":
+                yield ReplyDelta(text)
+        for call in map(mapping_of, list_of(delta.get("tool_calls"))):
+            self._call(call).extend(call)
+
+    def _call(self, delta: JSON) -> _OpenCall:
+        """The call that a delta belongs to.
+
+        By its id where it has one, since some endpoints give every call the index 0 or
+        none; else by its index. A second name under one index is another call, unless
+        the first one's arguments are still open.
+        """
+        call_id, index = text_of(delta.get("id")), delta.get("index")
+        name = text_of(mapping_of(delta.get("function")).get("name"))
+        alike = [call for call in self._calls if index is None or call.index == index]
+        same_id = [call for call in alike if call_id and call.id == call_id]
+        if same_id:
+            return same_id[-1]
+        if alike and not (name and alike[-1].is_over(call_id)):
+            return alike[-1]
+        self._calls.append(_OpenCall(index=index))
+        return self._calls[-1]
+
+
+@dataclass(slots=True, kw_only=True)
+class _OpenCall:
+    """A call of a stream, as far as it has come."""
+
+    index: object
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+    extra_content: object = None
+
+    def is_over(self, next_id: str) -> bool:
+        """Whether a delta with a name and this id begins another call."""
+        if not self.name:
+            return False
+        if next_id and self.id:
+            return next_id != self.id
+        return ToolCall(id="", name="", arguments="".join(self.arguments) or "?").is_readable
+
+    def extend(self, delta: JSON) -> None:
+        function = mapping_of(delta.get("function"))
+        self.id = self.id or text_of(delta.get("id"))
+        self.name = self.name or text_of(function.get("name"))
+        self.extra_content = delta.get("extra_content") or self.extra_content
+        arguments = function.get("arguments")
+        if isinstance(arguments, str):
+            self.arguments.append(arguments)
+        elif arguments is not None:
+            self.arguments = [arguments_text(arguments)]
+
+    def whole(self) -> dict[str, Any]:
+        function = {"name": self.name, "arguments": "".join(self.arguments)}
+        return {"id": self.id, "function": function, "extra_content": self.extra_content}
+
+
+def _content(content: object) -> str:
+    """The text; some endpoints (Mistral) send parts in its place."""
+    if isinstance(content, str):
+        return content
+    parts = map(mapping_of, list_of(content))
+    return "".join(text_of(part.get("text")) for part in parts if part.get("type") == "text")
+
+
+def _native(
+    wire: JSON, given: list[JSON], calls: tuple[ToolCall, ...], profile: ProviderProfile
+) -> NativeReply | None:
+    """What the neutral form cannot carry: thinking, and Google's signatures of calls."""
+    own: dict[str, Any] = {}
+    if text_of(wire.get("reasoning_content")):
+        own["reasoning_content"] = wire["reasoning_content"]
+    extras = {
+        call.id: sent["extra_content"]
+        for call, sent in zip(calls, given, strict=True)
+        if sent.get("extra_content")
+    }
+    if extras:
+        own["extra_content"] = extras
+    return NativeReply(profile.origin, (own,)) if own else None
+
+
+def _usage(usage: JSON) -> Usage:
+    """The figures; `prompt_tokens` includes what came from the cache."""
+    details = mapping_of(usage.get("prompt_tokens_details"))
+    read = (
+        details.get("cached_tokens"),
+        usage.get("prompt_cache_hit_tokens"),
+        usage.get("cached_tokens"),
+    )
+    return Usage(
+        input_tokens=count_of(usage.get("prompt_tokens")),
+        output_tokens=count_of(usage.get("completion_tokens")),
+        cache_read_tokens=max(map(count_of, read)),
+        cache_write_tokens=count_of(details.get("cache_write_tokens")),
+    )
+
+
+def _malformed(reply: object) -> Failure:
+    return Failure(
+        detail=f"the reply is no completion: {shown_body(reply)!r}",
+        status=200,
+        code=MALFORMED_REPLY,
+    )

@@ -1,0 +1,189 @@
+"""Requests in OpenAI's Chat Completions format: the only place that writes its fields.
+
+Needs no SDK. Sources: OpenAI, "Chat Completions API" and its OpenAPI document;
+"Function calling"; DeepSeek, "Thinking mode" (`reasoning_content` goes back within a
+turn, Kimi and Qwen alike); Google, "OpenAI compatibility" (`extra_content` of a call).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from tool_search.adapters.arguments import arguments_json
+
+from tool_search.messages import (
+    ContentPart,
+    DeclaredTool,
+    ImagePart,
+    Message,
+    ReferencePart,
+    RequestPlan,
+    TextPart,
+    ToolCall,
+    ToolList,
+)
+from tool_search.names import NameRule, wire_id, wire_name
+from tool_search.profiles import ProviderProfile
+from tool_search.schema import compact_json, object_schema
+
+__all__ = ["encode", "encode_tools", "to_wire"]
+
+# What stands for a name that a model left empty: no request may have one.
+_NAMELESS = "unnamed"
+
+
+def to_wire(
+    plan: RequestPlan,
+    profile: ProviderProfile,
+    *,
+    stream: bool = True,
+    extra_body: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The request as a JSON object.
+
+    Args:
+        plan: What to ask.
+        profile: Whom.
+        stream: Whether the reply shall come piece by piece.
+        extra_body: More fields, in place of ours where both name one; a null
+            takes a field away.
+    """
+    body = _without_tools(plan, profile, stream=stream, extra_body=extra_body)
+    if not plan.tools:
+        return body
+    return {"tools": [_tool(entry, profile) for entry in plan.tools], **body}
+
+
+def encode(
+    plan: RequestPlan,
+    profile: ProviderProfile,
+    *,
+    stream: bool = True,
+    extra_body: Mapping[str, Any] | None = None,
+) -> bytes:
+    """The same as `to_wire`, as JSON in UTF-8, with the bytes of the tools made once."""
+    body = _without_tools(plan, profile, stream=stream, extra_body=extra_body)
+    encoded = compact_json(body).encode("utf-8", "replace")
+    if not plan.tools:
+        return encoded
+    return b'{"tools":%b,%b' % (encode_tools(plan.tools, profile), encoded[1:])
+
+
+def encode_tools(tools: ToolList, profile: ProviderProfile) -> bytes:
+    """The `tools` of a request as JSON in UTF-8, made once for each list."""
+    return tools.encoded(
+        f"openai_chat/{profile.name_rule}", partial(_tool_json, rule=profile.name_rule)
+    )
+
+
+def _tool(entry: DeclaredTool, profile: ProviderProfile) -> dict[str, Any]:
+    tool = entry.tool
+    function: dict[str, Any] = {"name": wire_name(tool.name, profile.name_rule)}
+    if tool.description:
+        function["description"] = tool.description
+    function["parameters"] = object_schema(tool.parameters)
+    return {"type": "function", "function": function}
+
+
+def _tool_json(entry: DeclaredTool, *, rule: NameRule) -> str:
+    tool = entry.tool
+    name = wire_name(tool.name, rule)
+    described = f'"description":{compact_json(tool.description)},' if tool.description else ""
+    function = f'{{"name":"{name}",{described}"parameters":{tool.schema_json}}}'
+    return f'{{"type":"function","function":{function}}}'
+
+
+def _without_tools(
+    plan: RequestPlan,
+    profile: ProviderProfile,
+    *,
+    stream: bool,
+    extra_body: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    body: dict[str, Any] = {"model": profile.model}
+    if stream:
+        body |= {"stream": True, "stream_options": {"include_usage": True}}
+    if plan.tools and plan.tool_use == "none":
+        body["tool_choice"] = "none"
+    body["messages"] = _messages(plan, profile)
+    merged = {**body, **(extra_body or {})}
+    return {key: value for key, value in merged.items() if value is not None}
+
+
+def _messages(plan: RequestPlan, profile: ProviderProfile) -> list[dict[str, Any]]:
+    turn = max((i for i, m in enumerate(plan.messages) if m.role == "user"), default=-1)
+    messages: list[dict[str, Any]] = []
+    if plan.system.strip():
+        messages.append({"role": "system", "content": plan.system})
+    for index, message in enumerate(plan.messages):
+        if message.role == "user":
+            messages.append({"role": "user", "content": _content(message.content)})
+        elif message.role == "tool":
+            messages.append(_result(message, profile.name_rule))
+        elif message.tool_calls or message.text.strip():
+            # Thinking goes back within its turn only: later the endpoints pass it over or refuse.
+            messages.append(_reply(message, profile, with_native=index > turn))
+    return messages
+
+
+def _reply(message: Message, profile: ProviderProfile, *, with_native: bool) -> dict[str, Any]:
+    wire: dict[str, Any] = {"role": "assistant", "content": message.text or None}
+    native = message.native
+    own: Mapping[str, Any] = {}
+    if with_native and native is not None and native.origin == profile.origin and native.blocks:
+        own = native.blocks[0]
+    if "reasoning_content" in own:
+        wire["reasoning_content"] = own["reasoning_content"]
+    if message.tool_calls:
+        extras = own.get("extra_content") or {}
+        wire["tool_calls"] = [
+            _call(call, profile.name_rule, extras.get(call.id)) for call in message.tool_calls
+        ]
+    return wire
+
+
+def _call(call: ToolCall, rule: NameRule, extra: object) -> dict[str, Any]:
+    wire: dict[str, Any] = {
+        "id": wire_id(call.id),
+        "type": "function",
+        "function": {
+            "name": wire_name(call.name or _NAMELESS, rule),
+            "arguments": arguments_json(call),
+        },
+    }
+    return {**wire, "extra_content": extra} if extra else wire
+
+
+def _result(message: Message, rule: NameRule) -> dict[str, Any]:
+    """A call's result: a string, since many endpoints take no parts here."""
+    parts = (TextPart(message.content),) if isinstance(message.content, str) else message.content
+    return {
+        "role": "tool",
+        "tool_call_id": wire_id(message.tool_call_id or ""),
+        "content": "\n".join(_result_texts(parts, rule)),
+    }
+
+
+def _result_texts(parts: Iterable[ContentPart], rule: NameRule) -> Iterable[str]:
+    for part in parts:
+        if isinstance(part, TextPart):
+            yield part.text
+        elif isinstance(part, ReferencePart):
+            yield compact_json([wire_name(name, rule) for name in part.names])
+
+
+def _content(content: str | Sequence[ContentPart]) -> str | list[dict[str, Any]]:
+    """A user's text, or parts where there are pictures among them."""
+    if isinstance(content, str):
+        return content
+    if not any(isinstance(part, ImagePart) for part in content):
+        return "\n".join(part.text for part in content if isinstance(part, TextPart))
+    wire: list[dict[str, Any]] = []
+    for part in content:
+        if isinstance(part, ImagePart):
+            wire.append({"type": "image_url", "image_url": {"url": part.url}})
+        elif isinstance(part, TextPart) and part.text:
+            wire.append({"type": "text", "text": part.text})
+    return wire
