@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import select
+import socket
+import time
 from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
 
@@ -23,6 +26,7 @@ __all__ = ["Exchange"]
 _JSON = "application/json"
 _SSE = "text/event-stream; charset=utf-8"
 _NO_FAULT = Fault()
+_PATIENCE_SECONDS = 0.02
 
 
 class _HungUp(Exception):  # noqa: N818 - a way out of the exchange, no error
@@ -80,17 +84,19 @@ class Exchange(BaseHTTPRequestHandler):
 
     def _exchange(self, asked: Asked) -> None:
         fault = asked.fault
-        if fault.delay_s and asked.state.over.wait(fault.delay_s):
-            self._hang_up()
+        self._pause(asked, fault.delay_s)
         if fault.broken and fault.after_events is None:
             self._hang_up()
+        if fault.body is not None:
+            self._send(asked, fault.status or 200, {})
+            return
         result = outcome(asked)
         if isinstance(result, Violation):
             body = asked.dialect.error_body(result, asked.request_id)
             self._send(asked, result.status, body)
         elif isinstance(result, Counted):
             self._send(asked, 200, result.body)
-        elif asked.request.stream and fault.body is None:
+        elif asked.request.stream:
             self._stream(asked, result)
         else:
             self._send(asked, 200, asked.dialect.complete(result))
@@ -115,8 +121,7 @@ class Exchange(BaseHTTPRequestHandler):
         self.end_headers()
         for event in _until(asked.dialect.stream(answer), fault):
             self._chunk(event.encoded())
-            if fault.event_delay_s and asked.state.over.wait(fault.event_delay_s):
-                self._hang_up()
+            self._pause(asked, fault.event_delay_s)
         if fault.broken:
             self._hang_up()
         if fault.status is not None:
@@ -132,6 +137,17 @@ class Exchange(BaseHTTPRequestHandler):
             self.send_header(name, value)
         if asked.fault.close_connection:
             self.send_header("connection", "close")
+
+    def _pause(self, asked: Asked, seconds: float) -> None:
+        """Waits, unless the server is reset or the client gives up meanwhile."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            if asked.state.over.wait(min(left, _PATIENCE_SECONDS)) or self._client_is_gone():
+                self._hang_up()
+
+    def _client_is_gone(self) -> bool:
+        readable, _, _ = select.select([self.connection], [], [], 0)
+        return bool(readable) and not self.connection.recv(1, socket.MSG_PEEK)
 
     def _chunk(self, data: bytes) -> None:
         self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))

@@ -22,6 +22,9 @@ class Fault:
     `Fault(broken=True)` closes the connection without an answer,
     `Fault(broken=True, after_events="tool_call")` in the middle of a tool call.
 
+    The model is asked only where its reply is needed: a status, a body, a
+    break before the headers and an empty reply take no step of a script.
+
     Attributes:
         dialect: Only requests of this dialect; None for any.
         path: Only requests to this path; None for any.

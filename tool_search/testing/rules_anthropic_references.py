@@ -69,7 +69,7 @@ def _change(where: str, block: JSON, names: set[str], model: str) -> Iterator[Vi
     kind = tool.get("type")
     if kind == "tool_definition":
         definition = tool.get("definition")
-        if not isinstance(definition, dict):
+        if not isinstance(definition, dict) or not isinstance(definition.get("name", ""), str):
             yield invalid(f"{where}.tool.definition: Input should be a valid dictionary")
             return
         name = str(definition.get("name"))
