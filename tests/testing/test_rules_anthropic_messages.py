@@ -96,6 +96,12 @@ REFUSED = (
         id="blank text block",
     ),
     pytest.param(
+        lambda b: b["messages"][0].update(content=" "),
+        "text content blocks must contain non-whitespace text",
+        None,
+        id="blank text",
+    ),
+    pytest.param(
         lambda b: content(b, 4)[0].update(type="input_text"),
         "messages.4.content.0: Input tag 'input_text' found using 'type' does not match any",
         None,

@@ -236,19 +236,51 @@ async def test_anthropic_error_code_reaches_the_client(
     assert refused.value.type == "invalid_request_error"
 
 
-def test_missing_key_is_refused(server: StandInServer, claude_body: Any) -> None:
-    """Any key will do, but one has to be there; the SDK sends none without."""
+def raw_post(url: str, data: bytes, **headers: str) -> tuple[int, Any]:
+    """What is answered to bytes that no SDK would send."""
+    request = urllib.request.Request(url, data=data, headers=headers)  # noqa: S310 - the server's
     with pytest.raises(urllib.error.HTTPError) as refused:
-        urllib.request.urlopen(  # noqa: S310 - the server's own address
-            urllib.request.Request(  # noqa: S310
-                f"{server.anthropic_base_url}/v1/messages",
-                data=json.dumps(claude_body).encode(),
-                headers={"anthropic-version": "2023-06-01"},
-            )
-        )
+        urllib.request.urlopen(request)  # noqa: S310 - the server's own address
     with refused.value as error:
-        assert error.status == 401
-        assert json.load(error)["error"]["type"] == "authentication_error"
+        return error.status or 0, json.load(error)["error"]
+
+
+def test_missing_key_is_refused(server: StandInServer, claude_body: Any) -> None:
+    """Any key will do, but one has to be there."""
+    url, body = f"{server.anthropic_base_url}/v1/messages", json.dumps(claude_body).encode()
+    status, error = raw_post(url, body, **{"anthropic-version": "2023-06-01"})
+    assert (status, error["type"]) == (401, "authentication_error")
+    status, error = raw_post(url, body, **{"x-api-key": "k"})
+    assert (status, error["message"]) == (400, "anthropic-version: header is required")
+    status, error = raw_post(f"{server.openai_base_url}/chat/completions", body)
+    assert (status, error["type"]) == (401, "invalid_request_error")
+    assert [request.status for request in server.requests] == [401, 400, 401]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"[]", b"\xff", b'{"n": NaN}', b'{"text": "\\ud83d"}', b"[" * 100_000],
+    ids=["empty", "cut", "list", "no UTF-8", "NaN", "half a surrogate", "deep"],
+)
+def test_body_that_is_no_json_object_is_refused(server: StandInServer, body: bytes) -> None:
+    """It is captured as it came, and answered with 400."""
+    url = f"{server.openai_base_url}/chat/completions"
+    status, error = raw_post(url, body, authorization="Bearer k")
+    assert status == 400
+    assert error["message"].startswith("We could not parse the JSON body of your request.")
+    assert server.requests[0].raw_body == body
+    headers = {"x-api-key": "k", "anthropic-version": "2023-06-01"}
+    status, error = raw_post(f"{server.anthropic_base_url}/v1/messages", body, **headers)
+    assert status == 400
+    assert error["message"].startswith("The request body is not valid JSON")
+
+
+def test_body_beyond_32_megabytes_is_too_large(server: StandInServer) -> None:
+    """The documented limit of a request."""
+    headers = {"x-api-key": "k", "anthropic-version": "2023-06-01"}
+    body = json.dumps({"model": "x" * (32 * 1024 * 1024)}).encode()
+    status, error = raw_post(f"{server.anthropic_base_url}/v1/messages", body, **headers)
+    assert (status, error["type"]) == (413, "request_too_large")
 
 
 async def test_endpoint_that_does_not_know_tool_search_refuses_it(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Asked", "Counted", "outcome", "parsed_body"]
 
 _MAX_BODY = 32 * 1024 * 1024
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,10 +79,13 @@ def parsed_body(raw: bytes) -> dict[str, Any]:
     """The JSON object in a request's body.
 
     Raises:
-        ValueError: It is none; `NaN` and the infinities are no JSON either.
+        ValueError: It is none; `NaN`, the infinities and half a surrogate pair
+            are no JSON either.
     """
     try:
         value = json.loads(raw, parse_constant=_refuse_constant)
+        if _SURROGATE.search(raw):
+            json.dumps(value, ensure_ascii=False).encode()
     except RecursionError as exc:
         raise ValueError("the body is nested too deeply") from exc
     if not isinstance(value, dict):

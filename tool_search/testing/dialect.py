@@ -73,7 +73,7 @@ class StreamEvent:
     def encoded(self) -> bytes:
         """The event as it goes over the wire."""
         named = f"event: {self.name}\n" if self.name is not None else ""
-        return f"{named}data: {self.data}\n\n".encode()
+        return f"{named}data: {self.data}\n\n".encode("utf-8", "replace")
 
 
 class Dialect(Protocol):

@@ -170,7 +170,7 @@ class Exchange(BaseHTTPRequestHandler):
 
 
 def _encoded(body: Mapping[str, Any]) -> bytes:
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 def _until(events: Iterator[StreamEvent], fault: Fault) -> Iterator[StreamEvent]:

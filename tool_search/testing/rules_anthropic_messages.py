@@ -102,10 +102,19 @@ def _message(index: int, message: Any, *, is_last: bool, endpoint: Endpoint) -> 
             f"messages.{index}: all messages must have non-empty content except for the optional "
             "final assistant message"
         )
-    elif isinstance(content, list):
-        for place, block in enumerate(content):
-            where = f"messages.{index}.content.{place}"
-            yield from _block(where, str(role), block, endpoint)
+    else:
+        yield from _content(index, str(role), content, endpoint)
+
+
+def _content(
+    index: int, role: str, content: str | list[Any], endpoint: Endpoint
+) -> Iterator[Violation]:
+    if isinstance(content, str):
+        if content and not content.strip():
+            yield invalid("messages: text content blocks must contain non-whitespace text")
+        return
+    for place, block in enumerate(content):
+        yield from _block(f"messages.{index}.content.{place}", role, block, endpoint)
 
 
 def _block(where: str, role: str, block: Any, endpoint: Endpoint) -> Iterator[Violation]:

@@ -175,9 +175,13 @@ def _limits(tools: list[Mapping[str, Any]], deferred: int) -> Iterator[Violation
             "deferred.",
             code=code,
         )
-    size = sum(len(json.dumps(tool, ensure_ascii=False).encode()) for tool in tools)
+    size = sum(_size(tool) for tool in tools)
     if size > _MAX_TEXT_BYTES:
         yield invalid(
             f"tools: the definitions take {size} bytes; at most {_MAX_TEXT_BYTES} are allowed.",
             code=code,
         )
+
+
+def _size(tool: Mapping[str, Any]) -> int:
+    return len(json.dumps(tool, ensure_ascii=False).encode("utf-8", "replace"))

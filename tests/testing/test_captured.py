@@ -1,0 +1,59 @@
+"""The bytes of a captured request."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tool_search.testing import CapturedRequest
+
+
+def captured(raw: bytes) -> CapturedRequest:
+    """A request with that body."""
+    return CapturedRequest(
+        number=0, dialect="anthropic", path="/v1/messages", headers={}, raw_body=raw
+    )
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (b'{"model":"m","tools":[ {"name" : "a"} ],"n":1}', b'[ {"name" : "a"} ]'),
+        (b'\n{ "tools" :\t[1, 2]\n}', b"[1, 2]"),
+        ('{"a":"\\"tools\\":[0]","tools":["天"]}'.encode(), '["天"]'.encode()),
+        (b'{"messages":[{"tools":[9]}]}', None),
+        (b"{}", None),
+    ],
+)
+def test_tools_bytes_are_those_that_were_sent(raw: bytes, expected: bytes | None) -> None:
+    """Spacing, escapes and order are kept; only the top level counts."""
+    assert captured(raw).tools_bytes == expected
+
+
+@given(
+    st.dictionaries(st.text(max_size=5), st.text(max_size=5) | st.lists(st.integers()), max_size=4),
+    st.lists(st.text(max_size=9), max_size=4),
+    st.booleans(),
+    st.sampled_from([None, 2]),
+)
+def test_tools_bytes_of_any_object(
+    before: dict[str, object], tools: list[str], escaped: bool, indent: int | None
+) -> None:
+    """Whatever stands around it, the value is found."""
+    body = {**before, "tools": tools, "last": 1}
+    raw = json.dumps(body, ensure_ascii=escaped, indent=indent).encode("utf-8", "replace")
+    found = captured(raw).tools_bytes
+    assert found is not None
+    assert json.loads(found) == json.loads(raw)["tools"]
+
+
+def test_tool_names_of_both_dialects() -> None:
+    """The name is at the top in one and inside `function` in the other."""
+    tools = [{"name": "a"}, {"type": "function", "function": {"name": "b"}}]
+    request = CapturedRequest(
+        number=0, dialect="", path="", headers={}, raw_body=b"", body={"tools": tools}
+    )
+    assert request.tool_names == ("a", "b")
