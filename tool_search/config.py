@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -11,7 +12,6 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from tool_search.errors import ConfigurationError
-from tool_search.i18n import Language
 
 __all__ = [
     "BotConfig",
@@ -32,7 +32,7 @@ EngineName = Literal["bm25", "rank_bm25"]
 SegmenterName = Literal["builtin", "jieba"]
 Dialect = Literal["anthropic", "openai_chat"]
 StrategyChoice = Literal["auto", "generic", "claude"]
-LanguageChoice = Literal["auto"] | Language
+LanguageChoice = Literal["auto", "zh-CN", "en-US", "ru-RU"]
 _Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 _KEY_ENVIRONMENT: dict[Dialect, str] = {
     "anthropic": "ANTHROPIC_API_KEY",
@@ -46,6 +46,12 @@ class _Settings(BaseModel):
     """Frozen; an unknown key is an error, and so is a value of another type."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _from_list(cls, value: object) -> object:
+        """A list where a tuple is kept: YAML has no tuples."""
+        return tuple(value) if isinstance(value, list) else value
 
 
 class SearchSettings(_Settings):
@@ -93,11 +99,6 @@ class ToolSearchConfig(_Settings):
     language: LanguageChoice = "auto"
     search: SearchSettings = SearchSettings()
 
-    @field_validator("always_loaded_tools", mode="before")
-    @classmethod
-    def _from_list(cls, value: object) -> object:
-        return tuple(value) if isinstance(value, list) else value
-
 
 class ProviderConfig(_Settings):
     """One entry of `providers`.
@@ -114,6 +115,9 @@ class ProviderConfig(_Settings):
         extra_body: More fields for every request's body.
     """
 
+    # What stands where a key's name belongs may be the key.
+    model_config = ConfigDict(hide_input_in_errors=True)
+
     id: Annotated[str, Field(min_length=1)]
     type: Dialect
     model: Annotated[str, Field(min_length=1)]
@@ -128,7 +132,15 @@ class ProviderConfig(_Settings):
     @classmethod
     def _default_key(cls, value: Any) -> Any:
         if isinstance(value, dict) and "api_key_env" not in value:
-            return {**value, "api_key_env": _KEY_ENVIRONMENT.get(value.get("type", ""))}
+            usual = [env for kind, env in _KEY_ENVIRONMENT.items() if kind == value.get("type")]
+            return {**value, "api_key_env": usual[0] if usual else None}
+        return value
+
+    @field_validator("api_key_env")
+    @classmethod
+    def _is_variable(cls, value: str | None) -> str | None:
+        if value is not None and not value.isidentifier():
+            raise ValueError("must be the name of an environment variable, not the key itself")
         return value
 
     @field_validator("base_url")
@@ -167,6 +179,8 @@ class BotConfig(_Settings):
         tools: Python modules that hold tools.
     """
 
+    model_config = ConfigDict(hide_input_in_errors=True)
+
     tool_search: ToolSearchConfig = ToolSearchConfig()
     system_prompt: str = ""
     max_steps: Annotated[int, Field(ge=1, le=1000)] = 20
@@ -196,12 +210,13 @@ def load_config(path: str | os.PathLike[str]) -> BotConfig:
     source = Path(path)
     try:
         node = yaml.compose(source.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+        lines = dict(_lines(node, (), source)) if node is not None else {}
+        content = yaml.SafeLoader("").construct_document(node) if node is not None else None
     except (OSError, UnicodeDecodeError) as exc:
         raise ConfigurationError(f"{source}: cannot be read: {exc}") from exc
-    except yaml.YAMLError as exc:
+    except (yaml.YAMLError, ValueError, RecursionError) as exc:
         raise ConfigurationError(f"{source}: is not YAML: {_yaml_problem(exc)}") from exc
-    lines = dict(_lines(node, (), source)) if node is not None else {}
-    content = yaml.SafeLoader("").construct_document(node) if node is not None else {}
+    content = {} if content is None else content
     if not isinstance(content, dict):
         raise ConfigurationError(
             f"{source}: must hold keys and values, not a {type(content).__name__}"
@@ -212,7 +227,7 @@ def load_config(path: str | os.PathLike[str]) -> BotConfig:
 _Path = tuple[str | int, ...]
 
 
-def _yaml_problem(exc: yaml.YAMLError) -> str:
+def _yaml_problem(exc: Exception) -> str:
     mark = getattr(exc, "problem_mark", None)
     problem = getattr(exc, "problem", None) or str(exc)
     return f"line {mark.line + 1}, column {mark.column + 1}: {problem}" if mark else problem
@@ -223,10 +238,11 @@ def _lines(node: yaml.Node, path: _Path, source: Path) -> Iterator[tuple[_Path, 
     if isinstance(node, yaml.MappingNode):
         seen = set()
         for key, value in node.value:
-            inner = (*path, str(key.value))
-            if key.value in seen:
+            name = key.value if isinstance(key, yaml.ScalarNode) else "a key that is no word"
+            inner = (*path, name)
+            if inner in seen:
                 raise _wrong(source, {inner: key.start_mark.line + 1}, inner, "stands twice")
-            seen.add(key.value)
+            seen.add(inner)
             yield inner, key.start_mark.line + 1
             yield from _lines(value, inner, source)
     elif isinstance(node, yaml.SequenceNode):
@@ -264,7 +280,8 @@ def _settled(content: dict[Any, Any], lines: dict[_Path, int], source: Path) -> 
 
 def _section(value: object, key: str, lines: Mapping[_Path, int], source: Path) -> dict[Any, Any]:
     if value is not None and not isinstance(value, dict):
-        raise _wrong(source, lines, (key,), f"must hold keys and values, not {value!r}")
+        kind = type(value).__name__
+        raise _wrong(source, lines, (key,), f"must hold keys and values, not a {kind}")
     return dict(value or {})
 
 
@@ -272,8 +289,7 @@ def _validated(
     model: type[_ModelT], content: Mapping[str, Any], lines: Mapping[_Path, int], source: Path
 ) -> _ModelT:
     try:
-        # Not strict about containers: YAML has lists, the settings keep tuples.
-        return model.model_validate(_tuples(content))
+        return model.model_validate(content)
     except ValidationError as exc:
         problems = [
             str(_wrong(source, lines, tuple(error["loc"]), _problem(error, model)))
@@ -282,20 +298,22 @@ def _validated(
         raise ConfigurationError("\n".join(problems)) from exc
 
 
-def _tuples(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {
-            key: inner if key == "extra_body" else _tuples(inner) for key, inner in value.items()
-        }
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
-
-
 def _problem(error: Any, model: type[BaseModel]) -> str:
     if error["type"] == "extra_forbidden":
         return f"is unknown; known here: {', '.join(_known_keys(model, error['loc']))}"
     if error["type"] == "missing":
         return "is missing"
-    return f"is {error['input']!r}: {error['msg'][:1].lower()}{error['msg'][1:]}"
+    problem = error["msg"].removeprefix("Value error, ").replace("valid tuple", "list")
+    problem = re.sub(r"valid dictionary or instance of \w+", "section of keys and values", problem)
+    return f"{_shown(error['input'], error['loc'])}: {problem[:1].lower()}{problem[1:]}"
+
+
+def _shown(value: object, location: tuple[str | int, ...]) -> str:
+    """A wrong value, but nothing that could be or hold an API key."""
+    if isinstance(value, dict | list | tuple):
+        return f"holds {'keys and values' if isinstance(value, dict) else 'a list'}"
+    secret = any("key" in str(step) for step in location) or location[-1:] == ("base_url",)
+    return "is not allowed" if secret and value is not None else f"is {value!r}"
 
 
 def _known_keys(model: type[BaseModel], location: tuple[str | int, ...]) -> list[str]:

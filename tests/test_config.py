@@ -1,0 +1,237 @@
+"""Behaviour of the settings, and of reading them from YAML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from tool_search import (
+    BotConfig,
+    ConfigurationError,
+    ProviderConfig,
+    ToolSearchConfig,
+    load_config,
+)
+
+WHOLE = """\
+provider_settings:
+  tool_schema_mode: tool_search
+  tool_search:
+    threshold: 30
+    always_loaded_tools: [get_time, "weather:*"]
+    search: {engine: rank_bm25, min_relevance: 0}
+system_prompt: Be brief.
+max_steps: 8
+providers:
+  - {id: claude, type: anthropic, model: claude-sonnet-4-6, timeout_s: 30, cooldown_s: 0}
+  - {id: local, type: openai_chat, model: qwen, api_key_env: null, base_url: "http://localhost:1",
+     extra_body: {tags: [a, b]}}
+tools: ["mybot.tools"]
+"""
+PROVIDER = "providers:\n  - {{id: a, type: anthropic, model: m, {}}}\n"
+
+
+def read(folder: Path, text: str) -> BotConfig:
+    """The settings in a file with this text."""
+    path = folder / "bot.yaml"
+    path.write_text(text, encoding="utf-8")
+    return load_config(path)
+
+
+def complaint(folder: Path, text: str) -> str:
+    """What is said about a file with this text, without the file's place."""
+    with pytest.raises(ConfigurationError) as caught:
+        read(folder, text)
+    return str(caught.value).replace(str(folder / "bot.yaml"), "bot.yaml")
+
+
+def test_a_whole_file_is_read_as_it_stands(tmp_path: Path) -> None:
+    """Every key finds its place, under `provider_settings` too."""
+    config = read(tmp_path, WHOLE)
+    claude, local = config.providers
+    assert config.tool_search.tool_schema_mode == "tool_search"
+    assert config.tool_search.always_loaded_tools == ("get_time", "weather:*")
+    assert (config.max_steps, config.tools) == (8, ("mybot.tools",))
+    assert (claude.api_key_env, claude.timeout_s) == ("ANTHROPIC_API_KEY", 30.0)
+    assert (local.api_key_env, local.extra_body) == (None, {"tags": ["a", "b"]})
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "tool_search:\n", "---\n"])
+def test_an_empty_file_gives_the_defaults(tmp_path: Path, text: str) -> None:
+    """A file that sets nothing is no mistake."""
+    assert read(tmp_path, text) == BotConfig()
+
+
+def test_the_designed_defaults_hold() -> None:
+    """The defaults are those of the documentation."""
+    config = ToolSearchConfig()
+    assert (config.tool_schema_mode, config.threshold, config.threshold_tokens) == (
+        "auto", 25, None,
+    )  # fmt: skip
+    assert (config.max_results, config.search_tool_name) == (5, "tool_search")
+    assert (config.search.engine, config.search.min_relevance) == ("bm25", 0.1)
+    assert BotConfig().max_steps == 20
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key"),
+    [
+        ("tool_search:\n  threshold: -1\n", 2, "tool_search.threshold"),
+        ("tool_search:\n  threshold: 2.5\n", 2, "tool_search.threshold"),
+        ("tool_search:\n  threshold: '25'\n", 2, "tool_search.threshold"),
+        ("tool_search:\n\n  max_results: 0\n", 3, "tool_search.max_results"),
+        ("tool_search:\n  language: no\n", 2, "tool_search.language"),
+        ("tool_search:\n  search_tool_name: a b\n", 2, "tool_search.search_tool_name"),
+        ("tool_search:\n  search:\n    min_relevance: .nan\n", 3, "min_relevance"),
+        ("tool_search:\n  search:\n    engine: magic\n", 3, "tool_search.search.engine"),
+        ("tool_search: 5\n", 1, "tool_search"),
+        ("tool_search:\n  always_loaded_tools: get_time\n", 2, "always_loaded_tools"),
+        ("max_steps: 3\ntool_schema_mode: off\n", 2, "tool_schema_mode"),
+        ("provider_settings:\n  tool_search:\n    threshold: x\n", 3, "tool_search.threshold"),
+        ("providers:\n  - {id: a, type: openai_chat}\n", 2, "providers[0].model"),
+        (PROVIDER.format("timeout_s: 0"), 2, "providers[0].timeout_s"),
+        (PROVIDER.format("timeout_s: .inf"), 2, "providers[0].timeout_s"),
+        (PROVIDER.format("base_url: localhost"), 2, "providers[0].base_url"),
+        (PROVIDER.format("id: b"), 2, "providers[0].id stands twice"),
+        ("providers:\n  - {id: a, type: {x: y}, model: m}\n", 2, "providers[0].type"),
+        ("max_steps: 1\nmax_steps: 2\n", 2, "max_steps stands twice"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_line_and_key(
+    tmp_path: Path, text: str, line: int, key: str
+) -> None:
+    """The message says where to look."""
+    said = complaint(tmp_path, text)
+    assert said.startswith(f"bot.yaml, line {line}: ")
+    assert key in said
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "known"),
+    [
+        ("max_step: 3\n", "max_step is unknown", "max_steps"),
+        ("tool_search:\n  treshold: 3\n", "tool_search.treshold is unknown", "threshold"),
+        ("tool_search: {search: {k1: 2}}\n", "tool_search.search.k1 is unknown", "engine"),
+        (PROVIDER.format("timeout: 3"), "providers[0].timeout is unknown", "timeout_s"),
+        ("provider_settings:\n  x: 1\n", "provider_settings.x is unknown", "tool_schema_mode"),
+    ],
+)
+def test_an_unknown_key_is_refused_with_the_known_ones(
+    tmp_path: Path, text: str, key: str, known: str
+) -> None:
+    """A misspelt key is never passed over."""
+    said = complaint(tmp_path, text)
+    assert key in said
+    assert known in said.split("known here: ")[1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: b: c\n", "\t- x\n", "--- 1\n--- 2\n", "- 1\n", "5\n", "{[a]: b}\n", "? [a, b]\n: 1\n",
+        "d: 2024-13-45\n", "!!python/object:os.system {}\n", "a: &x [*x]\n", "1: x\n", "a: \x07\n",
+    ],
+)  # fmt: skip
+def test_a_file_that_cannot_be_settings_is_a_configuration_error(tmp_path: Path, text: str) -> None:
+    """Whatever a file holds, the error is ours and names the file."""
+    assert complaint(tmp_path, text).startswith("bot.yaml")
+
+
+def test_a_syntax_error_names_its_line(tmp_path: Path) -> None:
+    """YAML's own mistakes have a line too."""
+    assert "line 2, column" in complaint(tmp_path, "max_steps: 3\na: b: c\n")
+
+
+@pytest.mark.parametrize("name", ["missing.yaml", "."])
+def test_a_file_that_cannot_be_read_is_a_configuration_error(tmp_path: Path, name: str) -> None:
+    """A missing file and a folder are both said to be unreadable."""
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        load_config(tmp_path / name)
+
+
+def test_a_file_that_is_not_utf_8_is_a_configuration_error(tmp_path: Path) -> None:
+    """Bytes of another encoding are no crash."""
+    (tmp_path / "bot.yaml").write_bytes("system_prompt: привет\n".encode("cp1251"))
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        load_config(tmp_path / "bot.yaml")
+
+
+def test_whole_numbers_do_where_fractions_are_meant(tmp_path: Path) -> None:
+    """YAML writes 1 for 1.0."""
+    config = read(tmp_path, "tool_search: {search: {min_relevance: 1}}\n")
+    assert config.tool_search.search.min_relevance == 1.0
+
+
+def test_the_mode_in_the_tool_search_section_is_sent_beside_it(tmp_path: Path) -> None:
+    """AstrBot has `tool_schema_mode` beside `tool_search`."""
+    said = complaint(tmp_path, "tool_search:\n  tool_schema_mode: full\n")
+    assert "line 2: tool_schema_mode stands beside tool_search" in said
+
+
+def test_a_section_in_both_places_is_refused(tmp_path: Path) -> None:
+    """Neither of two modes silently wins."""
+    text = "tool_schema_mode: full\nprovider_settings: {tool_schema_mode: auto}\n"
+    assert "stands here and under provider_settings" in complaint(tmp_path, text)
+
+
+def test_two_providers_of_one_id_are_refused(tmp_path: Path) -> None:
+    """An `id` names one provider."""
+    entry = "  - {id: a, type: openai_chat, model: m}\n"
+    assert "two providers have the id 'a'" in complaint(tmp_path, f"providers:\n{entry}{entry}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PROVIDER.format("api_key: sk-secret-1"),
+        PROVIDER.format("api_key_env: sk-secret-1"),
+        PROVIDER.format("base_url: 'user:sk-secret-1@host'"),
+        "providers: {id: a, api_key: sk-secret-1}\n",
+        "provider_settings: [sk-secret-1]\n",
+        "providers:\n  - [sk-secret-1]\n",
+    ],
+)
+def test_a_key_in_the_file_is_in_no_error(tmp_path: Path, text: str) -> None:
+    """A key that someone pasted in does not reach a log."""
+    assert "sk-secret" not in complaint(tmp_path, text)
+
+
+def test_a_key_in_code_is_in_no_error() -> None:
+    """The same holds without a file."""
+    with pytest.raises(ValidationError) as caught:
+        ProviderConfig(id="a", type="anthropic", model="m", api_key_env="sk-secret-1")
+    assert "sk-secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("environment", [{}, {"ANTHROPIC_API_KEY": "  "}])
+def test_a_missing_key_names_the_variable(environment: dict[str, str]) -> None:
+    """The message says what to set."""
+    provider = ProviderConfig(id="a", type="anthropic", model="m")
+    with pytest.raises(ConfigurationError, match=r"'a'.*ANTHROPIC_API_KEY is not set"):
+        provider.api_key(environment)
+
+
+def test_a_key_is_read_from_its_variable_without_spaces() -> None:
+    """A line feed behind a key, as files have it, is no part of it."""
+    provider = ProviderConfig(id="a", type="openai_chat", model="m", api_key_env="MY_KEY")
+    assert provider.api_key({"MY_KEY": "k1\n"}) == "k1"
+
+
+def test_an_endpoint_without_a_key_needs_no_variable() -> None:
+    """Local servers have no keys."""
+    provider = ProviderConfig(id="a", type="openai_chat", model="m", api_key_env=None)
+    assert provider.api_key({}) == "unused"
+
+
+def test_lists_do_in_code_as_they_do_in_yaml() -> None:
+    """Settings made in Python take lists."""
+    provider = ProviderConfig(id="a", type="openai_chat", model="m")
+    assert BotConfig.model_validate({"providers": [provider]}).providers == (provider,)
+
+
+def test_settings_do_not_change() -> None:
+    """Settings are shared between conversations, so they are frozen."""
+    with pytest.raises(ValidationError):
+        ToolSearchConfig().threshold = 3  # type: ignore[misc]
