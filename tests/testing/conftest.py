@@ -34,16 +34,27 @@ def server(running: StandInServer) -> StandInServer:
 @pytest.fixture
 async def claude(server: StandInServer) -> AsyncIterator[anthropic.AsyncAnthropic]:
     """A real client that does not repeat failed requests."""
-    url = server.anthropic_base_url
-    async with anthropic.AsyncAnthropic(api_key="a-key", base_url=url, max_retries=0) as client:
+    # Loading the certificates for a plain-text connection would take most of a test's time.
+    http_client = anthropic.DefaultAsyncHttpxClient(verify=False)
+    async with anthropic.AsyncAnthropic(
+        api_key="a-key",
+        base_url=server.anthropic_base_url,
+        max_retries=0,
+        http_client=http_client,
+    ) as client:
         yield client
 
 
 @pytest.fixture
 async def gpt(server: StandInServer) -> AsyncIterator[openai.AsyncOpenAI]:
     """A real client that does not repeat failed requests."""
-    url = server.openai_base_url
-    async with openai.AsyncOpenAI(api_key="a-key", base_url=url, max_retries=0) as client:
+    http_client = openai.DefaultAsyncHttpxClient(verify=False)
+    async with openai.AsyncOpenAI(
+        api_key="a-key",
+        base_url=server.openai_base_url,
+        max_retries=0,
+        http_client=http_client,
+    ) as client:
         yield client
 
 

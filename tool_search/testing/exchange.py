@@ -29,10 +29,6 @@ _NO_FAULT = Fault()
 _PATIENCE_SECONDS = 0.02
 
 
-class _HungUp(Exception):  # noqa: N818 - a way out of the exchange, no error
-    pass
-
-
 class _HoldsState(Protocol):
     state: ServerState
 
@@ -58,8 +54,8 @@ class Exchange(BaseHTTPRequestHandler):
         request = self._captured(state, dialect, path, raw)
         try:
             self._exchange(Asked(state=state, dialect=dialect, request=request, fault=fault))
-        except (_HungUp, ConnectionError):
-            # A client that gave up (a time-out, a cancelled turn) is a normal end of an exchange.
+        except ConnectionError:
+            # A client that gave up (a time-out, a cancelled turn) is a normal end, as a fault is.
             self.close_connection = True
 
     def _captured(
@@ -155,7 +151,7 @@ class Exchange(BaseHTTPRequestHandler):
 
     def _hang_up(self) -> NoReturn:
         self.wfile.flush()
-        raise _HungUp
+        raise ConnectionAbortedError("a fault, a reset or the client ended the exchange")
 
     def _answer_unknown(self, path: str) -> None:
         raw = _encoded({"error": {"type": "not_found_error", "message": f"Not found: {path}"}})
