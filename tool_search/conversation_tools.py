@@ -64,7 +64,7 @@ class ConversationTools:
         self._notices: list[Notice] = []
         self._noticed: set[NoticeCode] = set()
         self.catalog = self.with_policy(catalog)
-        self.roster = ToolRoster.restored(order=(), ledger=(), core=())
+        self.roster = ToolRoster(ToolCatalog(), order=(), ledger=(), core=())
         self.settled: SettledTools | None = None
 
     @property
@@ -146,9 +146,7 @@ class ConversationTools:
             search_tool=record.search_tool,
             call_tool=call_tool_definition(record.language),
         )
-        self.roster = ToolRoster.restored(
-            order=record.order, ledger=record.ledger, core=record.core
-        )
+        self.roster = ToolRoster.restored(record.roster)
         self._follow_catalog()
 
     def fit(self, profile: ProviderProfile) -> ProviderProfile:

@@ -21,6 +21,7 @@ from tool_search.messages import (
     plain_text,
 )
 from tool_search.modes import ModeDecision
+from tool_search.roster import RosterRecord
 
 __all__ = ["ConversationRecord", "message_from_dict", "message_to_dict"]
 
@@ -33,9 +34,7 @@ class ConversationRecord:
         language: Settled at the start.
         decision: Its mode, and why.
         search_tool: The search tool's definition as settled at the start.
-        core: Names that are never deferred, in no order.
-        order: Declared names in the order of the whole catalog.
-        ledger: Declared names of the filtered list.
+        roster: Which tools are declared, and in which order.
         discoveries: In the order they were made.
         anchors: Synthetic exchanges in a history the bot owns.
         history: The neutral history.
@@ -45,9 +44,7 @@ class ConversationRecord:
     language: Language
     decision: ModeDecision
     search_tool: Tool
-    core: tuple[str, ...]
-    order: tuple[str, ...]
-    ledger: tuple[str, ...]
+    roster: RosterRecord
     discoveries: tuple[Discovery, ...] = ()
     anchors: tuple[Anchor, ...] = ()
     history: tuple[Message, ...] = ()
@@ -60,9 +57,13 @@ class ConversationRecord:
             "mode": self.decision.mode,
             "reason": self.decision.reason,
             "search_tool": self.search_tool.to_dict(),
-            "core": list(self.core),
-            "order": list(self.order),
-            "ledger": list(self.ledger),
+            "roster": {
+                "order": list(self.roster.order),
+                "ledger": list(self.roster.ledger),
+                "core": list(self.roster.core),
+                "catalog": self.roster.catalog,
+                "shown": dict(self.roster.shown),
+            },
             "discoveries": [
                 {"tool": entry.tool.to_dict(), "via": entry.via} for entry in self.discoveries
             ],
@@ -85,9 +86,13 @@ class ConversationRecord:
             language=content["language"],
             decision=ModeDecision(mode=content["mode"], reason=content["reason"]),
             search_tool=Tool.from_dict(content["search_tool"]),
-            core=tuple(content["core"]),
-            order=tuple(content["order"]),
-            ledger=tuple(content["ledger"]),
+            roster=RosterRecord(
+                order=tuple(content["roster"]["order"]),
+                ledger=tuple(content["roster"]["ledger"]),
+                core=tuple(content["roster"]["core"]),
+                catalog=content["roster"]["catalog"],
+                shown=content["roster"]["shown"],
+            ),
             discoveries=tuple(
                 Discovery(tool=Tool.from_dict(entry["tool"]), via=entry["via"])
                 for entry in content["discoveries"]

@@ -6,14 +6,34 @@ Both kinds of list are kept, because the provider may change at any request:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from tool_search.catalog import Tool, ToolCatalog
 from tool_search.discovery import DiscoveryState
 from tool_search.messages import Notice
 from tool_search.modes import Mode
 
-__all__ = ["ToolRoster"]
+__all__ = ["RosterRecord", "ToolRoster"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RosterRecord:
+    """A roster as a store keeps it.
+
+    Attributes:
+        order: Declared names in the order of the whole catalog.
+        ledger: Declared names of the filtered list.
+        core: Names that are never deferred, sorted.
+        catalog: The fingerprint of the catalog.
+        shown: Fingerprints of the definitions that the model was shown, by name.
+    """
+
+    order: tuple[str, ...]
+    ledger: tuple[str, ...]
+    core: tuple[str, ...]
+    catalog: str
+    shown: Mapping[str, str]
 
 
 class ToolRoster:
@@ -38,6 +58,7 @@ class ToolRoster:
         self.order = tuple(order)
         self.ledger = tuple(ledger)
         self.core = frozenset(core)
+        self._recorded: RosterRecord | None = None
 
     @classmethod
     def start(cls, catalog: ToolCatalog, *, search_tool_name: str) -> ToolRoster:
@@ -52,11 +73,22 @@ class ToolRoster:
         self.ledger = tuple(dict.fromkeys((*self.ledger, *names)))
 
     @classmethod
-    def restored(
-        cls, *, order: Iterable[str], ledger: Iterable[str], core: Iterable[str]
-    ) -> ToolRoster:
+    def restored(cls, record: RosterRecord) -> ToolRoster:
         """The roster of a recorded conversation; `take_in` its catalog next."""
-        return cls(ToolCatalog(), order=order, ledger=ledger, core=core)
+        roster = cls(ToolCatalog(), order=record.order, ledger=record.ledger, core=record.core)
+        roster._recorded = record
+        return roster
+
+    def record(self, mode: Mode) -> RosterRecord:
+        """The roster as a store keeps it; the mode says which tools the model was shown."""
+        shown = self.ledger if mode == "tool_search" else self.order
+        return RosterRecord(
+            order=self.order,
+            ledger=self.ledger,
+            core=tuple(sorted(self.core)),
+            catalog=self.catalog.fingerprint,
+            shown={n: self.catalog[n].fingerprint for n in shown if n in self.catalog},
+        )
 
     def retained(self, discoveries: DiscoveryState) -> dict[str, Tool]:
         """Last definitions of discovered tools that the catalog no longer has, by name."""
@@ -77,10 +109,12 @@ class ToolRoster:
             mode: Decides which lists the notices speak of.
             own: Names of the library's own tools, which belong to no catalog.
         """
-        if catalog.fingerprint == self.catalog.fingerprint:
+        recorded, self._recorded = self._recorded, None
+        if catalog.fingerprint == (recorded.catalog if recorded else self.catalog.fingerprint):
             self.catalog = catalog
             return ()
-        before, old_order, old_core = self.catalog, self.order, self.core
+        known = recorded.shown if recorded else _fingerprints(self.catalog)
+        old_order, old_core = self.order, self.core
         present = {tool.name for tool in catalog.active}
         kept = present.union(discoveries.names, own)
         core = frozenset(tool.name for tool in catalog.core)
@@ -93,11 +127,11 @@ class ToolRoster:
         late_core = sorted(core.difference(self.ledger))
         self.ledger = (*(name for name in self.ledger if name in kept), *late_core)
 
-        changed = [tool for tool in catalog.active if _differs(tool, before, discoveries)]
+        changed = [tool for tool in catalog.active if _differs(tool, known, discoveries)]
         for tool in changed:
             discoveries.refresh(tool)
         notices = list(self._notices(shown - kept, changed, shown))
-        if changed or (old_order, old_core) != (self.order, self.core):
+        if recorded or changed or (old_order, old_core) != (self.order, self.core):
             notices.append(_catalog_changed(old_order, self.order, changed))
         return tuple(notices)
 
@@ -112,12 +146,15 @@ class ToolRoster:
                 yield Notice("schema_changed", f"the definition of tool {tool.name!r} has changed")
 
 
-def _differs(tool: Tool, before: ToolCatalog, discoveries: DiscoveryState) -> bool:
+def _fingerprints(catalog: ToolCatalog) -> dict[str, str]:
+    return {tool.name: tool.fingerprint for tool in catalog.active}
+
+
+def _differs(tool: Tool, known: Mapping[str, str], discoveries: DiscoveryState) -> bool:
     """Whether a definition that may have been sent is another now."""
     if tool.name in discoveries:
         return discoveries[tool.name].tool != tool
-    old = before.get(tool.name)
-    return old is not None and old.active and old != tool
+    return known.get(tool.name, tool.fingerprint) != tool.fingerprint
 
 
 def _catalog_changed(
@@ -134,4 +171,6 @@ def _catalog_changed(
         for what, names in parts
         if names
     )
-    return Notice("catalog_changed", f"the catalog has changed: {listed or 'core tools moved'}")
+    return Notice(
+        "catalog_changed", f"the catalog has changed: {listed or 'definitions or the core differ'}"
+    )

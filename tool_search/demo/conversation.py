@@ -28,7 +28,7 @@ __all__ = ["Demo", "UserTurn", "prepared_demo"]
 _CLAUDE, _GPT = "claude-sonnet-4-6", "gpt-5.4"
 _SYSTEM_PROMPT = "You are a helpful assistant. Answer in the user's language, briefly."
 # The stand-in's sixth Claude request is the answer to the second turn.
-_OVERLOAD = Fault(dialect="anthropic", status=529, skip=5, times=None, after_events=3)
+_OVERLOAD = Fault(dialect="anthropic", status=529, skip=5, times=None, after_events=5)
 _LIVE_FAILURE_TURN = 2
 
 
@@ -129,7 +129,7 @@ async def prepared_demo(
         for config in configs:
             key = config.api_key(environment)
             provider = build_provider(config, api_key=key, fallbacks=len(configs) > 1)
-            stack.push_async_callback(provider.aclose)
+            await stack.enter_async_context(provider)
             made[config.id] = provider
         broken = None
         if live and len(made) > 1:

@@ -31,6 +31,8 @@ def script() -> ScriptedModel:
             MORTGAGE: (
                 _search("贷款 月供 等额本息"),
                 _call("loan_payment", principal=1_000_000, annual_rate=3.9, months=360),
+                # Said twice: the first provider breaks off in the middle of it.
+                _quote("每月还款：{} 元。"),
                 _quote("每月还款：{} 元。"),
             ),
             WAY_BACK: (

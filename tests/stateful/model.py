@@ -1,0 +1,73 @@
+"""A model that does what a test tells it to, and the checks of what it was sent."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from dataclasses import dataclass, field
+
+from tool_search.names import wire_name
+from tool_search.testing import CapturedRequest, ModelCall, ModelReply, ModelView
+
+
+@dataclass
+class ObedientModel:
+    """Gives the replies that are queued, then an answer; searches find what is there."""
+
+    replies: deque[ModelReply] = field(default_factory=deque)
+
+    def reply(self, view: ModelView) -> ModelReply:
+        """The next queued reply, where the request lets tools be called."""
+        if not self.replies or not view.may_call:
+            return ModelReply(text="That is all.")
+        reply = self.replies.popleft()
+        return ModelReply(text=reply.text, calls=tuple(map(_hidden, reply.calls)))
+
+
+def _hidden(call: ModelCall) -> ModelCall:
+    return ModelCall(name=wire_name(call.name), arguments=call.arguments, hidden=True)
+
+
+def tools_of(request: CapturedRequest) -> list[bytes]:
+    """The entries of a request's tool list, each as bytes that compare."""
+    return [json.dumps(tool).encode() for tool in request.body.get("tools") or ()]
+
+
+def references_of(request: CapturedRequest) -> set[str]:
+    """The wire names that a Claude request refers to or has called."""
+    found = set()
+    for message in request.body["messages"]:
+        blocks = message["content"] if isinstance(message["content"], list) else []
+        for block in blocks:
+            if block["type"] == "tool_use":
+                found.add(block["name"])
+            elif block["type"] == "tool_result" and isinstance(block.get("content"), list):
+                found |= {part["tool_name"] for part in block["content"] if "tool_name" in part}
+    return found
+
+
+def is_callable(name: str, request: CapturedRequest) -> bool:
+    """Whether a request lets the model call a discovered tool without a search."""
+    wire = wire_name(name)
+    names = set(request.tool_names)
+    if any("defer_loading" in tool for tool in request.body.get("tools") or ()):
+        return wire in names and wire in references_of(request)
+    return wire in names or ("call_tool" in names and _shows_schema(name, request))
+
+
+def _shows_schema(name: str, request: CapturedRequest) -> bool:
+    texts = [_text(part) for message in request.body["messages"] for part in _parts(message)]
+    marks = f'"name":{json.dumps(name, ensure_ascii=False)}'
+    return any(marks in text and '"parameters"' in text for text in texts)
+
+
+def _parts(message: dict) -> list:
+    content = message.get("content")
+    return content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
+
+
+def _text(part: dict) -> str:
+    if part.get("type") == "tool_result":
+        content = part["content"]
+        return content if isinstance(content, str) else "".join(map(_text, content))
+    return part.get("text", "")

@@ -1,0 +1,341 @@
+"""Random conversations over real HTTP: nothing refused, nothing lost, no prefix broken."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from tool_search.adapters import build_provider
+
+from tests.stateful.model import ObedientModel, is_callable, tools_of
+from tool_search import (
+    AllProvidersFailedError,
+    ChatProvider,
+    ExecutableTool,
+    MemoryStore,
+    ProviderConfig,
+    Tool,
+    ToolSearchConfig,
+    ToolSearchRunner,
+    ToolSearchSession,
+    Warning,
+)
+from tool_search.testing import (
+    CapturedRequest,
+    Endpoint,
+    Fault,
+    ModelCall,
+    ModelReply,
+    StandInServer,
+)
+
+_CONVERSATIONS = 1000 if os.environ.get("HYPOTHESIS_PROFILE") == "long" else int(os.environ.get("CONVERSATIONS", "300"))
+_KEY = "group:42"
+# The warnings that announce a list changed elsewhere than at its end.
+_LIST_CAUSES = {"core_tool_gone", "schema_changed", "mode_changed"}
+_CATALOG_CAUSES = {"catalog_changed", *_LIST_CAUSES}
+_NAMES = [
+    "get_forecast", "sendMail", "files.read", "create issue", "查询天气", "2fa_code",
+    "a" * 70, "отправить_письмо",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class World:
+    """What all conversations share: two servers, four providers, one event loop."""
+
+    run: Callable
+    full: StandInServer
+    plain: StandInServer
+    providers: dict[str, ChatProvider]
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[World]:
+    """Servers, clients and a loop that live as long as the module's tests."""
+    no_search = Endpoint(supports_tool_search=False)
+    with (
+        asyncio.Runner() as loop,
+        StandInServer() as full,
+        StandInServer(endpoint=no_search) as plain,
+    ):
+        configs = [
+            ProviderConfig(
+                id="claude", type="anthropic", model="claude-sonnet-4-6", strategy="claude",
+                base_url=full.anthropic_base_url, api_key_env=None,
+            ),
+            ProviderConfig(
+                id="bound", type="anthropic", model="claude-opus-5-5", strategy="claude",
+                base_url=full.anthropic_base_url, api_key_env=None,
+            ),
+            ProviderConfig(
+                id="gpt", type="openai_chat", model="gpt-5.4",
+                base_url=full.openai_base_url, api_key_env=None,
+            ),
+            ProviderConfig(
+                id="compatible", type="anthropic", model="glm-5",
+                base_url=plain.anthropic_base_url, api_key_env=None,
+            ),
+        ]  # fmt: skip
+        providers = {
+            config.id: build_provider(config, api_key="unused", fallbacks=True)
+            for config in configs
+        }
+        yield World(loop.run, full, plain, providers)
+        for provider in providers.values():
+            loop.run(provider.aclose())
+
+
+def _tool(name: str, *, version: int = 0, server: str | None = None, core: bool = False) -> Tool:
+    return Tool(
+        name=name,
+        description=f"common thing {name} v{version}",
+        kind="mcp" if server else "plugin",
+        server=server,
+        always_load=core,
+        parameters={
+            "type": "object",
+            "properties": {"count": {"type": "integer"}, f"word{version}": {"type": "string"}},
+            "required": ["count"],
+        },
+    )
+
+
+def _runnable(tool: Tool) -> ExecutableTool:
+    def run(**arguments: object) -> object:
+        if arguments["count"] == 13:
+            raise ValueError("thirteen")
+        return {"done": tool.name, **arguments}
+
+    return ExecutableTool(tool=tool, function=run)
+
+
+class Conversations(RuleBasedStateMachine):
+    """One conversation, whatever happens to it."""
+
+    world: World
+
+    @initialize(
+        size=st.sampled_from([0, 3, 12, 30, 150]),
+        core=st.integers(0, 3),
+        mode=st.sampled_from(["auto", "tool_search", "full", "skills_like"]),
+        providers=st.permutations(["claude", "gpt", "compatible", "bound"]),
+        count=st.integers(1, 4),
+        most=st.sampled_from([2, 5, 100]),
+    )
+    def start(  # noqa: PLR0917  # hypothesis passes them by name
+        self, size: int, core: int, mode: str, providers: list[str], count: int, most: int
+    ) -> None:
+        """A bot with some tools and providers, and nothing said yet."""
+        self.model = ObedientModel()
+        for server in (self.world.full, self.world.plain):
+            server.reset(model=self.model)
+        deferred = [*_NAMES, *(f"tool_{n}" for n in range(size))][: size or 1]
+        self.tools = {name: _tool(name, server=f"s{n % 3}") for n, name in enumerate(deferred)}
+        self.tools |= {f"core_{n}": _tool(f"core_{n}", core=True) for n in range(core)}
+        self.gone: dict[str, Tool] = {}
+        self.ids = providers[:count]
+        self.config = ToolSearchConfig(tool_schema_mode=mode, max_results=most)
+        self.store = MemoryStore()
+        self.discovered: tuple[str, ...] = ()
+        self.last: dict[str, CapturedRequest] = {}
+        self.exceptions: dict[str, set[str]] = {}
+        self._restart()
+
+    def _restart(self) -> None:
+        self.runner = ToolSearchRunner(
+            providers={name: self.world.providers[name] for name in self.ids},
+            tools=map(_runnable, self.tools.values()),
+            config=self.config,
+            store=self.store,
+            max_steps=4,
+            cooldown_s=0,
+        )
+
+    @property
+    def session(self) -> ToolSearchSession | None:
+        """The conversation's state, once it has begun in this process."""
+        return self.runner.session(_KEY)
+
+    @rule(
+        text=st.sampled_from(["hello", "查一下天气", "какая погода", "common thing please"]),
+        steps=st.lists(st.integers(0, 10**6), max_size=5),
+        parallel=st.booleans(),
+    )
+    def say(self, text: str, steps: list[int], parallel: bool) -> None:
+        """A user turn, in which the model does some of what models do."""
+        calls = [self._call(step) for step in steps]
+        grouped = [tuple(calls)] if parallel else [(call,) for call in calls]
+        self.model.replies = deque(ModelReply(text="Let me see.", calls=c) for c in grouped if c)
+        before = len(self.world.full.requests), len(self.world.plain.requests)
+        searching = self._is_searching()
+        self.world.run(self._turn(text))
+        assert self.failed in (set(), set(self.ids))
+        self.world.full.faults.clear()
+        self.world.plain.faults.clear()
+        requests = self.world.full.requests[before[0] :] + self.world.plain.requests[before[1] :]
+        if searching:
+            self._check_callable(requests)
+        self._check(requests)
+
+    def _is_searching(self) -> bool:
+        session = self.session
+        return bool(session and session.has_begun and session.decision.mode == "tool_search")
+
+    def _check_callable(self, requests: tuple[CapturedRequest, ...]) -> None:
+        """Every earlier discovery can be called in every request, without a search."""
+        for request in requests:
+            missing = [name for name in self.discovered if not is_callable(name, request)]
+            assert not missing, (request.model, missing)
+
+    def _call(self, step: int) -> ModelCall:
+        names = sorted({*self.tools, *self.gone, *self.discovered})
+        name = names[step // 10 % len(names)]
+        good = {"count": step % 97}
+        return (
+            ModelCall(name="tool_search", arguments={"query": "common thing", "limit": 100}),
+            ModelCall(name="tool_search", arguments={"query": name}),
+            ModelCall(name="tool_search", arguments={"query": [name, "common"], "limit": 1}),
+            ModelCall(name="tool_search", arguments={"query": "???"}),
+            ModelCall(name=name, arguments=good),
+            ModelCall(name=name, arguments=good),
+            ModelCall(name=name, arguments={"count": 13}),
+            ModelCall(name=name, arguments={"count": "many"}),
+            ModelCall(name="call_tool", arguments={"name": name, "arguments": good}),
+            ModelCall(name="no_such_tool" if step % 3 else name, arguments='{"count": '),
+        )[step % 10]
+
+    async def _turn(self, text: str) -> None:
+        try:
+            async for event in self.runner.run(text, conversation=_KEY):
+                if isinstance(event, Warning):
+                    for provider in self.world.providers.values():
+                        self.exceptions.setdefault(provider.profile.model, set()).add(event.code)
+        except AllProvidersFailedError as failure:
+            self.failed = set(failure.causes)
+        else:
+            self.failed = set()
+
+    @rule(chosen=st.integers(0, 3))
+    def swap(self, chosen: int) -> None:
+        """The operator swaps the provider between two turns."""
+        self.runner.use(self.ids[chosen % len(self.ids)])
+
+    @rule(
+        dialect=st.sampled_from(["anthropic", "openai_chat"]),
+        status=st.sampled_from([400, 401, 408, 429, 500, 529, None]),
+        skip=st.integers(0, 3),
+        after=st.sampled_from([None, 2, "tool_call"]),
+    )
+    def fail(self, dialect: str, status: int | None, skip: int, after: int | str | None) -> None:
+        """A provider will fail in the middle of the next turn."""
+        for server in (self.world.full, self.world.plain):
+            fault = Fault(
+                dialect=dialect, status=status, broken=status is None, skip=skip, after_events=after
+            )
+            server.faults.add(fault)
+
+    @rule(chosen=st.integers(0, 10**6))
+    def lose_a_server(self, chosen: int) -> None:
+        """All tools of one server go away."""
+        server = f"s{chosen % 3}"
+        for name in [n for n, tool in self.tools.items() if tool.server == server]:
+            self.gone[name] = self.tools.pop(name)
+        self._replace_tools()
+
+    @precondition(lambda self: self.gone)
+    @rule()
+    def return_of_the_server(self) -> None:
+        """What was lost comes back."""
+        self.tools |= self.gone
+        self.gone = {}
+        self._replace_tools()
+
+    @rule(count=st.sampled_from([1, 30]), core=st.booleans())
+    def add_tools(self, count: int, core: bool) -> None:
+        """A plugin is installed, or a late MCP server lists its tools."""
+        first = len(self.tools) + len(self.gone)
+        for n in range(first, first + (1 if core else count)):
+            name = f"{'core' if core else 'late'}_{n}_{count}"
+            self.tools[name] = _tool(name, server=None if core else "late", core=core)
+        self._replace_tools()
+
+    @precondition(lambda self: self.tools)
+    @rule(chosen=st.integers(0, 10**6), version=st.integers(1, 3))
+    def change_a_schema(self, chosen: int, version: int) -> None:
+        """A server is updated."""
+        name = sorted(self.tools)[chosen % len(self.tools)]
+        old = self.tools[name]
+        self.tools[name] = _tool(name, version=version, server=old.server, core=old.always_load)
+        self._replace_tools()
+
+    @rule()
+    def list_again(self) -> None:
+        """An equal re-listing, in another order."""
+        self.tools = dict(reversed(self.tools.items()))
+        self._replace_tools()
+
+    def _replace_tools(self) -> None:
+        self.runner.replace_tools([_runnable(tool) for tool in self.tools.values()])
+
+    @rule()
+    def restart(self) -> None:
+        """The bot's process ends and begins again."""
+        self._restart()
+
+    @precondition(lambda self: self.session is not None)
+    @rule(kept=st.integers(0, 4))
+    def compact(self, kept: int) -> None:
+        """The bot forgets the older part of the history."""
+        session = self.session
+        if session is not None and session.has_begun:
+            session.adopt_history(session.history[len(session.history) - kept :])
+
+    def _check(self, requests: tuple[CapturedRequest, ...]) -> None:
+        """No request refused, and every list a continuation of the one before."""
+        for request in requests:
+            assert request.violation is None, request.violation
+            if request.status == 200:
+                self._check_prefix(request)
+        session = self.session
+        assert session is not None
+        names = session.discoveries.names
+        assert names[: len(self.discovered)] == self.discovered
+        answered = Counter(m.tool_call_id for m in session.history if m.role == "tool")
+        asked = Counter(c.id for m in session.history for c in m.tool_calls)
+        assert answered == asked
+        self.discovered = names
+
+    def _check_prefix(self, request: CapturedRequest) -> None:
+        """A list continues the one before, unless a warning has named the cause."""
+        before = self.last.get(request.model)
+        self.last[request.model] = request
+        causes = self.exceptions.pop(request.model, set())
+        if before is None or not self._is_searching():
+            return
+        if any("defer_loading" in tool for tool in request.body["tools"]):
+            if not causes & _CATALOG_CAUSES:
+                assert request.tools_bytes == before.tools_bytes
+        elif not causes & _LIST_CAUSES:
+            old = tools_of(before)
+            assert tools_of(request)[: len(old)] == old
+
+    def teardown(self) -> None:
+        """Leaves no fault for the next conversation."""
+        self.world.full.faults.clear()
+        self.world.plain.faults.clear()
+
+
+def test_a_conversation_survives_anything(world: World) -> None:
+    """Searches, calls, catalog changes, swaps, failures, restarts, in any order."""
+    Conversations.world = world
+    case = Conversations.TestCase
+    case.settings = settings(max_examples=_CONVERSATIONS, stateful_step_count=12)
+    case().runTest()
