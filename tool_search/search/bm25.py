@@ -1,7 +1,8 @@
-"""The default engine: BM25F over the fields of a definition, no model, no dependency.
+"""The default engine: BM25F over the fields of a definition, no model.
 
 Each field's term frequency is divided by the field's length norm, the fields
-are added with their weights, and only the sum is saturated.
+are added with their weights, and only the sum is saturated. Of tools that are
+close, those come first of whose name and description the query covers more.
 
 Source: Robertson, Zaragoza, Taylor, "Simple BM25 Extension to Multiple Weighted
 Fields", CIKM 2004; Robertson, Zaragoza, "The Probabilistic Relevance Framework:
@@ -11,63 +12,29 @@ BM25 and Beyond", 2009, sections 3.1 and 3.6.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from tool_search.catalog import Tool
-from tool_search.search.documents import FieldName, field_texts
-from tool_search.search.postings import Posting, Postings
+from tool_search.search.postings import Postings, summed
 from tool_search.search.query import query_terms
 from tool_search.search.ranked import Scores, attainable
 from tool_search.search.slots import Slots
-from tool_search.search.tokenizer import Segmenter, pieces
+from tool_search.search.terms import tool_terms
+from tool_search.search.tokenizer import Segmenter
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from array import array
 
-__all__ = ["Bm25Engine", "FieldWeight"]
+__all__ = ["Bm25Engine"]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FieldWeight:
-    """How a field counts.
-
-    Attributes:
-        weight: What one occurrence is worth.
-        b: How much a long field is held against its terms, from 0 to 1.
-        typical_length: The length, in terms, at which `b` changes nothing.
-    """
-
-    weight: float
-    b: float = 0.5
-    typical_length: float
-
-
-# The lengths are constants and not the catalog's averages, so that a tool's impacts
-# depend on the tool alone: a catalog that changes keeps every posting it has.
-FIELD_WEIGHTS: Mapping[FieldName, FieldWeight] = {
-    "name": FieldWeight(weight=2.0, typical_length=3),
-    "aliases": FieldWeight(weight=2.0, typical_length=3),
-    "server": FieldWeight(weight=0.5, typical_length=1),
-    "tags": FieldWeight(weight=1.0, typical_length=3),
-    "description": FieldWeight(weight=1.0, typical_length=12),
-    "parameters": FieldWeight(weight=0.5, typical_length=5),
-    "parameter_texts": FieldWeight(weight=0.3, typical_length=20),
-}
-
-_K1 = 2.0
-_LONGEST_FIELD = 20_000
-_MOST_TERMS = 2_000
 # As if this many more tools without the word stood in the catalog: rarity among
 # three tools is no evidence, and a word in every tool must still be worth something.
 _UNSEEN_TOOLS = 10.0
-# A word that stands once in the name has this impact: more is not to be expected.
-_FULL_IMPACT = 0.5
-# Where numpy's start-up cost is worth it.
-_MANY_TOOLS = 2_000
+# Once in the name a word has an impact of 0.55, once in the description of 0.33.
+_FULL_IMPACT = 0.4
+_NAME_COVERED = 0.3
+_TEXT_COVERED = 0.3
 
 
 class Bm25Engine:
@@ -78,48 +45,68 @@ class Bm25Engine:
         segmenter: Cuts Chinese; without one it becomes characters and bigrams.
     """
 
-    __slots__ = ("_postings", "_segmenter", "slots")
+    __slots__ = ("_kept", "_postings", "_segmenter", "slots")
+
+    most_boost = 1.0 + _NAME_COVERED + _TEXT_COVERED
 
     def __init__(self, tools: Iterable[Tool] = (), *, segmenter: Segmenter | None = None) -> None:
         self._segmenter = segmenter
         self.slots = Slots(tools)
-        self._postings = Postings.built(
-            (slot, self._impacts(tool)) for slot, tool in self.slots.taken()
-        )
+        self._kept: list[_Kept] = []
+        self._postings = Postings(self._entered(self.slots.taken()))
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> Bm25Engine:
         """The same ranking over changed tools, sharing what did not change."""
-        slots, left, entered = self.slots.changed(added=added, removed=removed)
+        change = self.slots.changed(added=added, removed=removed)
         engine = Bm25Engine(segmenter=self._segmenter)
-        engine.slots = slots
+        engine.slots = change.slots
+        engine._kept = self._kept.copy()
         engine._postings = self._postings.changed(
-            removed=[(slot, self._impacts(tool)) for slot, tool in left],
-            added=[(slot, self._impacts(tool)) for slot, tool in entered],
+            removed=[(slot, self._kept[slot].terms) for slot, _ in change.left],
+            added=engine._entered(change.entered),
         )
         return engine
+
+    def _entered(
+        self, tools: Iterable[tuple[int, Tool]]
+    ) -> Iterator[tuple[int, Mapping[str, float]]]:
+        for slot, tool in tools:
+            terms = tool_terms(tool, self._segmenter)
+            kept = _Kept(tuple(terms.impacts), terms.name, terms.text)
+            self._kept[slot : slot + 1] = [kept]
+            yield slot, terms.impacts
 
     def scores(self, query: str) -> Scores:
         """How well each tool fits; see `Engine.scores`."""
         terms = query_terms(query, self._segmenter)
-        weighted: list[tuple[Posting, float]] = []
+        weighted: list[tuple[array[float], float]] = []
         values: list[float] = []
         for term, weight in terms.weights.items():
             posting = self._postings.get(term)
-            value = weight * self._idf(len(posting.slots) if posting else 0)
+            value = weight * self._idf(len(posting) if posting else 0)
             if posting:
                 weighted.append((posting, value))
             if posting or term not in terms.compounds:
                 values.append(value * _FULL_IMPACT)
-        size = len(self.slots.tools)
-        score = _scored_by_lists if size < _MANY_TOOLS else _scored_by_numpy
-        return Scores(score(weighted, size), attainable(values))
+        return Scores(summed(weighted, len(self.slots.tools)), attainable(values))
+
+    def boosts(self, query: str, slots: Sequence[int]) -> Sequence[float]:
+        """1 and a share for how much of name and text the query covers, word for word."""
+        asked = query_terms(query, self._segmenter).forms
+        kept = self._kept
+        return [
+            1.0
+            + _NAME_COVERED * _share(asked, kept[slot].name)
+            + _TEXT_COVERED * _share(asked, kept[slot].text)
+            for slot in slots
+        ]
 
     def unmatched(self, query: str, has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
         """The query's words that no tool has."""
 
         def known(term: str) -> bool:
             posting = self._postings.get(term)
-            return posting is not None and has_tool(posting.slots)
+            return posting is not None and has_tool(map(int, posting))
 
         return query_terms(query, self._segmenter).unmatched(known)
 
@@ -131,48 +118,14 @@ class Bm25Engine:
         without = len(self.slots) + _UNSEEN_TOOLS - having
         return math.log(1.0 + (without + 0.5) / (having + 0.5))
 
-    def _impacts(self, tool: Tool) -> dict[str, float]:
-        """What each term of the tool is worth: tf / (tf + k1), below 1."""
-        frequencies: dict[str, float] = defaultdict(float)
-        for field, texts in field_texts(tool).items():
-            for term, frequency in self._frequencies(field, texts).items():
-                frequencies[term] += frequency
-        return {term: value / (value + _K1) for term, value in frequencies.items()}
 
-    def _frequencies(self, field: FieldName, texts: Sequence[str]) -> dict[str, float]:
-        how = FIELD_WEIGHTS[field]
-        counts: dict[str, int] = defaultdict(int)
-        length = 0
-        budget = _LONGEST_FIELD
-        for text in texts:
-            if budget <= 0:
-                break
-            for piece in pieces(text, longest=budget, segmenter=self._segmenter):
-                if piece.is_function and field != "name":
-                    continue
-                length += len(piece.words)
-                for term in (*piece.words, *piece.compounds):
-                    counts[term] += 1
-            budget -= len(text)
-        norm = 1.0 - how.b + how.b * length / how.typical_length
-        kept = list(counts.items())[:_MOST_TERMS]
-        return {term: how.weight * count / norm for term, count in kept}
+class _Kept(NamedTuple):
+    """What is kept of a tool beside its postings; see `ToolTerms`."""
+
+    terms: tuple[str, ...]
+    name: tuple[str, ...]
+    text: tuple[str, ...]
 
 
-def _scored_by_lists(scored: list[tuple[Posting, float]], size: int) -> list[float]:
-    scores = [0.0] * size
-    for posting, value in scored:
-        for slot, impact in zip(posting.slots, posting.impacts, strict=True):
-            scores[slot] += impact * value
-    return scores
-
-
-def _scored_by_numpy(scored: list[tuple[Posting, float]], size: int) -> NDArray[np.float64]:
-    import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
-
-    scores = np.zeros(size)
-    for posting, value in scored:
-        slots = np.frombuffer(posting.slots, dtype=np.uint32)
-        # In double precision, so that both ways give the same sums.
-        scores[slots] += np.frombuffer(posting.impacts, dtype=np.float32).astype(float) * value
-    return scores
+def _share(asked: frozenset[str], forms: tuple[str, ...]) -> float:
+    return len(asked.intersection(forms)) / len(forms) if forms else 0.0

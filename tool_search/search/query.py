@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
 from tool_search.search.tokenizer import Piece, Segmenter, pieces
 
@@ -14,6 +16,12 @@ __all__ = ["QueryTerms", "query_terms"]
 
 _LONGEST_QUERY = 8_000
 _MOST_TERMS = 256
+_QUOTED = 0.6
+_NUMBER = 0.3
+_QUOTATION = re.compile(
+    r"\"[^\"]{1,400}\"|“[^”]{1,400}”|‘[^’]{2,400}’|「[^」]{1,400}」|《[^》]{1,100}》"
+    r"|«[^»]{1,400}»|`[^`]{1,400}`|(?<!\w)'[^']{3,400}'(?!\w)"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,11 +32,13 @@ class QueryTerms:
         pieces: Its words without function words, or all of them where it has no other.
         weights: What each term weighs, in the order of the query.
         compounds: Terms that only repeat others: missing them is nothing missed.
+        forms: Its words before stemming.
     """
 
     pieces: tuple[Piece, ...]
     weights: dict[str, float]
     compounds: frozenset[str]
+    forms: frozenset[str]
 
     def unmatched(self, known: Callable[[str], bool]) -> list[str]:
         """The words of which no term is known, as they were written, in order."""
@@ -48,12 +58,32 @@ def query_terms(query: str, segmenter: Segmenter | None = None) -> QueryTerms:
     chosen = tuple(piece for piece in everything if not piece.is_function) or everything
     words = Counter(word for piece in chosen for word in piece.words)
     compounds = Counter(word for piece in chosen for word in piece.compounds)
-    counted = list((words + compounds).items())[:_MOST_TERMS]
+    counts = words + compounds
+    quoted = _quoted_counts(query[:_LONGEST_QUERY], segmenter)
     return QueryTerms(
         pieces=chosen,
-        weights={term: 1.0 + math.log(count) for term, count in counted},
+        weights={
+            term: _weight(term, counts[term], quoted[term]) for term in islice(counts, _MOST_TERMS)
+        },
         compounds=frozenset(compounds.keys() - words.keys()),
+        forms=frozenset(form for piece in chosen for form in piece.forms),
     )
+
+
+def _quoted_counts(query: str, segmenter: Segmenter | None) -> Counter[str]:
+    """How often each term stands in quotation marks: there it is a value, not a wish."""
+    return Counter(
+        term
+        for quotation in _QUOTATION.findall(query)
+        for piece in pieces(quotation, longest=_LONGEST_QUERY, segmenter=segmenter)
+        for term in (*piece.words, *piece.compounds)
+    )
+
+
+def _weight(term: str, count: int, quoted: int) -> float:
+    asked = count - quoted
+    weight = 1.0 + math.log(asked) if asked > 0 else _QUOTED
+    return weight * _NUMBER if term.isdigit() else weight
 
 
 def _unknown_stretches(piece: Piece, known: Callable[[str], bool]) -> list[str]:

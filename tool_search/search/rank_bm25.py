@@ -41,6 +41,8 @@ class RankBm25Engine:
 
     __slots__ = ("_counts", "_having", "_length", "_segmenter", "slots")
 
+    most_boost = 1.0
+
     def __init__(self, tools: Iterable[Tool] = (), *, segmenter: Segmenter | None = None) -> None:
         self._segmenter = segmenter or jieba_segmenter()
         self.slots = Slots(tools)
@@ -52,15 +54,16 @@ class RankBm25Engine:
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> RankBm25Engine:
         """The same ranking over changed tools; texts that did not change are kept."""
-        slots, left, entered = self.slots.changed(added=added, removed=removed)
+        change = self.slots.changed(added=added, removed=removed)
         engine = RankBm25Engine(segmenter=self._segmenter)
-        engine.slots = slots
-        engine._counts = self._counts + [Counter()] * (len(slots.tools) - len(self._counts))
+        engine.slots = change.slots
+        free = len(change.slots.tools) - len(self._counts)
+        engine._counts = self._counts + [Counter()] * free
         engine._having = self._having.copy()
         engine._length = self._length
-        for slot, _ in left:
+        for slot, _ in change.left:
             engine._exchange(slot, Counter())
-        for slot, tool in entered:
+        for slot, tool in change.entered:
             engine._exchange(slot, self._counted(tool))
         return engine
 
@@ -74,6 +77,10 @@ class RankBm25Engine:
         ranker = _ranker()(self._counts, rarity, self._length / len(self.slots))
         values = [rarity.get(word) * (ranker.k1 + 1.0) * _FULL_SHARE for word in words]
         return Scores(ranker.get_scores(known), attainable(values))
+
+    def boosts(self, _query: str, slots: Sequence[int]) -> Sequence[float]:
+        """None: the reference ranks by its scores alone."""
+        return [1.0] * len(slots)
 
     def unmatched(self, query: str, has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
         """The query's words that no tool has."""

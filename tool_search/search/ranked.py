@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    _Values = list[float] | NDArray[np.float64]
+
 __all__ = ["Engine", "RankedIndex", "Scores", "attainable"]
 
 _MOST_QUERIES = 16
@@ -31,11 +33,11 @@ class Scores(NamedTuple):
     """What an engine makes of a query.
 
     Attributes:
-        values: Each tool's score, by slot; 0 is no hit.
+        values: Each tool's score, by slot; 0 is no hit. The caller may change it.
         attainable: What the query could reach at most; see `attainable`.
     """
 
-    values: list[float] | NDArray[np.float64]
+    values: _Values
     attainable: float
 
 
@@ -56,9 +58,17 @@ class Engine(Protocol):
     """
 
     slots: Slots
+    most_boost: float
 
     def scores(self, query: str) -> Scores:
-        """How well each tool fits."""
+        """How well each tool fits, but for the boosts."""
+        ...
+
+    def boosts(self, query: str, slots: Sequence[int]) -> Sequence[float]:
+        """What the scores of these tools are multiplied by, from 1 to `most_boost`.
+
+        Asked only for tools that can still be among the best.
+        """
         ...
 
     def unmatched(self, query: str, has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
@@ -102,19 +112,21 @@ class RankedIndex:
         """The tools that fit the query; see `ToolSearchIndex.search`."""
         queries = [_encodable(text) for text in ([query] if isinstance(query, str) else query)]
         slots = self._engine.slots
-        open_slots = _open_slots(slots, allowed)
+        is_open = _open_slots(slots, allowed)
+        found: set[int] = set()
         best: dict[int, float] = {}
         for text in queries[:_MOST_QUERIES]:
-            for slot, score in self._hits(text, open_slots).items():
-                if score > best.get(slot, 0.0):
-                    best[slot] = score
-        top = nsmallest(max(limit, 0), best.items(), key=self._order)
+            hits, top = self._found(text, max(limit, 0), is_open)
+            found.update(hits)
+            for slot, score in top:
+                best[slot] = max(score, best.get(slot, 0.0))
+        ranked = nsmallest(max(limit, 0), best.items(), key=self._order)
         return SearchResult(
             query=" | ".join(queries),
-            matches=tuple(_match(slots.tools[slot], score) for slot, score in top),
-            total_found=len(best),
-            total_tools=len(slots) if open_slots is None else len(open_slots),
-            unmatched=self._unmatched(queries[:_MOST_QUERIES], open_slots),
+            matches=tuple(_match(slots.tools[slot], score) for slot, score in ranked),
+            total_found=len(found),
+            total_tools=len(slots) if is_open is None else sum(is_open),
+            unmatched=self._unmatched(queries[:_MOST_QUERIES], is_open),
         )
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> RankedIndex:
@@ -122,39 +134,52 @@ class RankedIndex:
         engine = self._engine.updated(added=added, removed=removed)
         return RankedIndex(engine, min_relevance=self._min_relevance)
 
-    def _hits(self, query: str, open_slots: set[int] | None) -> dict[int, float]:
-        hits = self._above_floor(self._engine.scores(query)) if len(self) else {}
-        if open_slots is not None:
-            hits = {slot: score for slot, score in hits.items() if slot in open_slots}
-        best = max(hits.values(), default=0.0)
-        hits = {slot: score for slot, score in hits.items() if score >= _INCIDENTAL * best}
-        for slot in self._engine.slots.named(query.strip()):
-            if open_slots is None or slot in open_slots:
-                hits[slot] = _EXACT
-        return hits
+    def _found(
+        self, query: str, limit: int, is_open: Sequence[bool] | None
+    ) -> tuple[list[int], list[tuple[int, float]]]:
+        """Every tool that the query finds, and the best of them with their relevance."""
+        named = [
+            slot
+            for slot in self._engine.slots.named(query.strip())
+            if is_open is None or is_open[slot]
+        ]
+        values, most = self._engine.scores(query)
+        if most <= 0 or self._min_relevance >= _EXACT:
+            return named, [(slot, _EXACT) for slot in named]
+        if is_open is not None:
+            values = _closed(values, is_open)
+        floor = max(-math.log1p(-self._min_relevance) * most, _INCIDENTAL * _largest(values))
+        hits = _at_least(values, floor)
+        top = [
+            (slot, min(-math.expm1(-score / most), _BEST_INEXACT))
+            for slot, score in self._boosted(query, hits, limit)
+            if slot not in named
+        ]
+        return [*(slot for slot, _ in hits), *named], [*top, *((slot, _EXACT) for slot in named)]
 
-    def _above_floor(self, scores: Scores) -> dict[int, float]:
-        """The relevance of each hit, 1 - exp(-score / attainable).
+    def _boosted(
+        self, query: str, hits: Sequence[tuple[int, float]], limit: int
+    ) -> list[tuple[int, float]]:
+        """The tools that may be among the best, with their boosted scores.
 
-        Nearly the share itself where it is small, and below 1 where a tool answers
-        more than could be expected, in the same order.
+        Exact: a tool that is left out cannot reach the last one of the best,
+        whatever its boost.
         """
-        most = scores.attainable
-        if self._min_relevance >= _EXACT or most <= 0:
-            return {}
-        floor = -math.log1p(-self._min_relevance) * most
-        return {
-            slot: min(-math.expm1(-score / most), _BEST_INEXACT)
-            for slot, score in _at_least(scores.values, floor)
-        }
+        best = nlargest(limit, (score for _, score in hits))
+        if not best:
+            return []
+        least = best[-1] / self._engine.most_boost
+        rivals = [hit for hit in hits if hit[1] >= least]
+        boosts = self._engine.boosts(query, [slot for slot, _ in rivals])
+        return [(slot, score * boost) for (slot, score), boost in zip(rivals, boosts, strict=True)]
 
     def _order(self, item: tuple[int, float]) -> tuple[float, str]:
         tool = self._engine.slots.tools[item[0]]
         return -item[1], tool.name if tool else ""
 
-    def _unmatched(self, queries: Sequence[str], open_slots: set[int] | None) -> tuple[str, ...]:
+    def _unmatched(self, queries: Sequence[str], is_open: Sequence[bool] | None) -> tuple[str, ...]:
         def has_tool(slots: Iterable[int]) -> bool:
-            return any(open_slots is None or slot in open_slots for slot in slots)
+            return is_open is None or any(is_open[slot] for slot in slots)
 
         words: dict[str, None] = {}
         for query in queries:
@@ -162,19 +187,29 @@ class RankedIndex:
         return tuple(words)[:_MOST_UNMATCHED]
 
 
-def _open_slots(slots: Slots, allowed: Callable[[str], bool] | None) -> set[int] | None:
+def _open_slots(slots: Slots, allowed: Callable[[str], bool] | None) -> list[bool] | None:
     if allowed is None:
         return None
-    return {slot for slot, tool in slots.taken() if allowed(tool.name)}
+    return [tool is not None and bool(allowed(tool.name)) for tool in slots.tools]
 
 
-def _at_least(
-    values: list[float] | NDArray[np.float64], floor: float
-) -> Iterable[tuple[int, float]]:
+def _closed(values: _Values, is_open: Sequence[bool]) -> _Values:
+    """The scores, with 0 for tools that may not be found."""
     if isinstance(values, list):
-        return [item for item in enumerate(values) if item[1] >= floor and item[1] > 0]
+        return [value if kept else 0.0 for value, kept in zip(values, is_open, strict=True)]
+    return values * is_open
+
+
+def _largest(values: _Values) -> float:
+    return max(values, default=0.0) if isinstance(values, list) else float(values.max())
+
+
+def _at_least(values: _Values, floor: float) -> list[tuple[int, float]]:
+    """The slots whose score is not 0 and not below the floor, with it."""
+    if isinstance(values, list):
+        return [hit for hit in enumerate(values) if hit[1] >= floor and hit[1] > 0]
     chosen = (values >= floor if floor > 0 else values > 0).nonzero()[0]
-    return zip(chosen.tolist(), values[chosen].tolist(), strict=True)
+    return list(zip(chosen.tolist(), values[chosen].tolist(), strict=True))
 
 
 def _match(tool: Tool | None, score: float) -> SearchMatch:

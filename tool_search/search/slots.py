@@ -3,34 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from tool_search.catalog import Tool
+from tool_search.search.layered import LayeredTable
 from tool_search.search.tokenizer import folded
 
-__all__ = ["Slots"]
+__all__ = ["SlotChange", "Slots"]
 
 
 class Slots:
     """An immutable table of tools by slot and of slots by name.
 
     Args:
+        tools: What the slots hold; names differ.
+
+    Attributes:
         tools: The tools by slot; None where a slot is free.
     """
 
-    __slots__ = ("_by_folded_name", "_by_name", "_free", "tools")
+    __slots__ = ("_by_name", "_free", "tools")
 
     def __init__(self, tools: Iterable[Tool] = ()) -> None:
         self.tools: list[Tool | None] = [*sorted(tools, key=lambda tool: tool.name)]
-        self._free: list[int] = []
-        self._by_name: dict[str, int] = {}
-        self._by_folded_name: dict[str, tuple[int, ...]] = {}
-        for slot, tool in enumerate(self.tools):
-            if tool is not None:
-                self._enter(slot, tool)
+        self._free: tuple[int, ...] = ()
+        by_name: dict[str, tuple[int, ...]] = {}
+        for slot, tool in self.taken():
+            key = folded(tool.name)
+            by_name[key] = (*by_name.get(key, ()), slot)
+        # Slots by folded name; the few tools that differ in case alone share an entry.
+        self._by_name = LayeredTable(by_name)
 
     def __len__(self) -> int:
         """How many tools there are; free slots do not count."""
-        return len(self._by_name)
+        return len(self.tools) - len(self._free)
 
     def taken(self) -> list[tuple[int, Tool]]:
         """Every tool with its slot, slots ascending."""
@@ -38,66 +44,70 @@ class Slots:
 
     def named(self, text: str) -> tuple[int, ...]:
         """The slots of the tools that the text names, exactly or but for case and width."""
-        exact = self._by_name.get(text)
-        return self._by_folded_name.get(folded(text), ()) if exact is None else (exact,)
+        slots = self._by_name.get(folded(text)) or ()
+        exact = self._slot(text)
+        return slots if exact is None else (exact,)
 
-    def changed(
-        self, *, added: Sequence[Tool], removed: Sequence[str]
-    ) -> tuple[Slots, list[tuple[int, Tool]], list[tuple[int, Tool]]]:
+    def changed(self, *, added: Sequence[Tool], removed: Sequence[str]) -> SlotChange:
         """A table with tools added or replaced and others gone.
 
         Equal tools and unknown names change nothing.
-
-        Returns:
-            The table, what left it and what entered it, each with its slot.
         """
         new = {tool.name: tool for tool in added}
-        old = {name: self._by_name.get(name) for name in (*removed, *new)}
-        left = [
-            (slot, tool)
-            for name, slot in old.items()
-            if slot is not None and (tool := self.tools[slot]) is not None and tool != new.get(name)
-        ]
-        staying = {name for name, slot in old.items() if slot is not None} - {
-            tool.name for _, tool in left
-        }
-        table = self._copy()
+        left: list[tuple[int, Tool]] = []
+        for name in dict.fromkeys((*removed, *new)):
+            slot = self._slot(name)
+            tool = None if slot is None else self.tools[slot]
+            if slot is None or tool is None:
+                continue
+            if tool == new.get(name):
+                del new[name]
+            else:
+                left.append((slot, tool))
+        free = [*self._free, *(slot for slot, _ in left)]
+        tools = self.tools.copy()
+        for slot, _ in left:
+            tools[slot] = None
+        entered = []
+        for tool in sorted(new.values(), key=lambda tool: tool.name):
+            slot = free.pop() if free else len(tools)
+            tools[slot : slot + 1] = [tool]
+            entered.append((slot, tool))
+        slots = Slots()
+        slots.tools, slots._free = tools, tuple(free)
+        slots._by_name = self._by_name.changed(self._renamed(left, entered))
+        return SlotChange(slots, left, entered)
+
+    def _slot(self, name: str) -> int | None:
+        for slot in self._by_name.get(folded(name)) or ():
+            tool = self.tools[slot]
+            if tool is not None and tool.name == name:
+                return slot
+        return None
+
+    def _renamed(
+        self, left: Iterable[tuple[int, Tool]], entered: Iterable[tuple[int, Tool]]
+    ) -> dict[str, tuple[int, ...] | None]:
+        entries: dict[str, tuple[int, ...] | None] = {}
         for slot, tool in left:
-            table._leave(slot, tool)  # noqa: SLF001 - its own kind
-        entering = (new[name] for name in sorted(new.keys() - staying))
-        entered = [(table._take(tool), tool) for tool in entering]  # noqa: SLF001
-        return table, left, entered
+            key = folded(tool.name)
+            others = entries.get(key, self._by_name.get(key)) or ()
+            entries[key] = tuple(other for other in others if other != slot) or None
+        for slot, tool in entered:
+            key = folded(tool.name)
+            entries[key] = (*(entries.get(key, self._by_name.get(key)) or ()), slot)
+        return entries
 
-    def _copy(self) -> Slots:
-        table = Slots()
-        table.tools = self.tools.copy()
-        table._free = self._free.copy()
-        table._by_name = self._by_name.copy()
-        table._by_folded_name = self._by_folded_name.copy()
-        return table
 
-    def _take(self, tool: Tool) -> int:
-        if self._free:
-            slot = self._free.pop()
-            self.tools[slot] = tool
-        else:
-            slot = len(self.tools)
-            self.tools.append(tool)
-        self._enter(slot, tool)
-        return slot
+class SlotChange(NamedTuple):
+    """What became of a table of slots.
 
-    def _enter(self, slot: int, tool: Tool) -> None:
-        self._by_name[tool.name] = slot
-        key = folded(tool.name)
-        self._by_folded_name[key] = (*self._by_folded_name.get(key, ()), slot)
+    Attributes:
+        slots: The new table.
+        left: What is no longer in its slot.
+        entered: What is new in its slot, which may be one that was left.
+    """
 
-    def _leave(self, slot: int, tool: Tool) -> None:
-        self.tools[slot] = None
-        self._free.append(slot)
-        del self._by_name[tool.name]
-        key = folded(tool.name)
-        others = tuple(other for other in self._by_folded_name[key] if other != slot)
-        if others:
-            self._by_folded_name[key] = others
-        else:
-            del self._by_folded_name[key]
+    slots: Slots
+    left: list[tuple[int, Tool]]
+    entered: list[tuple[int, Tool]]

@@ -18,6 +18,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import pairwise
+from sys import intern
 from typing import NamedTuple
 
 import Stemmer
@@ -28,7 +29,7 @@ from tool_search.search.function_words import (
     FUNCTION_WORDS,
 )
 
-__all__ = ["Piece", "Segmenter", "folded", "pieces"]
+__all__ = ["Piece", "Segmenter", "chunk_pieces", "chunks", "folded", "pieces"]
 
 Segmenter = Callable[[str], list[str]]
 """Cuts a run of Chinese characters into words, which may overlap."""
@@ -67,19 +68,18 @@ class Piece(NamedTuple):
     Attributes:
         original: As it was written, for people.
         words: Its terms; a run of Chinese has characters and bigrams.
+        forms: The same words before stemming.
         compounds: Terms that repeat several of the words as one.
         is_function: Whether it is a function word.
+        is_cjk: Whether it is a run of Chinese, Japanese or Korean characters.
     """
 
     original: str
     words: tuple[str, ...]
+    forms: tuple[str, ...]
     compounds: tuple[str, ...] = ()
     is_function: bool = False
-
-    @property
-    def is_cjk(self) -> bool:
-        """Whether it is a run of Chinese, Japanese or Korean characters."""
-        return _HAS_CJK.match(self.original) is not None
+    is_cjk: bool = False
 
 
 def folded(text: str) -> str:
@@ -87,35 +87,49 @@ def folded(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold().strip()
 
 
-def pieces(text: str, *, longest: int, segmenter: Segmenter | None = None) -> Iterator[Piece]:
-    """The pieces of a text in their order.
+def chunks(text: str, *, longest: int) -> list[str]:
+    """The runs of letters and digits of a text, identifiers whole, in their order.
 
     Args:
-        text: In any language and script; lone surrogates separate words.
+        text: In any language and script; lone surrogates separate chunks.
         longest: How many characters are looked at; the rest is passed over.
-        segmenter: Cuts Chinese; without one it becomes characters and bigrams.
     """
     text = text[:longest]
     if not text.isascii():
         text = _SPACED_HAN.sub("", unicodedata.normalize("NFKC", text)[:longest])
     if "'" in text or "’" in text:
         text = _CONTRACTION.sub("", text)
-    for chunk in _CHUNK.findall(text):
-        if chunk.isascii() or not _HAS_CJK.search(chunk):
-            yield _piece(chunk[:_LONGEST_WORD])
-        else:
-            yield from _mixed_pieces(chunk, segmenter)
+    return _CHUNK.findall(text)
+
+
+def chunk_pieces(chunk: str, segmenter: Segmenter | None = None) -> tuple[Piece, ...]:
+    """The pieces of one chunk: one, or several where scripts are mixed.
+
+    Args:
+        chunk: As `chunks` gives it.
+        segmenter: Cuts Chinese; without one it becomes characters and bigrams.
+    """
+    if chunk.isascii() or not _HAS_CJK.search(chunk):
+        return _pieces_of_word(chunk[:_LONGEST_WORD])
+    return tuple(_mixed_pieces(chunk, segmenter))
+
+
+def pieces(text: str, *, longest: int, segmenter: Segmenter | None = None) -> Iterator[Piece]:
+    """The pieces of a text in their order; see `chunks` and `chunk_pieces`."""
+    for chunk in chunks(text, longest=longest):
+        yield from chunk_pieces(chunk, segmenter)
 
 
 def _mixed_pieces(chunk: str, segmenter: Segmenter | None) -> Iterator[Piece]:
     for run in _SCRIPT_RUN.findall(chunk):
         if not _HAS_CJK.match(run):
-            yield from map(_piece, (part[:_LONGEST_WORD] for part in _CHUNK.findall(run)))
+            for part in _CHUNK.findall(run):
+                yield from _pieces_of_word(part[:_LONGEST_WORD])
             continue
         for stretch in filter(None, _PHRASE.split(run)):
             words = segmenter(stretch) if segmenter else _characters_and_bigrams(stretch)
-            kept = tuple(word for word in words if word not in CHINESE_CHARACTERS)
-            yield Piece(stretch, kept, is_function=not kept)
+            kept = tuple(intern(word) for word in words if word not in CHINESE_CHARACTERS)
+            yield Piece(stretch, kept, kept, is_function=not kept, is_cjk=True)
 
 
 def _characters_and_bigrams(run: str) -> list[str]:
@@ -126,24 +140,29 @@ def _characters_and_bigrams(run: str) -> list[str]:
     ]
 
 
-@lru_cache(maxsize=50_000)
+@lru_cache(maxsize=20_000)
+def _pieces_of_word(chunk: str) -> tuple[Piece, ...]:
+    return (_piece(chunk),)
+
+
 def _piece(chunk: str) -> Piece:
     parts = _PART.findall(chunk)[:_MOST_PARTS]
     # s3, k8s, mp4 and IPv4 are words, not a letter beside a number.
     if len(parts) < 2 or _SHORT_CODE.fullmatch(chunk):
-        word = _plain(chunk)
-        return Piece(chunk, (_stem(word),), is_function=word in FUNCTION_WORDS)
+        form = _plain(chunk)
+        return Piece(chunk, (_stem(form),), (form,), is_function=form in FUNCTION_WORDS)
     plain = [_plain(part) for part in parts]
-    words = tuple(_stem(word) for word in plain if len(word) > 1 or word.isdigit())
-    if all(word.isdigit() for word in plain):
-        return Piece(chunk, words)
+    forms = tuple(form for form in plain if len(form) > 1 or form.isdigit())
+    words = tuple(map(_stem, forms))
+    if all(form.isdigit() for form in plain):
+        return Piece(chunk, words, forms)
     joined = [first + second for first, second in pairwise(plain)]
     compounds = dict.fromkeys(_stem(word) for word in (*joined, "".join(plain)))
-    return Piece(chunk, words, tuple(compounds))
+    return Piece(chunk, words, forms, tuple(compounds))
 
 
 def _plain(word: str) -> str:
-    word = word.lower()
+    word = intern(word.lower())
     if word.isascii():
         return word
     if _CYRILLIC.search(word):
@@ -153,6 +172,6 @@ def _plain(word: str) -> str:
 
 
 def _stem(word: str) -> str:
-    if word.isascii():
-        return word if len(word) < 3 else str(_english(word))
-    return str(_russian(word)) if _CYRILLIC.search(word) else str(_english(word))
+    if len(word) > 2:
+        word = _russian(word) if _CYRILLIC.search(word) else _english(word)
+    return intern(word)
