@@ -7,6 +7,7 @@ looked up by name when the tool is called.
 from __future__ import annotations
 
 import hashlib
+import json
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from typing import Any, Literal, get_args
 
 from tool_search.errors import DuplicateToolError, InvalidToolError
 from tool_search.names import NameRule, wire_name
-from tool_search.schema import JSON, compact_json, normalized_parameters, object_schema
+from tool_search.schema import JSON, compact_json, encodable, normalized_parameters, object_schema
 
 __all__ = ["CorePolicy", "Tool", "ToolCatalog", "ToolKind"]
 
@@ -85,12 +86,14 @@ class Tool:
         _check_texts(self)
         parameters, parameters_json = normalized_parameters(name, self.parameters)
         settled: dict[str, Any] = {
-            "description": _encodable(self.description or ""),
+            "description": encodable(self.description or ""),
             "parameters": parameters,
             "parameters_json": parameters_json,
-            "annotations": dict(self.annotations),
-            "examples": tuple(self.examples),
-            **{key: tuple(getattr(self, key)) for key in _LISTS},
+            "annotations": _json_copy(self, "annotations") or {},
+            "examples": tuple(_json_copy(self, "examples") or ()),
+            "output_schema": _json_copy(self, "output_schema"),
+            **{key: encodable(getattr(self, key) or "") or None for key in _TEXTS},
+            **{key: tuple(map(encodable, getattr(self, key) or ())) for key in _LISTS},
         }
         self.__dict__.update(settled)
 
@@ -105,23 +108,13 @@ class Tool:
 
     @cached_property
     def fingerprint(self) -> str:
-        """32 hexadecimal digits of SHA-256 over the definition's content.
-
-        Raises:
-            InvalidToolError: `output_schema`, `annotations` or `examples` is not JSON.
-        """
+        """32 hexadecimal digits of SHA-256 over the definition's content."""
         rest = {
             item.name: getattr(self, item.name)
             for item in fields(self)
             if item.name not in ("parameters", "parameters_json")
         }
-        try:
-            content = compact_json([rest, self.parameters_json])
-        except (TypeError, ValueError, RecursionError) as exc:
-            raise InvalidToolError(
-                f"tool {self.name!r}: output_schema, annotations and examples "
-                f"must be JSON values: {exc}"
-            ) from exc
+        content = compact_json([rest, self.parameters_json])
         return hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()[:32]
 
     def __eq__(self, other: object) -> bool:
@@ -174,7 +167,8 @@ def _check_texts(tool: Tool) -> None:
             raise InvalidToolError(f"tool {tool.name!r}: {key} must be a string, not {value!r}")
     for key in _LISTS:
         value = getattr(tool, key)
-        if isinstance(value, str) or not all(isinstance(word, str) for word in value):
+        listed = value is None or isinstance(value, list | tuple)
+        if not listed or not all(isinstance(word, str) for word in value or ()):
             raise InvalidToolError(
                 f"tool {tool.name!r}: {key} must be a list of strings, not {value!r}"
             )
@@ -185,9 +179,20 @@ def _check_texts(tool: Tool) -> None:
         )
 
 
-def _encodable(text: str) -> str:
-    """The text with lone surrogates replaced: no UTF-8 request can carry them."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+def _json_copy(tool: Tool, key: str) -> Any:
+    """A private copy of what must be JSON: a catalog never changes."""
+    value, shape = getattr(tool, key), Mapping if key != "examples" else (list, tuple)
+    if not value and isinstance(value, dict | list | tuple | None):
+        return value
+    try:
+        if isinstance(value, shape):
+            plain = list(value) if key == "examples" else dict(value)
+            return json.loads(encodable(compact_json(plain)))
+        problem = f"not {type(value).__name__}"
+    except (TypeError, ValueError, RecursionError) as exc:
+        problem = str(exc)
+    kind = "a list of JSON values" if key == "examples" else "a JSON object"
+    raise InvalidToolError(f"tool {tool.name!r}: {key} must be {kind}: {problem}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,10 +234,10 @@ def _core_rank(tool: Tool) -> tuple[int, str]:
 
 
 def _names(pattern: str, tool: Tool) -> bool:
-    if fnmatchcase(tool.name, pattern):
+    if pattern == tool.name or fnmatchcase(tool.name, pattern):
         return True
-    server, colon, names = pattern.partition(":")
-    return bool(colon) and tool.server == server and fnmatchcase(tool.name, names)
+    prefix = f"{tool.server or ''}:"
+    return pattern.startswith(prefix) and fnmatchcase(tool.name, pattern.removeprefix(prefix))
 
 
 class ToolCatalog(Mapping[str, Tool]):

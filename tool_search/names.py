@@ -37,7 +37,7 @@ def wire_name(name: str, rule: NameRule = "common") -> str:
     plain = _INVALID.sub("_", name)
     if rule == "identifier" and not (plain[:1].isalpha() or plain[:1] == "_"):
         plain = f"t_{plain}"
-    if plain == name and len(name) <= _LONGEST:
+    if plain == name and 0 < len(name) <= _LONGEST:
         return name
     return f"{plain[: _LONGEST - 9]}_{_digest(name)}"
 

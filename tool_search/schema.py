@@ -10,16 +10,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 from tool_search.errors import InvalidToolError
 
-__all__ = ["JSON", "compact_json", "normalized_parameters", "object_schema"]
+__all__ = ["JSON", "compact_json", "encodable", "normalized_parameters", "object_schema"]
 
 JSON = Mapping[str, Any]
 
 _COMBINATORS = ("allOf", "anyOf", "oneOf")
-_REFUSED_AT_TOP = (*_COMBINATORS, "enum", "not", "if", "then", "else")
+_REFUSED_AT_TOP = (*_COMBINATORS, "enum", "not", "if", "then", "else", "$ref")
+# References may go round in a circle.
+_DEEPEST = 8
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
@@ -32,6 +36,11 @@ def compact_json(value: object) -> str:
         RecursionError: The value is nested deeper than the interpreter's stack.
     """
     return _encode(value)
+
+
+def encodable(text: str) -> str:
+    """The text with lone surrogates replaced: no UTF-8 request can carry them."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def normalized_parameters(name: str, parameters: object) -> tuple[dict[str, Any], str]:
@@ -52,9 +61,7 @@ def normalized_parameters(name: str, parameters: object) -> tuple[dict[str, Any]
             f"not {type(parameters).__name__} {_shown(parameters)}"
         )
     try:
-        text = compact_json(dict(parameters))
-        # A lone surrogate is legal in a Python string and in no UTF-8 request.
-        copy = json.loads(text.encode("utf-8", "replace"))
+        copy = json.loads(encodable(compact_json(dict(parameters))))
     except (TypeError, ValueError, RecursionError) as exc:
         raise InvalidToolError(
             f"tool {name!r}: parameters cannot be written as JSON ({exc}); "
@@ -80,49 +87,59 @@ def _is_object_schema(schema: JSON) -> bool:
 def object_schema(schema: JSON) -> dict[str, Any]:
     """The schema as every provider takes it: `type: object`, no combinator at the top.
 
-    Branches of a top-level combinator are merged into one list of properties;
-    what is required is what every way of filling the schema requires. A schema
-    that is already plain is returned with its keys in their order.
+    Branches of a top-level combinator, and what a top-level `$ref` refers to, are
+    merged into one list of properties; what is required is what every way of filling
+    the schema requires. A schema that is already plain is returned with its keys in
+    their order.
     """
+    merged = _merged(schema, schema, _DEEPEST)
     plain = {key: value for key, value in schema.items() if key not in _REFUSED_AT_TOP}
-    if schema.get("type") != "object":
+    if plain.get("type") != "object":
         plain = {"type": "object", **{k: v for k, v in plain.items() if k != "type"}}
-    if "$ref" in plain:
-        plain = _resolved_top(plain)
-    branches = [key for key in _COMBINATORS if isinstance(schema.get(key), list)]
-    if branches:
-        _merge_branches(plain, schema, branches)
-    if not isinstance(plain.get("properties"), Mapping):
-        plain["properties"] = {}
+    if merged.properties or not isinstance(plain.get("properties"), Mapping):
+        plain["properties"] = merged.properties
+    if merged.required or not isinstance(plain.get("required", []), list):
+        plain["required"] = merged.required
     return plain
 
 
-def _resolved_top(schema: dict[str, Any]) -> dict[str, Any]:
-    reference = schema.pop("$ref")
-    target: Any = schema
-    if isinstance(reference, str) and reference.startswith("#/"):
-        for step in reference[2:].split("/"):
-            target = target.get(step, {}) if isinstance(target, Mapping) else {}
-    if not isinstance(target, Mapping) or target is schema:
-        return schema
-    return {**schema, **{k: v for k, v in target.items() if k not in _REFUSED_AT_TOP}}
+@dataclass(frozen=True, slots=True)
+class _Fields:
+    """The arguments an object schema asks for, branches and references looked through."""
+
+    properties: dict[str, Any]
+    required: list[str]
 
 
-def _merge_branches(plain: dict[str, Any], schema: JSON, keys: list[str]) -> None:
-    properties = dict(plain.get("properties") or {})
-    required = list(plain.get("required") or ())
-    for key in keys:
-        branches = [part for part in schema[key] if isinstance(part, Mapping)]
-        needs = [set(part.get("required") or ()) for part in branches]
-        for part in branches:
-            for name, definition in (part.get("properties") or {}).items():
-                properties.setdefault(name, definition)
-        if needs:
-            common = set.union(*needs) if key == "allOf" else set.intersection(*needs)
-            required.extend(sorted(common.difference(required)))
-    plain["properties"] = properties
-    if required:
-        plain["required"] = required
+def _merged(part: JSON, root: JSON, depth: int) -> _Fields:
+    """The fields of one part of a schema; what is no valid schema there counts for nothing."""
+    own = part.get("properties")
+    fields = _Fields(dict(own) if isinstance(own, Mapping) else {}, _strings(part.get("required")))
+    target = _target(part.get("$ref"), root)
+    for key, branches in (("$ref", [target]), *((k, part.get(k)) for k in _COMBINATORS)):
+        listed = branches if isinstance(branches, list) and depth else []
+        merged = [_merged(b, root, depth - 1) for b in listed if isinstance(b, Mapping)]
+        for name, definition in (pair for one in merged for pair in one.properties.items()):
+            fields.properties.setdefault(name, definition)
+        needs = [set(one.required) for one in merged] or [set()]
+        of_all = set.intersection if key in ("anyOf", "oneOf") else set.union
+        fields.required.extend(sorted(of_all(*needs).difference(fields.required)))
+    return fields
+
+
+def _target(reference: object, root: JSON) -> object:
+    """What a reference into the same schema refers to, or None."""
+    if not isinstance(reference, str) or not reference.startswith("#/"):
+        return None
+    target: Any = root
+    for step in unquote(reference[2:]).split("/"):
+        key = step.replace("~1", "/").replace("~0", "~")
+        target = target.get(key) if isinstance(target, Mapping) else None
+    return target
+
+
+def _strings(value: object) -> list[str]:
+    return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
 
 
 def _shown(value: object) -> str:
