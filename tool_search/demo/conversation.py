@@ -67,6 +67,7 @@ class Demo:
                     "from": event.from_provider,
                     "to": event.to_provider,
                     "cause": event.cause,
+                    "request": len(self.ledger.requests),
                     "discovered_before": list(self.discovered),
                 }
             )
@@ -83,6 +84,16 @@ class Demo:
             )
         elif isinstance(event, Done):
             self.answer = event.answer
+
+    @property
+    def carried_over(self) -> tuple[str, ...]:
+        """Tools discovered before the last switch and called with success after it."""
+        if not self.switches:
+            return ()
+        switch = self.switches[-1]
+        after = (call for call in self.calls if call["request"] >= switch["request"])
+        called = dict.fromkeys(call["tool"] for call in after if not call["is_error"])
+        return tuple(name for name in called if name in switch["discovered_before"])
 
     def to_dict(self) -> dict[str, Any]:
         """The demo as `tool-search demo --json` prints it."""

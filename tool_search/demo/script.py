@@ -6,6 +6,7 @@ and quotes is real: the search, the tools and their results.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 from tool_search.testing import ModelCall, ModelReply, ModelView, ScriptedModel
@@ -32,8 +33,8 @@ def script() -> ScriptedModel:
                 _search("贷款 月供 等额本息"),
                 _call("loan_payment", principal=1_000_000, annual_rate=3.9, months=360),
                 # Said twice: the first provider breaks off in the middle of it.
-                _quote("每月还款：{} 元。"),
-                _quote("每月还款：{} 元。"),
+                _quote("每月还款 {monthly_payment} 元，共付利息 {total_interest} 元。"),
+                _quote("每月还款 {monthly_payment} 元，共付利息 {total_interest} 元。"),
             ),
             WAY_BACK: (
                 _call("convert_length", value=26.2, from_unit="mile", to_unit="km"),
@@ -63,9 +64,11 @@ def _call(name: str, **arguments: object) -> ModelReply:
 
 
 def _quote(sentence: str) -> Callable[[ModelView], ModelReply]:
-    """A reply that quotes the last result, and so needs it."""
+    """A reply that quotes the last result, or its members by name, and so needs it."""
 
     def answer(view: ModelView) -> ModelReply:
-        return ModelReply(text=sentence.format(view.results[-1].text))
+        result = view.results[-1].text
+        members = json.loads(result) if result.startswith("{") else {}
+        return ModelReply(text=sentence.format(result, **members))
 
     return answer
