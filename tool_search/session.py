@@ -106,8 +106,8 @@ class ToolSearchSession:
         self._turn_tools: tuple[str, ...] = ()
         if record is not None:
             self._tools.restore(record)
-            self._turn_ledger = self._tools.roster.ledger
-            self._turn_tools = (self._tools.catalog.fingerprint, self._tools.mode)
+            self._turn_ledger = record.roster.ledger
+            self._turn_tools = (record.roster.catalog, record.decision.mode)
 
     @property
     def history(self) -> tuple[Message, ...]:
@@ -273,8 +273,10 @@ class ToolSearchSession:
         """
         settled = self._tools.settled
         answer = text("call.cancelled", settled.language if settled else "en-US", name="tool")
+        before = self._history
         self._history = self._exchanges.restored(paired(history, answer=answer))
-        self._thinking_from = {}
+        if self._history[: len(before)] != before:
+            self._thinking_from = dict.fromkeys(self._strategies, len(self._history))
         deferred = {tool.name: tool for tool in self._tools.catalog.deferred}
         for result in search_results(self._history, self._config.search_tool_name):
             known = (deferred.get(name) for name in result.names)

@@ -19,9 +19,10 @@ class ObedientModel:
     def reply(self, view: ModelView) -> ModelReply:
         """The next queued reply, where the request lets tools be called."""
         if not self.replies or not view.may_call:
-            return ModelReply(text="That is all.")
+            return ModelReply(text="That is all.", thinking="Nothing is left.")
         reply = self.replies.popleft()
-        return ModelReply(text=reply.text, calls=tuple(map(_hidden, reply.calls)))
+        calls = tuple(map(_hidden, reply.calls))
+        return ModelReply(text=reply.text, calls=calls, thinking="What next?")
 
 
 def _hidden(call: ModelCall) -> ModelCall:

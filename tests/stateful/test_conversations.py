@@ -36,7 +36,11 @@ from tool_search.testing import (
     StandInServer,
 )
 
-_CONVERSATIONS = 1000 if os.environ.get("HYPOTHESIS_PROFILE") == "long" else int(os.environ.get("CONVERSATIONS", "300"))
+_CONVERSATIONS = (
+    1000
+    if os.environ.get("HYPOTHESIS_PROFILE") == "long"
+    else int(os.environ.get("CONVERSATIONS", "300"))
+)
 _KEY = "group:42"
 # The warnings that announce a list changed elsewhere than at its end.
 _LIST_CAUSES = {"core_tool_gone", "schema_changed", "mode_changed"}
