@@ -93,13 +93,7 @@ class Bm25Engine:
     def boosts(self, query: str, slots: Sequence[int]) -> Sequence[float]:
         """1 and a share for how much of name and text the query covers, word for word."""
         asked = query_terms(query, self._segmenter).forms
-        kept = self._kept
-        return [
-            1.0
-            + _NAME_COVERED * _share(asked, kept[slot].name)
-            + _TEXT_COVERED * _share(asked, kept[slot].text)
-            for slot in slots
-        ]
+        return [_boost(asked, self._kept[slot]) for slot in slots]
 
     def unmatched(self, query: str, has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
         """The query's words that no tool has."""
@@ -127,5 +121,10 @@ class _Kept(NamedTuple):
     text: tuple[str, ...]
 
 
-def _share(asked: frozenset[str], forms: tuple[str, ...]) -> float:
-    return len(asked.intersection(forms)) / len(forms) if forms else 0.0
+def _boost(asked: frozenset[str], kept: _Kept) -> float:
+    boost = 1.0
+    if kept.name:
+        boost += _NAME_COVERED * len(asked.intersection(kept.name)) / len(kept.name)
+    if kept.text:
+        boost += _TEXT_COVERED * len(asked.intersection(kept.text)) / len(kept.text)
+    return boost

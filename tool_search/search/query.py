@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 
 from tool_search.search.tokenizer import Piece, Segmenter, pieces
 
@@ -56,21 +56,22 @@ def query_terms(query: str, segmenter: Segmenter | None = None) -> QueryTerms:
     """The terms of a query; of a very long one, those of its beginning."""
     everything = tuple(pieces(query, longest=_LONGEST_QUERY, segmenter=segmenter))
     chosen = tuple(piece for piece in everything if not piece.is_function) or everything
-    words = Counter(word for piece in chosen for word in piece.words)
-    compounds = Counter(word for piece in chosen for word in piece.compounds)
-    counts = words + compounds
+    words = Counter(chain.from_iterable(piece.words for piece in chosen))
+    compounds = Counter(chain.from_iterable(piece.compounds for piece in chosen))
     quoted = _quoted_counts(query[:_LONGEST_QUERY], segmenter)
+    counts = {**words, **{term: count + words[term] for term, count in compounds.items()}}
     return QueryTerms(
         pieces=chosen,
         weights={
-            term: _weight(term, counts[term], quoted[term]) for term in islice(counts, _MOST_TERMS)
+            term: _weight(term, counts[term], quoted.get(term, 0))
+            for term in islice(counts, _MOST_TERMS)
         },
         compounds=frozenset(compounds.keys() - words.keys()),
-        forms=frozenset(form for piece in chosen for form in piece.forms),
+        forms=frozenset(chain.from_iterable(piece.forms for piece in chosen)),
     )
 
 
-def _quoted_counts(query: str, segmenter: Segmenter | None) -> Counter[str]:
+def _quoted_counts(query: str, segmenter: Segmenter | None) -> Mapping[str, int]:
     """How often each term stands in quotation marks: there it is a value, not a wish."""
     return Counter(
         term
@@ -82,7 +83,7 @@ def _quoted_counts(query: str, segmenter: Segmenter | None) -> Counter[str]:
 
 def _weight(term: str, count: int, quoted: int) -> float:
     asked = count - quoted
-    weight = 1.0 + math.log(asked) if asked > 0 else _QUOTED
+    weight = 1.0 if asked == 1 else 1.0 + math.log(asked) if asked > 0 else _QUOTED
     return weight * _NUMBER if term.isdigit() else weight
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import nlargest, nsmallest
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -136,7 +136,7 @@ class RankedIndex:
 
     def _found(
         self, query: str, limit: int, is_open: Sequence[bool] | None
-    ) -> tuple[list[int], list[tuple[int, float]]]:
+    ) -> tuple[Iterable[int], list[tuple[int, float]]]:
         """Every tool that the query finds, and the best of them with their relevance."""
         named = [
             slot
@@ -149,29 +149,41 @@ class RankedIndex:
         if is_open is not None:
             values = _closed(values, is_open)
         floor = max(-math.log1p(-self._min_relevance) * most, _INCIDENTAL * _largest(values))
-        hits = _at_least(values, floor)
+        hits = _above(values, floor)
         top = [
             (slot, min(-math.expm1(-score / most), _BEST_INEXACT))
             for slot, score in self._boosted(query, hits, limit)
             if slot not in named
         ]
-        return [*(slot for slot, _ in hits), *named], [*top, *((slot, _EXACT) for slot in named)]
+        return [*hits, *named], [*top, *((slot, _EXACT) for slot in named)]
 
     def _boosted(
-        self, query: str, hits: Sequence[tuple[int, float]], limit: int
+        self, query: str, hits: Mapping[int, float], limit: int
     ) -> list[tuple[int, float]]:
-        """The tools that may be among the best, with their boosted scores.
+        """The tools within the limit, and those equal to the last, with boosted scores.
 
-        Exact: a tool that is left out cannot reach the last one of the best,
-        whatever its boost.
+        Exact, and ends early: once the best have their boosts, a tool whose score
+        cannot reach the last of them with any boost is not looked at.
         """
-        best = nlargest(limit, (score for _, score in hits))
-        if not best:
+        if limit == 0:
             return []
-        least = best[-1] / self._engine.most_boost
-        rivals = [hit for hit in hits if hit[1] >= least]
-        boosts = self._engine.boosts(query, [slot for slot, _ in rivals])
-        return [(slot, score * boost) for (slot, score), boost in zip(rivals, boosts, strict=True)]
+        scores = [*hits.values()]
+        best = self._with_boosts(query, hits, _last_of_best(scores, limit), math.inf)
+        least = _last_of_best([score for _, score in best], limit) / self._engine.most_boost
+        rest = self._with_boosts(
+            query, hits, least, min((hits[slot] for slot, _ in best), default=0.0)
+        )
+        found = best + rest
+        last = _last_of_best([score for _, score in found], limit)
+        return [(slot, score) for slot, score in found if score >= last]
+
+    def _with_boosts(
+        self, query: str, hits: Mapping[int, float], least: float, below: float
+    ) -> list[tuple[int, float]]:
+        """The hits with scores from `least` to less than `below`, boosted."""
+        slots = [slot for slot, score in hits.items() if least <= score < below]
+        boosts = self._engine.boosts(query, slots)
+        return [(slot, hits[slot] * boost) for slot, boost in zip(slots, boosts, strict=True)]
 
     def _order(self, item: tuple[int, float]) -> tuple[float, str]:
         tool = self._engine.slots.tools[item[0]]
@@ -204,12 +216,17 @@ def _largest(values: _Values) -> float:
     return max(values, default=0.0) if isinstance(values, list) else float(values.max())
 
 
-def _at_least(values: _Values, floor: float) -> list[tuple[int, float]]:
+def _above(values: _Values, floor: float) -> dict[int, float]:
     """The slots whose score is not 0 and not below the floor, with it."""
     if isinstance(values, list):
-        return [hit for hit in enumerate(values) if hit[1] >= floor and hit[1] > 0]
+        return {slot: value for slot, value in enumerate(values) if value >= floor and value > 0}
     chosen = (values >= floor if floor > 0 else values > 0).nonzero()[0]
-    return list(zip(chosen.tolist(), values[chosen].tolist(), strict=True))
+    return dict(zip(chosen.tolist(), values[chosen].tolist(), strict=True))
+
+
+def _last_of_best(scores: list[float], limit: int) -> float:
+    """The lowest score within the limit."""
+    return min(scores, default=0.0) if len(scores) <= limit else sorted(scores)[-limit]
 
 
 def _match(tool: Tool | None, score: float) -> SearchMatch:
