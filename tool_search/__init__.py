@@ -1,79 +1,86 @@
 """Tool search for chatbots: the model finds its tools when it needs them.
 
->>> from tool_search import Tool, ToolCatalog, build_index
+>>> from tool_search import Tool, build_index
 >>> index = build_index([Tool(name="get_forecast", description="Weather for a city.")])
 >>> [match.name for match in index.search("weather in Paris", limit=5).matches]
 ['get_forecast']
+
+Names are imported when they are first used: a bot that only reads a catalog loads
+no agent loop, and `import tool_search` costs next to nothing.
 """
 
 from __future__ import annotations
 
-from tool_search.calls import AnsweredCall, CallDecision, RunCall
-from tool_search.catalog import CorePolicy, Tool, ToolCatalog
-from tool_search.config import (
-    BotConfig,
-    ProviderConfig,
-    SearchSettings,
-    ToolSearchConfig,
-    load_config,
-)
-from tool_search.discovery import Discovery, DiscoveryState
-from tool_search.errors import (
-    AllProvidersFailedError,
-    CatalogError,
-    ConfigurationError,
-    DuplicateToolError,
-    InvalidToolError,
-    ProviderError,
-    SearchError,
-    SessionError,
-    ToolSearchError,
-    UnsupportedStrategyError,
-)
-from tool_search.events import (
-    Done,
-    ProviderSwitched,
-    RunnerEvent,
-    TextDelta,
-    ToolCallStarted,
-    ToolFinished,
-    ToolProgress,
-    ToolsDiscovered,
-    Warning,
-)
-from tool_search.execution import (
-    ExecutableTool,
-    FunctionExecutor,
-    ToolContext,
-    ToolExecutor,
-    tool_from_function,
-)
-from tool_search.messages import (
-    ImagePart,
-    Message,
-    Notice,
-    ReferencePart,
-    RequestPlan,
-    TextPart,
-    ToolCall,
-)
-from tool_search.modes import ModeDecision, resolve_mode
-from tool_search.profiles import ProviderProfile, profile_for
-from tool_search.providers import ChatProvider, Usage
-from tool_search.record import ConversationRecord
-from tool_search.runner import ToolSearchRunner
-from tool_search.search import SearchMatch, SearchResult, ToolSearchIndex, build_index
-from tool_search.search_tool import ToolSearchTool
-from tool_search.session import CallResult, ToolSearchSession
-from tool_search.stores import ConversationStore, MemoryStore
-from tool_search.strategies import (
-    ClaudeToolSearchStrategy,
-    Conversation,
-    GenericToolSearchStrategy,
-    ToolsAssembler,
-    ToolSearchStrategy,
-)
-from tool_search.tokens import estimate_tokens
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tool_search.calls import AnsweredCall, CallDecision, RunCall
+    from tool_search.catalog import CorePolicy, Tool, ToolCatalog
+    from tool_search.config import (
+        BotConfig,
+        ProviderConfig,
+        SearchSettings,
+        ToolSearchConfig,
+        load_config,
+    )
+    from tool_search.discovery import Discovery, DiscoveryState
+    from tool_search.errors import (
+        AllProvidersFailedError,
+        CatalogError,
+        ConfigurationError,
+        DuplicateToolError,
+        InvalidToolError,
+        ProviderError,
+        SearchError,
+        SessionError,
+        ToolSearchError,
+        UnsupportedStrategyError,
+    )
+    from tool_search.events import (
+        Done,
+        ProviderSwitched,
+        RunnerEvent,
+        TextDelta,
+        ToolCallStarted,
+        ToolFinished,
+        ToolProgress,
+        ToolsDiscovered,
+        Warning,
+    )
+    from tool_search.execution import (
+        ExecutableTool,
+        FunctionExecutor,
+        ToolContext,
+        ToolExecutor,
+        tool_from_function,
+    )
+    from tool_search.messages import (
+        ImagePart,
+        Message,
+        Notice,
+        ReferencePart,
+        RequestPlan,
+        TextPart,
+        ToolCall,
+    )
+    from tool_search.modes import ModeDecision, resolve_mode
+    from tool_search.profiles import ProviderProfile, profile_for
+    from tool_search.providers import ChatProvider, Usage
+    from tool_search.record import ConversationRecord
+    from tool_search.runner import ToolSearchRunner
+    from tool_search.search import SearchMatch, SearchResult, ToolSearchIndex, build_index
+    from tool_search.search_tool import ToolSearchTool
+    from tool_search.session import CallResult, ToolSearchSession
+    from tool_search.stores import ConversationStore, MemoryStore
+    from tool_search.strategies import (
+        ClaudeToolSearchStrategy,
+        Conversation,
+        GenericToolSearchStrategy,
+        ToolsAssembler,
+        ToolSearchStrategy,
+    )
+    from tool_search.tokens import estimate_tokens
 
 __all__ = [
     "AllProvidersFailedError",
@@ -144,3 +151,51 @@ __all__ = [
     "resolve_mode",
     "tool_from_function",
 ]
+
+# Where each name lives: the imports above say the same to type checkers.
+_HOMES = {
+    "tool_search.calls": "AnsweredCall CallDecision RunCall",
+    "tool_search.catalog": "CorePolicy Tool ToolCatalog",
+    "tool_search.config": "BotConfig ProviderConfig SearchSettings ToolSearchConfig load_config",
+    "tool_search.discovery": "Discovery DiscoveryState",
+    "tool_search.errors": """
+        AllProvidersFailedError CatalogError ConfigurationError DuplicateToolError
+        InvalidToolError ProviderError SearchError SessionError ToolSearchError
+        UnsupportedStrategyError
+    """,
+    "tool_search.events": """
+        Done ProviderSwitched RunnerEvent TextDelta ToolCallStarted ToolFinished
+        ToolProgress ToolsDiscovered Warning
+    """,
+    "tool_search.execution": """
+        ExecutableTool FunctionExecutor ToolContext ToolExecutor tool_from_function
+    """,
+    "tool_search.messages": "ImagePart Message Notice ReferencePart RequestPlan TextPart ToolCall",
+    "tool_search.modes": "ModeDecision resolve_mode",
+    "tool_search.profiles": "ProviderProfile profile_for",
+    "tool_search.providers": "ChatProvider Usage",
+    "tool_search.record": "ConversationRecord",
+    "tool_search.runner": "ToolSearchRunner",
+    "tool_search.search": "SearchMatch SearchResult ToolSearchIndex build_index",
+    "tool_search.search_tool": "ToolSearchTool",
+    "tool_search.session": "CallResult ToolSearchSession",
+    "tool_search.stores": "ConversationStore MemoryStore",
+    "tool_search.strategies": """
+        ClaudeToolSearchStrategy Conversation GenericToolSearchStrategy
+        ToolSearchStrategy ToolsAssembler
+    """,
+    "tool_search.tokens": "estimate_tokens",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(home), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

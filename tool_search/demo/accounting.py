@@ -129,7 +129,7 @@ def _messages(plan: RequestPlan, *, expanded: bool = True) -> list[str]:
     definitions = {entry.tool.name: entry.tool for entry in plan.tools if entry.deferred}
     shown = []
     for message in plan.messages:
-        pieces = [message.role]
+        pieces: list[str] = [message.role]
         for part in _parts(message):
             if isinstance(part, ReferencePart):
                 known = [definitions.pop(n) for n in part.names if n in definitions]
