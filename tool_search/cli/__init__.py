@@ -1,1 +1,34 @@
-""""""
+"""The `tool-search` command, one file a command."""
+
+from __future__ import annotations
+
+import sys
+
+__all__ = ["main"]
+
+_NEEDED = ("typer", "rich")
+
+
+def main() -> None:
+    """Runs the command that the arguments name, and ends the process with its status."""
+    try:
+        from tool_search.cli.application import app  # noqa: PLC0415  # typer may be missing
+    except ModuleNotFoundError as exc:
+        if (exc.name or "").partition(".")[0] not in _NEEDED:
+            raise
+        sys.stderr.write(
+            f"tool-search needs {' and '.join(_NEEDED)}, and {exc.name} is not installed: "
+            "pip install 'tool-search-middleware[cli]'\n"
+        )
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    _speak_utf8()
+    app(prog_name="tool-search")
+
+
+def _speak_utf8() -> None:
+    """JSON and pipes are UTF-8 whatever the locale says; a terminal keeps its own."""
+    for stream in (sys.stdin, sys.stdout):
+        if not stream.isatty():
+            stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]

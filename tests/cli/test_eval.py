@@ -1,0 +1,100 @@
+"""`tool-search eval`: the documented figures, and what is said of odd queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Command
+
+KEYS = [
+    "recall@5",
+    "recall@10",
+    "ndcg@10",
+    "mrr",
+    "build_ms",
+    "p50_us",
+    "p99_us",
+    "queries",
+    "tools",
+]
+File = Callable[[str, str], Path]
+
+
+@pytest.fixture
+def queries(write: File) -> Path:
+    """Two queries: one is answered fully, one by half."""
+    return write(
+        "q.jsonl",
+        '{"query": "weather", "relevant": ["get_weather"], "lang": "en"}\n'
+        '{"query": "火车票", "relevant": ["query_train", "send_mail"]}\n',
+    )
+
+
+def test_eval_json_has_exactly_the_documented_keys(
+    command: Command, catalog: Path, queries: Path
+) -> None:
+    """Shares from 0 to 1, times above 0, and the counts."""
+    figures = command("eval", "--catalog", catalog, "--queries", queries, "--json").json
+    assert list(figures) == KEYS
+    assert figures["recall@5"] == figures["recall@10"] == 0.75
+    assert figures["mrr"] == 1.0
+    assert (figures["queries"], figures["tools"]) == (2, 5)
+    assert 0 < figures["p50_us"] <= figures["p99_us"]
+    assert figures["build_ms"] > 0
+
+
+def test_eval_table_shows_every_figure(command: Command, catalog: Path, queries: Path) -> None:
+    """For people: one line a figure."""
+    outcome = command("eval", "--catalog", catalog, "--queries", queries)
+    assert [line.split()[0] for line in outcome.out.splitlines()] == KEYS
+
+
+def test_eval_warns_of_relevant_tools_that_do_not_exist(
+    command: Command, catalog: Path, write: File
+) -> None:
+    """They count as not found, which is told beside the figures."""
+    queries = write("q.jsonl", '{"query": "weather", "relevant": ["get_wether"]}')
+    outcome = command("eval", "--catalog", catalog, "--queries", queries, "--json")
+    assert outcome.json["recall@5"] == 0
+    assert "1 relevant tools are not in the catalog" in outcome.err
+    assert "'get_wether'" in outcome.err
+
+
+def test_eval_of_no_queries_is_all_zero(command: Command, catalog: Path, write: File) -> None:
+    """Nothing was asked, so nothing was found."""
+    figures = command("eval", "--catalog", catalog, "--queries", write("q", ""), "--json").json
+    assert list(figures) == KEYS
+    assert figures["recall@5"] == figures["p99_us"] == figures["queries"] == 0
+
+
+@pytest.mark.parametrize("engine", ["bm25", "rank_bm25"])
+def test_eval_measures_a_public_set(command: Command, shared: Path, engine: str) -> None:
+    """A recall that no broken ranking reaches."""
+    folder = shared / "data" / "mcptoolbenchpp"
+    files = ("--catalog", folder / "tools.jsonl", "--queries", folder / "queries.jsonl")
+    figures = command("eval", *files, "--engine", engine, "--json").json
+    assert (figures["queries"], figures["tools"]) == (680, 62)
+    assert figures["recall@5"] > 0.9
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        '{"query": "x"}',
+        '{"query": "x", "relevant": []}',
+        '{"query": "x", "relevant": "a"}',
+        '{"query": "x", "relevant": [1]}',
+    ],
+)
+def test_eval_refuses_a_query_without_relevant_tools(
+    command: Command, catalog: Path, write: File, entry: str
+) -> None:
+    """Recall has no meaning there; the line is named."""
+    queries = write("q.jsonl", '{"query": "weather", "relevant": ["get_weather"]}\n' + entry)
+    outcome = command("eval", "--catalog", catalog, "--queries", queries)
+    assert outcome.status == 2
+    assert "q.jsonl, line 2" in outcome.err
+    assert '"relevant" must be a list' in outcome.err

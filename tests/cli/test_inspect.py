@@ -1,0 +1,225 @@
+"""`tool-search inspect`: the exact tool list of a request, and what it weighs."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ConfigDict, TypeAdapter
+
+from tests.cli.conftest import Command
+from tool_search.testing import check_anthropic, check_openai_chat
+
+PROVIDERS = ("anthropic", "openai-chat")
+SUMMARY = ["tools_declared", "tools_loaded", "bytes", "tokens", "full_tokens", "saving"]
+HEAD = ["provider", "model", "strategy", "mode"]
+File = Callable[[str, str], Path]
+
+
+def wire_names(tools: list[dict[str, Any]]) -> list[str]:
+    """The names in a tool list of either dialect."""
+    return [tool.get("function", tool)["name"] for tool in tools]
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_inspect_json_has_the_documented_keys(
+    command: Command, catalog: Path, provider: str
+) -> None:
+    """What was asked, how it is told, and the list."""
+    shown = command("inspect", "--catalog", catalog, "--provider", provider).json
+    assert list(shown) == [*HEAD, "tools"]
+    assert shown["provider"] == provider
+    assert shown["mode"] == "full"
+    assert len(shown["tools"]) == 5
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_inspect_summary_has_figures_in_place_of_the_tools(
+    command: Command, large_catalog: Path, provider: str
+) -> None:
+    """The same head, and six figures."""
+    options = ("--catalog", large_catalog, "--provider", provider, "--summary")
+    shown = command("inspect", *options).json
+    assert list(shown) == [*HEAD, *SUMMARY]
+    assert shown["mode"] == "tool_search"
+    assert shown["saving"] == round(1 - shown["tokens"] / shown["full_tokens"], 4)
+    assert shown["saving"] > 0.9
+
+
+def test_inspect_anthropic_declares_all_and_loads_the_core(
+    command: Command, large_catalog: Path
+) -> None:
+    """Deferred definitions are declared, and weigh nothing."""
+    options = ("--catalog", large_catalog, "--provider", "anthropic")
+    shown = command("inspect", *options).json
+    assert (shown["model"], shown["strategy"]) == ("claude-sonnet-4-6", "claude")
+    assert sum("defer_loading" in tool for tool in shown["tools"]) == 200
+    assert wire_names(shown["tools"])[:2] == ["hand_over", "tool_search"]
+    figures = command("inspect", *options, "--summary").json
+    assert (figures["tools_declared"], figures["tools_loaded"]) == (202, 2)
+
+
+def test_inspect_openai_declares_the_core_alone(command: Command, large_catalog: Path) -> None:
+    """A filtered list: the core and the search tool."""
+    options = ("--catalog", large_catalog, "--provider", "openai-chat")
+    shown = command("inspect", *options).json
+    assert (shown["model"], shown["strategy"]) == ("gpt-5.4", "generic")
+    assert wire_names(shown["tools"]) == ["hand_over", "tool_search"]
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_inspect_bytes_are_those_of_the_list(
+    command: Command, large_catalog: Path, provider: str
+) -> None:
+    """The list as it is printed is the list as it is sent."""
+    options = ("--catalog", large_catalog, "--provider", provider)
+    printed = command("inspect", *options).out
+    listed = printed[printed.index("[") : printed.rindex("]") + 1]
+    assert command("inspect", *options, "--summary").json["bytes"] == len(listed.encode())
+
+
+def test_inspect_discovered_tools_follow_in_their_order(
+    command: Command, large_catalog: Path
+) -> None:
+    """As if searches had found them in this order."""
+    options = ("--provider", "openai-chat", "--discovered", "tool_009, tool_003,tool_009")
+    shown = command("inspect", "--catalog", large_catalog, *options).json
+    assert wire_names(shown["tools"]) == ["hand_over", "tool_search", "tool_009", "tool_003"]
+
+
+def test_inspect_discovered_tools_change_no_byte_for_claude(
+    command: Command, large_catalog: Path
+) -> None:
+    """They are shown by reference: the list stays, what is shown grows."""
+    options = ("--catalog", large_catalog, "--provider", "anthropic")
+    found = ("--discovered", "tool_009,tool_003")
+    assert command("inspect", *options, *found).out == command("inspect", *options).out
+    assert command("inspect", *options, *found, "--summary").json["tools_loaded"] == 4
+
+
+@pytest.mark.parametrize(
+    ("mode", "model", "declared"),
+    [("full", None, 5), ("tool_search", None, 2), ("skills_like", None, 5), ("full", "qwen3", 5)],
+)
+def test_inspect_mode_and_model_can_be_named(
+    command: Command, catalog: Path, mode: str, model: str | None, declared: int
+) -> None:
+    """The mode that is asked for, on the model that is asked for."""
+    named = ("--model", model) if model else ()
+    options = ("--catalog", catalog, "--provider", "openai-chat", "--mode", mode, *named)
+    shown = command("inspect", *options).json
+    assert (shown["mode"], shown["model"]) == (mode, model or "gpt-5.4")
+    assert len(shown["tools"]) == declared
+
+
+def test_inspect_skills_like_shows_empty_schemas(command: Command, large_catalog: Path) -> None:
+    """Its first phase: names and descriptions."""
+    options = ("--catalog", large_catalog, "--provider", "anthropic", "--mode", "skills_like")
+    shown = command("inspect", *options).json
+    assert all(not tool["input_schema"]["properties"] for tool in shown["tools"])
+
+
+def test_inspect_says_why_the_mode_is_another(command: Command, large_catalog: Path) -> None:
+    """201 tools do not fit into OpenAI's list: told beside the result."""
+    options = ("--catalog", large_catalog, "--provider", "openai-chat", "--mode", "full")
+    outcome = command("inspect", *options)
+    assert outcome.json["mode"] == "tool_search"
+    assert "above_provider_limit" in outcome.err
+
+
+def test_inspect_of_a_claude_model_without_tool_search_is_generic(
+    command: Command, large_catalog: Path
+) -> None:
+    """An older model is sent a filtered list."""
+    options = ("--catalog", large_catalog, "--provider", "anthropic")
+    shown = command("inspect", *options, "--model", "claude-3-5-haiku-20241022").json
+    assert shown["strategy"] == "generic"
+    assert wire_names(shown["tools"]) == ["hand_over", "tool_search"]
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ("tool_3", "tool 'tool_3' is not in the catalog; similar names: tool_"),
+        ("tool_003,nothing", "tool 'nothing' is not in the catalog"),
+    ],
+)
+def test_inspect_refuses_unknown_discoveries(
+    command: Command, large_catalog: Path, names: str, message: str
+) -> None:
+    """With near matches, where there are any."""
+    options = ("--catalog", large_catalog, "--provider", "anthropic", "--discovered", names)
+    outcome = command("inspect", *options)
+    assert outcome.status == 2
+    assert message in outcome.err
+
+
+def test_inspect_notes_that_a_core_tool_needs_no_discovery(
+    command: Command, large_catalog: Path
+) -> None:
+    """It is sent without being found."""
+    options = ("--provider", "openai-chat", "--discovered", "hand_over")
+    outcome = command("inspect", "--catalog", large_catalog, *options)
+    assert wire_names(outcome.json["tools"]) == ["hand_over", "tool_search"]
+    assert "'hand_over' is a core tool" in outcome.err
+
+
+def test_inspect_of_a_catalog_with_a_reserved_name_is_full(command: Command, write: File) -> None:
+    """What a bot does with it: no search, and a warning that names the cause."""
+    lines = "".join(f'{{"name": "tool_{index}"}}\n' for index in range(30))
+    tools = write("t.jsonl", lines + '{"name": "tool_search"}')
+    outcome = command("inspect", "--catalog", tools, "--provider", "anthropic")
+    assert outcome.json["mode"] == "full"
+    assert "'tool_search'" in outcome.err
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_inspect_of_an_empty_catalog_shows_an_empty_list(
+    command: Command, write: File, provider: str
+) -> None:
+    """Nothing to declare, nothing to save."""
+    options = ("--catalog", write("e.jsonl", ""), "--provider", provider)
+    assert command("inspect", *options).json["tools"] == []
+    assert command("inspect", *options, "--summary").json["saving"] == 0
+
+
+def test_inspect_saves_nearly_all_of_a_real_catalog(command: Command, shared: Path) -> None:
+    """7,679 tools of 658 servers, as they were crawled."""
+    tools = shared / "data" / "_distractors_smithery_mcp" / "tools.jsonl"
+    options = ("--catalog", tools, "--provider", "openai-chat", "--summary")
+    assert command("inspect", *options).json["saving"] >= 0.95
+
+
+def test_inspect_tools_of_a_public_set_fit_the_types_of_the_anthropic_sdk(
+    command: Command, shared: Path
+) -> None:
+    """All 2,309 and the search tool, strictly by `ToolParam`, and by the service's rules."""
+    tools = shared / "data" / "acebench_en" / "tools.jsonl"
+    listed = command("inspect", "--catalog", tools, "--provider", "anthropic").json["tools"]
+    assert len(listed) == 2310
+    adapter = TypeAdapter(list[_strict("anthropic.types", "ToolParam")])
+    adapter.validate_python(listed)
+    asked = {"model": "claude-sonnet-4-6", "max_tokens": 9, "tools": listed}
+    assert check_anthropic({**asked, "messages": [{"role": "user", "content": "Hi"}]}) is None
+
+
+def test_inspect_tools_fit_the_types_of_the_openai_sdk(
+    command: Command, large_catalog: Path
+) -> None:
+    """Strictly by `ChatCompletionFunctionToolParam`, and by the service's rules."""
+    options = ("--catalog", large_catalog, "--provider", "openai-chat")
+    listed = command("inspect", *options, "--discovered", "tool_001").json["tools"]
+    adapter = TypeAdapter(list[_strict("openai.types.chat", "ChatCompletionFunctionToolParam")])
+    adapter.validate_python(listed)
+    asked = {"model": "gpt-5.4", "tools": listed, "messages": [{"role": "user", "content": "Hi"}]}
+    assert check_openai_chat(asked) is None
+
+
+def _strict(module: str, name: str) -> Any:
+    """A TypedDict of an SDK that takes no key which it does not have."""
+    kind = getattr(importlib.import_module(module), name)
+    kind.__pydantic_config__ = ConfigDict(extra="forbid")
+    return kind

@@ -1,0 +1,122 @@
+"""`tool-search search`: ranked tools as JSON, as a table, explained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Command
+
+
+def test_search_json_has_the_documented_keys(command: Command, catalog: Path) -> None:
+    """One object with the query, its matches, and how many were found."""
+    found = command("search", "--catalog", catalog, "--query", "weather", "--json").json
+    assert list(found) == ["query", "matches", "total_found"]
+    assert [list(match) for match in found["matches"]] == [["name", "score"]]
+    assert found["matches"][0]["name"] == "get_weather"
+    assert 0 < found["matches"][0]["score"] <= 1
+
+
+def test_search_of_a_file_answers_each_query_in_order(
+    command: Command, catalog: Path, write: Callable[[str, str], Path]
+) -> None:
+    """One line a query, in the file's order."""
+    queries = write(
+        "q.jsonl", '{"query": "火车票"}\n{"query": "mail", "id": 7}\n{"query": "qwzx"}\n'
+    )
+    found = command("search", "--catalog", catalog, "--queries", queries, "--json").lines
+    assert [entry["query"] for entry in found] == ["火车票", "mail", "qwzx"]
+    assert [[match["name"] for match in entry["matches"]] for entry in found] == [
+        ["query_train"],
+        ["send_mail"],
+        [],
+    ]
+
+
+def test_search_finds_core_tools_too(command: Command, catalog: Path) -> None:
+    """Here nothing is declared yet, so every active tool is searched."""
+    found = command("search", "--catalog", catalog, "--query", "hand over", "--json").json
+    assert found["matches"][0]["name"] == "hand_over"
+
+
+def test_search_leaves_inactive_tools_out(
+    command: Command, write: Callable[[str, str], Path]
+) -> None:
+    """A tool that is switched off is no match."""
+    tools = write("t.jsonl", '{"name": "send_mail", "active": false}\n{"name": "send_fax"}\n')
+    found = command("search", "--catalog", tools, "--query", "send", "--json").json
+    assert [match["name"] for match in found["matches"]] == ["send_fax"]
+
+
+def test_search_limit_cuts_matches_and_not_the_count(command: Command, large_catalog: Path) -> None:
+    """What was found is counted before the cut."""
+    options = ("--catalog", large_catalog, "--query", "thing", "--limit", 3, "--json")
+    found = command("search", *options).json
+    assert len(found["matches"]) == 3
+    assert found["total_found"] == 200
+
+
+@pytest.mark.parametrize("engine", ["bm25", "rank_bm25"])
+def test_search_asks_the_named_engine(command: Command, catalog: Path, engine: str) -> None:
+    """Both engines stand behind the same option."""
+    options = ("--catalog", catalog, "--query", "send mail", "--engine", engine, "--json")
+    assert command("search", *options).json["matches"][0]["name"] == "send_mail"
+
+
+def test_search_explain_json_names_the_fields(command: Command, catalog: Path) -> None:
+    """Which words stand where, and which nowhere."""
+    options = ("--catalog", catalog, "--query", "weather zzxqw", "--explain", "--json")
+    found = command("search", *options).json
+    fields = found["matches"][0]["fields"]
+    assert fields == {"name": ["weather"], "server": ["weather"], "description": ["weather"]}
+    assert found["unmatched"] == ["zzxqw"]
+
+
+def test_search_explain_shows_chinese_in_its_longest_parts(command: Command, catalog: Path) -> None:
+    """Single characters that a bigram covers say nothing more."""
+    options = ("--catalog", catalog, "--query", "火车票", "--explain", "--json")
+    fields = command("search", *options).json["matches"][0]["fields"]
+    assert fields["description"] == ["火车", "车票"]
+
+
+def test_search_table_shows_tools_and_counts(command: Command, catalog: Path) -> None:
+    """For people: the best first, and what no tool has."""
+    outcome = command("search", "--catalog", catalog, "--query", "weather zzxqw")
+    assert "get_weather" in outcome.out
+    assert "1 of 1 found, 5 searched; no tool has: zzxqw" in outcome.out
+    assert outcome.err == ""
+
+
+def test_search_table_reads_no_markup_in_definitions(
+    command: Command, write: Callable[[str, str], Path]
+) -> None:
+    """Brackets of a description are text, and escape sequences are gone."""
+    tools = write("t.jsonl", '{"name": "a", "description": "[red]send[/] \\u001b[31m mail"}')
+    out = command("search", "--catalog", tools, "--query", "mail").out
+    assert "[red]send[/]" in out
+    assert "\x1b" not in out
+
+
+@pytest.mark.parametrize("query", ["", "   ", "!?"])
+def test_search_without_a_word_finds_nothing(command: Command, catalog: Path, query: str) -> None:
+    """No word is no mistake."""
+    outcome = command("search", "--catalog", catalog, "--query", query, "--json")
+    assert outcome.json["matches"] == []
+    assert outcome.status == 0
+
+
+def test_search_of_an_empty_catalog_finds_nothing(
+    command: Command, write: Callable[[str, str], Path]
+) -> None:
+    """An empty file is an empty catalog."""
+    outcome = command("search", "--catalog", write("e.jsonl", ""), "--query", "mail", "--json")
+    assert outcome.json == {"query": "mail", "matches": [], "total_found": 0}
+
+
+def test_search_ranks_a_public_set(command: Command, shared: Path) -> None:
+    """The expected tool comes first among 2,309."""
+    tools = shared / "data" / "acebench_en" / "tools.jsonl"
+    found = command("search", "--catalog", tools, "--query", "turn on wifi", "--json").json
+    assert found["matches"][0]["name"] == "turn_on_wifi"

@@ -1,0 +1,133 @@
+"""`tool-search eval`: how well an engine ranks, over queries with known answers."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import Progress
+from rich.table import Table
+
+from tool_search.catalog import Tool, ToolCatalog
+from tool_search.cli.engines import index_of
+from tool_search.cli.exits import say
+from tool_search.cli.files import read_catalog, read_judged_queries
+from tool_search.cli.terminal import result_console, side_console
+from tool_search.search import JudgedQuery, SearchResult, ToolSearchIndex, evaluate
+
+__all__ = ["evaluate_command"]
+
+_NS_PER_US = 1_000
+_NS_PER_MS = 1_000_000
+_MOST_NAMED = 3
+
+
+def evaluate_command(
+    *,
+    catalog: Annotated[Path, typer.Option(help="A file of tools, in any known format.")],
+    queries: Annotated[
+        Path, typer.Option(help='A file of {"query": ..., "relevant": [names]} lines.')
+    ],
+    engine: Annotated[str, typer.Option(help="Which ranking.")] = "bm25",
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Measure how well and how fast an engine ranks.
+
+    Recall is the share of the relevant tools within the first k, averaged over
+    queries. Times leave out reading the files and one search before the first.
+    """
+    tools = read_catalog(catalog)
+    judged = read_judged_queries(queries)
+    _warn_of_unknown(judged, tools)
+    figures = _measured(tools.active, judged, engine)
+    if as_json:
+        typer.echo(json.dumps(figures))
+        return
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for key, value in figures.items():
+        table.add_row(key, f"{value:,}" if value > 1 else f"{value:.4f}")
+    result_console().print(table)
+
+
+def _measured(
+    tools: Sequence[Tool], judged: Sequence[JudgedQuery], engine: str
+) -> dict[str, float]:
+    started = time.perf_counter_ns()
+    index = _TimedIndex(index_of(tools, engine))
+    build_ns = time.perf_counter_ns() - started
+    if judged:
+        # The first search of a process also loads what only searches need.
+        index.search(judged[0].query, limit=1)
+        index.durations_ns.clear()
+    report = evaluate(index, _with_progress(judged))
+    durations = sorted(index.durations_ns)
+    return {
+        "recall@5": round(report.recall_at_5, 4),
+        "recall@10": round(report.recall_at_10, 4),
+        "ndcg@10": round(report.ndcg_at_10, 4),
+        "mrr": round(report.mrr, 4),
+        "build_ms": round(build_ns / _NS_PER_MS, 2),
+        "p50_us": round(_percentile(durations, 0.5) / _NS_PER_US, 1),
+        "p99_us": round(_percentile(durations, 0.99) / _NS_PER_US, 1),
+        "queries": report.queries,
+        "tools": len(tools),
+    }
+
+
+class _TimedIndex:
+    """An index that notes how long each search took."""
+
+    def __init__(self, index: ToolSearchIndex) -> None:
+        self._index = index
+        self.durations_ns: list[int] = []
+
+    def search(
+        self,
+        query: str | Sequence[str],
+        *,
+        limit: int,
+        allowed: Callable[[str], bool] | None = None,
+    ) -> SearchResult:
+        started = time.perf_counter_ns()
+        found = self._index.search(query, limit=limit, allowed=allowed)
+        self.durations_ns.append(time.perf_counter_ns() - started)
+        return found
+
+    def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> ToolSearchIndex:
+        return self._index.updated(added=added, removed=removed)
+
+
+def _percentile(ascending: Sequence[int], share: float) -> int:
+    """The nearest-rank percentile; 0 of nothing."""
+    return ascending[math.ceil(share * len(ascending)) - 1] if ascending else 0
+
+
+def _with_progress(judged: Sequence[JudgedQuery]) -> Iterator[JudgedQuery]:
+    console = side_console()
+    if not console.is_terminal:
+        yield from judged
+        return
+    # Drawn between searches and never beside them: a thread would spoil their times.
+    with Progress(console=console, auto_refresh=False, transient=True) as progress:
+        task = progress.add_task("searching", total=len(judged))
+        step = max(1, len(judged) // 100)
+        for done, query in enumerate(judged):
+            if done % step == 0:
+                progress.update(task, completed=done, refresh=True)
+            yield query
+
+
+def _warn_of_unknown(judged: Iterable[JudgedQuery], catalog: ToolCatalog) -> None:
+    relevant = {name for query in judged for name in query.relevant}
+    unknown = sorted(relevant.difference(catalog))
+    if unknown:
+        named = ", ".join(map(repr, unknown[:_MOST_NAMED]))
+        say(
+            f"warning: {len(unknown)} relevant tools are not in the catalog, and count as "
+            f"not found: {named}{', ...' if len(unknown) > _MOST_NAMED else ''}"
+        )

@@ -1,0 +1,112 @@
+"""The files that commands read, each fault named with its file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tool_search.catalog import ToolCatalog
+from tool_search.definitions import json_values, parse_tools
+from tool_search.errors import CatalogError, ConfigurationError
+from tool_search.search import JudgedQuery
+
+__all__ = ["QueryLine", "read_catalog", "read_judged_queries", "read_queries"]
+
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryLine:
+    """One entry of a file of queries.
+
+    Attributes:
+        place: Where it stands, for errors.
+        query: What is asked.
+        content: The whole entry.
+    """
+
+    place: str
+    query: str
+    content: dict[str, Any]
+
+
+def read_catalog(path: Path) -> ToolCatalog:
+    """The catalog in a file of any of the formats of `tool_search.definitions`.
+
+    Raises:
+        CatalogError: The file cannot be read, or something in it is wrong.
+    """
+    try:
+        text = _text(path)
+    except ConfigurationError as exc:
+        raise CatalogError(str(exc)) from exc
+    return ToolCatalog(parse_tools(text, source=str(path)))
+
+
+def read_queries(path: Path) -> tuple[QueryLine, ...]:
+    """The entries of a file of queries, `{"query": ...}` a line, in order.
+
+    Raises:
+        ConfigurationError: The file cannot be read, is not JSON, or an entry has no
+            query.
+    """
+    return tuple(
+        QueryLine(place=place, query=_query(entry, place), content=entry)
+        for place, entry in _entries(path)
+    )
+
+
+def read_judged_queries(path: Path) -> tuple[JudgedQuery, ...]:
+    """The queries of a file with the tools that answer them: `{"query", "relevant"}`.
+
+    Raises:
+        ConfigurationError: As in `read_queries`, or an entry names no relevant tool.
+    """
+    judged = []
+    for line in read_queries(path):
+        relevant = line.content.get("relevant")
+        named = isinstance(relevant, list) and all(isinstance(name, str) for name in relevant)
+        if not named or not relevant:
+            raise ConfigurationError(
+                f'{line.place}: "relevant" must be a list of one or more tool names, '
+                f"not {relevant!r}"
+            )
+        judged.append(JudgedQuery(query=line.query, relevant=tuple(relevant)))
+    return tuple(judged)
+
+
+def _text(path: Path) -> str:
+    try:
+        content = path.read_bytes()
+    except OSError as exc:
+        raise ConfigurationError(f"{path}: cannot be read: {exc.strerror or exc}") from exc
+    # What PowerShell redirects into a file.
+    encoding = "utf-16" if content.startswith(_UTF16_MARKS) else "utf-8"
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError as exc:
+        line = content.count(b"\n", 0, exc.start) + 1
+        raise ConfigurationError(
+            f"{path}, line {line}: is not text in {encoding.upper()}: {exc.reason} "
+            f"(byte 0x{content[exc.start]:02x})"
+        ) from exc
+
+
+def _entries(path: Path) -> Iterator[tuple[str, Any]]:
+    try:
+        for place, value in json_values(_text(path), source=str(path)):
+            if isinstance(value, list):
+                yield from ((f"{place}, index {i}", entry) for i, entry in enumerate(value))
+            else:
+                yield place, value
+    except CatalogError as exc:
+        raise ConfigurationError(str(exc)) from exc
+
+
+def _query(entry: Any, place: str) -> str:
+    query = entry.get("query") if isinstance(entry, dict) else None
+    if not isinstance(query, str):
+        raise ConfigurationError(f'{place}: must be an object with a "query", a text')
+    return query

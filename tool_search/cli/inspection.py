@@ -1,0 +1,98 @@
+"""`tool-search inspect`: exactly what a provider would be sent of a catalog."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, get_args
+
+import typer
+
+from tool_search.catalog import Tool, ToolCatalog
+from tool_search.cli.exits import say
+from tool_search.cli.files import read_catalog
+from tool_search.cli.planning import PROVIDERS, PlannedRequest, figures_of, planned_request
+from tool_search.config import SchemaMode, ToolSearchConfig
+from tool_search.errors import ConfigurationError
+
+__all__ = ["inspect_command"]
+
+_MODES: tuple[SchemaMode, ...] = get_args(SchemaMode)
+
+
+def inspect_command(
+    *,
+    catalog: Annotated[Path, typer.Option(help="A file of tools, in any known format.")],
+    provider: Annotated[str, typer.Option(help=f"One of {', '.join(PROVIDERS)}.")],
+    model: Annotated[str | None, typer.Option(help="Default: a current one.")] = None,
+    mode: Annotated[str, typer.Option(help=f"One of {', '.join(_MODES)}.")] = "auto",
+    discovered: Annotated[
+        str, typer.Option(help="Names of tools that were found already, with commas between.")
+    ] = "",
+    summary: Annotated[
+        bool, typer.Option("--summary", help="Figures in place of the tools.")
+    ] = False,
+) -> None:
+    """Show the tool list that a provider would be sent, as JSON."""
+    kind = PROVIDERS.get(provider)
+    if kind is None:
+        raise ConfigurationError(f"--provider {provider!r}: there are {', '.join(PROVIDERS)}")
+    if model is not None and not model.strip():
+        raise ConfigurationError("--model is empty; leave it out for a current model")
+    tools = read_catalog(catalog)
+    request = planned_request(
+        tools,
+        kind.profile(model),
+        config=ToolSearchConfig(tool_schema_mode=_mode(mode)),
+        discovered=_discovered(discovered, tools),
+    )
+    _explain(request, asked=mode)
+    wire = kind.encode_tools(request.plan.tools, request.profile)
+    head = {
+        "provider": provider,
+        "model": request.profile.model,
+        "strategy": request.plan.strategy,
+        "mode": request.decision.mode,
+    }
+    if summary:
+        figures = figures_of(request.plan, wire, tools)
+        typer.echo(json.dumps({**head, **figures.to_dict()}, ensure_ascii=False))
+    else:
+        opened = json.dumps(head, ensure_ascii=False)[:-1]
+        # The bytes that a request carries, not another rendering of the same list.
+        typer.echo(f'{opened}, "tools": {wire.decode("utf-8")}}}')
+
+
+def _mode(name: str) -> SchemaMode:
+    for mode in _MODES:
+        if mode == name:
+            return mode
+    raise ConfigurationError(f"--mode {name!r}: there are {', '.join(_MODES)}")
+
+
+def _discovered(names: str, catalog: ToolCatalog) -> Sequence[Tool]:
+    """The tools of these names, those left out that are sent without being found."""
+    core = {tool.name for tool in catalog.core}
+    active = {tool.name: tool for tool in catalog.active}
+    chosen = []
+    for name in dict.fromkeys(part.strip() for part in names.split(",") if part.strip()):
+        if name not in active:
+            near = get_close_matches(name, active, n=3)
+            hint = f"; similar names: {', '.join(near)}" if near else ""
+            state = "is switched off" if name in catalog else "is not in the catalog"
+            raise ConfigurationError(f"--discovered: tool {name!r} {state}{hint}")
+        if name in core:
+            say(f"note: {name!r} is a core tool: it is sent without being found")
+        else:
+            chosen.append(active[name])
+    return chosen
+
+
+def _explain(request: PlannedRequest, *, asked: str) -> None:
+    """Says why a request is not what was asked for."""
+    for notice in request.notices:
+        say(f"warning: {notice.code}: {notice.message}")
+    if asked not in ("auto", request.decision.mode):
+        say(f"note: the mode is {request.decision.mode}: {request.decision.reason}")
