@@ -18,7 +18,7 @@ Usage::
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from types import TracebackType
 from typing import Any, Self
@@ -147,7 +147,7 @@ class OpenAIChatProvider:
         self._client = client
         self._owns_client = client is None
 
-    async def stream(self, plan: RequestPlan) -> AsyncIterator[ReplyEvent]:
+    async def stream(self, plan: RequestPlan) -> AsyncGenerator[ReplyEvent]:
         """Sends the request; yields the reply as it comes, `ReplyEnd` last.
 
         Raises:

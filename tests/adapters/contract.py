@@ -1,0 +1,135 @@
+"""What every chat adapter must do: the table of adapters, and how a test asks one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import anthropic as anthropic_sdk
+import httpx2
+import openai as openai_sdk
+from tool_search.adapters import anthropic, openai_chat
+from tool_search.adapters.anthropic import AnthropicProvider
+from tool_search.adapters.connection import tls_context
+from tool_search.adapters.openai_chat import OpenAIChatProvider
+
+from tool_search.catalog import Tool
+from tool_search.config import Dialect
+from tool_search.messages import DeclaredTool, Message, RequestPlan, ToolList
+from tool_search.profiles import ProviderProfile, profile_for
+from tool_search.providers import ReplyEnd, ReplyEvent
+from tool_search.testing import StandInServer
+
+KEY = "sk-a-secret-of-the-test-0123456789"
+Provider = AnthropicProvider | OpenAIChatProvider
+Client = anthropic_sdk.AsyncAnthropic | openai_sdk.AsyncOpenAI
+
+WEATHER = Tool(
+    name="get_weather",
+    description="The weather — погода, 天气.",
+    parameters={"type": "object", "properties": {"city": {"type": "string"}}},
+)
+QUESTION = Message(role="user", content="What is the weather in Paris?")
+
+
+class Responses:
+    """The responses that a client has got.
+
+    Attributes:
+        seen: In the order they came.
+        came: Set once there is one.
+    """
+
+    def __init__(self) -> None:
+        self.seen: list[httpx2.Response] = []
+        self.came = asyncio.Event()
+
+    async def note(self, response: httpx2.Response) -> None:
+        """Takes one in."""
+        self.seen.append(response)
+        self.came.set()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adapter:
+    """One adapter under the contract.
+
+    Attributes:
+        dialect: Its wire format.
+        model: A model that has everything.
+        module: The adapter's module.
+        sdk: The SDK's module.
+        provider: Its provider class.
+        base_url: A stand-in server's address for it.
+    """
+
+    dialect: Dialect
+    model: str
+    module: ModuleType
+    sdk: ModuleType
+    provider: Callable[..., Provider]
+    base_url: Callable[[StandInServer], str]
+
+    def profile(self, server: StandInServer | None = None) -> ProviderProfile:
+        """The profile of the model, at the server or at its vendor."""
+        url = self.base_url(server) if server else None
+        return profile_for(self.dialect, self.model, base_url=url)
+
+    def connect(self, server: StandInServer, **options: Any) -> Provider:
+        """A provider that asks the server."""
+        settings = {"profile": self.profile(server), "base_url": self.base_url(server)}
+        return self.provider(**{"api_key": KEY, "id": "tested", **settings, **options})
+
+    def client(self, server: StandInServer, responses: Responses) -> Client:
+        """A client of the SDK that notes the responses it gets."""
+        http = httpx2.AsyncClient(event_hooks={"response": [responses.note]}, verify=tls_context())
+        make: Callable[..., Client] = (
+            self.sdk.AsyncAnthropic if self.dialect == "anthropic" else self.sdk.AsyncOpenAI
+        )
+        url = self.base_url(server)
+        return make(api_key=KEY, base_url=url, http_client=http, max_retries=0, timeout=5.0)
+
+
+ADAPTERS = (
+    Adapter(
+        dialect="anthropic",
+        model="claude-sonnet-4-6",
+        module=anthropic,
+        sdk=anthropic_sdk,
+        provider=AnthropicProvider,
+        base_url=lambda server: server.anthropic_base_url,
+    ),
+    Adapter(
+        dialect="openai_chat",
+        model="gpt-5.4",
+        module=openai_chat,
+        sdk=openai_sdk,
+        provider=OpenAIChatProvider,
+        base_url=lambda server: server.openai_base_url,
+    ),
+)
+
+
+def plan_of(*messages: Message, tools: tuple[Tool, ...] = (WEATHER,), **more: Any) -> RequestPlan:
+    """A generic plan of these messages, or of a question."""
+    settings: Mapping[str, Any] = {"strategy": "generic", "system": "You are helpful.", **more}
+    return RequestPlan(
+        tools=ToolList(map(DeclaredTool, tools)), messages=messages or (QUESTION,), **settings
+    )
+
+
+async def events_of(provider: Provider, plan: RequestPlan) -> list[ReplyEvent]:
+    """The events of one reply; the provider is closed afterwards."""
+    async with provider, aclosing(provider.stream(plan)) as stream:
+        return [event async for event in stream]
+
+
+async def reply_of(provider: Provider, plan: RequestPlan) -> ReplyEnd:
+    """The end of one reply."""
+    last = (await events_of(provider, plan))[-1]
+    assert isinstance(last, ReplyEnd)
+    return last
