@@ -13,18 +13,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import chain
+from typing import NamedTuple
 
 from tool_search.catalog import Tool
-from tool_search.search.postings import Postings, summed
+from tool_search.search.postings import Posting, Postings, summed
 from tool_search.search.query import query_terms
 from tool_search.search.ranked import Scores, attainable
 from tool_search.search.slots import Slots
 from tool_search.search.terms import tool_terms
 from tool_search.search.tokenizer import Segmenter
-
-if TYPE_CHECKING:
-    from array import array
 
 __all__ = ["Bm25Engine"]
 
@@ -79,11 +77,11 @@ class Bm25Engine:
     def scores(self, query: str) -> Scores:
         """How well each tool fits; see `Engine.scores`."""
         terms = query_terms(query, self._segmenter)
-        weighted: list[tuple[array[float], float]] = []
+        weighted: list[tuple[Posting, float]] = []
         values: list[float] = []
         for term, weight in terms.weights.items():
             posting = self._postings.get(term)
-            value = weight * self._idf(len(posting) if posting else 0)
+            value = weight * self._idf(sum(map(len, posting or ())))
             if posting:
                 weighted.append((posting, value))
             if posting or term not in terms.compounds:
@@ -100,7 +98,7 @@ class Bm25Engine:
 
         def known(term: str) -> bool:
             posting = self._postings.get(term)
-            return posting is not None and has_tool(map(int, posting))
+            return posting is not None and has_tool(map(int, chain.from_iterable(posting)))
 
         return query_terms(query, self._segmenter).unmatched(known)
 

@@ -8,10 +8,12 @@ parts that stand first and highest before the others.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Literal, get_args
 
 from tool_search.catalog import Tool
+from tool_search.schema import JSON
 
 __all__ = ["FIELDS", "FieldName", "field_texts"]
 
@@ -25,6 +27,7 @@ _MOST_NODES = 400
 _MOST_VALUES = 40
 _NESTED = ("items", "additionalProperties", "not", "if", "then", "else")
 _BRANCHES = ("anyOf", "oneOf", "allOf", "prefixItems")
+_STRUCTURE = frozenset(("properties", *_NESTED, *_BRANCHES))
 
 
 def field_texts(tool: Tool) -> dict[FieldName, list[str]]:
@@ -48,51 +51,50 @@ def field_texts(tool: Tool) -> dict[FieldName, list[str]]:
     return {name: kept for name, lines in found.items() if (kept := [t for t in lines if t])}
 
 
-def _parameter_texts(schema: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+def _parameter_texts(schema: JSON) -> tuple[list[str], list[str]]:
     names: list[str] = []
     texts: list[str] = []
     queue: deque[tuple[Any, int]] = deque([(schema, 0)])
     seen: set[int] = set()
     while queue and len(seen) < _MOST_NODES:
         node, depth = queue.popleft()
-        node = _target(schema, node)
-        if not isinstance(node, Mapping) or id(node) in seen:
+        if isinstance(node, dict) and "$ref" in node:
+            node = _target(schema, node["$ref"])
+        if not isinstance(node, dict) or id(node) in seen:
             continue
         seen.add(id(node))
         if depth:
             texts.extend(_own_texts(node))
         properties = node.get("properties")
-        if isinstance(properties, Mapping):
-            names.extend(str(name) for name in list(properties)[:_MOST_NODES])
-        if depth < _DEEPEST:
+        if isinstance(properties, dict):
+            names.extend(islice(properties, _MOST_NODES))
+        if depth < _DEEPEST and not _STRUCTURE.isdisjoint(node):
             queue.extend((child, depth + 1) for child in _children(node))
     return names, texts
 
 
-def _target(root: Mapping[str, Any], node: Any) -> Any:
-    """The node, or what its local reference points to."""
-    reference = node.get("$ref") if isinstance(node, Mapping) else None
+def _target(root: JSON, reference: object) -> object:
+    """What a local reference points to, or None."""
     if not isinstance(reference, str) or not reference.startswith("#/"):
-        return node
+        return None
     target: Any = root
     for step in reference[2:].split("/")[:_DEEPEST]:
-        target = target.get(step) if isinstance(target, Mapping) else None
+        target = target.get(step) if isinstance(target, dict) else None
     return target
 
 
-def _own_texts(node: Mapping[str, Any]) -> Iterator[str]:
-    for key in ("title", "description", "const"):
-        if isinstance(node.get(key), str):
-            yield node[key]
+def _own_texts(node: JSON) -> list[str]:
+    texts = [node.get("title"), node.get("description"), node.get("const")]
     values = node.get("enum")
     if isinstance(values, list):
-        yield from (value for value in values[:_MOST_VALUES] if isinstance(value, str))
+        texts += values[:_MOST_VALUES]
+    return [text for text in texts if isinstance(text, str)]
 
 
-def _children(node: Mapping[str, Any]) -> Iterator[Any]:
+def _children(node: JSON) -> Iterator[Any]:
     properties = node.get("properties")
-    if isinstance(properties, Mapping):
-        yield from list(properties.values())[:_MOST_NODES]
+    if isinstance(properties, dict):
+        yield from islice(properties.values(), _MOST_NODES)
     yield from (node[key] for key in _NESTED if key in node)
     for key in _BRANCHES:
         if isinstance(node.get(key), list):

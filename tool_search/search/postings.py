@@ -1,9 +1,12 @@
 """An immutable inverted index that is cheap to change: which tools have a term.
 
-A posting is one number for each tool that has the term: the tool's slot, plus
+A posting has one number for each tool that has the term: the tool's slot, plus
 what the term is worth in it, its impact, below 1. Impacts are multiples of
-2**-24, so that in a double the sum is exact for every slot below 2**28. One
-array a term is half the memory of two, and needs no object a tool.
+2**-24, so that in a double the sum is exact for every slot below 2**28. That is
+half the memory of two arrays, and needs no object a tool.
+
+A posting is cut into blocks of 4,096 slots. An update copies the blocks that it
+changes, and shares the others: the tools of one server stand close together.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from array import array
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from tool_search.search.layered import LayeredTable
@@ -20,11 +24,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Postings", "summed"]
+__all__ = ["Posting", "Postings", "summed"]
 
-Weighted = Sequence[tuple["array[float]", float]]
+Posting = tuple["array[float]", ...]
+"""Blocks of a term's numbers, all ascending; none is empty."""
 
 _STEPS = 2**24
+_BLOCK = 4_096
 # Where numpy's start-up cost is worth it.
 _MANY_SLOTS = 2_000
 
@@ -39,21 +45,24 @@ class Postings:
     __slots__ = ("_terms",)
 
     def __init__(self, documents: Iterable[tuple[int, Mapping[str, float]]] = ()) -> None:
-        terms: dict[str, array[float]] = {}
+        growing: dict[str, list[array[float]]] = {}
         for slot, impacts in documents:
             for term, impact in impacts.items():
-                posting = terms.get(term)
-                if posting is None:
-                    terms[term] = array("d", (slot + _exact(impact),))
+                entry = slot + _exact(impact)
+                blocks = growing.get(term)
+                if blocks is None:
+                    growing[term] = [array("d", (entry,))]
+                elif int(blocks[-1][0]) // _BLOCK == slot // _BLOCK:
+                    blocks[-1].append(entry)
                 else:
-                    posting.append(slot + _exact(impact))
-        self._terms = LayeredTable(terms)
+                    blocks.append(array("d", (entry,)))
+        self._terms = LayeredTable({term: tuple(blocks) for term, blocks in growing.items()})
 
     def __len__(self) -> int:
         return len(self._terms)
 
-    def get(self, term: str) -> array[float] | None:
-        """The slot of each tool that has the term, plus its impact there, ascending."""
+    def get(self, term: str) -> Posting | None:
+        """The slot of each tool that has the term, plus its impact there."""
         return self._terms.get(term)
 
     def changed(
@@ -80,7 +89,7 @@ class Postings:
         postings = Postings()
         postings._terms = self._terms.changed(
             {
-                term: _changed(self._terms.get(term), gone.get(term, ()), new.get(term, ()))
+                term: _changed(self._terms.get(term) or (), gone.get(term, ()), new.get(term, ()))
                 for term in gone.keys() | new.keys()
             }
         )
@@ -91,18 +100,37 @@ def _exact(impact: float) -> float:
     return min(int(impact * _STEPS), _STEPS - 1) / _STEPS
 
 
-def _changed(
-    old: array[float] | None, gone: Sequence[int], new: Sequence[float]
-) -> array[float] | None:
-    posting = old[:] if old else array("d")
-    for slot in gone:
-        del posting[bisect_left(posting, slot)]
+def _changed(old: Posting, gone: Sequence[int], new: Sequence[float]) -> Posting | None:
+    blocks = {int(block[0]) // _BLOCK: block for block in old}
+    for number in {int(entry) // _BLOCK for entry in (*gone, *new)}:
+        start, end = number * _BLOCK, (number + 1) * _BLOCK
+        blocks[number] = _changed_block(
+            blocks.get(number, array("d")),
+            {slot for slot in gone if start <= slot < end},
+            [entry for entry in new if start <= entry < end],
+        )
+    return tuple(blocks[number] for number in sorted(blocks) if blocks[number]) or None
+
+
+def _changed_block(old: array[float], gone: set[int], new: Sequence[float]) -> array[float]:
+    block = old[:]
     for entry in new:
-        posting.insert(bisect_left(posting, entry), entry)
-    return posting or None
+        slot = int(entry)
+        place = bisect_left(block, slot)
+        # A tool that took over a slot mostly shares the words of the one before.
+        if slot in gone:
+            block[place] = entry
+            gone.remove(slot)
+        else:
+            block.insert(place, entry)
+    for slot in gone:
+        del block[bisect_left(block, slot)]
+    return block
 
 
-def summed(weighted: Weighted, size: int) -> list[float] | NDArray[np.float64]:
+def summed(
+    weighted: Sequence[tuple[Posting, float]], size: int
+) -> list[float] | NDArray[np.float64]:
     """For each slot the sum of impact * weight over the postings that have it.
 
     Args:
@@ -117,21 +145,22 @@ def summed(weighted: Weighted, size: int) -> list[float] | NDArray[np.float64]:
     return _summed_by_numpy(weighted, size)
 
 
-def _summed_in_python(weighted: Weighted, size: int) -> list[float]:
+def _summed_in_python(weighted: Sequence[tuple[Posting, float]], size: int) -> list[float]:
     sums = [0.0] * size
     for posting, weight in weighted:
-        for entry in posting:
+        for entry in chain.from_iterable(posting):
             slot = int(entry)
             sums[slot] += (entry - slot) * weight
     return sums
 
 
-def _summed_by_numpy(weighted: Weighted, size: int) -> NDArray[np.float64]:
+def _summed_by_numpy(weighted: Sequence[tuple[Posting, float]], size: int) -> NDArray[np.float64]:
     import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
 
-    entries = np.concatenate([np.frombuffer(posting) for posting, _ in weighted])
+    blocks = [(block, weight) for posting, weight in weighted for block in posting]
+    entries = np.concatenate([np.frombuffer(block) for block, _ in blocks])
     slots = entries.astype(np.intp)
     entries -= slots
-    entries *= np.repeat([weight for _, weight in weighted], [len(p) for p, _ in weighted])
+    entries *= np.repeat([weight for _, weight in blocks], [len(block) for block, _ in blocks])
     # One pass in C, adding in the order of the postings as Python does.
     return np.bincount(slots, entries, minlength=size).astype(np.float64, copy=False)

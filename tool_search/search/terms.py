@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from tool_search.catalog import Tool
 from tool_search.search.documents import FieldName, field_texts
-from tool_search.search.tokenizer import Segmenter, chunk_pieces, chunks
+from tool_search.search.tokenizer import Piece, Segmenter, chunk_pieces, chunks
 
 __all__ = ["FIELD_WEIGHTS", "FieldWeight", "ToolTerms", "tool_terms"]
 
@@ -69,37 +69,48 @@ class ToolTerms(NamedTuple):
 def tool_terms(tool: Tool, segmenter: Segmenter | None = None) -> ToolTerms:
     """The terms of a tool, whatever else is in the catalog."""
     frequencies: dict[str, float] = {}
-    forms: dict[FieldName, dict[str, None]] = {}
+    forms: dict[FieldName, tuple[str, ...]] = {}
     for field, texts in field_texts(tool).items():
-        counts, length, forms[field] = _counted(field, texts, segmenter)
+        found = _field_pieces(field, texts, segmenter)
         how = FIELD_WEIGHTS[field]
-        one = how.weight / (1.0 - how.b + how.b * length / how.typical_length)
-        for term, count in islice(counts.items(), _MOST_TERMS):
+        one = how.weight / (1.0 - how.b + how.b * _length(found) / how.typical_length)
+        for term, count in islice(_counted(found).items(), _MOST_TERMS):
             frequencies[term] = frequencies.get(term, 0.0) + one * count
-    name = forms["name"]
-    text = {**name, **forms.get("description", {})}
+        if field in ("name", "description"):
+            forms[field] = tuple(chain.from_iterable(piece.forms for piece, _ in found))
+    name, text = forms["name"], forms.get("description", ())
     return ToolTerms(
         impacts={term: tf / (tf + _K1) for term, tf in frequencies.items()},
-        name=tuple(islice(name, _MOST_FORMS)),
-        text=tuple(islice(text, _MOST_FORMS)),
+        name=tuple(islice(dict.fromkeys(name), _MOST_FORMS)),
+        text=tuple(islice(dict.fromkeys(name + text), _MOST_FORMS)),
     )
 
 
-def _counted(
+def _field_pieces(
     field: FieldName, texts: Sequence[str], segmenter: Segmenter | None
-) -> tuple[dict[str, int], float, dict[str, None]]:
-    """How often each term occurs, the length in words, and the words before stemming."""
-    counts: dict[str, int] = {}
-    forms: dict[str, None] = {}
-    length = 0.0
+) -> list[tuple[Piece, int]]:
+    """The different pieces of a field, and how often each occurs."""
     found = Counter(chunks("\n".join(texts), longest=_LONGEST_FIELD))
-    for chunk, occurrences in found.items():
-        for piece in chunk_pieces(chunk, segmenter):
-            # A name may be nothing but function words: what_to_do.
-            if piece.is_function and field != "name":
-                continue
-            length += len(piece.words) * occurrences * (_CJK_LENGTH if piece.is_cjk else 1.0)
-            forms.update(dict.fromkeys(piece.forms))
-            for term in piece.words + piece.compounds:
-                counts[term] = counts.get(term, 0) + occurrences
-    return counts, length, forms
+    return [
+        (piece, count)
+        for chunk, count in found.items()
+        for piece in chunk_pieces(chunk, segmenter)
+        # A name may be nothing but function words: what_to_do.
+        if not piece.is_function or field == "name"
+    ]
+
+
+def _length(found: list[tuple[Piece, int]]) -> float:
+    return sum(
+        len(piece.words) * count * (_CJK_LENGTH if piece.is_cjk else 1.0) for piece, count in found
+    )
+
+
+def _counted(found: list[tuple[Piece, int]]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for piece, count in found:
+        for term in piece.words:
+            counts[term] = counts.get(term, 0) + count
+        for term in piece.compounds:
+            counts[term] = counts.get(term, 0) + count
+    return counts
