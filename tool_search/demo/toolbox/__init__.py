@@ -43,7 +43,7 @@ from tool_search.demo.toolbox import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["TOOLBOX"]
+__all__ = ["TOOLBOX", "TOOLS"]
 
 TOOLBOX: tuple[Callable[..., object], ...] = (
     *units.TOOLS,
@@ -75,3 +75,6 @@ TOOLBOX: tuple[Callable[..., object], ...] = (
     *geography.TOOLS,
 )
 """Every tool, grouped by domain, in a fixed order."""
+
+# The name that `tools:` of a bot's configuration looks for in a module.
+TOOLS = TOOLBOX
