@@ -15,7 +15,7 @@ from array import array
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from tool_search.search.layered import LayeredTable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Posting", "Postings", "summed"]
+__all__ = ["Posting", "Postings", "exact_impact", "summed"]
 
 Posting = tuple["array[float]", ...]
 """Blocks of a term's numbers, all ascending; none is empty."""
@@ -39,24 +39,21 @@ class Postings:
     """Postings by term.
 
     Args:
-        documents: A slot and the impacts of its terms each, slots ascending.
+        documents: A slot and the impacts of its terms each, slots ascending and
+            impacts as `exact_impact` makes them.
     """
 
     __slots__ = ("_terms",)
 
     def __init__(self, documents: Iterable[tuple[int, Mapping[str, float]]] = ()) -> None:
-        growing: dict[str, list[array[float]]] = {}
+        growing: dict[str, array[float]] = {}
         for slot, impacts in documents:
             for term, impact in impacts.items():
-                entry = slot + _exact(impact)
-                blocks = growing.get(term)
-                if blocks is None:
-                    growing[term] = [array("d", (entry,))]
-                elif int(blocks[-1][0]) // _BLOCK == slot // _BLOCK:
-                    blocks[-1].append(entry)
+                if term in growing:
+                    growing[term].append(slot + impact)
                 else:
-                    blocks.append(array("d", (entry,)))
-        self._terms = LayeredTable({term: tuple(blocks) for term, blocks in growing.items()})
+                    growing[term] = array("d", (slot + impact,))
+        self._terms = LayeredTable({term: _blocks(entries) for term, entries in growing.items()})
 
     def __len__(self) -> int:
         return len(self._terms)
@@ -85,7 +82,7 @@ class Postings:
                 gone[term].append(slot)
         for slot, impacts in added:
             for term, impact in impacts.items():
-                new[term].append(slot + _exact(impact))
+                new[term].append(slot + impact)
         postings = Postings()
         postings._terms = self._terms.changed(
             {
@@ -96,8 +93,18 @@ class Postings:
         return postings
 
 
-def _exact(impact: float) -> float:
-    return min(int(impact * _STEPS), _STEPS - 1) / _STEPS
+def exact_impact(impact: float) -> float:
+    """The impact, from 0 to below 1, as postings can hold it."""
+    return int(impact * _STEPS) / _STEPS
+
+
+def _blocks(entries: array[float]) -> Posting:
+    if entries[-1] < _BLOCK:
+        return (entries,)
+    edges = [bisect_left(entries, edge) for edge in range(0, int(entries[-1]) + _BLOCK, _BLOCK)]
+    return tuple(
+        entries[start:end] for start, end in pairwise([*edges, len(entries)]) if start < end
+    )
 
 
 def _changed(old: Posting, gone: Sequence[int], new: Sequence[float]) -> Posting | None:

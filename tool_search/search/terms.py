@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from tool_search.catalog import Tool
 from tool_search.search.documents import FieldName, field_texts
+from tool_search.search.postings import exact_impact
 from tool_search.search.tokenizer import Piece, Segmenter, chunk_pieces, chunks
 
 __all__ = ["FIELD_WEIGHTS", "FieldWeight", "ToolTerms", "tool_terms"]
@@ -80,7 +81,7 @@ def tool_terms(tool: Tool, segmenter: Segmenter | None = None) -> ToolTerms:
             forms[field] = tuple(chain.from_iterable(piece.forms for piece, _ in found))
     name, text = forms["name"], forms.get("description", ())
     return ToolTerms(
-        impacts={term: tf / (tf + _K1) for term, tf in frequencies.items()},
+        impacts={term: exact_impact(tf / (tf + _K1)) for term, tf in frequencies.items()},
         name=tuple(islice(dict.fromkeys(name), _MOST_FORMS)),
         text=tuple(islice(dict.fromkeys(name + text), _MOST_FORMS)),
     )

@@ -146,6 +146,10 @@ def _pieces_of_word(chunk: str) -> tuple[Piece, ...]:
 
 
 def _piece(chunk: str) -> Piece:
+    # Most chunks are plain words: a shortcut, no other rule.
+    if chunk.isascii() and chunk.isalpha() and (chunk.islower() or chunk[1:].islower()):
+        form = intern(chunk.lower())
+        return Piece(chunk, (_stem(form),), (form,), is_function=form in FUNCTION_WORDS)
     parts = _PART.findall(chunk)[:_MOST_PARTS]
     # s3, k8s, mp4 and IPv4 are words, not a letter beside a number.
     if len(parts) < 2 or _SHORT_CODE.fullmatch(chunk):
@@ -172,6 +176,7 @@ def _plain(word: str) -> str:
 
 
 def _stem(word: str) -> str:
-    if len(word) > 2:
-        word = _russian(word) if _CYRILLIC.search(word) else _english(word)
-    return intern(word)
+    if len(word) < 3:
+        return intern(word)
+    cyrillic = not word.isascii() and _CYRILLIC.search(word)
+    return intern(_russian(word) if cyrillic else _english(word))
