@@ -6,28 +6,34 @@ import hashlib
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import Lock
+from typing import TYPE_CHECKING
 
 from tool_search.catalog import Tool
 from tool_search.errors import DuplicateToolError, SearchError
 from tool_search.search.bm25 import Bm25Engine
-from tool_search.search.index import SearchSettings, ToolSearchIndex
+from tool_search.search.index import ToolSearchIndex
 from tool_search.search.jieba_words import jieba_segmenter
 from tool_search.search.rank_bm25 import RankBm25Engine
 from tool_search.search.ranked import Engine, RankedIndex
 
+if TYPE_CHECKING:
+    # At run time the settings' library takes longer to load than 1,000 tools to index.
+    from tool_search.config import SearchSettings
+
 __all__ = ["ENGINES", "build_index"]
 
-EngineBuilder = Callable[[Iterable[Tool], SearchSettings], Engine]
+EngineBuilder = Callable[[Iterable[Tool], str], Engine]
 
 _MOST_CACHED = 8
+# Those of `SearchSettings`, which a test compares.
+_DEFAULTS = ("bm25", 0.1, "builtin")
 
 
-def _bm25(tools: Iterable[Tool], settings: SearchSettings) -> Engine:
-    segmenter = jieba_segmenter() if settings.segmenter == "jieba" else None
-    return Bm25Engine(tools, segmenter=segmenter)
+def _bm25(tools: Iterable[Tool], segmenter: str) -> Engine:
+    return Bm25Engine(tools, segmenter=jieba_segmenter() if segmenter == "jieba" else None)
 
 
-def _rank_bm25(tools: Iterable[Tool], _settings: SearchSettings) -> Engine:
+def _rank_bm25(tools: Iterable[Tool], _segmenter: str) -> Engine:
     return RankBm25Engine(tools)
 
 
@@ -74,16 +80,17 @@ def build_index(tools: Sequence[Tool], settings: SearchSettings | None = None) -
     >>> [match.name for match in index.search("weather in Paris", limit=5).matches]
     ['get_weather']
     """
-    settings = settings or SearchSettings()
-    builder = ENGINES.get(settings.engine)
+    engine, floor, segmenter = _DEFAULTS
+    if settings is not None:
+        engine, floor, segmenter = settings.engine, settings.min_relevance, settings.segmenter
+    builder = ENGINES.get(engine)
     if builder is None:
-        known = ", ".join(sorted(ENGINES))
-        raise SearchError(f"no search engine {settings.engine!r}; there are {known}")
+        raise SearchError(f"no search engine {engine!r}; there are {', '.join(sorted(ENGINES))}")
     _check_names(tools)
-    key = _content_key(tools, settings)
+    key = _content_key(tools, f"{engine} {floor!r} {segmenter}")
     index = _recent.get(key)
     if index is None:
-        index = RankedIndex(builder(tools, settings), min_relevance=settings.min_relevance)
+        index = RankedIndex(builder(tools, segmenter), min_relevance=floor)
         _recent.keep(key, index)
     return index
 
@@ -98,8 +105,8 @@ def _check_names(tools: Sequence[Tool]) -> None:
         )
 
 
-def _content_key(tools: Sequence[Tool], settings: SearchSettings) -> str:
-    digest = hashlib.sha256(repr(settings).encode("utf-8", "replace"))
+def _content_key(tools: Sequence[Tool], how: str) -> str:
+    digest = hashlib.sha256(how.encode())
     for fingerprint in sorted(tool.fingerprint for tool in tools):
         digest.update(fingerprint.encode())
     return digest.hexdigest()

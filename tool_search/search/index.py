@@ -3,32 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 from tool_search.catalog import Tool
 from tool_search.search.result import SearchResult
 
-__all__ = ["EngineName", "SearchSettings", "SegmenterName", "ToolSearchIndex"]
-
-EngineName = Literal["bm25", "rank_bm25"]
-SegmenterName = Literal["builtin", "jieba"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SearchSettings:
-    """How a catalog is searched.
-
-    Attributes:
-        engine: Which ranking.
-        min_relevance: Hits below this share of what the query could reach at most
-            are no hits, from 0 to 1.
-        segmenter: How Chinese is cut into words.
-    """
-
-    engine: EngineName = "bm25"
-    min_relevance: float = 0.1
-    segmenter: SegmenterName = "builtin"
+__all__ = ["ToolSearchIndex"]
 
 
 class ToolSearchIndex(Protocol):
