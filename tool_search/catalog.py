@@ -27,6 +27,8 @@ ToolKind = Literal["builtin", "plugin", "mcp", "handoff"]
 _LONGEST_NAME = 256
 _TEXTS = ("title", "summary", "server", "category", "namespace", "version")
 _LISTS = ("tags", "aliases", "roles")
+# Bytes around a definition's values: keys, quotes, `defer_loading`; about the same in each dialect.
+_DEFINITION_KEYS = len('{"name":,"description":,"input_schema":,"defer_loading":true},')
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -320,9 +322,11 @@ class ToolCatalog(Mapping[str, Tool]):
 
     @cached_property
     def text_bytes(self) -> int:
-        """UTF-8 bytes of the active tools' names, descriptions and schemas."""
-        texts = (t for tool in self.active for t in (tool.name, tool.description, tool.schema_json))
-        return sum(len(text.encode("utf-8", "replace")) for text in texts)
+        """UTF-8 bytes of the active tools' definitions as JSON, keys and all."""
+        heads = (compact_json([tool.name, tool.description]) for tool in self.active)
+        texts = sum(len(head.encode("utf-8", "replace")) for head in heads)
+        schemas = sum(len(tool.schema_json.encode()) for tool in self.active)
+        return texts + schemas + _DEFINITION_KEYS * len(self.active)
 
     @cached_property
     def servers(self) -> dict[str, int]:
