@@ -1,0 +1,83 @@
+"""Building an index: the cache, the engines' names, what is loaded."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tool_search.catalog import Tool
+from tool_search.config import SearchSettings
+from tool_search.errors import DuplicateToolError, SearchError
+from tool_search.search import build_index
+from tool_search.search.engines import _DEFAULTS, ENGINES
+
+TOOLS = (Tool(name="get_weather", description="天气预报"), Tool(name="send_mail"))
+
+
+def test_build_index_of_equal_content_is_the_same_index() -> None:
+    """A re-listing in another order costs nothing."""
+    again = [Tool(name="send_mail"), Tool(name="get_weather", description="天气预报")]
+    assert build_index(TOOLS) is build_index(again)
+
+
+def test_build_index_of_other_content_is_another_index() -> None:
+    """A changed description or setting is another index."""
+    index = build_index(TOOLS)
+    assert index is not build_index((TOOLS[0], Tool(name="send_mail", description="By post.")))
+    assert index is not build_index(TOOLS, SearchSettings(min_relevance=0.2))
+
+
+def test_build_index_keeps_few_indexes() -> None:
+    """The cache is bounded."""
+    index = build_index(TOOLS)
+    for number in range(20):
+        build_index([Tool(name=f"other_{number}")])
+    assert build_index(TOOLS) is not index
+
+
+def test_build_index_without_settings_takes_their_defaults() -> None:
+    """The defaults stand in two places and agree."""
+    settings = SearchSettings()
+    assert (settings.engine, settings.min_relevance, settings.segmenter) == _DEFAULTS
+    assert build_index(TOOLS) is build_index(TOOLS, settings)
+
+
+def test_build_index_two_tools_of_one_name_raises() -> None:
+    """Names must differ; the message names them."""
+    with pytest.raises(DuplicateToolError, match="'a'"):
+        build_index([Tool(name="a"), Tool(name="a", description="Another.")])
+
+
+def test_build_index_unknown_engine_raises() -> None:
+    """The message says which engines there are."""
+    settings: Any = SearchSettings.model_construct(
+        engine="oracle",
+        min_relevance=0.1,
+        segmenter="builtin",
+    )
+    with pytest.raises(SearchError, match="bm25, rank_bm25"):
+        build_index(TOOLS, settings)
+
+
+@pytest.mark.parametrize("engine", sorted(ENGINES))
+def test_build_index_with_jieba_finds_chinese(engine: Any) -> None:
+    """Chinese may be cut by jieba for either engine."""
+    index = build_index(TOOLS, SearchSettings(engine=engine, segmenter="jieba"))
+    assert [m.name for m in index.search("明天的天气", limit=5).matches] == ["get_weather"]
+
+
+def test_import_loads_no_heavy_library() -> None:
+    """Neither numpy nor jieba nor pydantic is loaded before it is needed."""
+    code = (
+        "import sys; from tool_search.catalog import Tool;"
+        "from tool_search.search import build_index;"
+        "build_index([Tool(name='a')]).search('a', limit=1);"
+        "print([m for m in ('numpy', 'jieba', 'rank_bm25', 'pydantic') if m in sys.modules])"
+    )
+    done = subprocess.run(  # noqa: S603 - our own interpreter and code
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
