@@ -5,9 +5,8 @@ Pure: decides from the conversation's catalog alone, and never runs anything.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -15,7 +14,7 @@ from tool_search.catalog import Tool, ToolCatalog
 from tool_search.discovery import DiscoveryState
 from tool_search.i18n import Language, text
 from tool_search.messages import ToolCall
-from tool_search.schema import compact_json
+from tool_search.schema import compact_json, read_json
 from tool_search.search.result import SearchResult
 from tool_search.search_tool import ToolSearchTool
 from tool_search.validation import complaints_about
@@ -93,8 +92,6 @@ class CallDesk:
         arguments: Mapping[str, Any] | None = call.parsed_arguments()
         if arguments is None:
             return self._refuse(call, self._broken_json(call))
-        if call.name == self.search_tool_name and self.search_tool is not None:
-            return self._search(call, self.search_tool, arguments)
         name = call.name
         if name == self.call_tool_name and name not in self.catalog:
             inner = _inner_call(arguments)
@@ -102,6 +99,9 @@ class CallDesk:
                 shown = compact_json(arguments)[:_LONGEST_SHOWN]
                 return self._refuse(call, self._say("broken_json", name, cause="name", start=shown))
             name, arguments = inner
+        if name == self.search_tool_name and self.search_tool is not None:
+            # Under its own name, so that its result is read as a search's.
+            return self._search(replace(call, name=name), self.search_tool, arguments)
         tool = self._find(name)
         if tool is None:
             return self._refuse(call, self._unknown(name))
@@ -119,7 +119,8 @@ class CallDesk:
         if not complaints:
             return RunCall(call=call, tool=tool, arguments=arguments)
         message = self._say("invalid", tool.name, complaints="; ".join(complaints))
-        if tool.name in self.core or tool.name in self.discoveries:
+        is_listed = tool.name in self.core or tool.name in self.discoveries
+        if is_listed and call.name != self.call_tool_name:
             return self._refuse(call, message)
         schema = tool.schema_json[:_LONGEST_SCHEMA]
         hint = self._say("schema", tool.name, schema=schema)
@@ -171,7 +172,7 @@ class CallDesk:
 
     def _broken_json(self, call: ToolCall) -> str:
         try:
-            cause = f"it is a {type(json.loads(call.arguments)).__name__}"
+            cause = f"it is a {type(read_json(call.arguments)).__name__}"
         except (ValueError, RecursionError) as exc:
             cause = str(exc)
         start = repr(call.arguments[:_LONGEST_SHOWN])
@@ -187,9 +188,10 @@ class CallDesk:
 
 def _inner_call(arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | None:
     """The call inside `call_tool`; arguments written as a JSON string are read too."""
-    name, inner = arguments.get("name"), arguments.get("arguments", {})
+    name, inner = arguments.get("name"), arguments.get("arguments")
     if not isinstance(name, str):
         return None
-    if isinstance(inner, str):
+    if inner is None or isinstance(inner, str):
+        inner = inner or "{}"
         inner = ToolCall(id="", name=name, arguments=inner).parsed_arguments()
     return (name, inner) if isinstance(inner, Mapping) else None

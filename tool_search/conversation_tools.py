@@ -62,7 +62,7 @@ class ConversationTools:
         self._max_core = None if max_tools is None else max(1, max_tools - _ROOM_FOR_DISCOVERIES)
         self._index: ToolSearchIndex | None = None
         self._notices: list[Notice] = []
-        self._noticed: set[NoticeCode] = set()
+        self._noticed: set[Notice] = set()
         self.catalog = self.with_policy(catalog)
         self.roster = ToolRoster(ToolCatalog(), order=(), ledger=(), core=())
         self.settled: SettledTools | None = None
@@ -117,9 +117,10 @@ class ConversationTools:
 
     def notice(self, code: NoticeCode, message: str) -> None:
         """Notes something that holds for the whole conversation, and so is said once."""
-        if code not in self._noticed:
-            self._noticed.add(code)
-            self._notices.append(Notice(code, message))
+        notice = Notice(code, message)
+        if notice not in self._noticed:
+            self._noticed.add(notice)
+            self._notices.append(notice)
 
     def begin(self, catalog: ToolCatalog, profile: ProviderProfile, sample: str) -> None:
         """A user turn: the first settles, later ones follow the catalog.
@@ -139,7 +140,13 @@ class ConversationTools:
             self._take_in(offered, profile)
 
     def restore(self, record: ConversationRecord) -> None:
-        """Goes on with a recorded conversation."""
+        """Goes on with a recorded conversation.
+
+        A tool that took the name of the library's own meanwhile is left out: the next
+        user turn says so.
+        """
+        if record.decision.mode == "tool_search":
+            self.catalog = self.catalog.updated(removed=self.own_names)
         self.settled = SettledTools(
             language=record.language,
             decision=self._with_index(record.decision),
@@ -148,6 +155,7 @@ class ConversationTools:
         )
         self.roster = ToolRoster.restored(record.roster)
         self._follow_catalog()
+        self.roster.append_unlisted(self._discoveries)
 
     def fit(self, profile: ProviderProfile) -> ProviderProfile:
         """The profile that a request to this provider can be planned with.
@@ -155,7 +163,8 @@ class ConversationTools:
         What a provider's list has no room for must be searched, and a catalog
         beyond Claude's limits is filtered.
         """
-        too_long = profile.max_tools is not None and len(self.roster.order) > profile.max_tools + 1
+        declared = len(self.roster.order) - (self.own_names[0] not in self.catalog)
+        too_long = profile.max_tools is not None and declared > profile.max_tools
         if too_long and self.mode != "tool_search" and self.catalog.deferred:
             self._search_from_now("above_provider_limit")
         if self.mode == "skills_like" and profile.thinking_is_bound and self.catalog.deferred:
@@ -217,9 +226,9 @@ class ConversationTools:
         if self.mode == "tool_search":
             self._check_names(catalog)
         if catalog.fingerprint != self.catalog.fingerprint:
-            before, self.catalog = self.catalog, catalog
             if self._index is not None:
-                self._index = self._index.updated(**_difference(before, catalog))
+                self._index = self._index.updated(**_difference(self.catalog, catalog))
+            self.catalog = catalog
             self._follow_catalog()
         if self.mode == "full":
             now = self._resolved(catalog, profile)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
-from tool_search.messages import Message, ToolCall
+from tool_search.messages import Message, TextPart, ToolCall
+from tool_search.names import unique_id
 from tool_search.search.result import SearchResult
 
 __all__ = ["open_calls", "paired", "search_results", "visible_names"]
@@ -43,34 +45,49 @@ def paired(history: Iterable[Message], *, answer: str) -> tuple[Message, ...]:
     """A history of someone else's with each call answered once, right behind it.
 
     Results that answer no call are left out, later ones of a call too; a call
-    without a result gets an error result with the text `answer`. Empty assistant
-    messages are left out: providers refuse them.
+    without a result gets an error result with the text `answer`. Ids that come
+    twice are numbered, and a result bears its call's name, which many bots leave
+    out. Messages without content are left out: providers refuse them.
     """
     messages = list(history)
     kept: list[Message] = []
+    taken: set[str] = set()
     for index, message in enumerate(messages):
-        if message.role == "tool":
+        if message.role == "tool" or _is_empty(message):
             continue
-        if message.role == "assistant" and not (message.text.strip() or message.tool_calls):
-            continue
-        kept.append(message)
-        if message.tool_calls:
-            results = _results_behind(messages, index)
-            kept.extend(
-                results.get(call.id)
-                or Message(
-                    role="tool", tool_call_id=call.id, name=call.name, content=answer, is_error=True
-                )
-                for call in message.tool_calls
-            )
+        calls = _with_own_ids(message.tool_calls, taken)
+        results = _results_behind(messages, index) if calls else {}
+        native = message.native if calls == message.tool_calls else None
+        kept.append(replace(message, tool_calls=calls, native=native))
+        for given, call in zip(message.tool_calls, calls, strict=True):
+            missing = Message(role="tool", content=answer, is_error=True)
+            result = next(results.get(given.id, iter(())), missing)
+            kept.append(replace(result, tool_call_id=call.id, name=call.name))
     return tuple(kept)
 
 
-def _results_behind(messages: Sequence[Message], index: int) -> dict[str | None, Message]:
-    found: dict[str | None, Message] = {}
+def _is_empty(message: Message) -> bool:
+    has_pictures = not isinstance(message.content, str) and any(
+        not isinstance(part, TextPart) for part in message.content
+    )
+    return not (message.text.strip() or message.tool_calls or has_pictures)
+
+
+def _with_own_ids(calls: Iterable[ToolCall], taken: set[str]) -> tuple[ToolCall, ...]:
+    """The calls, each under an id that no other call of the history has."""
+    own = []
+    for call in calls:
+        own.append(replace(call, id=unique_id(call.id, taken)))
+        taken.add(own[-1].id)
+    return tuple(own)
+
+
+def _results_behind(messages: Sequence[Message], index: int) -> dict[str | None, Iterator[Message]]:
+    """The results before the next calls, in order, by the id they bear."""
+    found: dict[str | None, list[Message]] = {}
     for message in messages[index + 1 :]:
         if message.role == "assistant" and message.tool_calls:
             break
         if message.role == "tool":
-            found.setdefault(message.tool_call_id, message)
-    return found
+            found.setdefault(message.tool_call_id, []).append(message)
+    return {call_id: iter(results) for call_id, results in found.items()}

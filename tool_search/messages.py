@@ -7,12 +7,13 @@ about a request except how a dialect spells it: that is an adapter's `to_wire`.
 
 from __future__ import annotations
 
-import json
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 from tool_search.catalog import Tool
+from tool_search.schema import read_json
 
 __all__ = [
     "ContentPart",
@@ -104,7 +105,7 @@ class ToolCall:
         if not self.arguments.strip():
             return {}
         try:
-            value = json.loads(self.arguments)
+            value = read_json(self.arguments)
         except (ValueError, RecursionError):
             return None
         return value if isinstance(value, dict) else None
@@ -180,12 +181,13 @@ class ToolList(Sequence[DeclaredTool]):
     bytes of a catalog are made once, not once a request.
     """
 
-    __slots__ = ("_encoded", "_entries", "_names")
+    __slots__ = ("_encoded", "_entries", "_fingerprint", "_names")
 
     def __init__(self, entries: Iterable[DeclaredTool] = ()) -> None:
         self._entries = tuple(entries)
         self._names = frozenset(entry.tool.name for entry in self._entries)
         self._encoded: dict[str, bytes] = {}
+        self._fingerprint = ""
 
     @overload
     def __getitem__(self, index: int) -> DeclaredTool: ...
@@ -213,6 +215,16 @@ class ToolList(Sequence[DeclaredTool]):
     def declares(self, name: str) -> bool:
         """Whether a tool of this canonical name is in the list."""
         return name in self._names
+
+    @property
+    def fingerprint(self) -> str:
+        """32 hexadecimal digits of SHA-256 over the definitions, their order and deferral."""
+        if not self._fingerprint:
+            digest = hashlib.sha256()
+            for entry in self._entries:
+                digest.update(f"{entry.tool.fingerprint}{entry.deferred:d}".encode())
+            self._fingerprint = digest.hexdigest()[:32]
+        return self._fingerprint
 
     def encoded(self, dialect: str, encode: Callable[[DeclaredTool], str]) -> bytes:
         """The list as a JSON array in UTF-8, made at the first call for a dialect.

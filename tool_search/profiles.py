@@ -86,7 +86,7 @@ def profile_for(
     Raises:
         UnsupportedStrategyError: `strategy` names one the model cannot honour.
     """
-    host = urlsplit(base_url).netloc if base_url else ""
+    host = _host(base_url) if base_url else ""
     if dialect == "anthropic":
         return _anthropic(model, host or _ANTHROPIC_HOSTS[0], strategy)
     if strategy == "claude":
@@ -100,6 +100,18 @@ def profile_for(
         origin=f"openai_chat:{host or 'api.openai.com'}",
         max_tools=OPENAI_MOST_TOOLS,
     )
+
+
+def _host(address: str) -> str:
+    """The host, and the port that is not the scheme's own; never what a user logs in with."""
+    parts = urlsplit(address)
+    usual = {"https": 443, "http": 80}.get(parts.scheme)
+    try:
+        port = parts.port
+    except ValueError:
+        port = None
+    name = parts.hostname or ""
+    return f"{name}:{port}" if port not in (None, usual) else name
 
 
 def _anthropic(model: str, host: str, strategy: StrategyChoice) -> ProviderProfile:

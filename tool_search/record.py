@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tool_search.catalog import Tool
@@ -15,13 +15,14 @@ from tool_search.messages import (
     ImagePart,
     Message,
     NativeReply,
-    StrategyName,
     TextPart,
     ToolCall,
     plain_text,
 )
 from tool_search.modes import ModeDecision
 from tool_search.roster import RosterRecord
+from tool_search.schema import compact_json
+from tool_search.thinking import ThinkingRecord
 
 __all__ = ["ConversationRecord", "message_from_dict", "message_to_dict"]
 
@@ -38,7 +39,7 @@ class ConversationRecord:
         discoveries: In the order they were made.
         anchors: Synthetic exchanges in a history the bot owns.
         history: The neutral history.
-        thinking_from: By strategy: index of the first message whose thinking still holds.
+        thinking: What was last sent to a model whose thinking is bound to the prefix.
     """
 
     language: Language
@@ -48,7 +49,7 @@ class ConversationRecord:
     discoveries: tuple[Discovery, ...] = ()
     anchors: tuple[Anchor, ...] = ()
     history: tuple[Message, ...] = ()
-    thinking_from: Mapping[StrategyName, int] = field(default_factory=dict)
+    thinking: ThinkingRecord = field(default_factory=ThinkingRecord)
 
     def to_dict(self) -> dict[str, Any]:
         """The record as a JSON object."""
@@ -76,7 +77,7 @@ class ConversationRecord:
                 for anchor in self.anchors
             ],
             "history": [message_to_dict(message) for message in self.history],
-            "thinking_from": dict(self.thinking_from),
+            "thinking": asdict(self.thinking),
         }
 
     @classmethod
@@ -106,7 +107,7 @@ class ConversationRecord:
                 for anchor in content["anchors"]
             ),
             history=tuple(map(message_from_dict, content["history"])),
-            thinking_from=content["thinking_from"],
+            thinking=ThinkingRecord(**content["thinking"]),
         )
 
 
@@ -148,7 +149,7 @@ def message_from_dict(content: Mapping[str, Any]) -> Message:
             ToolCall(
                 id=call["id"],
                 name=call["function"]["name"],
-                arguments=call["function"].get("arguments") or "{}",
+                arguments=_arguments_text(call["function"].get("arguments")),
             )
             for call in content.get("tool_calls") or ()
         ),
@@ -159,11 +160,16 @@ def message_from_dict(content: Mapping[str, Any]) -> Message:
     )
 
 
+def _arguments_text(arguments: object) -> str:
+    """A call's arguments as text, where a bot keeps them as an object too."""
+    if isinstance(arguments, str):
+        return arguments or "{}"
+    return compact_json(arguments or {})
+
+
 def _content_to_json(content: str | Sequence[ContentPart]) -> str | list[dict[str, Any]]:
     if isinstance(content, str):
         return content
-    if not any(isinstance(part, ImagePart) for part in content):
-        return plain_text(content)
     return [
         {"type": "image_url", "image_url": {"url": part.url}}
         if isinstance(part, ImagePart)
@@ -177,8 +183,11 @@ def _content_from_json(content: Any) -> str | tuple[ContentPart, ...]:
         return content or ""
     parts: list[ContentPart] = []
     for part in content:
-        if part.get("type") == "image_url":
-            parts.append(ImagePart(part["image_url"]["url"]))
+        if isinstance(part, str):
+            parts.append(TextPart(part))
+        elif part.get("type") == "image_url":
+            image = part["image_url"]
+            parts.append(ImagePart(image if isinstance(image, str) else image["url"]))
         elif isinstance(part.get("text"), str):
             parts.append(TextPart(part["text"]))
     return tuple(parts)

@@ -65,12 +65,17 @@ class ToolRoster:
         """The roster of a new conversation: both groups by name, the search tool between."""
         core = [tool.name for tool in catalog.core]
         deferred = [tool.name for tool in catalog.deferred]
-        head = [*core, search_tool_name]
-        return cls(catalog, order=[*head, *deferred], ledger=head, core=core)
+        head = dict.fromkeys((*core, search_tool_name))
+        return cls(catalog, order=dict.fromkeys((*head, *deferred)), ledger=head, core=core)
 
     def append(self, names: Iterable[str]) -> None:
         """Adds discoveries to the filtered list, in order."""
         self.ledger = tuple(dict.fromkeys((*self.ledger, *names)))
+
+    def append_unlisted(self, discoveries: DiscoveryState) -> None:
+        """Adds discoveries that no list has yet, as another process of a bot made them."""
+        self.append(discoveries.names)
+        self.order = tuple(dict.fromkeys((*self.order, *discoveries.names)))
 
     @classmethod
     def restored(cls, record: RosterRecord) -> ToolRoster:

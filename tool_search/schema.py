@@ -9,6 +9,7 @@ schema as it was given; only what a model is shown passes `object_schema`.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,14 @@ from urllib.parse import unquote
 
 from tool_search.errors import InvalidToolError
 
-__all__ = ["JSON", "compact_json", "encodable", "normalized_parameters", "object_schema"]
+__all__ = [
+    "JSON",
+    "compact_json",
+    "encodable",
+    "normalized_parameters",
+    "object_schema",
+    "read_json",
+]
 
 JSON = Mapping[str, Any]
 
@@ -36,6 +44,26 @@ def compact_json(value: object) -> str:
         RecursionError: The value is nested deeper than the interpreter's stack.
     """
     return _encode(value)
+
+
+def read_json(text: str) -> Any:
+    """The value in a JSON text that anybody may have written, lone surrogates replaced.
+
+    Raises:
+        ValueError: It is no JSON; NaN, infinities and numbers beyond a double are none.
+        RecursionError: It is nested deeper than the interpreter's stack.
+    """
+    value = json.loads(text, parse_constant=_no_number, parse_float=_finite)
+    return json.loads(encodable(compact_json(value))) if "\\ud" in text.lower() else value
+
+
+def _no_number(written: str) -> float:
+    raise ValueError(f"{written} is no JSON number")
+
+
+def _finite(written: str) -> float:
+    value = float(written)
+    return value if math.isfinite(value) else _no_number(written)
 
 
 def encodable(text: str) -> str:

@@ -7,10 +7,12 @@ import re
 import unicodedata
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from tool_search.catalog import Tool, ToolCatalog
 from tool_search.i18n import Language, text
+from tool_search.schema import encodable
 from tool_search.search.index import ToolSearchIndex
 from tool_search.search.result import SearchMatch, SearchResult
 
@@ -145,21 +147,23 @@ class ToolSearchTool:
 
     def _limit(self, value: object) -> int:
         if isinstance(value, str) and value.strip().isdecimal():
-            value = int(value[:9])
+            value = int(value.strip()[:9])
         if isinstance(value, int | float) and not isinstance(value, bool) and value >= 1:
             return int(min(value, self._max_results))
         return self._max_results
 
     def _description(self) -> str:
         head = text("search_tool.description", self._language, total=self._total)
+        servers = self._catalog.servers
+        # No more than these can fit: a name, a count and a comma take six characters.
         counts = [
             f"{clean_description(server)} ({count})"
-            for server, count in self._catalog.servers.items()
+            for server, count in islice(servers.items(), _LONGEST_TOOL_DESCRIPTION // 6)
         ]
         for kept in range(len(counts), 0, -1):
             listed = counts[:kept]
-            if kept < len(counts):
-                rest = len(counts) - kept
+            if kept < len(servers):
+                rest = len(servers) - kept
                 listed.append(text("search_tool.servers_more", self._language, count=rest))
             line = text("search_tool.servers", self._language, servers=", ".join(listed))
             if len(head) + 1 + len(line) <= _LONGEST_TOOL_DESCRIPTION:
@@ -168,11 +172,13 @@ class ToolSearchTool:
 
 
 def _queries(value: object) -> list[str]:
-    if isinstance(value, str):
-        return [value.strip()]
+    """The queries of a call, whatever the model wrote for them; at least one."""
     if isinstance(value, list | tuple):
-        return [item.strip() for item in value if isinstance(item, str) and item.strip()] or [""]
-    return ["" if value is None else str(value)]
+        words = [
+            word for item in value if not isinstance(item, list | dict) for word in _queries(item)
+        ]
+        return [word for word in words if word] or [""]
+    return ["" if value is None else encodable(str(value)).strip()]
 
 
 def call_tool_definition(language: Language, *, name: str = CALL_TOOL_NAME) -> Tool:

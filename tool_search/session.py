@@ -27,12 +27,14 @@ from tool_search.messages import (
     Phase,
     RequestPlan,
     StrategyName,
+    TextPart,
     ToolCall,
 )
 from tool_search.modes import ModeDecision
 from tool_search.names import unique_id
 from tool_search.profiles import ProviderProfile
 from tool_search.record import ConversationRecord
+from tool_search.schema import encodable
 from tool_search.search_tool import CALL_TOOL_NAME
 from tool_search.strategies import (
     ClaudeToolSearchStrategy,
@@ -41,6 +43,7 @@ from tool_search.strategies import (
     ToolsAssembler,
     ToolSearchStrategy,
 )
+from tool_search.thinking import BoundThinking
 
 __all__ = ["CallResult", "ToolSearchSession"]
 
@@ -99,15 +102,13 @@ class ToolSearchSession:
         self._exchanges = SyntheticExchanges(
             self._config.search_tool_name, record.anchors if record else ()
         )
-        self._thinking_from = dict(record.thinking_from) if record else {}
+        self._thinking = BoundThinking(record.thinking if record else None)
         self._refused: frozenset[str] = frozenset()
         self._roles: frozenset[str] = frozenset()
         self._turn_ledger: tuple[str, ...] = ()
-        self._turn_tools: tuple[str, ...] = ()
         if record is not None:
             self._tools.restore(record)
-            self._turn_ledger = record.roster.ledger
-            self._turn_tools = (record.roster.catalog, record.decision.mode)
+            self._turn_ledger = self._tools.roster.ledger
 
     @property
     def history(self) -> tuple[Message, ...]:
@@ -153,7 +154,7 @@ class ToolSearchSession:
             discoveries=self.discoveries.entries,
             anchors=self._exchanges.anchors,
             history=self.history,
-            thinking_from=dict(self._thinking_from),
+            thinking=self._thinking.record,
         )
 
     def begin_turn(
@@ -175,14 +176,13 @@ class ToolSearchSession:
         Raises:
             SessionError: A tool has the search tool's name; nothing has changed.
         """
-        message = Message(
-            role="user", content=content if isinstance(content, str) else tuple(content)
-        )
-        self._tools.begin(catalog or self._tools.catalog, profile, message.text)
+        message = Message(role="user", content=_sendable(content))
+        now = self._tools.catalog if catalog is None else catalog
+        first = next((said.text for said in self._history if said.role == "user"), message.text)
+        self._tools.begin(now, profile, first)
         self._roles = frozenset(roles)
         self.close_open_calls()
         self._introduce(message)
-        self._forget_thinking()
         self._turn_ledger = self._tools.roster.ledger
         self._history.append(message)
 
@@ -200,11 +200,16 @@ class ToolSearchSession:
             SessionError: No turn has begun yet.
         """
         fitted = self._tools.fit(profile)
-        self._forget_thinking(ledger=self._turn_ledger)
-        if self.decision.mode != "skills_like" and phase != "final":
+        conversation = self._conversation(fitted, tuple(dict.fromkeys(selected)))
+        if conversation.mode != "skills_like" and phase != "final":
             phase = "answer"
-        conversation = self._conversation(fitted, tuple(selected))
-        return self._strategies[fitted.strategy].plan(conversation, phase=phase)
+        strategy = self._strategies[fitted.strategy]
+        if fitted.thinking_is_bound:
+            return self._thinking.plan(
+                lambda start: strategy.plan(replace(conversation, thinking_from=start), phase=phase)
+            )
+        self._thinking.interrupt()
+        return strategy.plan(conversation, phase=phase)
 
     def accept(self, reply: Message) -> tuple[ToolCall, ...]:
         """Takes a model's reply in; gives its calls, each under an id of its own.
@@ -273,10 +278,7 @@ class ToolSearchSession:
         """
         settled = self._tools.settled
         answer = text("call.cancelled", settled.language if settled else "en-US", name="tool")
-        before = self._history
         self._history = self._exchanges.restored(paired(history, answer=answer))
-        if self._history[: len(before)] != before:
-            self._thinking_from = dict.fromkeys(self._strategies, len(self._history))
         deferred = {tool.name: tool for tool in self._tools.catalog.deferred}
         for result in search_results(self._history, self._config.search_tool_name):
             known = (deferred.get(name) for name in result.names)
@@ -303,7 +305,8 @@ class ToolSearchSession:
         if self.decision.mode != "tool_search":
             return
         shown = visible_names(self._history, self._config.search_tool_name)
-        missing = [entry.tool for entry in self.discoveries if entry.name not in shown]
+        present = {tool.name for tool in self._tools.catalog.active}
+        missing = [e.tool for e in self.discoveries if e.name in present.difference(shown)]
         if missing:
             self._history += self._exchanges.write(
                 missing,
@@ -313,23 +316,17 @@ class ToolSearchSession:
                 language=self.language,
             )
 
-    def _forget_thinking(self, *, ledger: tuple[str, ...] | None = None) -> None:
-        """Earlier thinking no longer holds where other tools are declared than before."""
-        tools = (self._tools.catalog.fingerprint, self._tools.mode)
-        if tools != self._turn_tools:
-            self._thinking_from = dict.fromkeys(self._strategies, len(self._history))
-        elif (ledger or self._tools.roster.ledger) != self._turn_ledger:
-            self._thinking_from["generic"] = len(self._history)
-        self._turn_tools = tools
-
     def _conversation(self, profile: ProviderProfile, selected: tuple[str, ...]) -> Conversation:
         settled, roster = self._tools.required, self._tools.roster
-        searching = settled.decision.mode == "tool_search"
+        mode = settled.decision.mode
+        if mode == "skills_like" and profile.thinking_is_bound:
+            mode = "full"  # nothing is deferred: its phases would change the list in a turn
+        searching = mode == "tool_search"
         return Conversation(
             catalog=self._tools.catalog,
             retained=roster.retained(self.discoveries),
             profile=profile,
-            mode=settled.decision.mode,
+            mode=mode,
             order=roster.order,
             ledger=self._turn_ledger if profile.thinking_is_bound else roster.ledger,
             core=roster.core,
@@ -339,9 +336,6 @@ class ToolSearchSession:
             system=self._system_text(searching=searching),
             selected=selected,
             refused=self._refused,
-            thinking_from=self._thinking_from.get(profile.strategy, 0)
-            if profile.thinking_is_bound
-            else 0,
         )
 
     def _system_text(self, *, searching: bool) -> str:
@@ -356,12 +350,12 @@ class ToolSearchSession:
         return f"{prompt.rstrip()}\n\n{instructions}" if prompt.strip() else instructions
 
     def _result_message(self, result: CallResult) -> Message:
-        call = result.decision.call
+        call, content = result.decision.call, encodable(result.content)
         return Message(
             role="tool",
             tool_call_id=call.id,
             name=call.name,
-            content=result.content or text("call.empty_result", self.language),
+            content=content if content.strip() else text("call.empty_result", self.language),
             is_error=result.is_error,
         )
 
@@ -377,6 +371,13 @@ class ToolSearchSession:
             self.discoveries.commit(found, via="search")
         if named is not None and named.name not in core:
             self.discoveries.commit((named,), via="call")
+
+
+def _sendable(content: str | Sequence[ContentPart]) -> str | tuple[ContentPart, ...]:
+    """What a user said, without lone surrogates: no request can carry them."""
+    if isinstance(content, str):
+        return encodable(content)
+    return tuple(TextPart(encodable(p.text)) if isinstance(p, TextPart) else p for p in content)
 
 
 def _strategies(assembler: ToolsAssembler) -> dict[StrategyName, ToolSearchStrategy]:

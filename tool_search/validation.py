@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import jsonschema_rs
@@ -39,11 +40,14 @@ def complaints_about(tool: Tool, arguments: Mapping[str, Any]) -> tuple[str, ...
     validator = _validator(tool)
     if validator is None:
         return ()
-    found = []
-    for error in validator.iter_errors(dict(arguments)):
+    try:
+        return tuple(_described(validator, arguments))
+    except ValueError as exc:  # nested deeper than the validator reads
+        return (str(exc)[:_LONGEST_COMPLAINT],)
+
+
+def _described(validator: jsonschema_rs.Validator, arguments: Mapping[str, Any]) -> Iterator[str]:
+    for error in islice(validator.iter_errors(dict(arguments)), _MOST_COMPLAINTS):
         path = "/".join(map(str, error.instance_path))
         message = error.message[:_LONGEST_COMPLAINT]
-        found.append(f"{path}: {message}" if path else message)
-        if len(found) == _MOST_COMPLAINTS:
-            break
-    return tuple(found)
+        yield f"{path}: {message}" if path else message

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from tool_search.messages import DeclaredTool, ToolList
 
 if TYPE_CHECKING:
-    from tool_search.catalog import Tool
     from tool_search.strategies.base import Conversation
 
 __all__ = ["ToolsAssembler", "declared_names"]
@@ -33,7 +32,7 @@ class ToolsAssembler:
 
     def full(self, conversation: Conversation) -> ToolList:
         """Every tool, shown: the order of the whole catalog, no search tool."""
-        return self._kept("full", conversation, conversation.order, self._full)
+        return self._kept("full", conversation, all_names(conversation), self._shown)
 
     def filtered(self, conversation: Conversation) -> ToolList:
         """The core, the search tool, and what was discovered, within the provider's limit."""
@@ -49,7 +48,7 @@ class ToolsAssembler:
 
     def light(self, conversation: Conversation) -> ToolList:
         """Every tool by name and description, with an empty schema."""
-        return self._kept("light", conversation, conversation.order, self._light)
+        return self._kept("light", conversation, all_names(conversation), self._light)
 
     def chosen(self, conversation: Conversation) -> ToolList:
         """The full definitions of the tools that a `skills_like` model picked."""
@@ -86,22 +85,15 @@ class ToolsAssembler:
         return ToolList(DeclaredTool(tool) for tool in conversation.definitions(names))
 
     @staticmethod
-    def _full(conversation: Conversation, names: tuple[str, ...]) -> ToolList:
-        return ToolList(DeclaredTool(t) for t in _without_search_tool(conversation, names))
-
-    @staticmethod
     def _light(conversation: Conversation, names: tuple[str, ...]) -> ToolList:
-        tools = _without_search_tool(conversation, names)
+        tools = conversation.definitions(names)
         return ToolList(DeclaredTool(replace(tool, parameters={})) for tool in tools)
 
     @staticmethod
     def _deferring(conversation: Conversation, names: tuple[str, ...]) -> ToolList:
-        if conversation.mode == "tool_search":
-            search, tools = conversation.search_tool, list(conversation.definitions(names))
-            waiting = [t is not search and t.name not in conversation.core for t in tools]
-        else:
-            tools = _without_search_tool(conversation, names)
-            waiting = [False] * len(tools)
+        search, tools = conversation.search_tool, list(conversation.definitions(names))
+        searching = conversation.mode == "tool_search"
+        waiting = [searching and t is not search and t.name not in conversation.core for t in tools]
         last = max((index for index, waits in enumerate(waiting) if not waits), default=-1)
         return ToolList(
             DeclaredTool(tool, deferred=waits, cache_breakpoint=index == last)
@@ -109,9 +101,16 @@ class ToolsAssembler:
         )
 
 
-def _without_search_tool(conversation: Conversation, names: tuple[str, ...]) -> list[Tool]:
-    search = conversation.search_tool
-    return [tool for tool in conversation.definitions(names) if tool is not search]
+def all_names(conversation: Conversation) -> tuple[str, ...]:
+    """Every name; where the provider takes fewer, the first ones and `call_tool`.
+
+    Only core tools come to that: a catalog with deferred ones is searched instead.
+    """
+    names, most = conversation.order, conversation.profile.max_tools
+    if most is None or len(names) <= most:
+        return names
+    known = tuple(tool.name for tool in conversation.definitions(names))
+    return known if len(known) <= most else (*known[: most - 1], conversation.call_tool.name)
 
 
 def declared_names(conversation: Conversation) -> tuple[str, ...]:
@@ -126,9 +125,10 @@ def declared_names(conversation: Conversation) -> tuple[str, ...]:
     if search is None:
         return ledger
     if conversation.profile.thinking_is_bound:
-        place = ledger.index(search.name) + 1
-        ledger = (*ledger[:place], call, *ledger[place:])
-        return ledger if most is None else ledger[:most]
+        place = ledger.index(search.name)
+        if most is not None and place > most - 2:
+            return (*ledger[: most - 2], search.name, call)
+        return (*ledger[: place + 1], call, *ledger[place + 1 :])[:most]
     if most is None or len(ledger) < most:
         return ledger
     if ledger.index(search.name) < most - 1:

@@ -57,12 +57,16 @@ class Conversation:
     thinking_from: int = 0
 
     def definition(self, name: str) -> Tool | None:
-        """The definition declared under a name, the library's own tools included."""
-        for tool in (self.search_tool, self.call_tool):
-            if tool is not None and tool.name == name:
-                return tool
+        """The definition declared under a name, the library's own tools included.
+
+        Outside `tool_search` a catalog may have a tool of such a name.
+        """
+        if self.search_tool is not None and self.search_tool.name == name:
+            return self.search_tool
         tool = self.catalog.get(name)
-        return tool if tool is not None and tool.active else self.retained.get(name)
+        if tool is not None and tool.active:
+            return tool
+        return self.call_tool if name == self.call_tool.name else self.retained.get(name)
 
     def definitions(self, names: tuple[str, ...]) -> Iterator[Tool]:
         """The definitions of these names, in order, those without one left out."""

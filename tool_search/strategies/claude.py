@@ -46,7 +46,7 @@ class ClaudeToolSearchStrategy(ToolSearchStrategy):
     ) -> Message:
         """References to what this very request declares, and never to anything else."""
         result = read_result(message.text)
-        if result is None:
+        if result is None or message.is_error:  # the service takes only text in an error
             return message
         part = self.format_result(result)
         if isinstance(part, ReferencePart):
