@@ -18,7 +18,14 @@ from typing import Any, Literal, get_args
 
 from tool_search.errors import DuplicateToolError, InvalidToolError
 from tool_search.names import NameRule, wire_name
-from tool_search.schema import JSON, compact_json, encodable, normalized_parameters, object_schema
+from tool_search.schema import (
+    JSON,
+    compact_json,
+    encodable,
+    is_plain_object,
+    normalized_parameters,
+    object_schema,
+)
 
 __all__ = ["CorePolicy", "Tool", "ToolCatalog", "ToolKind"]
 
@@ -105,8 +112,14 @@ class Tool:
     @cached_property
     def schema_json(self) -> str:
         """The schema as every provider takes it (`object_schema`), as compact JSON."""
-        schema = object_schema(self.parameters)
-        return self.parameters_json if schema == self.parameters else compact_json(schema)
+        if is_plain_object(self.parameters):
+            return self.parameters_json
+        return compact_json(object_schema(self.parameters))
+
+    @property
+    def shown(self) -> tuple[str, str, str]:
+        """All that a model is shown of the tool: name, description, schema as JSON."""
+        return self.name, self.description, self.parameters_json
 
     @cached_property
     def fingerprint(self) -> str:

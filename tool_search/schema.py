@@ -21,6 +21,7 @@ __all__ = [
     "JSON",
     "compact_json",
     "encodable",
+    "is_plain_object",
     "normalized_parameters",
     "object_schema",
     "read_json",
@@ -30,6 +31,7 @@ JSON = Mapping[str, Any]
 
 _COMBINATORS = ("allOf", "anyOf", "oneOf")
 _REFUSED_AT_TOP = (*_COMBINATORS, "enum", "not", "if", "then", "else", "$ref")
+_NOT_PLAIN = frozenset(_REFUSED_AT_TOP)
 # References may go round in a circle.
 _DEEPEST = 8
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
@@ -129,6 +131,16 @@ def object_schema(schema: JSON) -> dict[str, Any]:
     if merged.required or not isinstance(plain.get("required", []), list):
         plain["required"] = merged.required
     return plain
+
+
+def is_plain_object(schema: JSON) -> bool:
+    """Whether `object_schema` would give an equal schema back; quick to tell."""
+    return (
+        schema.get("type") == "object"
+        and isinstance(schema.get("properties"), Mapping)
+        and isinstance(schema.get("required", []), list)
+        and schema.keys().isdisjoint(_NOT_PLAIN)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,9 +67,9 @@ class ToolsAssembler:
             conversation.catalog.fingerprint,
             names,
             conversation.core if kind == "deferring" else None,
-            conversation.search_tool and conversation.search_tool.fingerprint,
-            conversation.call_tool.fingerprint,
-            tuple((name, tool.fingerprint) for name, tool in conversation.retained.items()),
+            conversation.search_tool and conversation.search_tool.shown,
+            conversation.call_tool.shown,
+            tuple(tool.shown for tool in conversation.retained.values()),
         )
         known = self._lists.get(key)
         if known is None:
