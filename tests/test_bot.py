@@ -1,0 +1,167 @@
+"""A bot from its configuration: tools of modules, keys, providers that are closed."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tool_search.bot import open_runner, tools_from_modules
+from tool_search.config import BotConfig, ProviderConfig
+from tool_search.errors import ConfigurationError, DuplicateToolError, InvalidToolError
+from tool_search.events import Done
+from tool_search.testing import ModelReply, ScriptedModel, StandInServer
+
+Module = Callable[[str], str]
+ADD = 'def add(a: int, b: int) -> int:\n    "Add two numbers."\n    return a + b\n'
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Module:
+    """Writes a Python module; gives its name."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def write(source: str) -> str:
+        name = f"tools_of_a_test_{next(_numbers)}"
+        (tmp_path / f"{name}.py").write_text(source, encoding="utf-8")
+        return name
+
+    return write
+
+
+def names(*modules: str) -> list[str]:
+    """The names of the tools of these modules."""
+    return [item.tool.name for item in tools_from_modules(modules)]
+
+
+def test_public_functions_of_a_module_are_its_tools(module: Module) -> None:
+    """Its own, in its order, and nothing private or imported."""
+    source = (
+        "from json import dumps\nfrom pathlib import Path\n"
+        f"async def zero() -> int:\n    return 0\n{ADD}"
+        "def _hidden() -> None: ...\nLIMIT = 5\nclass Thing: ...\n"
+    )
+    assert names(module(source)) == ["zero", "add"]
+
+
+def test_tools_of_a_module_are_what_it_lists(module: Module) -> None:
+    """Where there is a list, it alone counts."""
+    source = (
+        "from tool_search import tool_from_function\n"
+        f"{ADD}def left_out() -> None: ...\n"
+        "TOOLS = [tool_from_function(add, name='plus'), len]\n"
+    )
+    assert names(module(source.replace(", len", ", add"))) == ["plus", "add"]
+
+
+def test_empty_list_of_tools_is_meant(module: Module) -> None:
+    """A module may have none for the moment."""
+    assert names(module(f"{ADD}TOOLS = ()\n")) == []
+
+
+def test_module_named_twice_is_read_once(module: Module) -> None:
+    """That is no second tool of the same name."""
+    name = module(ADD)
+    assert names(name, name) == ["add"]
+
+
+def test_two_tools_of_one_name_name_both_modules(module: Module) -> None:
+    """Both are needed to mend it."""
+    first, second = module(ADD), module(ADD)
+    with pytest.raises(DuplicateToolError) as caught:
+        tools_from_modules([first, second])
+    assert "'add'" in str(caught.value)
+    assert repr(first) in str(caught.value)
+    assert repr(second) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("import nothing_of_this_name\n", "No module named 'nothing_of_this_name'"),
+        ("x = 1\ny = 1 / 0\n", "line 2)"),
+        ("def broken(:\n", "SyntaxError"),
+        ("raise SystemExit(3)\n", "SystemExit: 3"),
+        ("x = 1\n", "has no tools"),
+        ("TOOLS = 5\n", "must be a list of functions, not 5"),
+        ("TOOLS = 'add'\n", "must be a list of functions, not 'add'"),
+    ],
+    ids=["import", "division", "syntax", "exit", "nothing", "number", "text"],
+)
+def test_module_that_cannot_be_used_is_named(module: Module, source: str, message: str) -> None:
+    """With what went wrong in it."""
+    name = module(source)
+    with pytest.raises(ConfigurationError) as caught:
+        tools_from_modules([name])
+    assert repr(name) in str(caught.value)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["nothing_of_this_name", "", ".relative", "json.nothing"])
+def test_module_that_does_not_exist_is_named(name: str) -> None:
+    """Whatever stands there."""
+    with pytest.raises(ConfigurationError, match="cannot be imported") as caught:
+        tools_from_modules([name])
+    assert repr(name) in str(caught.value)
+
+
+@pytest.mark.parametrize("source", ["TOOLS = [5]\n", "def f(*args: int) -> None: ...\n"])
+def test_function_that_cannot_be_a_tool_names_its_module(module: Module, source: str) -> None:
+    """The definition is wrong, not the module."""
+    name = module(source)
+    with pytest.raises(InvalidToolError, match=name):
+        tools_from_modules([name])
+
+
+def provider(name: str = "p", **settings: Any) -> ProviderConfig:
+    """An entry of `providers` that needs no key."""
+    values = {"type": "openai_chat", "model": "m", "api_key_env": None, **settings}
+    return ProviderConfig(id=name, **values)
+
+
+async def test_runner_of_a_configuration_answers(module: Module) -> None:
+    """Its providers, its tools and its prompt."""
+    with StandInServer(model=ScriptedModel([ModelReply(text="Hello.")])) as server:
+        config = BotConfig(
+            providers=(provider(base_url=server.openai_base_url),),
+            tools=(module(ADD),),
+            system_prompt="Be kind.",
+        )
+        async with open_runner(config) as runner:
+            events = [event async for event in runner.run("Hi")]
+        body = server.requests[0].body
+    assert isinstance(events[-1], Done)
+    assert events[-1].answer == "Hello."
+    assert [tool["function"]["name"] for tool in body["tools"]] == ["add"]
+    assert body["messages"][0]["content"] == "Be kind."
+
+
+async def test_missing_keys_are_all_named_at_once() -> None:
+    """One error, and every variable in it."""
+    config = BotConfig(
+        providers=(provider("a", api_key_env="KEY_OF_A"), provider("b", api_key_env="KEY_OF_B"))
+    )
+    with pytest.raises(ConfigurationError) as caught:
+        async with open_runner(config, environment={"KEY_OF_A": " "}):
+            pass
+    assert "KEY_OF_A is not set" in str(caught.value)
+    assert "KEY_OF_B is not set" in str(caught.value)
+
+
+async def test_bot_without_providers_is_refused() -> None:
+    """There is nobody to ask."""
+    with pytest.raises(ConfigurationError, match="at least one provider"):
+        async with open_runner(BotConfig()):
+            pass
+
+
+async def test_strategy_that_the_model_cannot_honour_names_the_provider() -> None:
+    """A setting is wrong, and it is that provider's."""
+    config = BotConfig(providers=(provider("old", strategy="claude"),))
+    with pytest.raises(ConfigurationError, match="provider 'old'"):
+        async with open_runner(config):
+            pass

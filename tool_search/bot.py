@@ -1,0 +1,150 @@
+"""A bot as its configuration describes it: providers and tools, ready to run.
+
+>>> [item.tool.name for item in tools_from_modules(["tool_search.demo.toolbox.colors"])][:2]
+['hex_to_rgb', 'rgb_to_hex']
+"""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from importlib import import_module
+from types import ModuleType
+
+from tool_search.adapters import build_provider
+from tool_search.config import BotConfig, ProviderConfig
+from tool_search.errors import (
+    ConfigurationError,
+    DuplicateToolError,
+    InvalidToolError,
+    UnsupportedStrategyError,
+)
+from tool_search.execution import ExecutableTool, executable_tools
+from tool_search.providers import ChatProvider
+from tool_search.runner import ToolSearchRunner
+
+__all__ = ["open_runner", "tools_from_modules"]
+
+
+@asynccontextmanager
+async def open_runner(
+    config: BotConfig, *, environment: Mapping[str, str] | None = None
+) -> AsyncGenerator[ToolSearchRunner, None]:
+    """A runner for the bot; its providers are closed when the block ends.
+
+    Args:
+        config: The bot.
+        environment: Where API keys are; default: this process's.
+
+    Raises:
+        ConfigurationError: A provider or a module of tools cannot be used, a key is
+            missing, or there is no provider.
+        InvalidToolError: A function cannot be a tool.
+        DuplicateToolError: Two tools have the same name.
+    """
+    keys = _api_keys(config.providers, environment)
+    tools = tools_from_modules(config.tools)
+    async with AsyncExitStack() as stack:
+        providers = {}
+        for entry in config.providers:
+            provider = _built(entry, keys[entry.id], fallbacks=len(config.providers) > 1)
+            if isinstance(provider, AbstractAsyncContextManager):
+                await stack.enter_async_context(provider)
+            providers[entry.id] = provider
+        yield ToolSearchRunner(
+            providers=providers,
+            tools=tools,
+            config=config.tool_search,
+            system_prompt=config.system_prompt,
+            max_steps=config.max_steps,
+            cooldown_s={entry.id: entry.cooldown_s for entry in config.providers},
+        )
+
+
+def tools_from_modules(names: Iterable[str]) -> tuple[ExecutableTool, ...]:
+    """The tools of Python modules: what their `TOOLS` lists, or else their public functions.
+
+    Public functions are those that a module itself defines, in its order.
+
+    Raises:
+        ConfigurationError: A module cannot be imported, or has no tools.
+        InvalidToolError: Something in `TOOLS` cannot be a tool.
+        DuplicateToolError: Two tools have the same name.
+    """
+    tools: list[ExecutableTool] = []
+    homes: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        for item in _tools_of(_imported(name)):
+            if item.tool.name in homes:
+                raise DuplicateToolError(
+                    f"two tools have the name {item.tool.name!r}: in the modules "
+                    f"{homes[item.tool.name]!r} and {name!r}; rename one"
+                )
+            homes[item.tool.name] = name
+            tools.append(item)
+    return tuple(tools)
+
+
+def _imported(name: str) -> ModuleType:
+    try:
+        return import_module(name)
+    except (Exception, SystemExit) as exc:
+        # A module of the user's own may fail in any way while it is imported.
+        cause = f"{type(exc).__name__}: {exc}{_place(exc)}"
+        raise ConfigurationError(f"tools: the module {name!r} cannot be imported: {cause}") from exc
+
+
+def _place(exc: BaseException) -> str:
+    """Where in the module it failed; nothing where the module was not even found."""
+    if isinstance(exc, SyntaxError):
+        return ""
+    frame = traceback.extract_tb(exc.__traceback__)[-1]
+    return "" if "importlib" in frame.filename else f" ({frame.filename}, line {frame.lineno})"
+
+
+def _tools_of(module: ModuleType) -> Sequence[ExecutableTool]:
+    name = module.__name__
+    listed = getattr(module, "TOOLS", None)
+    if listed is None:
+        listed = [value for key, value in vars(module).items() if _is_public(key, value, name)]
+        if not listed:
+            raise ConfigurationError(
+                f"tools: the module {name!r} has no tools: it needs a list TOOLS, or public "
+                "functions of its own"
+            )
+    if isinstance(listed, str) or not isinstance(listed, Iterable):
+        raise ConfigurationError(
+            f"tools: TOOLS of the module {name!r} must be a list of functions, not {listed!r}"
+        )
+    try:
+        return executable_tools(listed)
+    except InvalidToolError as exc:
+        raise InvalidToolError(f"tools: module {name!r}: {exc}") from exc
+
+
+def _is_public(key: str, value: object, module: str) -> bool:
+    return not key.startswith("_") and inspect.isfunction(value) and value.__module__ == module
+
+
+def _api_keys(
+    providers: Iterable[ProviderConfig], environment: Mapping[str, str] | None
+) -> dict[str, str]:
+    """The key of every provider, or one error that names all that are missing."""
+    keys, missing = {}, []
+    for provider in providers:
+        try:
+            keys[provider.id] = provider.api_key(environment)
+        except ConfigurationError as exc:
+            missing.append(str(exc))
+    if missing:
+        raise ConfigurationError("\n".join(missing))
+    return keys
+
+
+def _built(config: ProviderConfig, api_key: str, *, fallbacks: bool) -> ChatProvider:
+    try:
+        return build_provider(config, api_key=api_key, fallbacks=fallbacks)
+    except (UnsupportedStrategyError, ImportError) as exc:
+        raise ConfigurationError(f"provider {config.id!r}: {exc}") from exc
