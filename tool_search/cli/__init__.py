@@ -13,6 +13,9 @@ def main() -> None:
     """Runs the command that the arguments name, and ends the process with its status."""
     try:
         from tool_search.cli.application import app  # noqa: PLC0415  # typer may be missing
+
+        _speak_utf8()
+        app(prog_name="tool-search")
     except ModuleNotFoundError as exc:
         if (exc.name or "").partition(".")[0] not in _NEEDED:
             raise
@@ -23,8 +26,6 @@ def main() -> None:
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
-    _speak_utf8()
-    app(prog_name="tool-search")
 
 
 def _speak_utf8() -> None:

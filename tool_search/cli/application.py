@@ -3,28 +3,47 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from importlib.metadata import version
-from typing import Annotated
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from tool_search.cli.demo import demo_command
-from tool_search.cli.evaluate import evaluate_command
 from tool_search.cli.exits import guarded
-from tool_search.cli.inspection import inspect_command
-from tool_search.cli.search import search_command
 
 __all__ = ["app"]
 
-_COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
-    ("demo", demo_command),
-    ("search", search_command),
-    ("eval", evaluate_command),
-    ("inspect", inspect_command),
-)
+_COMMANDS: Mapping[str, tuple[str, str]] = {
+    "demo": ("tool_search.cli.demo", "demo_command"),
+    "chat": ("tool_search.cli.chat", "chat_command"),
+    "search": ("tool_search.cli.search", "search_command"),
+    "eval": ("tool_search.cli.evaluate", "evaluate_command"),
+    "inspect": ("tool_search.cli.inspection", "inspect_command"),
+}
+"""Module and function of each command, in the order of the help."""
+
+
+class _Commands(TyperGroup):
+    """The commands of the table, each imported when it is asked for."""
+
+    # `Any`, because typer brings a click of its own, or uses the one that is installed.
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        """Every name, in order."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        """One command, or None where there is none of this name."""
+        if cmd_name not in _COMMANDS:
+            return None
+        module, function = _COMMANDS[cmd_name]
+        single = typer.Typer(add_completion=False, rich_markup_mode=None)
+        single.command(cmd_name)(guarded(getattr(import_module(module), function)))
+        return typer.main.get_command(single)
+
 
 app = typer.Typer(
+    cls=_Commands,
     help="Tool search for chatbots: the model finds its tools when it needs them.",
     no_args_is_help=True,
     add_completion=False,
@@ -36,6 +55,8 @@ app = typer.Typer(
 
 def _print_version(value: bool) -> None:
     if value:
+        from importlib.metadata import version  # noqa: PLC0415  # a third of the start-up
+
         typer.echo(version("tool-search-middleware"))
         raise typer.Exit
 
@@ -52,7 +73,3 @@ def _options(
 ) -> None:
     # What the library logs is shown by the commands themselves, where it matters.
     logging.getLogger("tool_search").addHandler(logging.NullHandler())
-
-
-for _name, _command in _COMMANDS:
-    app.command(_name)(guarded(_command))

@@ -10,9 +10,9 @@ from tool_search.config import EngineName
 from tool_search.errors import ConfigurationError
 from tool_search.search import SearchSettings, ToolSearchIndex, build_index
 
-__all__ = ["index_of"]
+__all__ = ["ENGINE_NAMES", "index_of"]
 
-_NAMES: tuple[EngineName, ...] = get_args(EngineName)
+ENGINE_NAMES: tuple[EngineName, ...] = get_args(EngineName)
 
 
 def index_of(tools: Sequence[Tool], engine: str) -> ToolSearchIndex:
@@ -22,7 +22,7 @@ def index_of(tools: Sequence[Tool], engine: str) -> ToolSearchIndex:
         ConfigurationError: There is no engine of this name.
         SearchError: The engine cannot index these tools.
     """
-    for name in _NAMES:
+    for name in ENGINE_NAMES:
         if name == engine:
             return build_index(tools, SearchSettings(engine=name))
-    raise ConfigurationError(f"--engine {engine!r}: there are {', '.join(_NAMES)}")
+    raise ConfigurationError(f"--engine {engine!r}: there are {', '.join(ENGINE_NAMES)}")

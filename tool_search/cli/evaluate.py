@@ -14,7 +14,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from tool_search.catalog import Tool, ToolCatalog
-from tool_search.cli.engines import index_of
+from tool_search.cli.engines import ENGINE_NAMES, index_of
 from tool_search.cli.exits import say
 from tool_search.cli.files import read_catalog, read_judged_queries
 from tool_search.cli.terminal import result_console, side_console
@@ -33,7 +33,7 @@ def evaluate_command(
     queries: Annotated[
         Path, typer.Option(help='A file of {"query": ..., "relevant": [names]} lines.')
     ],
-    engine: Annotated[str, typer.Option(help="Which ranking.")] = "bm25",
+    engine: Annotated[str, typer.Option(help=f"One of {', '.join(ENGINE_NAMES)}.")] = "bm25",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Measure how well and how fast an engine ranks.

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tool_search.catalog import ToolCatalog
-from tool_search.cli.engines import index_of
+from tool_search.cli.engines import ENGINE_NAMES, index_of
 from tool_search.cli.explain import matched_words
 from tool_search.cli.files import read_catalog, read_queries
 from tool_search.cli.terminal import result_console
@@ -31,7 +31,7 @@ def search_command(
         Path | None, typer.Option(help='A file of queries, {"query": ...} a line.')
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="How many tools at most.")] = 5,
-    engine: Annotated[str, typer.Option(help="Which ranking.")] = "bm25",
+    engine: Annotated[str, typer.Option(help=f"One of {', '.join(ENGINE_NAMES)}.")] = "bm25",
     explain: Annotated[
         bool, typer.Option("--explain", help="Show which words were found where.")
     ] = False,

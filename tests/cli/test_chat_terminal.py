@@ -1,0 +1,117 @@
+"""`tool-search chat` at a terminal: a prompt, text as it comes, Ctrl-C that stops an answer."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tool_search.testing import Fault, ModelReply, ScriptedModel, StandInServer
+
+# A terminal turns Ctrl-C into a signal for the session whose leader has opened it.
+_IN_ITS_TERMINAL = (
+    "import os; os.open(os.ttyname(0), os.O_RDWR); from tool_search.cli import main; main()"
+)
+openpty = getattr(os, "openpty", None)
+pytestmark = pytest.mark.skipif(openpty is None, reason="needs pseudo-terminals")
+
+
+class Terminal:
+    """A terminal with `tool-search chat` in it.
+
+    Args:
+        bot: The configuration.
+    """
+
+    def __init__(self, bot: Path) -> None:
+        assert openpty is not None
+        self._ours, theirs = openpty()
+        self.process = subprocess.Popen(  # noqa: S603  # our own command
+            [sys.executable, "-c", _IN_ITS_TERMINAL, "chat", "--config", str(bot)],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env={**os.environ, "LANG": "en_US.UTF-8", "TERM": "xterm"},
+            start_new_session=True,
+        )
+        os.close(theirs)
+        self.shown = ""
+
+    def type(self, keys: str) -> None:
+        """Types."""
+        os.write(self._ours, keys.encode())
+
+    def wait_for(self, text: str) -> None:
+        """Reads until the text is shown, and takes it and all before it away."""
+        deadline = time.monotonic() + 30
+        while text not in self.shown:
+            assert time.monotonic() < deadline, self.shown
+            if select.select([self._ours], [], [], 0.1)[0]:
+                self.shown += os.read(self._ours, 4096).decode("utf-8", "replace")
+        self.shown = self.shown.partition(text)[2]
+
+    def close(self) -> None:
+        """Ends what is left."""
+        self.process.kill()
+        self.process.wait()
+        os.close(self._ours)
+
+
+@pytest.fixture
+def terminal(write: Callable[[str, str], Path], server: StandInServer) -> Iterator[Terminal]:
+    """A chat with a bot of one tool, its prompt shown."""
+    bot = write(
+        "bot.yaml",
+        "tools: [tool_search.demo.toolbox.cron]\n"
+        "providers: [{id: p, type: openai_chat, model: m, api_key_env: null, "
+        f"base_url: '{server.openai_base_url}'}}]\n",
+    )
+    opened = Terminal(bot)
+    opened.wait_for("/help lists the commands.")
+    opened.wait_for("> ")
+    yield opened
+    opened.close()
+
+
+def test_terminal_shows_an_answer_once(terminal: Terminal, server: StandInServer) -> None:
+    """As it comes, and not once more at its end."""
+    server.reset(model=ScriptedModel([ModelReply(text="It is noon.")]))
+    terminal.type("What time is it?\n")
+    terminal.wait_for("It is noon.")
+    terminal.wait_for("> ")
+    terminal.type("/quit\n")
+    assert terminal.process.wait(10) == 0
+    assert "It is noon." not in terminal.shown
+
+
+def test_terminal_ctrl_c_stops_an_answer_and_the_chat_goes_on(
+    terminal: Terminal, server: StandInServer
+) -> None:
+    """The next message is answered."""
+    server.reset(model=ScriptedModel([ModelReply(text="Here I am.")]))
+    server.faults.add(Fault(delay_s=60))
+    terminal.type("Hello\n")
+    while not server.requests:
+        time.sleep(0.01)
+    terminal.type("\x03")
+    terminal.wait_for("Stopped.")
+    terminal.type("Hello?\n")
+    terminal.wait_for("Here I am.")
+
+
+def test_terminal_ctrl_c_at_the_prompt_ends_the_chat(terminal: Terminal) -> None:
+    """With the status that shells give."""
+    terminal.type("\x03")
+    assert terminal.process.wait(10) == 130
+
+
+def test_terminal_end_of_input_ends_the_chat(terminal: Terminal) -> None:
+    """Ctrl-D: nothing more is to come."""
+    terminal.type("\x04")
+    assert terminal.process.wait(10) == 0
