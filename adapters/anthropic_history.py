@@ -44,14 +44,18 @@ def history_from_wire(
         canonical: Gives the canonical name for a wire name.
     """
     listed = list(messages)
-    reader = _Reader(
-        search_tool_name=search_tool_name,
-        canonical=canonical,
-        calls=_by_id(listed, "tool_use", "id"),
-        results=_by_id(listed, "tool_result", "tool_use_id"),
-        found=_by_id(listed, "tool_search_tool_result", "tool_use_id"),
+    found = _by_id(listed, "tool_search_tool_result", "tool_use_id")
+    read = (
+        _Reader(
+            search_tool_name=search_tool_name,
+            canonical=canonical,
+            # Only the neighbours': some models use an id again in the same history.
+            calls=_by_id(listed[max(0, place - 1) : place], "tool_use", "id"),
+            results=_by_id(listed[place + 1 : place + 2], "tool_result", "tool_use_id"),
+            found=found,
+        ).read(message, place)
+        for place, message in enumerate(listed)
     )
-    read = (reader.read(message, place) for place, message in enumerate(listed))
     return tuple(message for messages_read in read for message in messages_read)
 
 
@@ -74,14 +78,14 @@ def _blocks(message: JSON) -> list[JSON]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reader:
-    """Reads the messages of one history.
+    """Reads one message of a history.
 
     Attributes:
         search_tool_name: What the search tool is called.
         canonical: Gives the canonical name for a wire name.
-        calls: The ordinary calls, by id.
-        results: Their results, by the call's id.
-        found: The results of server-side searches, by the call's id.
+        calls: The ordinary calls of the message before, by id.
+        results: The results in the message behind, by the call's id.
+        found: The results of all server-side searches, by the call's id.
     """
 
     search_tool_name: str

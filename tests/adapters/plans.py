@@ -1,0 +1,78 @@
+"""Any plan at all, for properties that hold of every request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tool_search.catalog import Tool
+from tool_search.messages import (
+    DeclaredTool,
+    ImagePart,
+    Message,
+    ReferencePart,
+    RequestPlan,
+    TextPart,
+    ToolCall,
+    ToolList,
+)
+
+_TEXTS = st.text(max_size=20)
+_NAMES = st.text(min_size=1, max_size=80).filter(
+    lambda name: name == name.strip() and name.isprintable()
+)
+_VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | _TEXTS,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(_TEXTS, inner, max_size=2),
+    max_leaves=5,
+)
+_SCHEMAS: st.SearchStrategy[dict[str, Any]] = st.one_of(
+    st.just({}),
+    st.dictionaries(_TEXTS, _VALUES, max_size=3).map(
+        lambda extra: {"type": "object", "properties": {"x": extra}}
+    ),
+    st.just({"anyOf": [{"properties": {"a": {}}, "required": ["a"]}]}),
+)
+_TOOLS = st.builds(Tool, name=_NAMES, description=_TEXTS, parameters=_SCHEMAS)
+_DECLARED = st.builds(
+    DeclaredTool, tool=_TOOLS, deferred=st.booleans(), cache_breakpoint=st.booleans()
+)
+_CALLS = st.builds(
+    ToolCall,
+    id=_TEXTS,
+    name=_TEXTS,
+    arguments=_TEXTS | st.sampled_from(['{"a": "ü"}', '{"a": NaN}', "{", "[]"]),
+)
+_PARTS = st.one_of(
+    st.builds(TextPart, _TEXTS),
+    st.builds(ImagePart, st.sampled_from(["https://a/b.png", "data:image/png;base64,AA", "x"])),
+    st.builds(ReferencePart, st.lists(_NAMES, max_size=2).map(tuple)),
+)
+_MESSAGES = st.builds(
+    Message,
+    role=st.sampled_from(["user", "assistant", "tool"]),
+    content=_TEXTS | st.lists(_PARTS, max_size=3).map(tuple),
+    tool_calls=st.lists(_CALLS, max_size=2).map(tuple),
+    tool_call_id=st.none() | _TEXTS,
+    name=st.none() | _NAMES,
+    is_error=st.booleans(),
+)
+
+
+def plans() -> st.SearchStrategy[RequestPlan]:
+    """Plans of every shape, sensible or not."""
+    return st.builds(
+        RequestPlan,
+        strategy=st.sampled_from(["generic", "claude"]),
+        tools=st.lists(_DECLARED, max_size=4).map(ToolList),
+        messages=st.lists(_MESSAGES, max_size=5).map(tuple),
+        system=_TEXTS,
+        tool_use=st.sampled_from(["auto", "none"]),
+        cached_messages=st.lists(st.integers(0, 4), max_size=3, unique=True).map(tuple),
+        cache_system=st.booleans(),
+    )

@@ -1,0 +1,40 @@
+"""What importing an adapter needs, and what it says where that is missing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+WITHOUT_SDK = (
+    "anthropic_history",
+    "anthropic_reply",
+    "anthropic_wire",
+    "openai_chat_reply",
+    "openai_chat_wire",
+)
+
+
+def run(code: str) -> subprocess.CompletedProcess[str]:
+    """The code in a fresh interpreter."""
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)  # noqa: S603 - our own code
+
+
+def test_import_of_the_formats_loads_no_sdk() -> None:
+    """`inspect` shows a request on a machine without one."""
+    modules = ", ".join(f"tool_search.adapters.{name}" for name in WITHOUT_SDK)
+    check = "assert not {'anthropic', 'openai', 'httpx2'} & set(sys.modules)"
+    done = run(f"import sys, tool_search.adapters, {modules}; {check}")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "sdk", "extra"),
+    [("anthropic", "anthropic", "anthropic"), ("openai_chat", "openai", "openai")],
+)
+def test_import_without_the_sdk_names_the_extra(module: str, sdk: str, extra: str) -> None:
+    """The error says what to install."""
+    done = run(f"import sys; sys.modules[{sdk!r}] = None; import tool_search.adapters.{module}")
+    assert done.returncode == 1
+    assert f"pip install 'tool-search-middleware[{extra}]'" in done.stderr

@@ -1,0 +1,164 @@
+"""Requests in OpenAI's Chat Completions format."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from inline_snapshot import snapshot
+from tool_search.adapters.openai_chat_wire import encode, to_wire
+
+from tests.adapters.contract import QUESTION, plan_of
+from tests.adapters.plans import plans
+from tool_search.messages import (
+    ImagePart,
+    Message,
+    NativeReply,
+    ReferencePart,
+    RequestPlan,
+    TextPart,
+    ToolCall,
+)
+from tool_search.profiles import profile_for
+from tool_search.testing import check_openai_chat
+
+GPT = profile_for("openai_chat", "gpt-5.4")
+CALL = ToolCall(id="c1", name="files.read", arguments='{"path": "a"}')
+CALLED = Message(role="assistant", tool_calls=(CALL,))
+RESULT = Message(role="tool", tool_call_id="c1", name="files.read", content="text")
+
+
+def test_to_wire_plan_has_the_documented_form() -> None:
+    """The system text first, arguments and results as strings, no content beside calls only."""
+    wire = to_wire(plan_of(QUESTION, CALLED, RESULT), GPT)
+    assert wire == snapshot(
+        {
+            "tools": [
+                {
+                    "type": "function",
+                    "function": {
+                        "name": "get_weather",
+                        "description": "The weather — погода, 天气.",
+                        "parameters": {
+                            "type": "object",
+                            "properties": {"city": {"type": "string"}},
+                        },
+                    },
+                }
+            ],
+            "model": "gpt-5.4",
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "messages": [
+                {"role": "system", "content": "You are helpful."},
+                {"role": "user", "content": "What is the weather in Paris?"},
+                {
+                    "role": "assistant",
+                    "content": None,
+                    "tool_calls": [
+                        {
+                            "id": "c1",
+                            "type": "function",
+                            "function": {
+                                "name": "files_read_601e4eb6",
+                                "arguments": '{"path": "a"}',
+                            },
+                        }
+                    ],
+                },
+                {"role": "tool", "tool_call_id": "c1", "content": "text"},
+            ],
+        }
+    )
+    assert check_openai_chat(wire) is None
+
+
+@given(plan=plans(), stream=st.booleans())
+def test_encode_says_what_to_wire_says(plan: RequestPlan, stream: bool) -> None:
+    """The bytes that are kept and the object that is read are one request."""
+    extra = {"user": "ü", "stream_options": None}
+    encoded = encode(plan, GPT, stream=stream, extra_body=extra)
+    assert json.loads(encoded) == to_wire(plan, GPT, stream=stream, extra_body=extra)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("", ""),
+        ((TextPart("a"), TextPart("b")), "a\nb"),
+        (
+            (TextPart("a"), ImagePart("https://x/y.png"), TextPart("")),
+            [
+                {"type": "text", "text": "a"},
+                {"type": "image_url", "image_url": {"url": "https://x/y.png"}},
+            ],
+        ),
+    ],
+    ids=["empty", "texts", "picture"],
+)
+def test_to_wire_user_content_is_text_unless_there_are_pictures(
+    content: Any, expected: Any
+) -> None:
+    """Some endpoints take no parts."""
+    wire = to_wire(plan_of(Message(role="user", content=content), system=""), GPT)
+    assert wire["messages"] == [{"role": "user", "content": expected}]
+    assert check_openai_chat(wire) is None
+
+
+def test_to_wire_result_is_a_string_whatever_it_holds() -> None:
+    """A reference cannot come here by way of a strategy, but would be read."""
+    parts = (TextPart("a"), ReferencePart(("files.read",)), ImagePart("https://x/y.png"))
+    wire = to_wire(plan_of(QUESTION, CALLED, replace(RESULT, content=parts)), GPT)
+    assert wire["messages"][-1]["content"] == 'a\n["files_read_601e4eb6"]'
+    assert check_openai_chat(wire) is None
+
+
+def test_to_wire_odd_names_and_ids_fit() -> None:
+    """64 and 40 characters; ids of other providers stay in step with their results."""
+    call = ToolCall(id="functions.read:0" * 5, name="", arguments="{")
+    history = (Message(role="assistant", tool_calls=(call,)), replace(RESULT, tool_call_id=call.id))
+    wire = to_wire(plan_of(QUESTION, *history), GPT)
+    assert check_openai_chat(wire) is None
+    assert wire["messages"][2]["tool_calls"][0]["function"]["arguments"] == "{}"
+
+
+def test_to_wire_reply_of_nothing_is_left_out() -> None:
+    """Null content without calls is refused."""
+    wire = to_wire(plan_of(QUESTION, Message(role="assistant", content=" "), QUESTION), GPT)
+    assert [message["role"] for message in wire["messages"]] == ["system", "user", "user"]
+
+
+def own(origin: str) -> Message:
+    """A reply with thinking and a signed call."""
+    block = {"reasoning_content": "hm", "extra_content": {"c1": {"google": {"s": "x"}}}}
+    return replace(CALLED, native=NativeReply(origin, (block,)))
+
+
+def test_to_wire_thinking_goes_back_within_its_turn_only() -> None:
+    """Behind the user's last message, to where it came from."""
+    plan = plan_of(QUESTION, own(GPT.origin), RESULT, system="")
+    reply = to_wire(plan, GPT)["messages"][1]
+    assert reply["reasoning_content"] == "hm"
+    assert reply["tool_calls"][0]["extra_content"] == {"google": {"s": "x"}}
+    later = plan_of(QUESTION, own(GPT.origin), RESULT, QUESTION)
+    elsewhere = plan_of(QUESTION, own("openai_chat:other"), RESULT)
+    for other in (later, elsewhere):
+        assert "reasoning_content" not in json.dumps(to_wire(other, GPT))
+        assert "extra_content" not in json.dumps(to_wire(other, GPT))
+
+
+def test_to_wire_final_phase_forbids_calls() -> None:
+    """The tools stay: the prefix does too."""
+    wire = to_wire(plan_of(phase="final", tool_use="none"), GPT)
+    assert wire["tool_choice"] == "none"
+    assert len(wire["tools"]) == 1
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_to_wire_asks_for_usage_in_a_stream_only(stream: bool) -> None:
+    """`stream_options` is refused without `stream`."""
+    assert ("stream_options" in to_wire(plan_of(), GPT, stream=stream)) is stream

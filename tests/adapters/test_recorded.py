@@ -1,0 +1,226 @@
+"""The adapters against recorded traffic of the real services."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+import yaml
+from tool_search.adapters import (
+    anthropic_reply,
+    anthropic_wire,
+    openai_chat_reply,
+    openai_chat_wire,
+)
+from tool_search.adapters.anthropic_history import history_from_wire
+from tool_search.adapters.failures import ReplyFailedError
+
+from tests.adapters.contract import plan_of
+from tool_search.catalog import Tool, ToolCatalog
+from tool_search.config import ToolSearchConfig
+from tool_search.messages import Message
+from tool_search.profiles import profile_for
+from tool_search.providers import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent
+from tool_search.session import ToolSearchSession
+from tool_search.testing import check_request
+
+RECORDED = Path(__file__).parents[3] / "shared" / "recorded"
+REASON = "the recorded traffic is not there: ../shared/recorded beside the checkout"
+DIALECTS = {
+    "https://api.anthropic.com/v1/messages": "anthropic",
+    "https://api.openai.com/v1/chat/completions": "openai_chat",
+}
+READERS: dict[str, Any] = {"anthropic": anthropic_reply, "openai_chat": openai_chat_reply}
+CLAUDE = profile_for("anthropic", "claude-sonnet-4-6")
+GPT = profile_for("openai_chat", "gpt-5.4")
+PROFILES = {"anthropic": CLAUDE, "openai_chat": GPT}
+
+needs_recordings = pytest.mark.skipif(not RECORDED.is_dir(), reason=REASON)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """One recorded request, where there is one, and its reply: an object, or a stream's events."""
+
+    label: str
+    dialect: Literal["anthropic", "openai_chat"]
+    request: dict[str, Any] | None
+    reply: Any
+
+    @property
+    def streamed(self) -> bool:
+        """Whether the reply is a stream's events."""
+        return isinstance(self.reply, list)
+
+
+def exchanges() -> Iterator[Exchange]:
+    """Every recorded exchange in one of the two dialects."""
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    for path in sorted(RECORDED.glob("pydantic-ai/**/*.yaml")):
+        recorded = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 - safe
+        for number, entry in enumerate(recorded["interactions"]):
+            dialect: Any = DIALECTS.get(entry["request"]["uri"].partition("?")[0])
+            if dialect:
+                response = entry["response"]
+                reply = response.get("parsed_body") or _events(response["body"]["string"])
+                yield Exchange(
+                    label=f"{path.stem}-{number}",
+                    dialect=dialect,
+                    request=entry["request"]["parsed_body"],
+                    reply=reply,
+                )
+    for path in sorted(RECORDED.glob("vercel-ai/packages/anthropic/**/*.json")):
+        yield _fixture(path, json.loads(path.read_text(encoding="utf-8")))
+    for path in sorted(RECORDED.glob("vercel-ai/packages/anthropic/**/*.chunks.txt")):
+        yield _fixture(path, [json.loads(x) for x in path.read_text(encoding="utf-8").splitlines()])
+
+
+def _fixture(path: Path, reply: Any) -> Exchange:
+    return Exchange(label=path.name, dialect="anthropic", request=None, reply=reply)
+
+
+def _events(text: str) -> list[Any]:
+    lines = (line[5:] for line in text.splitlines() if line.startswith("data:"))
+    return [json.loads(line) for line in lines if "[DONE]" not in line]
+
+
+EXCHANGES = list(exchanges()) if RECORDED.is_dir() else []
+
+
+def read(exchange: Exchange) -> list[ReplyEvent]:
+    """The events that an adapter makes of a recorded reply."""
+    reader, profile = READERS[exchange.dialect], PROFILES[exchange.dialect]
+    if not exchange.streamed:
+        return list(reader.events_of(exchange.reply, plan_of(), profile))
+    events: list[ReplyEvent] = []
+    for steps in _steps(exchange.reply):
+        reply = reader.StreamedReply(plan_of(), profile)
+        events = [event for wire in steps for event in reply.read(wire)]
+        end = reply.end()
+        events += [end] if isinstance(end, ReplyEnd) else end
+    return events
+
+
+def _steps(events: Sequence[Any]) -> Iterator[list[Any]]:
+    """The streams of a recording that holds several, one behind the other."""
+    starts = [n for n, event in enumerate(events) if event.get("type") == "message_start"] or [0]
+    for start, stop in zip(starts, [*starts[1:], len(events)], strict=True):
+        yield list(events[start:stop])
+
+
+@needs_recordings
+@pytest.mark.parametrize("exchange", EXCHANGES, ids=lambda exchange: exchange.label)
+def test_recorded_reply_is_read(exchange: Exchange) -> None:
+    """Text, calls, reason and usage of every recorded reply, streamed or whole."""
+    *before, end = read(exchange)
+    assert isinstance(end, ReplyEnd)
+    assert end.message.text or end.message.tool_calls
+    assert end.stop_reason == ("calls" if end.message.tool_calls else "answer")
+    assert end.usage.input_tokens > 0 < end.usage.output_tokens
+    assert all(call.is_readable for call in end.message.tool_calls)
+    assert "".join(e.text for e in before if isinstance(e, ReplyDelta)) == end.message.text
+    assert tuple(e.call for e in before if isinstance(e, CallDelta)) == end.message.tool_calls
+
+
+@needs_recordings
+def test_recordings_have_both_dialects_and_both_ways() -> None:
+    """The test above would pass on an empty folder too."""
+    kinds = [(exchange.dialect, exchange.streamed) for exchange in EXCHANGES]
+    assert len(kinds) >= 70
+    assert {("anthropic", True), ("anthropic", False), ("openai_chat", False)} <= set(kinds)
+
+
+def conversations() -> list[tuple[str, list[Any], list[Any]]]:
+    """Each recorded Anthropic history with its reply, and the tools it had."""
+    found: list[tuple[str, list[Any], list[Any]]] = []
+    for exchange in EXCHANGES:
+        if exchange.dialect == "anthropic" and exchange.request:
+            reply = [] if exchange.streamed else [exchange.reply]
+            messages = [*exchange.request["messages"], *reply]
+            found.append((exchange.label, messages, exchange.request.get("tools") or []))
+    return found
+
+
+def session_over(history: Sequence[Message], tools: Sequence[Any]) -> ToolSearchSession:
+    """A session that goes on with an imported history and its tools."""
+    catalog = [
+        Tool(name=t["name"], description=t.get("description") or "", parameters=t["input_schema"])
+        for t in tools
+        if "input_schema" in t
+    ]
+    config = ToolSearchConfig(tool_schema_mode="tool_search")
+    # A catalog without tools has no search: one that nothing refers to keeps it.
+    session = ToolSearchSession(ToolCatalog([*catalog, Tool(name="unused")]), config=config)
+    session.adopt_history(history)
+    return session
+
+
+def matched(history: Sequence[Message]) -> list[str]:
+    """The names that the searches of a history found, in order."""
+    results = [json.loads(m.text) for m in history if m.name == "tool_search"]
+    return [match["name"] for result in results for match in result.get("matches", ())]
+
+
+def referenced(messages: Sequence[Any]) -> list[str]:
+    """The names that a recorded history refers to, in order."""
+    text = json.dumps(messages)
+    reference = json.JSONDecoder(
+        object_hook=lambda o: names.append(o["tool_name"]) if "tool_name" in o else o
+    )
+    names: list[str] = []
+    reference.decode(text)
+    return names
+
+
+@needs_recordings
+@pytest.mark.parametrize("case", conversations(), ids=lambda case: case[0])
+@pytest.mark.parametrize(
+    "profile", [CLAUDE, CLAUDE.generic(), GPT], ids=["claude", "generic anthropic", "openai_chat"]
+)
+def test_recorded_history_is_valid_for_every_provider(case: Any, profile: Any) -> None:
+    """Read, and written again by either strategy, it breaks no rule of either dialect."""
+    _, messages, tools = case
+    history = history_from_wire(messages)
+    session = session_over(history, tools)
+    session.begin_turn("And now?", profile=profile)
+    wire: Any = anthropic_wire if profile.dialect == "anthropic" else openai_chat_wire
+    body = wire.to_wire(session.plan(profile), profile)
+    assert check_request(profile.dialect, body) is None
+    assert set(referenced(messages)) <= set(matched(history))
+    if profile.strategy == "claude":
+        assert set(referenced(messages)) <= set(referenced(body["messages"]))
+
+
+@needs_recordings
+def test_search_result_in_the_next_reply_stands_before_the_call() -> None:
+    """Recorded: a server-side search that a client's call of the same reply interrupted."""
+    folder = RECORDED / "vercel-ai-newer"
+    first, second = (
+        json.loads((folder / f"anthropic-tool-search-error-step-{n}.1.json").read_text("utf-8"))
+        for n in (1, 2)
+    )
+    calls = [block for block in first["content"] if block["type"] == "tool_use"]
+    results = [{"type": "tool_result", "tool_use_id": c["id"], "content": "ok"} for c in calls]
+    user = {"role": "user", "content": "Do it."}
+    history = history_from_wire([user, first, {"role": "user", "content": results}, second])
+    kinds = [(message.role, [call.name for call in message.tool_calls]) for message in history]
+    assert kinds[0] == ("user", [])
+    assert kinds[1] == ("assistant", ["tool_search"])
+    assert kinds[2][0] == "tool"
+    assert "error" in json.loads(history[2].text)
+    assert kinds[3] == ("assistant", [call["name"] for call in calls])
+    assert all(not call.id.startswith("srvtoolu_") for m in history for call in m.tool_calls)
+
+
+@needs_recordings
+def test_recorded_error_bodies_are_read_as_failures() -> None:
+    """An error that came with a status of 200 says what it would have said outside."""
+    for path in (RECORDED / "vercel-ai-newer").glob("anthropic-*.error.json"):
+        with pytest.raises(ReplyFailedError) as caught:
+            anthropic_reply.from_wire(json.loads(path.read_text("utf-8")), plan_of(), CLAUDE)
+        assert caught.value.failure.status == 400
+        assert caught.value.failure.code == "invalid_request_error"
