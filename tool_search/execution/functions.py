@@ -10,10 +10,11 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import docstring_parser
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic_core import to_jsonable_python
 
 from tool_search.catalog import Tool
 from tool_search.errors import DuplicateToolError, InvalidToolError
@@ -172,9 +173,22 @@ async def _called(function: ToolFunction, arguments: Mapping[str, Any]) -> Any:
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004  # an object's async call is meant
     ):
-        return await function(**arguments)
+        return await _contained(function(**arguments))
     value = await _in_thread(partial(function, **arguments))
-    return await value if inspect.isawaitable(value) else value
+    return await _contained(value) if inspect.isawaitable(value) else value
+
+
+async def _contained(work: Awaitable[Any]) -> Any:
+    """What is awaited; a tool that exits, or cancels itself, has failed like any other."""
+    try:
+        return await work
+    except asyncio.CancelledError as exc:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise _carried(exc) from exc
+    except (SystemExit, GeneratorExit, BaseExceptionGroup) as exc:
+        raise _carried(exc) from exc
 
 
 def _in_thread(work: Callable[[], Any]) -> Awaitable[Any]:
@@ -212,24 +226,28 @@ def _as_text(value: object) -> str:
         return ""
     if isinstance(value, str):
         return value
-    if isinstance(value, BaseModel):
-        return value.model_dump_json()
     try:
-        return compact_json(value)
+        return compact_json(to_jsonable_python(value, fallback=str))
     except (TypeError, ValueError, RecursionError):
         return str(value)
 
 
 def _context_parameter(function: ToolFunction) -> str | None:
-    hints = _hints(function)
-    return next((name for name, kind in hints.items() if kind is ToolContext), None)
+    return next((name for name, kind in _hints(function).items() if _is_context(kind)), None)
+
+
+def _is_context(kind: object) -> bool:
+    """Whether an annotation is `ToolContext`, optional or not."""
+    return kind is ToolContext or ToolContext in get_args(kind)
 
 
 def _hints(function: ToolFunction) -> dict[str, Any]:
+    while isinstance(function, partial):
+        function = function.func
     target = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004
     try:
         return get_type_hints(target, include_extras=True)
-    except NameError as exc:
+    except (NameError, TypeError, AttributeError, SyntaxError) as exc:
         raise InvalidToolError(
             f"tool {getattr(function, '__name__', function)!r}: an annotation cannot be "
             f"resolved ({exc}); import its type at run time"
@@ -241,9 +259,9 @@ def _arguments_model(
 ) -> type[BaseModel]:
     hints = _hints(function)
     fields: dict[str, Any] = {}
-    for index, parameter in enumerate(inspect.signature(function).parameters.values()):
+    for index, parameter in enumerate(_signature(name, function).parameters.values()):
         kind = hints.get(parameter.name, Any)
-        if kind is ToolContext:
+        if _is_context(kind):
             continue
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise InvalidToolError(
@@ -265,6 +283,13 @@ def _arguments_model(
     return model
 
 
+def _signature(name: str, function: ToolFunction) -> inspect.Signature:
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError) as exc:
+        raise InvalidToolError(f"tool {name!r}: its parameters cannot be read: {exc}") from exc
+
+
 def _without_titles(schema: Any) -> Any:
     """A schema without the titles that pydantic makes of names: they say nothing new."""
     if isinstance(schema, list):
@@ -275,6 +300,8 @@ def _without_titles(schema: Any) -> Any:
     return {
         key: {k: _without_titles(v) for k, v in value.items()}
         if key in ("properties", "$defs") and isinstance(value, dict)
+        else value
+        if key in ("default", "const", "enum", "examples")
         else _without_titles(value)
         for key, value in kept.items()
     }
