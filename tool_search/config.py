@@ -322,7 +322,13 @@ def _known_keys(model: type[BaseModel], location: tuple[str | int, ...]) -> list
     }  # fmt: skip
     for step in location[:-1]:
         model = sections.get(str(step), model)
-    return sorted(set(model.model_fields))
+    keys = set(model.model_fields)
+    # A file has the mode beside its section, where the settings have it inside.
+    if model is ToolSearchConfig:
+        keys.discard("tool_schema_mode")
+    elif model is BotConfig:
+        keys.update(("tool_schema_mode", "provider_settings"))
+    return sorted(keys)
 
 
 def _wrong(

@@ -44,7 +44,8 @@ CONFIGURATIONS = {
         messages=("line 2", "tool_search.treshold is unknown", "threshold"),
     ),
     "unknown_key_at_the_top": Case(
-        yaml="provider: []\n", messages=("line 1: provider is unknown",)
+        yaml="provider: []\n",
+        messages=("line 1: provider is unknown", "tool_schema_mode", "provider_settings"),
     ),
     "unknown_key_of_a_provider": Case(
         yaml="providers:\n  - {id: a, type: openai_chat, model: m, key: x}\n",
@@ -82,6 +83,14 @@ CONFIGURATIONS = {
         messages=("the module 'no_such_module' cannot be imported", "No module named"),
     ),
 }
+
+
+def test_mode_is_not_offered_where_it_is_refused(command: Command, write: File) -> None:
+    """In a file it stands beside its section, so the section does not list it."""
+    bot = write("bot.yaml", "tool_search:\n  mode: auto\n")
+    outcome = command("chat", "--config", bot)
+    assert is_refused(outcome, "tool_search.mode is unknown")
+    assert "tool_schema_mode" not in outcome.err
 
 
 @pytest.mark.parametrize("case", CONFIGURATIONS.values(), ids=CONFIGURATIONS)
