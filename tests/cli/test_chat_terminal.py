@@ -86,7 +86,7 @@ def test_terminal_shows_an_answer_once(terminal: Terminal, server: StandInServer
     terminal.wait_for("It is noon.")
     terminal.wait_for("> ")
     terminal.type("/quit\n")
-    assert terminal.process.wait(10) == 0
+    assert terminal.process.wait(30) == 0
     assert "It is noon." not in terminal.shown
 
 
@@ -107,11 +107,16 @@ def test_terminal_ctrl_c_stops_an_answer_and_the_chat_goes_on(
 
 def test_terminal_ctrl_c_at_the_prompt_ends_the_chat(terminal: Terminal) -> None:
     """With the status that shells give."""
-    terminal.type("\x03")
-    assert terminal.process.wait(10) == 130
+    deadline = time.monotonic() + 30
+    # Again and again, as a person does: Python's readline misses a signal that comes
+    # just after the prompt.
+    while terminal.process.poll() is None and time.monotonic() < deadline:
+        terminal.type("\x03")
+        time.sleep(0.2)
+    assert terminal.process.wait(1) == 130
 
 
 def test_terminal_end_of_input_ends_the_chat(terminal: Terminal) -> None:
     """Ctrl-D: nothing more is to come."""
     terminal.type("\x04")
-    assert terminal.process.wait(10) == 0
+    assert terminal.process.wait(30) == 0

@@ -42,17 +42,18 @@ def inspect_command(
     if model is not None and not model.strip():
         raise ConfigurationError("--model is empty; leave it out for a current model")
     tools = read_catalog(catalog)
+    profile = kind.profile(model)
     request = planned_request(
         tools,
-        kind.profile(model),
+        profile,
         config=ToolSearchConfig(tool_schema_mode=_mode(mode)),
         discovered=_discovered(discovered, tools),
     )
     _explain(request, asked=mode)
-    wire = kind.encode_tools(request.plan.tools, request.profile)
+    wire = kind.encode_tools(request.plan.tools, profile)
     head = {
         "provider": provider,
-        "model": request.profile.model,
+        "model": profile.model,
         "strategy": request.plan.strategy,
         "mode": request.decision.mode,
     }

@@ -70,13 +70,11 @@ class PlannedRequest:
 
     Attributes:
         plan: The request.
-        profile: What it was planned for.
         decision: The conversation's mode.
         notices: What an operator should know.
     """
 
     plan: RequestPlan
-    profile: ProviderProfile
     decision: ModeDecision
     notices: tuple[Notice, ...]
 
@@ -160,10 +158,8 @@ def planned_request(
         notices.append(Notice("catalog_refused", str(exc)))
         full = config.model_copy(update={"tool_schema_mode": "full"})
         session = _begun(catalog, profile, full, discovered, most)
-    plan = session.plan(profile, phase="select")
     return PlannedRequest(
-        plan=plan,
-        profile=profile if plan.strategy == profile.strategy else profile.generic(),
+        plan=session.plan(profile, phase="select"),
         decision=session.decision,
         notices=(*notices, *session.take_notices()),
     )
