@@ -101,8 +101,10 @@ class ProviderSwitched(RunnerEvent):
 
     Attributes:
         from_provider: The `id` of the one before.
-        to_provider: The `id` of the one that goes on.
-        cause: What the first answered, or `asked for`.
+        to_provider: The `id` of the one that goes on; the same one where it begins the
+            reply again.
+        cause: What the first answered; between two turns `asked for` (`runner.use`) or
+            `first in order` (one rests, or has rested).
         discarded_text: What it had streamed of a reply that is void now.
     """
 

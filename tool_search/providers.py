@@ -83,7 +83,8 @@ class ChatProvider(Protocol):
     """One model at one endpoint.
 
     Attributes:
-        profile: What it can do.
+        profile: What it can do; a runner replaces it where the endpoint teaches it
+            otherwise, and the next request is written by the new one.
     """
 
     profile: ProviderProfile

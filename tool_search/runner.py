@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 
 from tool_search.catalog import ToolCatalog
 from tool_search.config import ToolSearchConfig
@@ -31,6 +33,10 @@ from tool_search.turn import ProviderPool, Turn
 __all__ = ["ToolSearchRunner"]
 
 _MOST_SESSIONS = 1024
+_COOLDOWN_S = 60.0
+_ASKED_FOR = "asked for"
+_IN_ORDER = "first in order"
+_log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -38,6 +44,7 @@ class _Conversation:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     session: ToolSearchSession | None = None
     last: str | None = None
+    users: int = 0
 
 
 class ToolSearchRunner:
@@ -55,7 +62,8 @@ class ToolSearchRunner:
         config: The settings.
         system_prompt: What the bot's owner tells the model.
         max_steps: The most requests of a turn in which tools may be called.
-        cooldown_s: Seconds a failed provider rests; one number, or by `id`.
+        cooldown_s: Seconds a failed provider rests; one number, or by `id`, where a
+            provider that is not named rests a minute.
         tool_timeout_s: Seconds one call of `tools` may take.
         store: Where conversations live; default: this process's memory.
 
@@ -74,14 +82,13 @@ class ToolSearchRunner:
         config: ToolSearchConfig | None = None,
         system_prompt: str = "",
         max_steps: int = 20,
-        cooldown_s: float | Mapping[str, float] = 60.0,
+        cooldown_s: float | Mapping[str, float] = _COOLDOWN_S,
         tool_timeout_s: float = 60.0,
         store: ConversationStore | None = None,
     ) -> None:
-        cooldowns = (
-            cooldown_s if isinstance(cooldown_s, Mapping) else dict.fromkeys(providers, cooldown_s)
-        )
-        self._pool = ProviderPool(providers, cooldowns)
+        named = cooldown_s if isinstance(cooldown_s, Mapping) else {}
+        usual = _COOLDOWN_S if isinstance(cooldown_s, Mapping) else cooldown_s
+        self._pool = ProviderPool(providers, {name: named.get(name, usual) for name in providers})
         self._config = config or ToolSearchConfig()
         self._system_prompt = system_prompt
         self._max_steps = max_steps
@@ -120,7 +127,7 @@ class ToolSearchRunner:
         self._executor = executor
 
     def use(self, provider: str, *, conversation: ConversationKey | None = None) -> None:
-        """Swaps the provider on purpose, from the next turn on.
+        """Swaps the provider on purpose, from the next turn on, even where it rests.
 
         Args:
             provider: Its `id`.
@@ -133,6 +140,7 @@ class ToolSearchRunner:
             known = ", ".join(self._pool.providers)
             raise ConfigurationError(f"there is no provider {provider!r}; there are: {known}")
         self._chosen[conversation] = provider
+        self._pool.health.succeeded(provider)
 
     def session(self, conversation: ConversationKey = "default") -> ToolSearchSession | None:
         """A conversation's state, where it has begun in this process."""
@@ -140,10 +148,11 @@ class ToolSearchRunner:
         return known.session if known else None
 
     async def forget(self, conversation: ConversationKey) -> None:
-        """Erases a conversation and what it discovered."""
-        self._conversations.pop(conversation, None)
-        self._chosen.pop(conversation, None)
-        await self._store.forget(conversation)
+        """Erases a conversation and what it discovered, once no turn of it goes on."""
+        async with self._alone(conversation) as known:
+            known.session = known.last = None
+            self._chosen.pop(conversation, None)
+            await self._store.forget(conversation)
 
     async def run(
         self,
@@ -165,19 +174,21 @@ class ToolSearchRunner:
             AllProvidersFailedError: No provider answered; the message is kept, and
                 the conversation can go on.
         """
-        known = self._conversation(conversation)
-        async with known.lock:
+        async with self._alone(conversation) as known:
             session = known.session = known.session or await self._loaded(conversation)
             provider = self._first(conversation)
             profile = self._pool.profile(provider)
             if known.last not in (None, provider):
                 yield ProviderSwitched(
-                    from_provider=str(known.last), to_provider=provider, cause="another turn"
+                    from_provider=str(known.last),
+                    to_provider=provider,
+                    cause=_ASKED_FOR if provider == self._preferred(conversation) else _IN_ORDER,
                 )
             try:
                 session.begin_turn(message, profile=profile, catalog=self._catalog, roles=roles)
             except SessionError as exc:
                 session = known.session = self._without_search(session)
+                _log.warning("catalog_refused: %s", exc)
                 yield Warning(code="catalog_refused", message=str(exc))
                 session.begin_turn(message, profile=profile, roles=roles)
             context = ToolContext(conversation=conversation, language=session.language, user=user)
@@ -201,18 +212,32 @@ class ToolSearchRunner:
 
     def _first(self, key: ConversationKey) -> str:
         """The provider a turn begins with: the chosen or primary one, unless it rests."""
-        preferred = self._chosen.get(key) or self._chosen.get(None)
+        preferred = self._preferred(key)
         return self._pool.health.order(now=time.monotonic(), preferred=preferred)[0]
 
-    def _conversation(self, key: ConversationKey) -> _Conversation:
+    def _preferred(self, key: ConversationKey) -> str | None:
+        return self._chosen.get(key) or self._chosen.get(None)
+
+    @asynccontextmanager
+    async def _alone(self, key: ConversationKey) -> AsyncGenerator[_Conversation, None]:
+        """The conversation, once no other turn of it goes on."""
         known = self._conversations.setdefault(key, _Conversation())
         self._conversations.move_to_end(key)
-        if len(self._conversations) > _MOST_SESSIONS:
-            oldest = next(iter(self._conversations))
-            if not self._conversations[oldest].lock.locked():
-                # It is in the store, and is read from there should it go on.
-                del self._conversations[oldest]
-        return known
+        known.users += 1
+        try:
+            async with known.lock:
+                yield known
+        finally:
+            known.users -= 1
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Drops what was not used for longest; it is in the store, should it go on."""
+        spare = len(self._conversations) - _MOST_SESSIONS
+        if spare > 0:
+            idle = (key for key, known in self._conversations.items() if not known.users)
+            for key in list(islice(idle, spare)):
+                del self._conversations[key]
 
     async def _loaded(self, key: ConversationKey) -> ToolSearchSession:
         record = await self._store.load(key)

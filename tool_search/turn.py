@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
-from tool_search.calls import RunCall
+from tool_search.calls import CallDecision, RunCall
+from tool_search.closing import closing
 from tool_search.errors import AllProvidersFailedError, ProviderError
 from tool_search.events import (
     Done,
@@ -31,7 +32,7 @@ from tool_search.fallback import ProviderHealth, Remedy, Verdict, verdict_on
 from tool_search.i18n import text
 from tool_search.messages import NoticeCode, Phase, RequestPlan, ToolCall
 from tool_search.profiles import ProviderProfile
-from tool_search.providers import ChatProvider, ReplyDelta, ReplyEnd, ReplyEvent, Usage
+from tool_search.providers import ChatProvider, ReplyDelta, ReplyEnd, Usage
 from tool_search.schema import compact_json
 from tool_search.session import CallResult, ToolSearchSession
 from tool_search.stores import ConversationStore
@@ -54,23 +55,33 @@ class ProviderPool:
     ) -> None:
         self.providers = dict(providers)
         self.health = ProviderHealth({name: cooldowns[name] for name in providers})
-        self._profiles = {name: provider.profile for name, provider in providers.items()}
 
     def profile(self, name: str) -> ProviderProfile:
         """What a provider can do, as far as it is known by now."""
-        return self._profiles[name]
+        return self.providers[name].profile
 
-    def learn(self, profile: ProviderProfile) -> None:
-        """Remembers what an endpoint has taught about a model."""
-        for name, known in self._profiles.items():
-            if (known.origin, known.model) == (profile.origin, profile.model):
-                self._profiles[name] = profile
+    def learn(self, name: str, profile: ProviderProfile) -> None:
+        """Remembers what an endpoint has taught about a model.
+
+        Another provider with the same model there learns the same, and keeps what it
+        has of its own.
+        """
+        before = self.providers[name].profile
+        learned = {
+            item.name: getattr(profile, item.name)
+            for item in fields(profile)
+            if getattr(profile, item.name) != getattr(before, item.name)
+        }
+        for other in self.providers.values():
+            known = other.profile
+            if (known.origin, known.model) == (before.origin, before.model):
+                other.profile = replace(known, **learned)
 
     @property
     def most_tools(self) -> int | None:
         """The longest tool list that every provider takes."""
-        limits = [p.max_tools for p in self._profiles.values() if p.max_tools is not None]
-        return min(limits, default=None)
+        limits = (provider.profile.max_tools for provider in self.providers.values())
+        return min((most for most in limits if most is not None), default=None)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -106,19 +117,22 @@ class Turn:
             AllProvidersFailedError: No provider answered.
         """
         for _ in range(self.max_steps):
-            async for event in self._one_reply():
-                yield event
+            async with aclosing(self._one_reply()) as events:
+                async for event in events:
+                    yield event
             calls = self.session.accept(self._answered.message)
             if not calls:
                 break
             for call in calls:
-                async for event in self._one_call(call):
-                    yield event
+                async with aclosing(self._one_call(call)) as events:
+                    async for event in events:
+                        yield event
         else:
-            async for event in self._ask("final"):
-                yield event
+            async with aclosing(self._ask("final")) as events:
+                async for event in events:
+                    yield event
             self.session.accept(replace(self._answered.message, tool_calls=(), native=None))
-        async for event in self._done():
+        for event in self._done():
             yield event
 
     @property
@@ -127,7 +141,7 @@ class Turn:
             raise RuntimeError("no provider has answered yet")
         return self._reply
 
-    async def _done(self) -> AsyncGenerator[RunnerEvent, None]:
+    def _done(self) -> Iterator[RunnerEvent]:
         answer = self._answered.message.text
         if not answer.strip():
             reason = self._answered.stop_reason
@@ -135,26 +149,33 @@ class Turn:
             answer = text("answer.missing", self.session.language)
         yield Done(answer=answer, provider=self.provider, steps=self._steps, usage=self._usage)
 
-    async def _one_reply(self) -> AsyncGenerator[RunnerEvent, None]:
+    def _one_reply(self) -> AsyncGenerator[RunnerEvent, None]:
         """The reply that counts; in `skills_like` the second of two."""
-        if self.session.decision.mode != "skills_like":
-            async for event in self._ask("answer"):
-                yield event
-            return
-        held = []
-        async for event in self._ask("select"):
-            if isinstance(event, TextDelta):
-                held.append(event)
-            else:
-                yield event
+        if self.session.decision.mode == "skills_like":
+            return self._reply_of_two_phases()
+        return self._ask("answer")
+
+    async def _reply_of_two_phases(self) -> AsyncGenerator[RunnerEvent, None]:
+        held: list[TextDelta] = []
+        async with aclosing(self._ask("select")) as events:
+            async for event in events:
+                if isinstance(event, TextDelta):
+                    held.append(event)
+                elif isinstance(event, ProviderSwitched):
+                    # Nobody was shown what it discards.
+                    held.clear()
+                    yield replace(event, discarded_text="")
+                else:
+                    yield event
         picked = [call.name for call in self._answered.message.tool_calls]
         known = [name for name in dict.fromkeys(picked) if name in self.session.catalog]
         if known and self._plan is not None and self._plan.phase == "select":
-            async for event in self._ask("detail", known):
-                yield event
+            async with aclosing(self._ask("detail", known)) as events:
+                async for event in events:
+                    yield event
             return
-        for event in held:
-            yield event
+        for delta in held:
+            yield delta
 
     async def _ask(
         self, phase: Phase, selected: Sequence[str] = ()
@@ -170,8 +191,9 @@ class Turn:
                 yield self._warning(notice.code, notice.message)
             streamed: list[str] = []
             try:
-                async for event in self._stream(plan, streamed):
-                    yield event
+                async with aclosing(self._stream(plan, streamed)) as events:
+                    async for event in events:
+                        yield event
             except ProviderError as error:
                 causes[self.provider] = error
                 verdict = verdict_on(error, replace(profile, strategy=plan.strategy))
@@ -199,7 +221,7 @@ class Turn:
         self, plan: RequestPlan, streamed: list[str]
     ) -> AsyncGenerator[RunnerEvent, None]:
         reply = None
-        async with aclosing(_closable(self.pool.providers[self.provider], plan)) as events:
+        async with closing(self.pool.providers[self.provider].stream(plan)) as events:
             async for event in events:
                 if isinstance(event, ReplyDelta):
                     streamed.append(event.text)
@@ -227,7 +249,7 @@ class Turn:
     def _remedied(self, verdict: Verdict, error: ProviderError) -> Warning:
         """Takes in what an error taught, so that the next plan avoids it."""
         if verdict.profile is not None:
-            self.pool.learn(verdict.profile)
+            self.pool.learn(self.provider, verdict.profile)
         plan = self._plan
         if verdict.references and plan is not None:
             self.session.refuse_references(verdict.references)
@@ -241,7 +263,7 @@ class Turn:
     async def _one_call(self, call: ToolCall) -> AsyncGenerator[RunnerEvent, None]:
         """Answers one call, and commits what it discovered."""
         decision = self.session.decide(call)
-        name = decision.tool.name if isinstance(decision, RunCall) else call.name
+        name = _meant(decision)
         yield ToolCallStarted(call=call, tool=name)
         started = time.monotonic()
         if isinstance(decision, RunCall):
@@ -261,7 +283,7 @@ class Turn:
         yield ToolFinished(
             call=call,
             tool=name,
-            content=outcome.content,
+            content=self.session.history[-1].text,
             is_error=outcome.is_error,
             duration_s=duration,
         )
@@ -280,8 +302,9 @@ class Turn:
             arguments=compact_json(dict(decision.arguments)),
         )
         try:
-            async for event in self.executor.run(call, self.context):
-                yield event
+            async with closing(self.executor.run(call, self.context)) as events:
+                async for event in events:
+                    yield event
         except Exception as exc:  # noqa: BLE001  # an executor is the bot's own: it must not end the turn
             _log.exception("the executor of tool %r failed", call.name)
             cause = f"{type(exc).__name__}: {exc}"
@@ -294,7 +317,8 @@ class Turn:
         return Warning(code=code, message=message)
 
 
-async def _closable(provider: ChatProvider, plan: RequestPlan) -> AsyncGenerator[ReplyEvent, None]:
-    """A provider's events, as a generator that can be closed whatever the provider gave."""
-    async for event in provider.stream(plan):
-        yield event
+def _meant(decision: CallDecision) -> str:
+    """The canonical name of what a call comes down to, `call_tool` looked through."""
+    if isinstance(decision, RunCall):
+        return decision.tool.name
+    return decision.names_tool.name if decision.names_tool else decision.call.name
