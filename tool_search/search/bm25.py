@@ -17,11 +17,12 @@ from itertools import chain
 from typing import NamedTuple
 
 from tool_search.catalog import Tool
+from tool_search.search.layered import BlockedList
 from tool_search.search.postings import Posting, Postings, summed
 from tool_search.search.query import query_terms
 from tool_search.search.ranked import Scores, attainable
 from tool_search.search.slots import Slots
-from tool_search.search.terms import tool_terms
+from tool_search.search.terms import ToolTerms, tool_terms
 from tool_search.search.tokenizer import Segmenter
 
 __all__ = ["Bm25Engine"]
@@ -50,29 +51,29 @@ class Bm25Engine:
     def __init__(self, tools: Iterable[Tool] = (), *, segmenter: Segmenter | None = None) -> None:
         self._segmenter = segmenter
         self.slots = Slots(tools)
-        self._kept: list[_Kept] = []
-        self._postings = Postings(self._entered(self.slots.taken()))
+        kept: list[_Kept] = []
+
+        def entering() -> Iterator[tuple[int, Mapping[str, float]]]:
+            for slot, tool in self.slots.taken():
+                own = tool_terms(tool, segmenter)
+                kept.append(_kept(own))
+                yield slot, own.impacts
+
+        self._postings = Postings(entering())
+        self._kept = BlockedList(kept)
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> Bm25Engine:
         """The same ranking over changed tools, sharing what did not change."""
         change = self.slots.changed(added=added, removed=removed)
+        entered = [(slot, tool_terms(tool, self._segmenter)) for slot, tool in change.entered]
         engine = Bm25Engine(segmenter=self._segmenter)
         engine.slots = change.slots
-        engine._kept = self._kept.copy()
         engine._postings = self._postings.changed(
             removed=[(slot, self._kept[slot].terms) for slot, _ in change.left],
-            added=engine._entered(change.entered),
+            added=[(slot, own.impacts) for slot, own in entered],
         )
+        engine._kept = self._kept.changed({slot: _kept(own) for slot, own in entered})
         return engine
-
-    def _entered(
-        self, tools: Iterable[tuple[int, Tool]]
-    ) -> Iterator[tuple[int, Mapping[str, float]]]:
-        for slot, tool in tools:
-            terms = tool_terms(tool, self._segmenter)
-            kept = _Kept(tuple(terms.impacts), terms.name, terms.text)
-            self._kept[slot : slot + 1] = [kept]
-            yield slot, terms.impacts
 
     def scores(self, query: str) -> Scores:
         """How well each tool fits; see `Engine.scores`."""
@@ -117,6 +118,10 @@ class _Kept(NamedTuple):
     terms: tuple[str, ...]
     name: tuple[str, ...]
     text: tuple[str, ...]
+
+
+def _kept(own: ToolTerms) -> _Kept:
+    return _Kept(tuple(own.impacts), own.name, own.text)
 
 
 def _boost(asked: frozenset[str], kept: _Kept) -> float:

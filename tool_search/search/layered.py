@@ -1,13 +1,15 @@
-"""A dictionary that is cheap to change without changing it."""
+"""A dictionary and a list that are cheap to change without changing them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Generic, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Generic, TypeVar, overload
 
-__all__ = ["LayeredTable"]
+__all__ = ["BlockedList", "LayeredTable"]
 
 _V = TypeVar("_V")
+_BLOCK = 256
 
 
 class LayeredTable(Generic[_V]):
@@ -49,3 +51,52 @@ class LayeredTable(Generic[_V]):
             table._changes = {}
         table._size = self._size + gained
         return table
+
+
+class BlockedList(Sequence[_V]):
+    """An immutable list of which a changed copy shares all blocks but the changed ones.
+
+    A plain copy would touch every entry to count its references.
+
+    Args:
+        entries: What the list holds.
+    """
+
+    __slots__ = ("_blocks", "_size")
+
+    def __init__(self, entries: Iterable[_V] = ()) -> None:
+        listed = list(entries)
+        self._size = len(listed)
+        self._blocks = [listed[at : at + _BLOCK] for at in range(0, len(listed), _BLOCK)]
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[_V]:
+        return chain.from_iterable(self._blocks)
+
+    @overload
+    def __getitem__(self, place: int) -> _V: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[_V]: ...
+    def __getitem__(self, place: int | slice) -> _V | Sequence[_V]:
+        if isinstance(place, slice):
+            return list(self)[place]
+        return self._blocks[place // _BLOCK][place % _BLOCK]
+
+    def changed(self, entries: Mapping[int, _V]) -> BlockedList[_V]:
+        """A list with other entries; places from its length on, without a gap, extend it."""
+        copy: BlockedList[_V] = BlockedList()
+        copy._blocks, copy._size = self._blocks.copy(), self._size
+        own: set[int] = set()
+        for place in sorted(entries):
+            number = place // _BLOCK
+            if number == len(copy._blocks):
+                copy._blocks.append([])
+                own.add(number)
+            if number not in own:
+                copy._blocks[number] = copy._blocks[number].copy()
+                own.add(number)
+            copy._blocks[number][place % _BLOCK : place % _BLOCK + 1] = [entries[place]]
+            copy._size = max(copy._size, place + 1)
+        return copy

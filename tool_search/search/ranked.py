@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from heapq import nlargest, nsmallest
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tool_search.catalog import Tool
@@ -85,6 +86,14 @@ class Engine(Protocol):
         ...
 
 
+class _Found(NamedTuple):
+    """What one query finds: slots of hits, slots that it names beside them, the best."""
+
+    slots: Collection[int] | NDArray[np.intp]
+    beside: list[int]
+    top: list[tuple[int, float]]
+
+
 class RankedIndex:
     """A `ToolSearchIndex` over an engine.
 
@@ -113,18 +122,15 @@ class RankedIndex:
         queries = [_encodable(text) for text in ([query] if isinstance(query, str) else query)]
         slots = self._engine.slots
         is_open = _open_slots(slots, allowed)
-        found: set[int] = set()
+        found = [self._found(text, max(limit, 0), is_open) for text in queries[:_MOST_QUERIES]]
         best: dict[int, float] = {}
-        for text in queries[:_MOST_QUERIES]:
-            hits, top = self._found(text, max(limit, 0), is_open)
-            found.update(hits)
-            for slot, score in top:
-                best[slot] = max(score, best.get(slot, 0.0))
+        for slot, score in chain.from_iterable(each.top for each in found):
+            best[slot] = max(score, best.get(slot, 0.0))
         ranked = nsmallest(max(limit, 0), best.items(), key=self._order)
         return SearchResult(
             query=" | ".join(queries),
             matches=tuple(_match(slots.tools[slot], score) for slot, score in ranked),
-            total_found=len(found),
+            total_found=_united(found),
             total_tools=len(slots) if is_open is None else sum(is_open),
             unmatched=self._unmatched(queries[:_MOST_QUERIES], is_open),
         )
@@ -134,28 +140,28 @@ class RankedIndex:
         engine = self._engine.updated(added=added, removed=removed)
         return RankedIndex(engine, min_relevance=self._min_relevance)
 
-    def _found(
-        self, query: str, limit: int, is_open: Sequence[bool] | None
-    ) -> tuple[Iterable[int], list[tuple[int, float]]]:
+    def _found(self, query: str, limit: int, is_open: Sequence[bool] | None) -> _Found:
         """Every tool that the query finds, and the best of them with their relevance."""
         named = [
             slot
             for slot in self._engine.slots.named(query.strip())
             if is_open is None or is_open[slot]
         ]
+        exact = [(slot, _EXACT) for slot in named]
         values, most = self._engine.scores(query)
         if most <= 0 or self._min_relevance >= _EXACT:
-            return named, [(slot, _EXACT) for slot in named]
+            return _Found([], named, exact)
         if is_open is not None:
             values = _closed(values, is_open)
         floor = max(-math.log1p(-self._min_relevance) * most, _INCIDENTAL * _largest(values))
-        hits = _above(values, floor)
+        slots, rivals = _above(values, floor, limit, self._engine.most_boost)
         top = [
             (slot, min(-math.expm1(-score / most), _BEST_INEXACT))
-            for slot, score in self._boosted(query, hits, limit)
+            for slot, score in self._boosted(query, rivals, limit)
             if slot not in named
         ]
-        return [*hits, *named], [*top, *((slot, _EXACT) for slot in named)]
+        beside = [slot for slot in named if not 0 < values[slot] >= floor]
+        return _Found(slots, beside, [*top, *exact])
 
     def _boosted(
         self, query: str, hits: Mapping[int, float], limit: int
@@ -167,13 +173,10 @@ class RankedIndex:
         """
         if limit == 0:
             return []
-        scores = [*hits.values()]
-        best = self._with_boosts(query, hits, _last_of_best(scores, limit), math.inf)
+        first = _last_of_best([*hits.values()], limit)
+        best = self._with_boosts(query, hits, first, math.inf)
         least = _last_of_best([score for _, score in best], limit) / self._engine.most_boost
-        rest = self._with_boosts(
-            query, hits, least, min((hits[slot] for slot, _ in best), default=0.0)
-        )
-        found = best + rest
+        found = best + self._with_boosts(query, hits, least, first)
         last = _last_of_best([score for _, score in found], limit)
         return [(slot, score) for slot, score in found if score >= last]
 
@@ -216,12 +219,31 @@ def _largest(values: _Values) -> float:
     return max(values, default=0.0) if isinstance(values, list) else float(values.max())
 
 
-def _above(values: _Values, floor: float) -> dict[int, float]:
-    """The slots whose score is not 0 and not below the floor, with it."""
+def _above(
+    values: _Values, floor: float, limit: int, most_boost: float
+) -> tuple[Collection[int] | NDArray[np.intp], dict[int, float]]:
+    """The slots of all hits, and those of them that a boost can bring among the best.
+
+    Hits have a score that is neither 0 nor below the floor.
+    """
     if isinstance(values, list):
-        return {slot: value for slot, value in enumerate(values) if value >= floor and value > 0}
-    chosen = (values >= floor if floor > 0 else values > 0).nonzero()[0]
-    return dict(zip(chosen.tolist(), values[chosen].tolist(), strict=True))
+        hits = {slot: value for slot, value in enumerate(values) if value >= floor and value > 0}
+        return hits, hits
+    slots = (values >= floor if floor > 0 else values > 0).nonzero()[0]
+    scores = values[slots]
+    if len(scores) > limit > 0:
+        ordered = scores.copy()
+        ordered.partition(len(ordered) - limit)
+        near = scores >= ordered[-limit] / most_boost
+        return slots, dict(zip(slots[near].tolist(), scores[near].tolist(), strict=True))
+    return slots, dict(zip(slots.tolist(), scores.tolist(), strict=True))
+
+
+def _united(found: Sequence[_Found]) -> int:
+    """How many tools at least one of the queries finds."""
+    if len(found) == 1:
+        return len(found[0].slots) + len(found[0].beside)
+    return len({int(slot) for each in found for slot in (*each.slots, *each.beside)})
 
 
 def _last_of_best(scores: list[float], limit: int) -> float:

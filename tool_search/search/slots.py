@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from tool_search.catalog import Tool
-from tool_search.search.layered import LayeredTable
+from tool_search.search.layered import BlockedList, LayeredTable
 from tool_search.search.tokenizer import folded
 
 __all__ = ["SlotChange", "Slots"]
@@ -25,7 +26,8 @@ class Slots:
     __slots__ = ("_by_name", "_free", "tools")
 
     def __init__(self, tools: Iterable[Tool] = ()) -> None:
-        self.tools: list[Tool | None] = [*sorted(tools, key=lambda tool: tool.name)]
+        ordered: list[Tool] = sorted(tools, key=attrgetter("name"))
+        self.tools: BlockedList[Tool | None] = BlockedList(ordered)
         self._free: tuple[int, ...] = ()
         by_name: dict[str, tuple[int, ...]] = {}
         for slot, tool in self.taken():
@@ -65,16 +67,16 @@ class Slots:
             else:
                 left.append((slot, tool))
         free = [*self._free, *(slot for slot, _ in left)]
-        tools = self.tools.copy()
-        for slot, _ in left:
-            tools[slot] = None
-        entered = []
+        places: dict[int, Tool | None] = {slot: None for slot, _ in left}
+        entered: list[tuple[int, Tool]] = []
+        end = len(self.tools)
         for tool in sorted(new.values(), key=lambda tool: tool.name):
-            slot = free.pop() if free else len(tools)
-            tools[slot : slot + 1] = [tool]
+            slot = free.pop() if free else end
+            end = max(end, slot + 1)
+            places[slot] = tool
             entered.append((slot, tool))
         slots = Slots()
-        slots.tools, slots._free = tools, tuple(free)
+        slots.tools, slots._free = self.tools.changed(places), tuple(free)
         slots._by_name = self._by_name.changed(self._renamed(left, entered))
         return SlotChange(slots, left, entered)
 
