@@ -200,8 +200,8 @@ def test_inspect_tools_of_a_public_set_fit_the_types_of_the_anthropic_sdk(
     tools = shared / "data" / "acebench_en" / "tools.jsonl"
     listed = command("inspect", "--catalog", tools, "--provider", "anthropic").json["tools"]
     assert len(listed) == 2310
-    adapter = TypeAdapter(list[_strict("anthropic.types", "ToolParam")])
-    adapter.validate_python(listed)
+    validate = _validator("anthropic.types", "ToolParam")
+    assert [validate(tool)["name"] for tool in listed] == wire_names(listed)
     asked = {"model": "claude-sonnet-4-6", "max_tokens": 9, "tools": listed}
     assert check_anthropic({**asked, "messages": [{"role": "user", "content": "Hi"}]}) is None
 
@@ -212,14 +212,15 @@ def test_inspect_tools_fit_the_types_of_the_openai_sdk(
     """Strictly by `ChatCompletionFunctionToolParam`, and by the service's rules."""
     options = ("--catalog", large_catalog, "--provider", "openai-chat")
     listed = command("inspect", *options, "--discovered", "tool_001").json["tools"]
-    adapter = TypeAdapter(list[_strict("openai.types.chat", "ChatCompletionFunctionToolParam")])
-    adapter.validate_python(listed)
+    validate = _validator("openai.types.chat", "ChatCompletionFunctionToolParam")
+    assert [validate(tool)["type"] for tool in listed] == ["function"] * 3
     asked = {"model": "gpt-5.4", "tools": listed, "messages": [{"role": "user", "content": "Hi"}]}
     assert check_openai_chat(asked) is None
 
 
-def _strict(module: str, name: str) -> Any:
-    """A TypedDict of an SDK that takes no key which it does not have."""
+def _validator(module: str, name: str) -> Callable[[Any], Any]:
+    """Reads a TypedDict of an SDK, and takes no key which it does not have."""
     kind = getattr(importlib.import_module(module), name)
     kind.__pydantic_config__ = ConfigDict(extra="forbid")
-    return kind
+    adapter: TypeAdapter[Any] = TypeAdapter(kind)
+    return adapter.validate_python

@@ -13,7 +13,13 @@ import typer
 from tool_search.catalog import Tool, ToolCatalog
 from tool_search.cli.exits import say
 from tool_search.cli.files import read_catalog
-from tool_search.cli.planning import PROVIDERS, PlannedRequest, figures_of, planned_request
+from tool_search.cli.planning import (
+    PROVIDERS,
+    PlannedRequest,
+    ProviderKind,
+    figures_of,
+    planned_request,
+)
 from tool_search.config import SchemaMode, ToolSearchConfig
 from tool_search.errors import ConfigurationError
 
@@ -36,13 +42,9 @@ def inspect_command(
     ] = False,
 ) -> None:
     """Show the tool list that a provider would be sent, as JSON."""
-    kind = PROVIDERS.get(provider)
-    if kind is None:
-        raise ConfigurationError(f"--provider {provider!r}: there are {', '.join(PROVIDERS)}")
-    if model is not None and not model.strip():
-        raise ConfigurationError("--model is empty; leave it out for a current model")
+    kind = _kind(provider)
+    profile = kind.profile(_model(model))
     tools = read_catalog(catalog)
-    profile = kind.profile(model)
     request = planned_request(
         tools,
         profile,
@@ -64,6 +66,18 @@ def inspect_command(
         opened = json.dumps(head, ensure_ascii=False)[:-1]
         # The bytes that a request carries, not another rendering of the same list.
         typer.echo(f'{opened}, "tools": {wire.decode("utf-8")}}}')
+
+
+def _kind(name: str) -> ProviderKind:
+    if name not in PROVIDERS:
+        raise ConfigurationError(f"--provider {name!r}: there are {', '.join(PROVIDERS)}")
+    return PROVIDERS[name]
+
+
+def _model(name: str | None) -> str | None:
+    if name is not None and not name.strip():
+        raise ConfigurationError("--model is empty; leave it out for a current model")
+    return name
 
 
 def _mode(name: str) -> SchemaMode:
