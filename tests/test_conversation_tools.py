@@ -300,7 +300,7 @@ def test_core_tools_beyond_a_limit_that_nobody_knew_of_are_cut(
     ("limit", "what"), [({"max_deferred": 5}, "deferred"), ({"max_tool_bytes": 500}, "bytes")]
 )
 def test_a_catalog_beyond_claudes_limits_gets_the_generic_strategy(
-    limit: dict[str, int], what: str
+    limit: dict[str, Any], what: str
 ) -> None:
     """With a notice, once."""
     chat = Chat(toolbox(6))

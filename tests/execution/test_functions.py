@@ -70,7 +70,7 @@ def forecast(  # noqa: D417  # not every parameter is described everywhere
 
 
 async def run(
-    function: Callable[..., Any], timeout_s: float = 5.0, /, **arguments: Any
+    function: Callable[..., Any] | ExecutableTool, timeout_s: float = 5.0, /, **arguments: Any
 ) -> ExecutionResult:
     """The one result of a call."""
     made = function if isinstance(function, ExecutableTool) else tool_from_function(function)
@@ -367,7 +367,7 @@ async def test_sync_functions_run_beside_each_other() -> None:
     loop = asyncio.get_running_loop()
 
     def first() -> str:
-        return asyncio.run_coroutine_threadsafe(turn.wait(), loop).result(5) and "first"  # type: ignore[return-value]
+        return asyncio.run_coroutine_threadsafe(turn.wait(), loop).result(5) and "first"
 
     def second() -> str:
         loop.call_soon_threadsafe(turn.set)
@@ -388,7 +388,7 @@ async def test_a_tool_without_executor_is_an_error_result() -> None:
 async def test_a_definition_with_a_function_of_its_own_gets_json_types() -> None:
     """Without an arguments model, arguments are passed on as they are."""
     made = ExecutableTool(tool=Tool(name="echo"), function=lambda **given: given)
-    assert (await run(made, a=[1])).content == '{"a":[1]}'  # type: ignore[arg-type]
+    assert (await run(made, a=[1])).content == '{"a":[1]}'
 
 
 def test_two_tools_of_one_name_are_an_error() -> None:

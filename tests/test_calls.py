@@ -1,0 +1,264 @@
+"""What becomes of a model's call: run, searched, or answered with what went wrong."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.conversations import OPENAI, Chat, tool, toolbox
+from tool_search import AnsweredCall, RunCall, Tool
+
+ADMIN = tool("shutdown_server", roles=["admin"])
+
+
+@pytest.fixture
+def chat() -> Chat:
+    """A conversation that has begun, with a core tool, waiting ones and a restricted one."""
+    chat = Chat([*toolbox(9, core=1), tool("files.read"), ADMIN, Tool(name="ping")])
+    chat.begin()
+    return chat
+
+
+def refusal(chat: Chat, name: str, arguments: str = "{}") -> str:
+    """The text of an answer that reports a failure."""
+    decision = chat.decide(name, arguments)
+    assert isinstance(decision, AnsweredCall)
+    assert decision.is_error
+    return decision.content
+
+
+@pytest.mark.parametrize("name", ["core_000", "tool_003", "files.read", "files_read_601e4eb6"])
+def test_a_call_that_fits_is_run(chat: Chat, name: str) -> None:
+    """Core or not found yet, under its own name or a dialect's."""
+    decision = chat.decide(name, '{"count": 2}')
+    assert isinstance(decision, RunCall)
+    assert decision.arguments == {"count": 2}
+    assert decision.tool.name == name.replace("files_read_601e4eb6", "files.read")
+
+
+def test_a_deferred_tool_that_ran_without_a_search_is_discovered(chat: Chat) -> None:
+    """It can be called from the next request on like any other."""
+    chat.call("tool_003", {"count": 1})
+    assert chat.session.discoveries["tool_003"].via == "call"
+    assert chat.session.plan(OPENAI).tools.names[-1] == "tool_003"
+
+
+def test_a_deferred_tool_called_with_wrong_arguments_answers_with_its_schema(chat: Chat) -> None:
+    """And is discovered: the model has its definition from the next request on."""
+    result = chat.call("tool_003", {"count": "two"})
+    assert result.is_error
+    assert '"two" is not of type "integer"' in result.text
+    assert json.dumps(tool("x").parameters, separators=(",", ":")) in result.text
+    assert "tool_003" in chat.session.discoveries
+
+
+def test_a_declared_tool_called_with_wrong_arguments_answers_without_its_schema(
+    chat: Chat,
+) -> None:
+    """The request has it already."""
+    assert refusal(chat, "core_000", '{"count": null}').startswith("The arguments of core_000")
+    assert "schema is" not in refusal(chat, "core_000", "{}")
+    chat.find("tool_003")
+    assert "schema is" not in refusal(chat, "tool_003", "{}")
+
+
+def test_an_unknown_name_gets_near_ones_never_the_whole_catalog(chat: Chat) -> None:
+    """At most three."""
+    said = refusal(chat, "tool_03")
+    near = said.removeprefix("There is no tool named tool_03. Similar names: ").split(".")[0]
+    assert len(near.split(", ")) == 3
+    assert set(near.split(", ")) < set(chat.session.catalog)
+    assert said.endswith("search with tool_search.")
+
+
+def test_a_name_like_no_other_is_sent_to_the_search(chat: Chat) -> None:
+    """Nothing is listed."""
+    said = refusal(chat, "брось_кости")
+    assert said == (
+        "There is no tool named брось_кости. Search for what you need with tool_search."
+    )
+
+
+def test_an_endless_name_is_cut(chat: Chat) -> None:
+    """A model's mistake does not fill the history."""
+    assert len(refusal(chat, "x" * 100_000)) < 600
+
+
+def test_full_mode_says_what_is_near_and_speaks_of_no_search() -> None:
+    """There is none."""
+    chat = Chat(toolbox(3), {"tool_schema_mode": "full"})
+    chat.begin()
+    assert "tool_001" in refusal(chat, "tool_01")
+    assert "search" not in refusal(chat, "something_else")
+    assert "There is no tool named tool_search" in refusal(chat, "tool_search", '{"query": "x"}')
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "{", "[1]", "5", "null", '"x"', "{'count': 1}", '{"count": 1} extra', '{"count": NaN}',
+        '{"count": -Infinity}', '{"count": 1e999}', '{"count": ' + "9" * 5000 + "}",
+        "[" * 100_000, "not json",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["core_000", "tool_003", "tool_search", "call_tool", "unknown"])
+def test_broken_arguments_are_an_error_the_model_can_correct(
+    chat: Chat, name: str, arguments: str
+) -> None:
+    """The answer shows where they went wrong, and stays short."""
+    said = refusal(chat, name, arguments)
+    assert said.startswith(f"The arguments of {name} are not a JSON object")
+    assert len(said) < 700
+
+
+@pytest.mark.parametrize("arguments", ["", "  ", "{}"])
+def test_empty_arguments_are_none(chat: Chat, arguments: str) -> None:
+    """Some providers send nothing for a tool that takes nothing."""
+    assert isinstance(chat.decide("ping", arguments), RunCall)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"name": "tool_003", "arguments": {"count": 1}},
+        {"name": "tool_003", "arguments": '{"count": 1}'},
+        {"arguments": {"count": 1}, "name": "tool_003", "reason": "asked"},
+    ],
+)
+def test_call_tool_is_looked_through(chat: Chat, arguments: dict[str, Any]) -> None:
+    """The arguments may be written as text, as some models do."""
+    decision = chat.decide("call_tool", json.dumps(arguments))
+    assert isinstance(decision, RunCall)
+    assert (decision.tool.name, decision.arguments) == ("tool_003", {"count": 1})
+    assert decision.call.name == "call_tool"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"name": "ping"}, {"name": "ping", "arguments": None}, {"name": "ping", "arguments": ""},
+     {"name": "ping", "arguments": "{}"}],
+)  # fmt: skip
+def test_call_tool_without_arguments_calls_with_none(chat: Chat, arguments: Any) -> None:
+    """For tools that take nothing."""
+    decision = chat.decide("call_tool", json.dumps(arguments))
+    assert isinstance(decision, RunCall)
+    assert decision.arguments == {}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {"name": None}, {"name": 5}, {"name": "tool_003", "arguments": [1]},
+     {"name": "tool_003", "arguments": "{"}, {"name": ["tool_003"], "arguments": {}}],
+)  # fmt: skip
+def test_call_tool_with_nonsense_is_an_error(chat: Chat, arguments: Any) -> None:
+    """Nothing is run by guess."""
+    assert "call_tool" in refusal(chat, "call_tool", json.dumps(arguments))
+
+
+def test_call_tool_checks_arguments_and_shows_the_schema_each_time(chat: Chat) -> None:
+    """What it calls is in no list, so nothing else shows it."""
+    chat.find("tool_003")
+    wrong = json.dumps({"name": "tool_003", "arguments": {"count": "x"}})
+    assert "The schema is:" in refusal(chat, "call_tool", wrong)
+
+
+@pytest.mark.parametrize("name", ["no_such_tool", "call_tool", "shutdown_server"])
+def test_call_tool_calls_nothing_unknown_or_forbidden(chat: Chat, name: str) -> None:
+    """It is no way round a rule."""
+    assert name in refusal(chat, "call_tool", json.dumps({"name": name, "arguments": {}}))
+
+
+def test_a_search_through_call_tool_is_a_search(chat: Chat) -> None:
+    """Models that were given both mix them up."""
+    message = chat.call("call_tool", {"name": "tool_search", "arguments": {"query": "tool_003"}})
+    assert message.name == "tool_search"
+    assert "tool_003" in chat.session.discoveries
+
+
+def test_a_restricted_tool_runs_for_its_role_only(chat: Chat) -> None:
+    """And is not discovered by a call that was refused."""
+    assert refusal(chat, "shutdown_server", '{"count": 1}') == (
+        "shutdown_server may not be called here."
+    )
+    chat.call("shutdown_server", {"count": "x"})
+    assert "shutdown_server" not in chat.session.discoveries
+    chat.begin(roles=["user", "admin"])
+    assert chat.call("shutdown_server", {"count": 1}).text == "ok"
+    chat.begin(roles=["user"])
+    assert chat.call("shutdown_server", {"count": 1}).is_error
+
+
+def test_a_restricted_tool_is_near_to_nothing(chat: Chat) -> None:
+    """Its name is told only to those who may call it."""
+    assert "shutdown_server" not in refusal(chat, "shutdown_serve").replace("shutdown_serve.", "")
+    chat.begin(roles=["admin"])
+    assert "shutdown_server" in refusal(chat, "shutdown_serve")
+
+
+def test_a_restricted_tool_is_found_by_its_role_only(chat: Chat) -> None:
+    """No count gives it away either."""
+    everybody = chat.search("shutdown server")
+    assert everybody["matches"] == []
+    assert everybody["total_found"] == 0
+    chat.begin(roles=["admin"])
+    found = chat.search("shutdown server")
+    assert found["matches"][0]["name"] == "shutdown_server"
+    assert found["total_tools"] == everybody["total_tools"] == 11
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner,
+                                                                max_size=3),
+    max_leaves=6,
+)  # fmt: skip
+
+
+@given(
+    name=st.sampled_from(["tool_search", "call_tool", "tool_003", "core_000", "", "\ud800"])
+    | st.text(max_size=8),
+    arguments=st.text(max_size=20)
+    | _JSON.map(json.dumps)
+    | st.fixed_dictionaries(
+        {}, optional={"query": _JSON, "limit": _JSON, "name": _JSON, "arguments": _JSON}
+    ).map(json.dumps),
+)
+def test_nothing_a_model_writes_raises(name: str, arguments: str) -> None:
+    """Every call is run or answered, and its answer can be sent."""
+    chat = Chat(toolbox(4, core=1))
+    chat.begin()
+    message = chat.call(name, arguments)
+    message.text.encode()
+    assert message.text.strip()
+
+
+@pytest.mark.parametrize("written", ['{"count": 1, "x": "\\ud800"}', '{"count": 1, "\\udfff": 2}'])
+def test_a_lone_surrogate_in_arguments_is_replaced(chat: Chat, written: str) -> None:
+    """Neither the validator nor a tool could write it."""
+    decision = chat.decide("tool_003", written)
+    assert isinstance(decision, RunCall)
+    json.dumps(dict(decision.arguments), ensure_ascii=False).encode()
+
+
+def test_arguments_deeper_than_the_validator_reads_are_an_error(chat: Chat) -> None:
+    """Not a crash."""
+    deep = '{"count": 1, "x": ' + "[" * 500 + "]" * 500 + "}"
+    assert isinstance(chat.decide("tool_003", deep), RunCall | AnsweredCall)
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        ("帮我查天气", "没有名为 нет 的工具。请用 tool_search 搜索你需要的工具。"),
+        ("Привет", "Инструмента с именем нет нет. Найдите нужный через tool_search."),
+    ],
+)
+def test_answers_are_in_the_language_of_the_conversation(said: str, text: str) -> None:
+    """A model that answers in one language reads it too."""
+    chat = Chat(toolbox(3))
+    chat.begin(text=said)
+    assert refusal(chat, "нет") == text
