@@ -25,19 +25,26 @@ _UNKNOWN_FEATURE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _WRONG_REFERENCE = re.compile(
-    r"tool reference '(?P<name>[^']*)' (?:not found|has no)"
-    r"|tool_reference_unresolved|references unknown tool '(?P<other>[^']*)'",
+    r"tool reference '(?P<name>[^']*)' (?:was )?(?:not found|has no)"
+    r"|references unknown tool '(?P<other>[^']*)'",
     re.IGNORECASE,
 )
+_UNNAMED_REFERENCE = "tool_reference_unresolved"
+_LISTED = r"(?:tools|functions|function[ _]declarations)"
 _TOO_MANY = re.compile(
-    r"available_tools_limit_exceeded|too many tools|'?tools'?.{0,20}array too long"
-    r"|maximum (?:number|length) of (?:tools|functions)",
+    rf"available_tools_limit_exceeded|too many {_LISTED}|{_LISTED}\W{{0,4}}array too long"
+    rf"|{_LISTED}\W{{0,4}}(?:list |array )?should have at most"
+    rf"|(?:maximum|at most|more than|limit)[^.]{{0,24}} {_LISTED}"
+    rf"|\b{_LISTED}\b[^.]{{0,30}}(?:maximum|at most|limit(?:ed)?|exceeds?)\b[^.]{{0,40}}\d",
     re.IGNORECASE,
 )
-_LIMIT = re.compile(r"maximum (?:length|of|number)\D{0,40}(?P<most>\d+)", re.IGNORECASE)
+_LIMIT = re.compile(
+    r"(?:maximum|max|at most|more than|limit(?:ed)?|exceeds?)\D{0,40}(?P<most>\d+)", re.IGNORECASE
+)
 _BAD_NAME = re.compile(
-    r"(tools?\W.{0,40}\bname|function.{0,20}name|tool_name).{0,80}"
-    r"(pattern|match|invalid|at most|too long|maximum length|must start)",
+    r"(tools?\W.{0,40}\bname\b|function.{0,20}\bname\b|tool_name).{0,80}"
+    r"(pattern|match|invalid|at most|too long|maximum length|must start)"
+    r"|invalid (tool|function) name",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -69,12 +76,14 @@ def verdict_on(error: ProviderError, profile: ProviderProfile) -> Verdict:
     if error.status not in _REJECTED:
         return Verdict(remedy="next_provider", rests=True)
     said = f"{error.code or ''} {error.detail}"
-    if profile.strategy != "generic" and _UNKNOWN_FEATURE.search(said):
-        return Verdict(remedy="generic_strategy", profile=profile.generic())
-    reference = _WRONG_REFERENCE.search(said)
-    if reference and profile.strategy != "generic":
-        name = reference.group("name") or reference.group("other")
-        return Verdict(remedy="repair", references=(name,) if name else ())
+    if profile.strategy != "generic":
+        reference = _WRONG_REFERENCE.search(said)
+        if reference:
+            name = reference.group("name") or reference.group("other")
+            return Verdict(remedy="repair", references=(name,))
+        # Which reference is wrong is not said: none is sent any more.
+        if _UNNAMED_REFERENCE in said or _UNKNOWN_FEATURE.search(said):
+            return Verdict(remedy="generic_strategy", profile=profile.generic())
     if _TOO_MANY.search(said):
         return Verdict(remedy="within_limit", profile=_shorter(profile, said))
     if _BAD_NAME.search(said) and profile.name_rule != "identifier":
@@ -114,7 +123,7 @@ class ProviderHealth:
         self._resting_until[provider] = now + self._cooldowns[provider]
 
     def succeeded(self, provider: str) -> None:
-        """Notes an answer: the provider no longer rests."""
+        """Notes an answer, or an operator's word: the provider no longer rests."""
         self._resting_until.pop(provider, None)
 
     def order(self, *, now: float, preferred: str | None = None) -> tuple[str, ...]:

@@ -1,0 +1,219 @@
+"""What a provider's error means, and who is asked next."""
+
+from __future__ import annotations
+
+import pytest
+
+from tool_search import ConfigurationError, ProviderError, profile_for
+from tool_search.fallback import ProviderHealth, Remedy, Verdict, verdict_on
+
+CLAUDE = profile_for("anthropic", "claude-sonnet-4-6")
+OPENAI = profile_for("openai_chat", "gpt-5.4")
+PROFILES = {"claude": CLAUDE, "generic": CLAUDE.generic(), "openai": OPENAI}
+
+UNKNOWN_FEATURE = [
+    (
+        "messages.2.content.0.tool_result.content.0: Input tag 'tool_reference' found using 'type' "
+        "does not match any of the expected tags: 'document', 'image', 'search_result', 'text'"
+    ),
+    "tools.3.custom.defer_loading: Extra inputs are not permitted",
+    "defer_loading: Extra inputs are not permitted",
+    "Unrecognized request argument supplied: defer_loading",
+    "unknown field `defer_loading` at line 1 column 220",
+    "The tool-search-tool beta feature is not currently supported on the Converse API",
+    "Tool search is not available for this model",
+]
+REFERENCES = {
+    "Tool reference 'get_time' not found in available tools": "get_time",
+    "Tool reference 'get_time' has no corresponding tool definition": "get_time",
+    "messages.4: Tool reference 'files_read_601e4eb6' not found in available tools":
+        "files_read_601e4eb6",
+    "tool_addition/tool_removal references unknown tool 'get_time'": "get_time",
+}  # fmt: skip
+TOO_MANY = {
+    "Invalid 'tools': array too long. Expected an array with maximum length 128, but got an "
+    "array with length 150 instead.": 128,
+    "Invalid 'functions': array too long. Expected an array with maximum length 64, but got an "
+    "array with length 150 instead.": 64,
+    "'tools' : maximum number of items is 100": 100,
+    "tools: List should have at most 128 items after validation, not 150": 128,
+    "Too many tools. Maximum is 32": 32,
+    "The maximum number of tools is 40, got 150": 40,
+    "You may not use more than 20 tools": 20,
+    "at most 512 function declarations are allowed": 512,
+    "Too many functions": 64,
+}
+BAD_NAMES = [
+    (
+        "Invalid 'tools[0].function.name': string does not match pattern. Expected a string that "
+        "matches the pattern '^[a-zA-Z0-9_-]+$'."
+    ),
+    "tools.0.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'",
+    (
+        "messages.1.content.0.tool_result.content.0.tool_reference.tool_name: String should have "
+        "at most 64 characters"
+    ),
+    (
+        "GenerateContentRequest.tools[0].function_declarations[0].name: Invalid function name. "
+        "Must start with a letter or an underscore."
+    ),
+    "Invalid request: function name is invalid, must start with a letter",
+]
+OTHERS = [
+    "At least one tool must have defer_loading=false. All tools cannot be deferred.",
+    (
+        "Tool 'x' cannot have both defer_loading=true and cache_control set. Tools with "
+        "defer_loading cannot use prompt caching."
+    ),
+    "prompt is too long: 210000 tokens > 200000 maximum",
+    (
+        "This model's maximum context length is 128000 tokens. However, your messages resulted in "
+        "130000 tokens (120000 in the messages, 10000 in the functions)."
+    ),
+    "messages.3: `tool_use` ids were found without `tool_result` blocks immediately after: t1",
+    "messages: at least one message is required",
+    (
+        "Invalid schema for function 'rename_file': In context=('properties', 'x'), 'strin' is not "
+        "valid under any of the given schemas."
+    ),
+    "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.",
+    "max_tokens: 100000 > 64000, which is the maximum allowed number of output tokens",
+    "Your credit balance is too low to access the Anthropic API.",
+    "The model `gpt-9` does not exist",
+    "",
+]
+
+
+def verdict(detail: str, profile: str, *, status: int | None = 400, code: str = "") -> Verdict:
+    """The verdict on one message of a provider."""
+    error = ProviderError(detail, provider="p", status=status, code=code or None)
+    return verdict_on(error, PROFILES[profile])
+
+
+@pytest.mark.parametrize("detail", UNKNOWN_FEATURE)
+@pytest.mark.parametrize("status", [400, 422])
+def test_an_endpoint_that_knows_no_tool_search_gets_the_generic_strategy(
+    detail: str, status: int
+) -> None:
+    """The same request is taken over, and the endpoint's profile remembers it."""
+    said = verdict(detail, "claude", status=status)
+    assert (said.remedy, said.rests) == ("generic_strategy", False)
+    assert said.profile == CLAUDE.generic()
+
+
+@pytest.mark.parametrize(("detail", "name"), REFERENCES.items())
+@pytest.mark.parametrize("code", ["invalid_request_error", "tool_reference_unresolved"])
+def test_a_wrong_reference_is_repaired_by_name(detail: str, name: str, code: str) -> None:
+    """The named reference is left out, and the request sent once more."""
+    said = verdict(detail, "claude", code=code)
+    assert (said.remedy, said.references) == ("repair", (name,))
+
+
+def test_a_wrong_reference_without_a_name_leaves_all_of_them_out() -> None:
+    """Sending the same request once more would not help."""
+    said = verdict("unresolved", "claude", code="tool_reference_unresolved")
+    assert said.remedy == "generic_strategy"
+
+
+@pytest.mark.parametrize("detail", [*UNKNOWN_FEATURE, *REFERENCES])
+def test_what_the_generic_strategy_never_sent_is_no_reason_to_repeat(detail: str) -> None:
+    """There is nothing left to leave out."""
+    assert verdict(detail, "generic").remedy == "next_provider"
+
+
+@pytest.mark.parametrize(("detail", "most"), TOO_MANY.items())
+def test_too_many_tools_are_rendered_within_the_named_limit(detail: str, most: int) -> None:
+    """A limit that is not named is guessed with care."""
+    said = verdict(detail, "openai")
+    assert said.remedy == "within_limit"
+    assert said.profile is not None
+    assert said.profile.max_tools == most
+
+
+def test_too_much_for_claude_is_filtered() -> None:
+    """The generic strategy sends only what is core or discovered."""
+    said = verdict("too much", "claude", code="available_tools_limit_exceeded")
+    assert said.remedy == "within_limit"
+    assert said.profile == CLAUDE.generic()
+
+
+@pytest.mark.parametrize("detail", BAD_NAMES)
+@pytest.mark.parametrize("profile", ["claude", "openai"])
+def test_a_bad_name_is_written_by_the_strictest_rule(detail: str, profile: str) -> None:
+    """What every provider takes: no digit and no dash first."""
+    said = verdict(detail, profile)
+    assert said.remedy == "within_limit"
+    assert said.profile is not None
+    assert said.profile.name_rule == "identifier"
+
+
+@pytest.mark.parametrize("detail", OTHERS)
+@pytest.mark.parametrize("profile", PROFILES)
+def test_any_other_refusal_is_not_repeated_there(detail: str, profile: str) -> None:
+    """The next provider takes the turn over; this one may have the next turn."""
+    assert verdict(detail, profile) == Verdict(remedy="next_provider")
+
+
+@pytest.mark.parametrize("status", [None, 401, 402, 403, 408, 409, 429, 500, 502, 503, 504, 529])
+@pytest.mark.parametrize("detail", ["overloaded", UNKNOWN_FEATURE[0], *TOO_MANY])
+def test_what_says_nothing_about_the_request_makes_the_provider_rest(
+    status: int | None, detail: str
+) -> None:
+    """Whatever the message: another provider is asked, and this one left alone for a while."""
+    assert verdict(detail, "claude", status=status) == Verdict(remedy="next_provider", rests=True)
+
+
+def test_every_verdict_has_a_remedy_of_the_table() -> None:
+    """The remedies are those of the design's table of answers."""
+    details = [*UNKNOWN_FEATURE, *REFERENCES, *TOO_MANY, *BAD_NAMES, *OTHERS]
+    remedies: set[Remedy] = {verdict(detail, "claude").remedy for detail in details}
+    assert remedies == {"generic_strategy", "repair", "within_limit", "next_provider"}
+
+
+@pytest.fixture
+def health() -> ProviderHealth:
+    """Three providers, the middle one quick to be tried again."""
+    return ProviderHealth({"a": 60, "b": 10, "c": 60})
+
+
+def test_providers_are_asked_in_the_configured_order(health: ProviderHealth) -> None:
+    """The first is primary."""
+    assert health.order(now=0) == ("a", "b", "c")
+
+
+def test_a_preferred_provider_is_asked_first(health: ProviderHealth) -> None:
+    """The others keep their order."""
+    assert health.order(now=0, preferred="c") == ("c", "a", "b")
+
+
+def test_a_failed_provider_rests_until_its_cool_down_is_over(health: ProviderHealth) -> None:
+    """Then it is tried again in its old place."""
+    health.failed("a", now=100)
+    assert health.order(now=159) == ("b", "c", "a")
+    assert health.order(now=160) == ("a", "b", "c")
+
+
+def test_a_resting_provider_is_not_preferred(health: ProviderHealth) -> None:
+    """A choice does not make a dead provider answer."""
+    health.failed("c", now=0)
+    assert health.order(now=1, preferred="c") == ("a", "b", "c")
+
+
+def test_when_all_rest_the_one_that_wakes_first_is_tried_first(health: ProviderHealth) -> None:
+    """A bot whose providers all failed still tries."""
+    for name in ("a", "b", "c"):
+        health.failed(name, now=0)
+    assert health.order(now=1) == ("b", "a", "c")
+
+
+def test_an_answer_ends_the_rest(health: ProviderHealth) -> None:
+    """A provider that answers is well."""
+    health.failed("a", now=0)
+    health.succeeded("a")
+    assert health.order(now=1) == ("a", "b", "c")
+
+
+def test_a_bot_without_providers_is_a_configuration_error() -> None:
+    """The message says which key is empty."""
+    with pytest.raises(ConfigurationError, match="providers is empty"):
+        ProviderHealth({})
