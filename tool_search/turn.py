@@ -290,8 +290,9 @@ class Turn:
         if new:
             entries = await self.store.append_discoveries(self.context.conversation, new)
             self.session.adopt_discoveries(entries)
-            names = tuple(entry.name for entry in new)
-            yield ToolsDiscovered(names=names, total=len(self.session.discoveries))
+            if self.session.decision.mode == "tool_search":  # elsewhere all are callable anyway
+                names = tuple(entry.name for entry in new)
+                yield ToolsDiscovered(names=names, total=len(self.session.discoveries))
 
     async def _execute(
         self, decision: RunCall
