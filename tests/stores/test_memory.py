@@ -1,0 +1,91 @@
+"""Conversations in memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conversations import Chat, tool, toolbox
+from tool_search import ConversationRecord, Discovery, MemoryStore
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    """An empty store."""
+    return MemoryStore()
+
+
+def record(*found: str) -> ConversationRecord:
+    """A conversation that found these tools."""
+    chat = Chat(toolbox(9))
+    chat.begin()
+    chat.find(*found)
+    return chat.session.record()
+
+
+def discoveries(*names: str) -> list[Discovery]:
+    """Discoveries of these tools."""
+    return [Discovery(tool=tool(name)) for name in names]
+
+
+async def loaded_names(store: MemoryStore, key: str) -> list[str]:
+    """What a stored conversation has discovered."""
+    content = await store.load(key)
+    assert content is not None
+    return [entry.name for entry in content.discoveries]
+
+
+async def test_a_new_conversation_is_not_there(store: MemoryStore) -> None:
+    """And forgetting it is no mistake."""
+    assert await store.load("a") is None
+    await store.forget("a")
+
+
+async def test_what_was_saved_is_loaded(store: MemoryStore) -> None:
+    """Each conversation its own."""
+    one, other = record("tool_003"), record()
+    await store.save("a", one)
+    await store.save("b", other)
+    assert (await store.load("a"), await store.load("b")) == (one, other)
+
+
+async def test_discoveries_are_added_behind_those_there_are(store: MemoryStore) -> None:
+    """The whole order comes back; what is there keeps its place."""
+    await store.save("a", record("tool_003"))
+    entries = await store.append_discoveries("a", discoveries("tool_005", "tool_003"))
+    assert [entry.name for entry in entries] == ["tool_003", "tool_005"]
+    assert await loaded_names(store, "a") == ["tool_003", "tool_005"]
+
+
+async def test_saving_keeps_what_was_appended_meanwhile(store: MemoryStore) -> None:
+    """Another process may have searched."""
+    before = record("tool_003")
+    await store.save("a", before)
+    await store.append_discoveries("a", discoveries("tool_005"))
+    await store.save("a", before)
+    assert await loaded_names(store, "a") == ["tool_003", "tool_005"]
+
+
+async def test_discoveries_before_the_first_save_are_kept(store: MemoryStore) -> None:
+    """They are committed with their search result, the record at the end of the turn."""
+    await store.append_discoveries("a", discoveries("tool_005"))
+    await store.save("a", record("tool_003"))
+    assert await loaded_names(store, "a") == ["tool_005", "tool_003"]
+
+
+async def test_saving_keeps_the_newest_definitions(store: MemoryStore) -> None:
+    """They stand in for tools whose server goes away."""
+    await store.append_discoveries("a", [Discovery(tool=tool("tool_003", description="Old."))])
+    await store.save("a", record("tool_003"))
+    content = await store.load("a")
+    assert content is not None
+    assert content.discoveries[0].tool.description == "Common tool_003."
+
+
+async def test_a_forgotten_conversation_is_gone_with_all_it_found(store: MemoryStore) -> None:
+    """Nothing of it comes back."""
+    await store.save("a", record("tool_003"))
+    await store.forget("a")
+    assert await store.load("a") is None
+    assert await store.append_discoveries("a", discoveries("tool_005")) == tuple(
+        discoveries("tool_005")
+    )
