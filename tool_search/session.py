@@ -31,7 +31,7 @@ from tool_search.messages import (
     ToolCall,
 )
 from tool_search.modes import ModeDecision
-from tool_search.names import unique_id
+from tool_search.names import unique_id, wire_name
 from tool_search.profiles import ProviderProfile
 from tool_search.record import ConversationRecord
 from tool_search.schema import encodable
@@ -297,8 +297,10 @@ class ToolSearchSession:
         Args:
             names: Canonical, or as the provider's dialect writes them.
         """
-        known = self._tools.catalog.by_wire_name
-        self._refused |= {known[name].name if name in known else name for name in names}
+        listed = self._tools.catalog.by_wire_name
+        known = {wire_name(name): name for name in self.discoveries.names}
+        known |= {name: tool.name for name, tool in listed.items()}
+        self._refused |= {known.get(name, name) for name in names}
 
     def _introduce(self, message: Message) -> None:
         """Shows discoveries that the history does not, before the user's message."""

@@ -25,6 +25,7 @@ from tool_search import (
     ConfigurationError,
     Done,
     DuplicateToolError,
+    RunnerEvent,
     ToolCatalog,
     ToolFinished,
     ToolSearchConfig,
@@ -39,7 +40,7 @@ AUTO = ToolSearchConfig()
 RESERVED = tool("tool_search", "Somebody else's search.", "query")
 
 
-def _codes(events: list) -> list[str]:
+def _codes(events: list[RunnerEvent]) -> list[str]:
     return [event.code for event in named(events, Warning)]
 
 

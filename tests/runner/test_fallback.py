@@ -35,6 +35,7 @@ from tool_search import (
     ToolSearchConfig,
     Warning,
 )
+from tool_search.names import wire_name
 from tool_search.testing import Endpoint, Fault, ScriptedModel, StandInServer
 
 UNREACHABLE = "http://127.0.0.1:9"
@@ -366,6 +367,22 @@ async def test_refused_reference_is_repaired_and_sent_once_more(bench: Bench) ->
     assert '"tool_reference"' not in json.dumps(repaired.body["messages"])
     assert refused.tools_bytes == repaired.tools_bytes
     assert bench.ran == [("get_forecast", {"city": "Paris"})]
+
+
+async def test_refused_reference_to_a_tool_that_is_gone_is_repaired(bench: Bench) -> None:
+    """By the name that the dialect writes, which no catalog knows any more."""
+    gone = tool("files.read", "Read a file from the disk.", "path", server="files")
+    script = [search("read file"), say("Found."), say("Gone.")]
+    bench.server.reset(model=ScriptedModel(script))
+    runner = await bench.runner("claude", tools=[*some_tools(), gone])
+    await turn(runner)
+    runner.replace_tools(map(bench.runnable, some_tools()))
+    message = f"Tool reference {wire_name(gone.name)!r} not found in available tools"
+    bench.server.faults.add(Fault(dialect="anthropic", status=400, message=message))
+    await turn(runner)
+    refused, repaired = bench.requests[-2:]
+    assert '"tool_reference"' in json.dumps(refused.body["messages"])
+    assert '"tool_reference"' not in json.dumps(repaired.body["messages"])
 
 
 async def test_reference_refused_twice_goes_to_the_next_provider(bench: Bench) -> None:

@@ -19,7 +19,14 @@ from tests.runner.bench import (
     tool,
     turn,
 )
-from tool_search import Done, ToolCallStarted, ToolFinished, ToolSearchConfig, Warning
+from tool_search import (
+    Done,
+    RunnerEvent,
+    ToolCallStarted,
+    ToolFinished,
+    ToolSearchConfig,
+    Warning,
+)
 from tool_search.testing import Endpoint, ModelReply, ScriptedModel
 
 WIDE = ToolSearchConfig(tool_schema_mode="tool_search", max_results=100)
@@ -88,7 +95,7 @@ async def test_discoveries_beyond_the_limit_survive_a_swap(bench: Bench) -> None
     assert named(events, ToolCallStarted)[0].tool == "gadget_149"
 
 
-async def _beyond(bench: Bench, *script: ModelReply) -> list:
+async def _beyond(bench: Bench, *script: ModelReply) -> list[RunnerEvent]:
     """A conversation on `gpt` that has found all of 150 tools; then a turn of the script."""
     tools = many_tools(150)
     found = [search("gadget", "gadget"), say("Found.")]
@@ -142,7 +149,9 @@ async def test_wrong_arguments_through_call_tool_are_answered_with_the_schema(
     [{}, {"name": 7}, {"name": "gadget_149", "arguments": "{"}, {"name": "gadget_999"}],
     ids=["nothing", "no name", "broken", "unknown"],
 )
-async def test_broken_call_through_call_tool_is_answered(bench: Bench, arguments: dict) -> None:
+async def test_broken_call_through_call_tool_is_answered(
+    bench: Bench, arguments: dict[str, object]
+) -> None:
     """With an error result, once."""
     events = await _beyond(bench, calling(call("call_tool", arguments)), say("Done."))
     assert [event.is_error for event in named(events, ToolFinished)] == [True]

@@ -26,6 +26,7 @@ from tool_search import (
     Done,
     ExecutableTool,
     ImagePart,
+    RunnerEvent,
     TextDelta,
     TextPart,
     Tool,
@@ -248,7 +249,7 @@ async def test_text_beside_a_call_is_streamed_and_kept_out_of_the_answer(
     assert named(events, Done)[0].answer == "It is noon."
 
 
-def kinds_index(events: list) -> int:
+def kinds_index(events: list[RunnerEvent]) -> int:
     """Where the first call begins."""
     return next(n for n, event in enumerate(events) if isinstance(event, ToolCallStarted))
 

@@ -1,0 +1,179 @@
+"""Stores and providers of somebody's own, and endpoints that do not stream."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+
+from tests.runner.bench import (
+    FORECAST,
+    Bench,
+    assert_paired,
+    calling,
+    named,
+    say,
+    search,
+    turn,
+)
+from tool_search import (
+    ConversationRecord,
+    Done,
+    MemoryStore,
+    ProviderError,
+    ProviderSwitched,
+    RequestPlan,
+    TextDelta,
+    Warning,
+    profile_for,
+)
+from tool_search.discovery import Discovery
+from tool_search.messages import Message
+from tool_search.providers import ReplyDelta, ReplyEnd, ReplyEvent, Usage
+from tool_search.testing import Fault, ScriptedModel
+
+BOTH = pytest.mark.parametrize("name", ["claude", "gpt"])
+
+
+@BOTH
+async def test_endpoint_that_does_not_stream_gives_the_same_events(bench: Bench, name: str) -> None:
+    """The text comes in one piece, or in none that is lost."""
+    script = [search("weather"), calling(FORECAST), say("Sunny.")]
+    bench.server.reset(model=ScriptedModel(script))
+    provider = await bench.provider(name, extra_body={"stream": False})
+    events = await turn(await bench.runner(providers={name: provider}), "Weather?")
+    assert not any(request.stream for request in bench.requests)
+    assert "".join(event.text for event in named(events, TextDelta)) == "Sunny."
+    assert bench.ran == [("get_forecast", {"city": "Paris"})]
+
+
+async def test_reference_refused_in_a_stream_begins_the_reply_again(bench: Bench) -> None:
+    """What had been streamed is void, though the provider stays."""
+    message = "Tool reference 'get_forecast' not found in available tools"
+    script = [search("weather"), say("One two three."), say("Sunny at last.")]
+    bench.server.reset(model=ScriptedModel(script))
+    bench.server.faults.add(
+        Fault(dialect="anthropic", status=400, message=message, skip=1, after_events=5)
+    )
+    events = await turn(await bench.runner("claude"), "Weather?")
+    switch = named(events, ProviderSwitched)[0]
+    assert (switch.from_provider, switch.to_provider) == ("claude", "claude")
+    assert switch.discarded_text
+    behind = events[events.index(switch) :]
+    assert "".join(event.text for event in named(behind, TextDelta)) == "Sunny at last."
+    assert [event.code for event in named(events, Warning)] == ["request_repaired"]
+
+
+class BrokenStore(MemoryStore):
+    """A store that fails once, at one of its methods."""
+
+    def __init__(self, method: str) -> None:
+        super().__init__()
+        self.fails_at: str | None = method
+
+    def _check(self, method: str) -> None:
+        if self.fails_at == method:
+            self.fails_at = None
+            raise ConnectionError(f"the store is gone: {method}")
+
+    async def load(self, key: str) -> ConversationRecord | None:
+        """As it is, or the failure."""
+        self._check("load")
+        return await super().load(key)
+
+    async def append_discoveries(
+        self, key: str, entries: Sequence[Discovery]
+    ) -> tuple[Discovery, ...]:
+        """As it is, or the failure."""
+        self._check("append")
+        return await super().append_discoveries(key, entries)
+
+    async def save(self, key: str, record: ConversationRecord) -> None:
+        """As it is, or the failure."""
+        self._check("save")
+        await super().save(key, record)
+
+
+@pytest.mark.parametrize("method", ["load", "append", "save"])
+async def test_store_that_fails_is_reported_and_the_conversation_goes_on(
+    bench: Bench, method: str
+) -> None:
+    """The turn ends with the store's own error; the next one has everything."""
+    script = {
+        "Weather": [search("weather"), say("Found.")],
+        "Go on": [calling(FORECAST), say("Sunny.")] if method != "load" else [say("Sunny.")],
+    }
+    bench.server.reset(model=ScriptedModel(turns=script))
+    runner = await bench.runner("gpt", store=BrokenStore(method))
+    with pytest.raises(ConnectionError, match=method):
+        await turn(runner, "Weather?")
+    events = await turn(runner, "Go on")
+    assert named(events, Done)[0].answer == "Sunny."
+    session = runner.session()
+    assert session is not None
+    assert_paired(session.history)
+    assert session.discoveries.names == (() if method == "load" else ("get_forecast",))
+
+
+class Scripted:
+    """A provider of somebody's own, without HTTP; an iterator that cannot be closed."""
+
+    def __init__(self, *events: ReplyEvent | Exception) -> None:
+        self.profile = profile_for("openai_chat", "local")
+        self.events = list(events)
+        self.plans: list[RequestPlan] = []
+
+    def stream(self, plan: RequestPlan) -> AsyncIterator[ReplyEvent]:
+        """The next of its events, until one ends a reply."""
+        self.plans.append(plan)
+        return self
+
+    def __aiter__(self) -> AsyncIterator[ReplyEvent]:
+        return self
+
+    async def __anext__(self) -> ReplyEvent:
+        if not self.events:
+            raise StopAsyncIteration
+        event = self.events.pop(0)
+        if isinstance(event, Exception):
+            raise event
+        return event
+
+
+def _end(text: str) -> ReplyEnd:
+    message = Message(role="assistant", content=text)
+    return ReplyEnd(message=message, stop_reason="answer", usage=Usage(output_tokens=1))
+
+
+async def test_provider_without_an_end_is_a_failed_one(bench: Bench) -> None:
+    """Half a reply is no reply; the next provider answers."""
+    bench.server.reset(model=ScriptedModel([say("Whole.")]))
+    providers = {"own": Scripted(ReplyDelta("Ha")), "gpt": await bench.provider("gpt")}
+    events = await turn(await bench.runner(providers=providers))
+    assert named(events, ProviderSwitched)[0].discarded_text == "Ha"
+    assert "no end" in named(events, ProviderSwitched)[0].cause
+    assert named(events, Done)[0].answer == "Whole."
+
+
+async def test_provider_that_breaks_its_promise_ends_the_turn_alone(bench: Bench) -> None:
+    """An exception that is no `ProviderError` is a bug: it is shown, and nothing is lost."""
+    own = Scripted(KeyError("a bug"), _end("Fine."))
+    runner = await bench.runner(providers={"own": own})
+    with pytest.raises(KeyError, match="a bug"):
+        await turn(runner, "First")
+    assert named(await turn(runner, "Second"), Done)[0].answer == "Fine."
+    assert [message.text for message in own.plans[-1].messages] == ["First", "Second"]
+
+
+async def test_provider_learns_what_its_endpoint_taught(bench: Bench) -> None:
+    """Its own profile is replaced, so that it writes what the plan means."""
+    refusal = ProviderError(
+        "Invalid 'tools': array too long. Expected an array with maximum length 3",
+        provider="own",
+        status=400,
+    )
+    own = Scripted(refusal, _end("Fine."))
+    runner = await bench.runner(providers={"own": own})
+    events = await turn(runner)
+    assert [event.code for event in named(events, Warning)] == ["rendered_within_limit"]
+    assert own.profile.max_tools == 4
