@@ -7,17 +7,15 @@ from __future__ import annotations
 
 from tool_search.config import ProviderConfig
 from tool_search.profiles import profile_for
-from tool_search.providers import ChatProvider
+from tool_search.providers import ConnectedProvider
 
 __all__ = ["build_provider"]
 
 _RETRIES_WITHOUT_FALLBACK = 2
 
 
-def build_provider(config: ProviderConfig, *, api_key: str, fallbacks: bool) -> ChatProvider:
+def build_provider(config: ProviderConfig, *, api_key: str, fallbacks: bool) -> ConnectedProvider:
     """The provider that an entry of `providers` describes.
-
-    It has `id`, `aclose()` and works in an `async with` block.
 
     Args:
         config: The entry.

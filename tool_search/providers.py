@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from types import TracebackType
+from typing import Literal, Protocol, Self
 
 from tool_search.messages import Message, RequestPlan, ToolCall
 from tool_search.profiles import ProviderProfile
@@ -12,6 +13,7 @@ from tool_search.profiles import ProviderProfile
 __all__ = [
     "CallDelta",
     "ChatProvider",
+    "ConnectedProvider",
     "ReplyDelta",
     "ReplyEnd",
     "ReplyEvent",
@@ -97,3 +99,26 @@ class ChatProvider(Protocol):
                 what was yielded before is then void.
         """
         ...
+
+
+class ConnectedProvider(ChatProvider, Protocol):
+    """A provider that holds connections, and lets them go at the end of a `with` block.
+
+    Attributes:
+        id: Names it in errors.
+    """
+
+    id: str
+
+    async def aclose(self) -> None:
+        """Closes its connections; a second call does nothing."""
+        ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
