@@ -4,16 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-long test-packaging check types clean
+.PHONY: demo test test-long check types clean
 
 demo: $(READY)
 	@$(BIN)/tool-search demo
 
 test: $(READY)
-	$(BIN)/python -m pytest -m "not long"
+	$(BIN)/python -m pytest -m "not long" -n auto --dist worksteal
 
 test-long: $(READY)
-	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest
+	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -n auto --dist worksteal
 
 check: $(READY) types
 	$(BIN)/ruff check .

@@ -57,7 +57,6 @@ from tool_search.adapters.failures import (
     shown_body,
     timeout_failure,
 )
-
 from tool_search.messages import RequestPlan
 from tool_search.profiles import ProviderProfile
 from tool_search.providers import ReplyEvent

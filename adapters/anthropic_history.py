@@ -14,7 +14,6 @@ from typing import Any
 from tool_search.adapters.anthropic_reply import is_search_block
 from tool_search.adapters.arguments import arguments_text
 from tool_search.adapters.wire_values import list_of, mapping_of, text_of
-
 from tool_search.messages import ContentPart, ImagePart, Message, TextPart, ToolCall
 from tool_search.schema import compact_json
 from tool_search.search.result import SearchMatch, SearchResult

@@ -16,7 +16,6 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from tool_search.adapters.arguments import arguments_object
-
 from tool_search.messages import (
     ContentPart,
     DeclaredTool,

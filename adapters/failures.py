@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from tool_search.adapters.wire_values import text_of
-
 from tool_search.errors import ProviderError, ToolSearchError
 
 __all__ = [

@@ -54,7 +54,6 @@ from tool_search.adapters.openai_chat_reply import (
     from_wire,
 )
 from tool_search.adapters.openai_chat_wire import encode, encode_tools, to_wire
-
 from tool_search.messages import RequestPlan
 from tool_search.profiles import ProviderProfile
 from tool_search.providers import ReplyEvent

@@ -23,7 +23,6 @@ from tool_search.adapters.failures import (
 )
 from tool_search.adapters.names import canonical_names
 from tool_search.adapters.wire_values import count_of, known, list_of, mapping_of, text_of
-
 from tool_search.messages import Message, NativeReply, RequestPlan, ToolCall
 from tool_search.profiles import ProviderProfile
 from tool_search.providers import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent, StopReason, Usage

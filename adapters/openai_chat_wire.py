@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 from tool_search.adapters.arguments import arguments_json
-
 from tool_search.messages import (
     ContentPart,
     DeclaredTool,

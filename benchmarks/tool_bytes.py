@@ -8,7 +8,7 @@ For each catalog and strategy: the first request (of a new catalog and conversat
 with nothing kept) and a later one, as a ratio to `json.dumps` of the same wire list in
 the same run. The time is that of `ToolSearchStrategy.declare` and the adapter's
 `encode_tools`; the catalog and its fingerprint are there before, as `begin_turn` makes
-them. Each figure is the best of 30 conversations, of 8 with more than 1,000 tools.
+them. Each figure is the best of 80 conversations, of 12 with more than 1,000 tools.
 
 The catalogs are made up after real ones: names of three words, a description of 8 to
 30 words, one to six described parameters, some of them enumerations, arrays or nested.
@@ -30,7 +30,6 @@ from functools import partial
 from typing import Any
 
 from tool_search.adapters import anthropic_wire, openai_chat_wire
-
 from tool_search.catalog import Tool, ToolCatalog
 from tool_search.messages import ToolList
 from tool_search.names import wire_name
@@ -173,22 +172,19 @@ def conversation_of(tools: Sequence[Tool], profile: ProviderProfile) -> Conversa
 
 def measure(case: Case, count: int) -> Row:
     """The figures of one strategy for a catalog of so many tools."""
-    rounds = 30 if count <= 1000 else 5
-    conversations = [
-        conversation_of(made_tools(count, seed=n), case.profile) for n in range(rounds)
-    ]
-    for conversation in conversations:
-        conversation.catalog.fingerprint  # noqa: B018 - a session has it before its first request
-    wire_name.cache_clear()
-    gc.collect()
+    batches, size = (8, 10) if count <= 1_000 else (4, 3)
     first, later, dumps = [], [], []
-    for conversation in conversations:
-        produce = _producer(case, conversation)
-        first.append(_seconds(produce))
-        encoded = produce()
-        repeats = max(1, 200_000 // len(encoded))
-        later.append(_seconds(produce, repeats=repeats))
-        dumps.append(_seconds(partial(json.dumps, json.loads(encoded)), repeats=repeats))
+    for batch in range(batches):
+        seeds = range(batch * size, batch * size + size)
+        producers = [_producer(case, made_tools(count, seed=seed)) for seed in seeds]
+        wire_name.cache_clear()
+        gc.collect()
+        first += [_seconds(produce) for produce in producers]
+        encoded = producers[0]()
+        dump = partial(json.dumps, json.loads(encoded))
+        for _ in range(max(2, min(40, 1_000_000 // len(encoded)))):
+            later.append(_seconds(producers[0], repeats=20))
+            dumps.append(_seconds(dump))
     return Row(
         strategy=case.label,
         tools=count,
@@ -200,9 +196,10 @@ def measure(case: Case, count: int) -> Row:
     )
 
 
-def _producer(case: Case, conversation: Conversation) -> Callable[[], bytes]:
+def _producer(case: Case, tools: Sequence[Tool]) -> Callable[[], bytes]:
     """What one process does for one conversation, with nothing kept at the start."""
-    strategy = case.strategy()
+    strategy, conversation = case.strategy(), conversation_of(tools, case.profile)
+    conversation.catalog.fingerprint  # noqa: B018 - a session has it before its first request
 
     def produce() -> bytes:
         return case.encode(strategy.declare(conversation), case.profile)
@@ -211,10 +208,15 @@ def _producer(case: Case, conversation: Conversation) -> Callable[[], bytes]:
 
 
 def _seconds(work: Callable[[], object], *, repeats: int = 1) -> float:
-    start = time.perf_counter()
-    for _ in range(repeats):
-        work()
-    return (time.perf_counter() - start) / repeats
+    # As `timeit` does: a collection falls into whatever happens to run.
+    gc.disable()
+    try:
+        start = time.perf_counter()
+        for _ in range(repeats):
+            work()
+        return (time.perf_counter() - start) / repeats
+    finally:
+        gc.enable()
 
 
 def format_table(rows: Sequence[Row]) -> str:

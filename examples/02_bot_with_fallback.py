@@ -5,9 +5,8 @@ Run: ANTHROPIC_API_KEY=... OPENAI_API_KEY=... python examples/02_bot_with_fallba
 
 import asyncio
 
-from tool_search.adapters import build_provider
-
 from tool_search import Done, ProviderConfig, TextDelta, ToolSearchRunner
+from tool_search.adapters import build_provider
 from tool_search.demo.toolbox import TOOLBOX
 
 PROVIDERS = [

@@ -8,7 +8,6 @@ Run: python examples/03_own_loop.py
 import asyncio
 
 from openai import AsyncOpenAI
-from tool_search.adapters.openai_chat import from_wire, to_wire
 
 from tool_search import (
     CallResult,
@@ -18,6 +17,7 @@ from tool_search import (
     profile_for,
     tool_from_function,
 )
+from tool_search.adapters.openai_chat import from_wire, to_wire
 from tool_search.demo.toolbox import TOOLBOX
 from tool_search.testing import KeywordModel, StandInServer
 

@@ -7,6 +7,7 @@ import string
 from pathlib import Path
 
 import pytest
+
 from tool_search.i18n import LANGUAGES, Language, language_of, locale, text
 
 ROOT = Path(__file__).resolve().parent.parent

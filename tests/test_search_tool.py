@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tool_search.i18n import text
 
 from tests.conversations import Chat, tool, toolbox
 from tool_search import (
@@ -21,6 +20,7 @@ from tool_search import (
     ToolSearchTool,
     build_index,
 )
+from tool_search.i18n import text
 from tool_search.search_tool import call_tool_definition, clean_description
 
 TOOLS = [

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tool_search.i18n import text
 
 from tests.conversations import (
     BOUND,
@@ -33,6 +32,7 @@ from tool_search import (
     ToolCatalog,
     ToolSearchSession,
 )
+from tool_search.i18n import text
 from tool_search.messages import ContentPart, NativeReply
 from tool_search.profiles import ProviderProfile
 

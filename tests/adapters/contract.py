@@ -12,11 +12,11 @@ from typing import Any
 import anthropic as anthropic_sdk
 import httpx2
 import openai as openai_sdk
+
 from tool_search.adapters import anthropic, openai_chat
 from tool_search.adapters.anthropic import AnthropicProvider
 from tool_search.adapters.connection import tls_context
 from tool_search.adapters.openai_chat import OpenAIChatProvider
-
 from tool_search.catalog import Tool
 from tool_search.config import Dialect
 from tool_search.messages import DeclaredTool, Message, RequestPlan, ToolList

@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 from tool_search.adapters.anthropic_history import history_from_wire
-
 from tool_search.messages import ImagePart, Message, TextPart, ToolCall
 
 USER = {"role": "user", "content": "Weather?"}

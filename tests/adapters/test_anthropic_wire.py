@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
-from tool_search.adapters.anthropic_wire import encode, encode_tools, to_wire
 
 from tests.adapters.contract import QUESTION, WEATHER, plan_of
 from tests.adapters.plans import plans
+from tool_search.adapters.anthropic_wire import encode, encode_tools, to_wire
 from tool_search.catalog import Tool
 from tool_search.messages import (
     DeclaredTool,

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from tool_search.adapters import build_provider
 
 from tests.adapters.contract import (
     ADAPTERS,
@@ -24,6 +23,7 @@ from tests.adapters.contract import (
     plan_of,
     reply_of,
 )
+from tool_search.adapters import build_provider
 from tool_search.catalog import Tool
 from tool_search.config import ProviderConfig
 from tool_search.errors import ConfigurationError, ProviderError

@@ -11,10 +11,10 @@ import anthropic as anthropic_sdk
 import httpx2
 import openai as openai_sdk
 import pytest
-from tool_search.adapters import anthropic, openai_chat
-from tool_search.adapters.failures import ErrorMap, Failure, raise_failure, read_failure
 
 from tests.adapters.contract import KEY
+from tool_search.adapters import anthropic, openai_chat
+from tool_search.adapters.failures import ErrorMap, Failure, raise_failure, read_failure
 from tool_search.errors import ProviderError
 
 REQUEST = httpx2.Request("POST", "https://api.example/v1", headers={"x-api-key": KEY})

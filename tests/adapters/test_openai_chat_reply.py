@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tool_search.adapters.failures import ReplyFailedError
-from tool_search.adapters.openai_chat_reply import StreamedReply, from_wire
 
 from tests.adapters.contract import plan_of
+from tool_search.adapters.failures import ReplyFailedError
+from tool_search.adapters.openai_chat_reply import StreamedReply, from_wire
 from tool_search.messages import ToolCall
 from tool_search.profiles import profile_for
 from tool_search.providers import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent, Usage

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
-from tool_search.adapters.openai_chat_wire import encode, to_wire
 
 from tests.adapters.contract import QUESTION, plan_of
 from tests.adapters.plans import plans
+from tool_search.adapters.openai_chat_wire import encode, to_wire
 from tool_search.messages import (
     ImagePart,
     Message,

@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 import pytest
 import yaml
+
+from tests.adapters.contract import plan_of
 from tool_search.adapters import (
     anthropic_reply,
     anthropic_wire,
@@ -18,8 +20,6 @@ from tool_search.adapters import (
 )
 from tool_search.adapters.anthropic_history import history_from_wire
 from tool_search.adapters.failures import ReplyFailedError
-
-from tests.adapters.contract import plan_of
 from tool_search.catalog import Tool, ToolCatalog
 from tool_search.config import ToolSearchConfig
 from tool_search.messages import Message

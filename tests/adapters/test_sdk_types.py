@@ -15,10 +15,10 @@ from anthropic.types.message_create_params import MessageCreateParamsStreaming
 from hypothesis import given
 from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming
 from pydantic import TypeAdapter, ValidationError
-from tool_search.adapters import anthropic_wire, openai_chat_wire
 
 from tests.adapters.contract import QUESTION, WEATHER, plan_of
 from tests.adapters.plans import plans
+from tool_search.adapters import anthropic_wire, openai_chat_wire
 from tool_search.catalog import Tool
 from tool_search.messages import (
     DeclaredTool,

@@ -8,8 +8,6 @@ from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from tool_search.adapters import build_provider
-
 from tool_search import (
     ChatProvider,
     ExecutableTool,
@@ -19,6 +17,7 @@ from tool_search import (
     ToolSearchConfig,
     ToolSearchRunner,
 )
+from tool_search.adapters import build_provider
 from tool_search.messages import ContentPart, Message
 from tool_search.testing import CapturedRequest, ModelCall, ModelReply, StandInServer
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from tool_search.i18n import Language, text
 
 from tests.runner.bench import (
     SEARCHING,
@@ -19,6 +18,7 @@ from tests.runner.bench import (
     turn,
 )
 from tool_search import ToolFinished, ToolSearchConfig
+from tool_search.i18n import Language, text
 from tool_search.testing import CapturedRequest, ScriptedModel
 
 BOTH = pytest.mark.parametrize("name", ["claude", "gpt"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from tool_search.i18n import Language, text
 
 from tests.runner.bench import (
     FORECAST,
@@ -37,6 +36,7 @@ from tool_search import (
     ToolSearchConfig,
     Warning,
 )
+from tool_search.i18n import Language, text
 from tool_search.testing import Fault, ModelReply, ScriptedModel
 
 BOTH = pytest.mark.parametrize("name", ["claude", "gpt"])

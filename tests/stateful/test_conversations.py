@@ -12,7 +12,6 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
-from tool_search.adapters import build_provider
 
 from tests.stateful.model import ObedientModel, is_callable, tools_of
 from tool_search import (
@@ -27,6 +26,7 @@ from tool_search import (
     ToolSearchSession,
     Warning,
 )
+from tool_search.adapters import build_provider
 from tool_search.testing import (
     CapturedRequest,
     Endpoint,
@@ -136,7 +136,7 @@ class Conversations(RuleBasedStateMachine):
     world: World
 
     @initialize(
-        size=st.sampled_from([0, 3, 12, 30, 150]),
+        size=st.sampled_from([0, 3, 12, 30, 150, 150]),
         core=st.integers(0, 3),
         mode=st.sampled_from(["auto", "tool_search", "full", "skills_like"]),
         providers=st.permutations(["claude", "gpt", "compatible", "bound"]),
