@@ -7,7 +7,7 @@ from or written to the cache); "Tool search tool" (blocks of a server-side searc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from tool_search.adapters.arguments import arguments_object, arguments_text
@@ -75,9 +75,8 @@ def from_wire(reply: object, plan: RequestPlan, profile: ProviderProfile) -> Rep
     uses = (block for block in blocks if block.get("type") == "tool_use")
     calls = tuple(_call(block, index, canonical) for index, block in enumerate(uses))
     text = "".join(text_of(b.get("text")) for b in blocks if b.get("type") == "text")
-    message = Message(
-        role="assistant", content=text, tool_calls=calls, native=_native(blocks, profile)
-    )
+    native = _native(blocks, calls, profile)
+    message = Message(role="assistant", content=text, tool_calls=calls, native=native)
     return ReplyEnd(
         message=message,
         stop_reason=_stop_reason(reply.get("stop_reason"), calls=bool(calls)),
@@ -115,7 +114,10 @@ def body_failure(body: object, *, status: int | None) -> Failure | None:
     code = text_of(details.get("error_code")) if isinstance(details, Mapping) else ""
     if status == 200:
         status = _STATUS_OF.get(kind)
-    return Failure(detail=message, status=status, code=code or kind or None)
+    # Compatible endpoints have their own codes and no types.
+    own = error.get("code")
+    named = code or kind or (str(own) if own else None)
+    return Failure(detail=message, status=status, code=named)
 
 
 def is_search_block(block: JSON) -> bool:
@@ -226,22 +228,25 @@ def _call(block: JSON, position: int, canonical: Callable[[str], str]) -> ToolCa
     )
 
 
-def _native(blocks: list[JSON], profile: ProviderProfile) -> NativeReply | None:
+def _native(
+    blocks: list[JSON], calls: Iterable[ToolCall], profile: ProviderProfile
+) -> NativeReply | None:
     """The reply's own blocks, where it has some that the neutral form cannot carry."""
-    kept = [block for block in blocks if not is_search_block(block)]
-    if all(block.get("type") in _NEUTRAL for block in kept):
+    kept = [b for b in blocks if text_of(b.get("type")) and not is_search_block(b)]
+    if all(block["type"] in _NEUTRAL for block in kept):
         return None
+    made = iter(calls)
     sendable = [
-        {**block, "input": _input(block)} if block.get("type") == "tool_use" else block
+        _called(block, next(made)) if block["type"] == "tool_use" else block
         for block in kept
-        if block.get("type") != "text" or text_of(block.get("text")).strip()
+        if block["type"] != "text" or text_of(block.get("text")).strip()
     ]
     return NativeReply(profile.origin, tuple(sendable))
 
 
-def _input(block: JSON) -> dict[str, Any]:
-    """The arguments as a request takes them back: an object, whatever the reply had."""
-    return arguments_object(_call(block, 0, str))
+def _called(block: JSON, call: ToolCall) -> JSON:
+    """A call's block as a request takes it back: with an id, and an object for arguments."""
+    return {**block, "id": call.id, "input": arguments_object(call)}
 
 
 def _stop_reason(reason: object, *, calls: bool) -> StopReason:

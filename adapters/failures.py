@@ -42,7 +42,7 @@ BROKEN_REPLY = "broken_reply"
 MALFORMED_REPLY = "malformed_reply"
 """`ProviderError.code` of a reply that is not what the dialect documents."""
 
-_LONGEST_DETAIL = 500
+_LONGEST_DETAIL = 1_000
 _KEY_LIKE = re.compile(r"\b(?:sk|key|xai|gsk)-[\w*.-]{6,}")
 _MASK = "***"
 
@@ -124,7 +124,8 @@ def malformed_reply(exc: Exception) -> Failure:
     """The answer is not JSON, or not in UTF-8."""
     return Failure(
         detail=f"the reply cannot be read: {exc}",
-        status=getattr(exc, "status_code", None),
+        # Any other status would have been an error of its own.
+        status=getattr(exc, "status_code", 200),
         code=MALFORMED_REPLY,
     )
 

@@ -141,6 +141,14 @@ def test_broken_arguments_go_back_as_none_beside_thinking() -> None:
     assert end.message.tool_calls[0].arguments == "{"
 
 
+def test_kept_call_without_an_id_has_the_one_that_its_result_will_name() -> None:
+    """A block without a type is dropped: nobody takes it back."""
+    end = whole(THINKING, {"text": "?"}, use(id=None), "odd")
+    assert end.message.native is not None
+    assert end.message.native.blocks == (THINKING, use(id="call_0"))
+    assert end.message.tool_calls[0].id == "call_0"
+
+
 def test_plain_reply_keeps_no_blocks() -> None:
     """The neutral form says it all."""
     assert whole({"type": "text", "text": "Hi"}, use()).message.native is None

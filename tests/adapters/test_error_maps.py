@@ -115,7 +115,7 @@ def test_raise_failure_chains_a_clean_cause_and_cuts_a_long_text() -> None:
     with pytest.raises(ProviderError) as caught:
         raise_failure(Failure(detail="x" * 9999), provider="p", secret=KEY, cause=cause)
     assert caught.value.__cause__ is cause
-    assert len(caught.value.detail) == 500
+    assert len(caught.value.detail) == 1_000
 
 
 def test_connection_failure_does_not_quote_a_header() -> None:
