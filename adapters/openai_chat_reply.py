@@ -8,7 +8,7 @@ Endpoints that are only compatible differ in ways that the comments name.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,16 +73,8 @@ def from_wire(reply: object, plan: RequestPlan, profile: ProviderProfile) -> Rep
     if not isinstance(choice.get("message"), Mapping):
         raise ReplyFailedError(body_failure(reply, status=200) or _malformed(reply))
     wire = choice["message"]
-    canonical = canonical_names(plan, profile.name_rule)
     given = [mapping_of(call) for call in list_of(wire.get("tool_calls"))]
-    calls = tuple(
-        ToolCall(
-            id=text_of(call.get("id")) or f"call_{index}",
-            name=canonical(text_of(mapping_of(call.get("function")).get("name"))),
-            arguments=arguments_text(mapping_of(call.get("function")).get("arguments")),
-        )
-        for index, call in enumerate(given)
-    )
+    calls = _calls(given, canonical_names(plan, profile.name_rule))
     refusal = text_of(wire.get("refusal"))
     message = Message(
         role="assistant",
@@ -97,6 +89,18 @@ def from_wire(reply: object, plan: RequestPlan, profile: ProviderProfile) -> Rep
         stop_reason="calls" if calls and reason in ("answer", None) else reason or "other",
         # Moonshot counts within the choice.
         usage=_usage(known(mapping_of(reply).get("usage")) or known(choice.get("usage"))),
+    )
+
+
+def _calls(given: Iterable[JSON], canonical: Callable[[str], str]) -> tuple[ToolCall, ...]:
+    functions = ((call, mapping_of(call.get("function"))) for call in given)
+    return tuple(
+        ToolCall(
+            id=text_of(call.get("id")) or f"call_{index}",
+            name=canonical(text_of(function.get("name"))),
+            arguments=arguments_text(function.get("arguments")),
+        )
+        for index, (call, function) in enumerate(functions)
     )
 
 
