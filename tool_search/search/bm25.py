@@ -20,6 +20,7 @@ from tool_search.catalog import Tool
 from tool_search.search.layered import BlockedList
 from tool_search.search.postings import Posting, Postings, summed
 from tool_search.search.query import query_terms
+from tool_search.search.query_filter import Lexicon
 from tool_search.search.ranked import Scores, attainable
 from tool_search.search.slots import Slots
 from tool_search.search.terms import ToolTerms, tool_terms
@@ -61,6 +62,11 @@ class Bm25Engine:
 
         self._postings = Postings(entering())
         self._kept = BlockedList(kept)
+
+    @property
+    def lexicon(self) -> Lexicon:
+        """Which tools have which term."""
+        return Lexicon(self._postings, self._segmenter)
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> Bm25Engine:
         """The same ranking over changed tools, sharing what did not change."""

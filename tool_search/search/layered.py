@@ -38,6 +38,14 @@ class LayeredTable(Generic[_V]):
             return self._changes[key]
         return self._base.get(key)
 
+    def __iter__(self) -> Iterator[str]:
+        for key in self._base:
+            if key not in self._changes:
+                yield key
+        for key, entry in self._changes.items():
+            if entry is not None:
+                yield key
+
     def changed(self, entries: Mapping[str, _V | None]) -> LayeredTable[_V]:
         """A table with other entries; None takes one out."""
         table: LayeredTable[_V] = LayeredTable()

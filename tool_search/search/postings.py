@@ -14,7 +14,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
@@ -61,6 +61,10 @@ class Postings:
     def get(self, term: str) -> Posting | None:
         """The slot of each tool that has the term, plus its impact there."""
         return self._terms.get(term)
+
+    def terms(self) -> Iterator[str]:
+        """Every term that a document has, in no order."""
+        return iter(self._terms)
 
     def changed(
         self,

@@ -1,4 +1,4 @@
-"""What every engine shares: names, floors, cuts, counts, several queries at once."""
+"""What every engine shares: names, operators, floors, cuts, counts, several queries at once."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from heapq import nlargest, nsmallest
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from tool_search.catalog import Tool
+from tool_search.search.query_filter import Lexicon, Passing, lexicon_of, passing
+from tool_search.search.query_language import parsed, selected_names
 from tool_search.search.result import SearchMatch, SearchResult
 from tool_search.search.slots import Slots
 
@@ -24,6 +26,8 @@ _MOST_QUERIES = 16
 _MOST_UNMATCHED = 12
 _EXACT = 1.0
 _BEST_INEXACT = 0.999999
+# Of what a query could reach: what operators let through is a hit, even without a score.
+_LEAST = 1e-6
 # A definition of two lines answers this many words of a long query, not all of them.
 _MOST_ANSWERED = 4
 # Of eight public sets, a hit so far below the best one was relevant in 1 of 1,000 queries.
@@ -86,12 +90,30 @@ class Engine(Protocol):
         ...
 
 
+@runtime_checkable
+class _KeepsLexicon(Protocol):
+    """An engine that knows which tools have which term."""
+
+    @property
+    def lexicon(self) -> Lexicon: ...
+
+
 class _Found(NamedTuple):
-    """What one query finds: slots of hits, slots that it names beside them, the best."""
+    """What one query finds.
+
+    Attributes:
+        slots: Of the hits.
+        beside: Of tools that the query names and that are no hits.
+        top: The best of both, with their relevance.
+        unmatched: Words that no tool has.
+        selected: Of tools that the query lists, in its order.
+    """
 
     slots: Collection[int] | NDArray[np.intp]
     beside: list[int]
     top: list[tuple[int, float]]
+    unmatched: Sequence[str]
+    selected: Sequence[int] = ()
 
 
 class RankedIndex:
@@ -100,13 +122,19 @@ class RankedIndex:
     Args:
         engine: The ranking.
         min_relevance: Hits below it are none, from 0 to 1.
+        has_operators: Whether queries are in the query language; without it they are
+            handed to the engine as they are, but for `select:`.
     """
 
-    __slots__ = ("_engine", "_min_relevance")
+    __slots__ = ("_engine", "_has_operators", "_lexicon", "_min_relevance")
 
-    def __init__(self, engine: Engine, *, min_relevance: float) -> None:
+    def __init__(self, engine: Engine, *, min_relevance: float, has_operators: bool = True) -> None:
         self._engine = engine
         self._min_relevance = min_relevance
+        self._has_operators = has_operators
+        self._lexicon: Lexicon | None = None
+        if isinstance(engine, _KeepsLexicon):
+            self._lexicon = engine.lexicon
 
     def __len__(self) -> int:
         return len(self._engine.slots)
@@ -126,42 +154,79 @@ class RankedIndex:
         best: dict[int, float] = {}
         for slot, score in chain.from_iterable(each.top for each in found):
             best[slot] = max(score, best.get(slot, 0.0))
-        ranked = nsmallest(max(limit, 0), best.items(), key=self._order)
+        listed = dict.fromkeys(chain.from_iterable(each.selected for each in found))
+        places = {slot: place for place, slot in enumerate(listed)}
+        ranked = nsmallest(max(limit, 0), best.items(), key=lambda item: self._order(item, places))
         return SearchResult(
             query=" | ".join(queries),
             matches=tuple(_match(slots.tools[slot], score) for slot, score in ranked),
             total_found=_united(found),
             total_tools=len(slots) if is_open is None else sum(is_open),
-            unmatched=self._unmatched(queries[:_MOST_QUERIES], is_open),
+            unmatched=tuple(dict.fromkeys(chain.from_iterable(each.unmatched for each in found)))[
+                :_MOST_UNMATCHED
+            ],
         )
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> RankedIndex:
         """An index with other tools; see `ToolSearchIndex.updated`."""
         engine = self._engine.updated(added=added, removed=removed)
-        return RankedIndex(engine, min_relevance=self._min_relevance)
+        return RankedIndex(
+            engine, min_relevance=self._min_relevance, has_operators=self._has_operators
+        )
 
     def _found(self, query: str, limit: int, is_open: Sequence[bool] | None) -> _Found:
         """Every tool that the query finds, and the best of them with their relevance."""
-        named = [
-            slot
-            for slot in self._engine.slots.named(query.strip())
-            if is_open is None or is_open[slot]
-        ]
+        named = self._named(query.strip(), is_open)
+        if not named:
+            selected = self._selected(query, is_open)
+            if selected:
+                return selected
+        passed = None if named else self._passing(query, is_open)
+        text, asked = (passed.text, passed.asked) if passed else (query, query)
         exact = [(slot, _EXACT) for slot in named]
-        values, most = self._engine.scores(query)
-        if most <= 0 or self._min_relevance >= _EXACT:
-            return _Found([], named, exact)
-        if is_open is not None:
-            values = _closed(values, is_open)
+        unmatched = self._engine.unmatched(asked, _open_among(is_open))
+        values, most = self._engine.scores(text)
+        if self._min_relevance >= _EXACT or (most <= 0 and not (passed and passed.sure)):
+            return _Found([], named, exact, unmatched)
+        most = most if most > 0 else 1.0
+        may = passed.mask(len(values), is_open) if passed else is_open
+        if may is not None:
+            values = _closed(values, may)
         floor = max(-math.log1p(-self._min_relevance) * most, _INCIDENTAL * _largest(values))
+        if passed:
+            _lift(values, passed.sure, max(floor, _LEAST * most))
         slots, rivals = _above(values, floor, limit, self._engine.most_boost)
         top = [
             (slot, min(-math.expm1(-score / most), _BEST_INEXACT))
-            for slot, score in self._boosted(query, rivals, limit)
+            for slot, score in self._boosted(text, rivals, limit)
             if slot not in named
         ]
         beside = [slot for slot in named if not 0 < values[slot] >= floor]
-        return _Found(slots, beside, [*top, *exact])
+        return _Found(slots, beside, [*top, *exact], unmatched)
+
+    def _named(self, text: str, is_open: Sequence[bool] | None) -> list[int]:
+        slots = self._engine.slots.named(text)
+        return [slot for slot in slots if is_open is None or is_open[slot]]
+
+    def _selected(self, query: str, is_open: Sequence[bool] | None) -> _Found | None:
+        """What `select:` lists, or None where the query lists no tool."""
+        names = selected_names(query)
+        named = {name: self._named(name, is_open) for name in names}
+        slots = list(dict.fromkeys(chain.from_iterable(named.values())))
+        if not slots:
+            return None
+        unknown = [name for name in names if not named[name]]
+        return _Found(slots, [], [(slot, _EXACT) for slot in slots], unknown, slots)
+
+    def _passing(self, query: str, is_open: Sequence[bool] | None) -> Passing | None:
+        """What the operators of the query let through, or None where it is plain text."""
+        group = parsed(query) if self._has_operators else None
+        if group is None:
+            return None
+        if self._lexicon is None:
+            self._lexicon = lexicon_of(self._engine.slots)
+        passed = passing(group, self._engine.slots, self._lexicon, is_open)
+        return None if group.is_only_phrases and not passed.sure else passed
 
     def _boosted(
         self, query: str, hits: Mapping[int, float], limit: int
@@ -188,18 +253,20 @@ class RankedIndex:
         boosts = self._engine.boosts(query, slots)
         return [(slot, hits[slot] * boost) for slot, boost in zip(slots, boosts, strict=True)]
 
-    def _order(self, item: tuple[int, float]) -> tuple[float, str]:
+    def _order(self, item: tuple[int, float], places: Mapping[int, int]) -> tuple[float, int, str]:
         tool = self._engine.slots.tools[item[0]]
-        return -item[1], tool.name if tool else ""
+        return -item[1], places.get(item[0], len(places)), tool.name if tool else ""
 
-    def _unmatched(self, queries: Sequence[str], is_open: Sequence[bool] | None) -> tuple[str, ...]:
-        def has_tool(slots: Iterable[int]) -> bool:
-            return is_open is None or any(is_open[slot] for slot in slots)
 
-        words: dict[str, None] = {}
-        for query in queries:
-            words.update(dict.fromkeys(self._engine.unmatched(query, has_tool)))
-        return tuple(words)[:_MOST_UNMATCHED]
+def _open_among(is_open: Sequence[bool] | None) -> Callable[[Iterable[int]], bool]:
+    """Whether one of some slots may be found by the caller."""
+    return lambda slots: is_open is None or any(is_open[slot] for slot in slots)
+
+
+def _lift(values: _Values, slots: Iterable[int], least: float) -> None:
+    """Gives these slots at least this score."""
+    for slot in slots:
+        values[slot] = max(values[slot], least)
 
 
 def _open_slots(slots: Slots, allowed: Callable[[str], bool] | None) -> list[bool] | None:
