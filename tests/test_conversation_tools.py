@@ -282,18 +282,25 @@ def test_what_every_provider_has_no_room_for_is_deferred_though_it_is_core() -> 
 
 
 @pytest.mark.parametrize("config", [FULL, SKILLS], ids=["full", "skills_like"])
-@pytest.mark.parametrize("count", [128, 129, 300])
-def test_core_tools_beyond_a_limit_that_nobody_knew_of_are_cut(
+def test_core_tools_that_fill_a_list_are_all_sent(config: dict[str, Any]) -> None:
+    """A limit that nobody knew of is no reason to search before it is passed."""
+    declared = Chat(toolbox(0, core=128), config).begin().tools.names
+    assert len(declared) == 128
+    assert "tool_search" not in declared
+
+
+@pytest.mark.parametrize("config", [FULL, SKILLS], ids=["full", "skills_like"])
+@pytest.mark.parametrize("count", [129, 300])
+def test_core_tools_beyond_a_limit_that_nobody_knew_of_are_searched(
     config: dict[str, Any], count: int
 ) -> None:
-    """The request is valid; what it has no room for goes through `call_tool`."""
+    """The request is valid, and the tools it has no room for are found."""
     chat = Chat(toolbox(0, core=count), config)
     declared = chat.begin().tools.names
-    assert len(declared) == 128
-    assert (declared[-1] == "call_tool") is (count > 128)
-    assert chat.call(
-        "call_tool", {"name": f"core_{count - 1}", "arguments": {"count": 1}}
-    ).text == ("ok")
+    assert len(declared) == 113
+    assert declared[-1] == "tool_search"
+    chat.find(f"core_{count - 1}")
+    assert names(chat)[-1] == f"core_{count - 1}"
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,12 @@ class Tool:
         return self.name, self.description, self.parameters_json
 
     @cached_property
+    def shown_fingerprint(self) -> str:
+        """16 hexadecimal digits over what a model is shown: the rest changes no request."""
+        content = "\0".join(self.shown).encode("utf-8", "replace")
+        return hashlib.sha256(content).hexdigest()[:16]
+
+    @cached_property
     def fingerprint(self) -> str:
         """32 hexadecimal digits of SHA-256 over the definition's content."""
         rest = {

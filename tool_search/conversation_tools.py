@@ -25,8 +25,10 @@ from tool_search.search_tool import CALL_TOOL_NAME, ToolSearchTool, call_tool_de
 
 __all__ = ["ConversationTools", "SettledTools"]
 
-# Places of a provider's tool list that core tools leave free for what is discovered.
+# Places of a provider's tool list that core tools leave free: for `tool_search`, `call_tool`
+# and what is discovered.
 _ROOM_FOR_DISCOVERIES = 16
+_OWN_TOOLS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +61,7 @@ class ConversationTools:
     ) -> None:
         self._config = config
         self._discoveries = discoveries
-        self._max_core = None if max_tools is None else max(1, max_tools - _ROOM_FOR_DISCOVERIES)
+        self._max_core = None if max_tools is None else _core_room(max_tools)
         self._index: ToolSearchIndex | None = None
         self._notices: list[Notice] = []
         self._noticed: set[Notice] = set()
@@ -165,6 +167,8 @@ class ConversationTools:
         """
         declared = len(self.roster.order) - (self.own_names[0] not in self.catalog)
         too_long = profile.max_tools is not None and declared > profile.max_tools
+        if too_long and profile.max_tools is not None:
+            self._defer_core(profile.max_tools)
         if too_long and self.mode != "tool_search" and self.catalog.deferred:
             self._search_from_now("above_provider_limit")
         if self.mode == "skills_like" and profile.thinking_is_bound and self.catalog.deferred:
@@ -182,6 +186,24 @@ class ConversationTools:
                 )
                 return profile.generic()
         return profile
+
+    def _defer_core(self, max_tools: int) -> None:
+        """Defers the core tools that a shorter list than was known has no room for."""
+        if len(self.roster.core) <= max_tools - _OWN_TOOLS or self._index is None:
+            return
+        self._max_core = _core_room(max_tools)
+        catalog = self.with_policy(self.catalog)
+        self._index = self._index.updated(**_difference(self.catalog, catalog))
+        self.catalog = catalog
+        before = len(self.roster.core)
+        self.roster.defer(catalog, self._discoveries)
+        self._notices.append(
+            Notice(
+                "catalog_changed",
+                f"a list of {max_tools} tools has no room for {before} core tools: "
+                f"{len(self.roster.core)} are core from now on, the others are deferred",
+            )
+        )
 
     def _settle(self, catalog: ToolCatalog, profile: ProviderProfile, sample: str) -> None:
         config = self._config
@@ -274,6 +296,11 @@ class ConversationTools:
                     f"tool {name!r} has the name of a tool of tool search itself; rename it, "
                     "or set search_tool_name"
                 )
+
+
+def _core_room(max_tools: int) -> int:
+    """How many core tools a list of this length takes, and still has room to discover."""
+    return max(1, max_tools - min(_ROOM_FOR_DISCOVERIES, max(_OWN_TOOLS, max_tools // 2)))
 
 
 class _Difference(TypedDict):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 from tool_search.catalog import Tool
-from tool_search.schema import read_json
+from tool_search.schema import encodable, read_json
 
 __all__ = [
     "ContentPart",
@@ -33,6 +33,7 @@ __all__ = [
     "ToolCall",
     "ToolList",
     "plain_text",
+    "user_message",
 ]
 
 Role = Literal["user", "assistant", "tool"]
@@ -157,6 +158,14 @@ def plain_text(content: str | Iterable[ContentPart]) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(part.text for part in content if isinstance(part, TextPart))
+
+
+def user_message(content: str | Sequence[ContentPart]) -> Message:
+    """What a user said, as a history keeps it: lone surrogates replaced."""
+    if isinstance(content, str):
+        return Message(role="user", content=encodable(content))
+    parts = (TextPart(encodable(p.text)) if isinstance(p, TextPart) else p for p in content)
+    return Message(role="user", content=tuple(parts))
 
 
 @dataclass(frozen=True, slots=True)

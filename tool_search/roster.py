@@ -77,6 +77,14 @@ class ToolRoster:
         self.append(discoveries.names)
         self.order = tuple(dict.fromkeys((*self.order, *discoveries.names)))
 
+    def defer(self, catalog: ToolCatalog, discoveries: DiscoveryState) -> None:
+        """Follows a catalog of the same tools in which fewer of them are core."""
+        core = frozenset(tool.name for tool in catalog.core)
+        waiting = self.core - core
+        self.catalog = catalog
+        self.core = core
+        self.ledger = tuple(n for n in self.ledger if n not in waiting or n in discoveries)
+
     @classmethod
     def restored(cls, record: RosterRecord) -> ToolRoster:
         """The roster of a recorded conversation; `take_in` its catalog next."""
@@ -92,7 +100,7 @@ class ToolRoster:
             ledger=self.ledger,
             core=tuple(sorted(self.core)),
             catalog=self.catalog.fingerprint,
-            shown={n: self.catalog[n].fingerprint for n in shown if n in self.catalog},
+            shown={n: self.catalog[n].shown_fingerprint for n in shown if n in self.catalog},
         )
 
     def retained(self, discoveries: DiscoveryState) -> dict[str, Tool]:
@@ -133,7 +141,7 @@ class ToolRoster:
         self.ledger = (*(name for name in self.ledger if name in kept), *late_core)
 
         changed = [tool for tool in catalog.active if _differs(tool, known, discoveries)]
-        for tool in changed:
+        for tool in catalog.active:
             discoveries.refresh(tool)
         notices = list(self._notices(shown - kept, changed, shown))
         if recorded or changed or (old_order, old_core) != (self.order, self.core):
@@ -152,14 +160,14 @@ class ToolRoster:
 
 
 def _fingerprints(catalog: ToolCatalog) -> dict[str, str]:
-    return {tool.name: tool.fingerprint for tool in catalog.active}
+    return {tool.name: tool.shown_fingerprint for tool in catalog.active}
 
 
 def _differs(tool: Tool, known: Mapping[str, str], discoveries: DiscoveryState) -> bool:
     """Whether a definition that may have been sent is another now."""
     if tool.name in discoveries:
-        return discoveries[tool.name].tool != tool
-    return known.get(tool.name, tool.fingerprint) != tool.fingerprint
+        return discoveries[tool.name].tool.shown != tool.shown
+    return known.get(tool.name, tool.shown_fingerprint) != tool.shown_fingerprint
 
 
 def _catalog_changed(

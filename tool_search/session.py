@@ -17,6 +17,7 @@ from tool_search.catalog import Tool, ToolCatalog
 from tool_search.config import ToolSearchConfig
 from tool_search.conversation_tools import ConversationTools
 from tool_search.discovery import Discovery, DiscoveryState
+from tool_search.errors import SessionError
 from tool_search.exchanges import SyntheticExchanges
 from tool_search.history import open_calls, paired, search_results, visible_names
 from tool_search.i18n import Language, text
@@ -27,8 +28,8 @@ from tool_search.messages import (
     Phase,
     RequestPlan,
     StrategyName,
-    TextPart,
     ToolCall,
+    user_message,
 )
 from tool_search.modes import ModeDecision
 from tool_search.names import unique_id, wire_name
@@ -176,7 +177,7 @@ class ToolSearchSession:
         Raises:
             SessionError: A tool has the search tool's name; nothing has changed.
         """
-        message = Message(role="user", content=_sendable(content))
+        message = user_message(content)
         now = self._tools.catalog if catalog is None else catalog
         first = next((said.text for said in self._history if said.role == "user"), message.text)
         self._tools.begin(now, profile, first)
@@ -253,9 +254,18 @@ class ToolSearchSession:
 
         Returns:
             The new discoveries, in order; callable from the next request on.
+
+        Raises:
+            SessionError: A call has its result already, or was never made.
         """
         before = len(self.discoveries)
         for result in results:
+            call = result.decision.call
+            if call.id not in {waiting.id for waiting in open_calls(self._history)}:
+                raise SessionError(
+                    f"call {call.id!r} of {call.name!r} has its result already, or was not in "
+                    "the last reply; commit one result for each call that accept() gave"
+                )
             self._history.append(self._result_message(result))
             self._discover(result.decision)
         new = self.discoveries.entries[before:]
@@ -373,13 +383,6 @@ class ToolSearchSession:
             self.discoveries.commit(found, via="search")
         if named is not None and named.name not in core:
             self.discoveries.commit((named,), via="call")
-
-
-def _sendable(content: str | Sequence[ContentPart]) -> str | tuple[ContentPart, ...]:
-    """What a user said, without lone surrogates: no request can carry them."""
-    if isinstance(content, str):
-        return encodable(content)
-    return tuple(TextPart(encodable(p.text)) if isinstance(p, TextPart) else p for p in content)
 
 
 def _strategies(assembler: ToolsAssembler) -> dict[StrategyName, ToolSearchStrategy]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -205,3 +206,22 @@ async def test_catalog_beyond_claude_gets_the_generic_strategy(bench: Bench) -> 
     assert [event.code for event in named(events, Warning)] == ["catalog_over_limit"]
     assert bench.requests[0].tool_names == ("tool_search",)
     assert named(await turn(runner), Warning) == []
+
+
+@pytest.mark.parametrize("mode", ["full", "tool_search"])
+async def test_core_tools_that_a_learned_limit_has_no_room_for_are_found(
+    bench: Bench, mode: str
+) -> None:
+    """Twenty core tools, and an endpoint that turns out to take ten: the rest is deferred."""
+    bench.may_refuse = True
+    script = [search("number 19"), calling(call("gadget_019", {"part": "x"})), say("Ran.")]
+    bench.server.reset(model=ScriptedModel(script), endpoint=Endpoint(max_tools=10))
+    core = [replace(item, always_load=True) for item in many_tools(20)]
+    waiting = tool("send_mail", "Send an e-mail to somebody.", "to")
+    config = ToolSearchConfig.model_validate({"tool_schema_mode": mode})
+    runner = await bench.runner("gpt", tools=[*core, waiting], config=config)
+    events = await turn(runner)
+    assert "rendered_within_limit" in [event.code for event in named(events, Warning)]
+    assert all(len(request.tool_names) <= 10 for request in bench.requests[1:])
+    assert "tool_search" in bench.requests[-1].tool_names
+    assert bench.ran == [("gadget_019", {"part": "x"})]

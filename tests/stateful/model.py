@@ -58,7 +58,7 @@ def is_callable(name: str, request: CapturedRequest) -> bool:
 
 def _shows_schema(name: str, request: CapturedRequest) -> bool:
     texts = [_text(part) for message in request.body["messages"] for part in _parts(message)]
-    marks = f'"name":{json.dumps(name, ensure_ascii=False)}'
+    marks = f'"name":"{wire_name(name)}"'
     return any(marks in text and '"parameters"' in text for text in texts)
 
 

@@ -8,10 +8,10 @@ system text, messages, with a referenced definition where its reference stands.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from tool_search.catalog import Tool, ToolCatalog
+from tool_search.closing import closing
 from tool_search.messages import ContentPart, Message, ReferencePart, RequestPlan, TextPart
 from tool_search.profiles import ProviderProfile
 from tool_search.providers import ChatProvider, ReplyEvent
@@ -95,22 +95,26 @@ class RecordedProvider:
     """
 
     def __init__(self, name: str, provider: ChatProvider, ledger: Ledger) -> None:
-        self.profile: ProviderProfile = provider.profile
         self._name = name
         self._provider = provider
         self._ledger = ledger
 
+    @property
+    def profile(self) -> ProviderProfile:
+        """What the provider can do."""
+        return self._provider.profile
+
+    @profile.setter
+    def profile(self, learned: ProviderProfile) -> None:
+        """What was learned of it goes to the provider itself."""
+        self._provider.profile = learned
+
     async def stream(self, plan: RequestPlan) -> AsyncGenerator[ReplyEvent, None]:
         """The provider's reply."""
         self._ledger.add(self._name, plan)
-        async with aclosing(_generator(self._provider, plan)) as events:
+        async with closing(self._provider.stream(plan)) as events:
             async for event in events:
                 yield event
-
-
-async def _generator(provider: ChatProvider, plan: RequestPlan) -> AsyncGenerator[ReplyEvent, None]:
-    async for event in provider.stream(plan):
-        yield event
 
 
 def _shown(tool: Tool) -> str:

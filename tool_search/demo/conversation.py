@@ -10,6 +10,7 @@ from typing import Any
 
 from tool_search.adapters import build_provider
 from tool_search.catalog import ToolCatalog
+from tool_search.closing import closing
 from tool_search.config import ProviderConfig, ToolSearchConfig
 from tool_search.demo.accounting import Ledger, RecordedProvider
 from tool_search.demo.script import TURNS, script
@@ -207,5 +208,7 @@ class _Breakable:
     async def stream(self, plan: RequestPlan) -> AsyncGenerator[ReplyEvent, None]:
         if self.is_broken:
             raise ProviderError("a failure made for the demo", provider=self._name, status=529)
-        async for event in self._provider.stream(plan):
-            yield event
+        self._provider.profile = self.profile
+        async with closing(self._provider.stream(plan)) as events:
+            async for event in events:
+                yield event

@@ -17,6 +17,7 @@ from tool_search.messages import (
     TextPart,
     ToolList,
 )
+from tool_search.names import wire_name
 from tool_search.search.result import SearchMatch, SearchResult
 from tool_search.strategies.base import Conversation, ToolSearchStrategy, read_result
 
@@ -45,23 +46,29 @@ class GenericToolSearchStrategy(ToolSearchStrategy):
     def _show_result(
         self, message: Message, conversation: Conversation, tools: ToolList
     ) -> Message:
+        """The result with the names and schemas that this very request calls by."""
         result = read_result(message.text)
-        if result is None or not result.matches:
+        if result is None or not result.names:
             return message
-        matches = tuple(_with_schema(m, conversation, tools) for m in result.matches)
-        if matches == result.matches:
-            return message
-        return replace(message, content=(self.format_result(replace(result, matches=matches)),))
+        shown = replace(
+            result,
+            matches=tuple(_callable_match(m, conversation, tools) for m in result.matches),
+            loaded=tuple(wire_name(n, conversation.profile.name_rule) for n in result.loaded),
+        )
+        return (
+            message if shown == result else replace(message, content=(self.format_result(shown),))
+        )
 
 
-def _with_schema(match: SearchMatch, conversation: Conversation, tools: ToolList) -> SearchMatch:
-    """The match with its schema, where the request itself does not declare the tool.
+def _callable_match(match: SearchMatch, conversation: Conversation, tools: ToolList) -> SearchMatch:
+    """The match under its declared name, with its schema where the request declares none.
 
     Under bound thinking every match carries it: the list lags behind by a turn, and
     a message must not change when the tool enters the list.
     """
+    name = wire_name(match.name, conversation.profile.name_rule)
     needed = conversation.profile.thinking_is_bound or not tools.declares(match.name)
     tool = conversation.definition(match.name)
     if not needed or tool is None:
-        return match
-    return replace(match, parameters=tool.parameters)
+        return match if name == match.name else replace(match, name=name)
+    return replace(match, name=name, parameters=tool.parameters)
