@@ -64,7 +64,7 @@ def test_build_index_unknown_engine_raises() -> None:
 
 @pytest.mark.parametrize("engine", sorted(ENGINES))
 def test_build_index_with_jieba_finds_chinese(engine: Any) -> None:
-    """Chinese may be cut by jieba for either engine."""
+    """Chinese may be cut by jieba for any engine."""
     index = build_index(TOOLS, SearchSettings(engine=engine, segmenter="jieba"))
     assert [m.name for m in index.search("明天的天气", limit=5).matches] == ["get_weather"]
 
@@ -75,7 +75,7 @@ def test_import_loads_no_heavy_library() -> None:
         "import sys; from tool_search.catalog import Tool;"
         "from tool_search.search import build_index;"
         "build_index([Tool(name='a')]).search('a', limit=1);"
-        "print([m for m in ('numpy', 'jieba', 'rank_bm25', 'pydantic') if m in sys.modules])"
+        "print([m for m in ('numpy', 'jieba', 'rank_bm25', 're2', 'pydantic') if m in sys.modules])"
     )
     done = subprocess.run(  # noqa: S603 - our own interpreter and code
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

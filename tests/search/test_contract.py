@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tool_search.catalog import Tool
 from tool_search.search import SearchSettings, ToolSearchIndex, build_index
 
-ENGINES = ("bm25", "rank_bm25")
+ENGINES = ("bm25", "rank_bm25", "regex")
 
 TOOLBOX = (
     Tool(name="get_weather", description="Weather forecast for a city."),

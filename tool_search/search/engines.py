@@ -15,6 +15,7 @@ from tool_search.search.index import ToolSearchIndex
 from tool_search.search.jieba_words import jieba_segmenter
 from tool_search.search.rank_bm25 import RankBm25Engine
 from tool_search.search.ranked import Engine, RankedIndex
+from tool_search.search.regex import RegexEngine
 
 if TYPE_CHECKING:
     # At run time the settings' library takes longer to load than 1,000 tools to index.
@@ -37,8 +38,15 @@ def _rank_bm25(tools: Iterable[Tool], _segmenter: str) -> Engine:
     return RankBm25Engine(tools)
 
 
-ENGINES: Mapping[str, EngineBuilder] = {"bm25": _bm25, "rank_bm25": _rank_bm25}
+def _regex(tools: Iterable[Tool], segmenter: str) -> Engine:
+    return RegexEngine(tools, segmenter=jieba_segmenter() if segmenter == "jieba" else None)
+
+
+ENGINES: Mapping[str, EngineBuilder] = {"bm25": _bm25, "rank_bm25": _rank_bm25, "regex": _regex}
 """What builds each engine. An engine is one module and one line here."""
+
+_OWN_SYNTAX = frozenset(("regex",))
+"""Engines whose queries are not in the query language."""
 
 
 class _RecentIndexes:
@@ -74,7 +82,7 @@ def build_index(tools: Sequence[Tool], settings: SearchSettings | None = None) -
 
     Raises:
         DuplicateToolError: Two tools have the same name.
-        SearchError: There is no such engine.
+        SearchError: There is no such engine, or what it needs is not installed.
 
     >>> index = build_index([Tool(name="get_weather"), Tool(name="send_mail")])
     >>> [match.name for match in index.search("weather in Paris", limit=5).matches]
@@ -90,7 +98,11 @@ def build_index(tools: Sequence[Tool], settings: SearchSettings | None = None) -
     key = _content_key(tools, f"{engine} {floor!r} {segmenter}")
     index = _recent.get(key)
     if index is None:
-        index = RankedIndex(builder(tools, segmenter), min_relevance=floor)
+        index = RankedIndex(
+            builder(tools, segmenter),
+            min_relevance=floor,
+            has_operators=engine not in _OWN_SYNTAX,
+        )
         _recent.keep(key, index)
     return index
 
