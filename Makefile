@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-long check types clean
+.PHONY: demo test test-long check types package clean
 
 demo: $(READY)
 	@$(BIN)/tool-search demo
@@ -33,6 +33,16 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev -e '.[all]'
 	@touch $@
+
+# The wheel is built from the sdist: a checkout's build folder may hold what is gone.
+package: $(READY)
+	@rm -rf dist && $(BIN)/python -m build --outdir dist . > /dev/null
+	@$(BIN)/python -m zipfile -l dist/*.whl | awk 'NR > 1 {split($$1, part, "/"); print part[1]}' \
+		| grep -v -e '^tool_search$$' -e '^tool_search_middleware-.*dist-info$$' \
+		&& { echo "the wheel installs more than tool_search"; exit 1; } || true
+	@$(PYTHON) -m venv dist/venv && dist/venv/bin/python -m pip install --quiet dist/*.whl
+	@cd dist && venv/bin/python -c "import tool_search.i18n as t; print(t.text('search.no_match', 'zh-CN'))"
+	@rm -rf dist/venv
 
 clean:
 	rm -rf $(VENV) .typecheck build dist *.egg-info
