@@ -173,7 +173,7 @@ class StreamedReply:
         elif kind == "error":
             raise ReplyFailedError(body_failure(event, status=200) or _malformed(event))
 
-    def end(self) -> ReplyEnd:
+    def end(self) -> Iterator[ReplyEvent]:
         """The whole reply, once its last event was read.
 
         Raises:
@@ -184,7 +184,7 @@ class StreamedReply:
                 Failure(detail="the stream ended before message_stop", code=BROKEN_REPLY)
             )
         content = [self._blocks[index] for index in sorted(self._blocks)]
-        return from_wire({**self._message, "content": content}, self._plan, self._profile)
+        yield from_wire({**self._message, "content": content}, self._plan, self._profile)
 
     def _start(self, message: JSON) -> None:
         self._message.update(known(message))

@@ -17,11 +17,8 @@ Usage::
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
-from types import TracebackType
-from typing import Any, Self
+from collections.abc import Iterable
+from typing import Unpack
 
 try:
     import openai
@@ -30,20 +27,13 @@ except ImportError as exc:
         "the openai_chat adapter needs the openai SDK: pip install 'tool-search-middleware[openai]'"
     ) from exc
 
-from tool_search.adapters.connection import (
-    CONNECT_TIMEOUT_S,
-    check_extra_body,
-    check_key,
-    tls_context,
-)
+from tool_search.adapters.connection import CONNECT_TIMEOUT_S, tls_context
 from tool_search.adapters.failures import (
     ErrorMap,
     Failure,
     ReplyFailedError,
     connection_failure,
     malformed_reply,
-    raise_failure,
-    read_failure,
     reply_failure,
     timeout_failure,
 )
@@ -54,8 +44,8 @@ from tool_search.adapters.openai_chat_reply import (
     from_wire,
 )
 from tool_search.adapters.openai_chat_wire import encode, encode_tools, to_wire
+from tool_search.adapters.sdk_provider import ProviderOptions, ReplyReader, SDKProvider
 from tool_search.messages import RequestPlan
-from tool_search.profiles import ProviderProfile
 from tool_search.providers import ReplyEvent
 
 __all__ = [
@@ -99,124 +89,37 @@ _ERROR_MAP: ErrorMap = {
 }
 
 
-class OpenAIChatProvider:
+class OpenAIChatProvider(SDKProvider):
     """One model of OpenAI, or behind a compatible endpoint.
 
-    Belongs to the event loop it is first used in.
-
     Args:
-        profile: What the model can do.
-        api_key: The key; in no message, log or error.
-        base_url: The endpoint; None: OpenAI's own.
-        id: Names the provider in errors.
-        timeout_s: Seconds without a byte before a request counts as failed.
-        max_retries: How often the SDK repeats a request that failed before its reply.
-        extra_body: More fields for every request; a null takes one of ours away,
-            and `stream: false` switches streaming off.
-        streaming: Whether replies come piece by piece.
-        client: A client of the SDK to use, which the caller closes; then the four
-            settings of the connection are the client's own.
-
-    Attributes:
-        id: Names the provider in errors.
-        profile: What the model can do.
+        options: As of `SDKProvider`; `id` is `openai` unless it is given.
     """
 
-    def __init__(
-        self,
-        *,
-        profile: ProviderProfile,
-        api_key: str,
-        base_url: str | None = None,
-        id: str = "openai",  # noqa: A002 - the configuration's word
-        timeout_s: float = 60.0,
-        max_retries: int = 0,
-        extra_body: Mapping[str, Any] | None = None,
-        streaming: bool = True,
-        client: openai.AsyncOpenAI | None = None,
-    ) -> None:
-        self.id = id
-        self.profile = profile
-        self._api_key = check_key(api_key, provider=id)
-        self._base_url = base_url
-        self._timeout_s = timeout_s
-        self._max_retries = max_retries
-        self._extra_body = check_extra_body(extra_body, provider=id)
-        self._streaming = streaming and self._extra_body.get("stream") is not False
-        self._client = client
-        self._owns_client = client is None
+    _path = _PATH
+    _error_map = _ERROR_MAP
+    _stream_class = openai.AsyncStream[object]
 
-    async def stream(self, plan: RequestPlan) -> AsyncGenerator[ReplyEvent]:
-        """Sends the request; yields the reply as it comes, `ReplyEnd` last.
+    def __init__(self, *, id: str = "openai", **options: Unpack[ProviderOptions]) -> None:  # noqa: A002 - the configuration's word
+        super().__init__(id=id, **options)
 
-        Raises:
-            ProviderError: The provider refused, could not be reached, or broke off.
-        """
-        body = encode(plan, self.profile, stream=self._streaming, extra_body=self._extra_body)
-        try:
-            events = self._streamed(body, plan) if self._streaming else self._whole(body, plan)
-            async with aclosing(events):
-                async for event in events:
-                    yield event
-        except tuple(_ERROR_MAP) as exc:
-            failure = read_failure(exc, _ERROR_MAP)
-            raise_failure(failure, provider=self.id, secret=self._api_key, cause=exc)
+    def _encode(self, plan: RequestPlan) -> bytes:
+        return encode(plan, self.profile, stream=self._streaming, extra_body=self._extra_body)
 
-    async def aclose(self) -> None:
-        """Closes the connections, unless the client is the caller's."""
-        if self._owns_client and self._client is not None:
-            client, self._client = self._client, None
-            await client.close()
+    def _events_of(self, reply: object, plan: RequestPlan) -> Iterable[ReplyEvent]:
+        return events_of(reply, plan, self.profile)
 
-    async def __aenter__(self) -> Self:
-        return self
+    def _reader(self, plan: RequestPlan) -> ReplyReader:
+        return StreamedReply(plan, self.profile)
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.aclose()
-
-    async def _streamed(self, body: bytes, plan: RequestPlan) -> AsyncGenerator[ReplyEvent]:
-        stream = await self._connected().post(
-            _PATH,
-            content=body,
-            cast_to=object,
-            stream=True,
-            stream_cls=openai.AsyncStream[object],
+    def _connect(self) -> openai.AsyncOpenAI:
+        return openai.AsyncOpenAI(
+            api_key=self._api_key,
+            # Not what OPENAI_BASE_URL says: the profile was made for this address.
+            base_url=self._base_url or _BASE_URL,
+            timeout=openai.Timeout(
+                self._timeout_s, connect=min(self._timeout_s, CONNECT_TIMEOUT_S)
+            ),
+            max_retries=self._max_retries,
+            http_client=openai.DefaultAsyncHttpxClient(verify=tls_context()),
         )
-        async with stream:
-            if "json" in stream.response.headers.get("content-type", ""):
-                # An endpoint that knows no streams, or reports an error with status 200.
-                whole = json.loads(await stream.response.aread())
-                for event in events_of(whole, plan, self.profile):
-                    yield event
-                return
-            reply = StreamedReply(plan, self.profile)
-            async for wire_event in stream:
-                for event in reply.read(wire_event):
-                    yield event
-            for event in reply.end():
-                yield event
-
-    async def _whole(self, body: bytes, plan: RequestPlan) -> AsyncGenerator[ReplyEvent]:
-        reply = await self._connected().post(_PATH, content=body, cast_to=object)
-        for event in events_of(reply, plan, self.profile):
-            yield event
-
-    def _connected(self) -> openai.AsyncOpenAI:
-        """The client, made when it is first needed."""
-        if self._client is None:
-            self._client = openai.AsyncOpenAI(
-                api_key=self._api_key,
-                # Not what OPENAI_BASE_URL says: the profile was made for this address.
-                base_url=self._base_url or _BASE_URL,
-                timeout=openai.Timeout(
-                    self._timeout_s, connect=min(self._timeout_s, CONNECT_TIMEOUT_S)
-                ),
-                max_retries=self._max_retries,
-                http_client=openai.DefaultAsyncHttpxClient(verify=tls_context()),
-            )
-        return self._client

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 SchemaMode = Literal["full", "skills_like", "tool_search", "auto"]
-EngineName = Literal["bm25", "rank_bm25", "regex"]
+EngineName = Literal["bm25", "rank_bm25", "lexical", "regex"]
 SegmenterName = Literal["builtin", "jieba"]
 Dialect = Literal["anthropic", "openai_chat"]
 StrategyChoice = Literal["auto", "generic", "claude"]

@@ -40,7 +40,9 @@ def part(text: str) -> dict[str, Any]:
 def streamed(*events: Any) -> tuple[list[ReplyEvent], ReplyEnd]:
     """The events of a stream, and its end."""
     reply = StreamedReply(plan_of(), CLAUDE)
-    return [out for event in events for out in reply.read(event)], reply.end()
+    read = [out for event in events for out in reply.read(event)]
+    (end,) = reply.end()
+    return read, end
 
 
 def whole(*content: Any, **more: Any) -> ReplyEnd:

@@ -100,7 +100,7 @@ def read(exchange: Exchange) -> list[ReplyEvent]:
     for steps in _steps(exchange.reply):
         reply = reader.StreamedReply(plan_of(), profile)
         events = [event for wire in steps for event in reply.read(wire)]
-        end = reply.end()
+        (end,) = reply.end()
         events += [end] if isinstance(end, ReplyEnd) else end
     return events
 

@@ -14,6 +14,7 @@ from tool_search.catalog import Tool
 from tool_search.search import SearchSettings, ToolSearchIndex, build_index
 
 ENGINES = ("bm25", "rank_bm25", "regex")
+EVERY_ENGINE = (*ENGINES, "lexical")
 
 TOOLBOX = (
     Tool(name="get_weather", description="Weather forecast for a city."),
@@ -28,7 +29,13 @@ NOTHING = ("", "   ", "?!… ---", "👍🏽🎉", "\x00\x07\x1b", "\ud800\udfff
 
 @pytest.fixture(params=ENGINES)
 def engine(request: pytest.FixtureRequest) -> str:
-    """Every engine in turn."""
+    """Every engine that knows words, in turn."""
+    return str(request.param)
+
+
+@pytest.fixture(params=EVERY_ENGINE)
+def every_engine(request: pytest.FixtureRequest) -> str:
+    """Every engine in turn, that too which knows no words."""
     return str(request.param)
 
 
@@ -48,9 +55,9 @@ def ranking(index: ToolSearchIndex, query: str) -> list[tuple[str, float]]:
     return [(match.name, match.score) for match in index.search(query, limit=1000).matches]
 
 
-def test_search_one_tool_finds_it(engine: str) -> None:
+def test_search_one_tool_finds_it(every_engine: str) -> None:
     """A catalog of one tool finds it by one of its words."""
-    assert names(built(engine, TOOLBOX[0]), "weather") == ["get_weather"]
+    assert names(built(every_engine, TOOLBOX[0]), "weather") == ["get_weather"]
 
 
 def test_search_one_tool_in_a_sentence_finds_it(engine: str) -> None:
@@ -59,42 +66,42 @@ def test_search_one_tool_in_a_sentence_finds_it(engine: str) -> None:
     assert names(built(engine, TOOLBOX[0]), question) == ["get_weather"]
 
 
-def test_search_two_tools_finds_the_right_one(engine: str) -> None:
+def test_search_two_tools_finds_the_right_one(every_engine: str) -> None:
     """A word of one tool in two counts."""
-    assert names(built(engine, *TOOLBOX[:2]), "email") == ["send_email"]
+    assert names(built(every_engine, *TOOLBOX[:2]), "email") == ["send_email"]
 
 
-def test_search_word_of_every_tool_finds_all_by_name(engine: str) -> None:
+def test_search_word_of_every_tool_finds_all_by_name(every_engine: str) -> None:
     """A word that every tool has finds every tool; equal scores go by name."""
     tools = [Tool(name=f"note_{letter}", description="A note.") for letter in "cab"]
-    assert names(built(engine, *tools), "note") == ["note_a", "note_b", "note_c"]
+    assert names(built(every_engine, *tools), "note") == ["note_a", "note_b", "note_c"]
 
 
-def test_search_empty_catalog_finds_nothing(engine: str) -> None:
+def test_search_empty_catalog_finds_nothing(every_engine: str) -> None:
     """No tools: no match and no error."""
-    result = built(engine).search("weather", limit=5)
+    result = built(every_engine).search("weather", limit=5)
     assert (result.matches, result.total_found, result.total_tools) == ((), 0, 0)
 
 
 @pytest.mark.parametrize("query", NOTHING)
-def test_search_without_letters_finds_nothing(engine: str, query: str) -> None:
+def test_search_without_letters_finds_nothing(every_engine: str, query: str) -> None:
     """A query without a letter or digit has no match."""
-    result = built(engine, *TOOLBOX).search(query, limit=5)
+    result = built(every_engine, *TOOLBOX).search(query, limit=5)
     assert (result.matches, result.total_found, result.unmatched) == ((), 0, ())
     assert result.total_tools == len(TOOLBOX)
 
 
-def test_search_tools_without_words_finds_nothing(engine: str) -> None:
+def test_search_tools_without_words_finds_nothing(every_engine: str) -> None:
     """Tools that are nothing but signs are no hit and no error."""
-    assert names(built(engine, Tool(name="!!"), Tool(name="??")), "weather") == []
+    assert names(built(every_engine, Tool(name="!!"), Tool(name="??")), "weather") == []
 
 
 @pytest.mark.parametrize(
     "query", ["weather " * 12_500, "wéather!" * 12_500, "天气预报" * 25_000, "a" * 100_000]
 )
-def test_search_huge_query_is_quick(engine: str, query: str) -> None:
+def test_search_huge_query_is_quick(every_engine: str, query: str) -> None:
     """A query of 100,000 characters is answered in bounded time."""
-    index = built(engine, *TOOLBOX)
+    index = built(every_engine, *TOOLBOX)
     index.search("warm", limit=1)
     start = time.perf_counter()
     index.search(query, limit=5)
@@ -102,26 +109,26 @@ def test_search_huge_query_is_quick(engine: str, query: str) -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLBOX, ids=lambda tool: tool.name)
-def test_search_exact_name_ranks_first(engine: str, tool: Tool) -> None:
+def test_search_exact_name_ranks_first(every_engine: str, tool: Tool) -> None:
     """A tool's own name finds it first, with the highest score there is."""
-    best = built(engine, *TOOLBOX).search(f" {tool.name} ", limit=1).matches[0]
+    best = built(every_engine, *TOOLBOX).search(f" {tool.name} ", limit=1).matches[0]
     assert (best.name, best.score) == (tool.name, 1.0)
 
 
-def test_search_exact_name_beats_a_repetitive_tool(engine: str) -> None:
+def test_search_exact_name_beats_a_repetitive_tool(every_engine: str) -> None:
     """No description can push an exact name down."""
     loud = Tool(name="user_get_user", description="get user " * 50, tags=["get_user"])
-    assert names(built(engine, Tool(name="get_user"), loud), "get_user")[0] == "get_user"
+    assert names(built(every_engine, Tool(name="get_user"), loud), "get_user")[0] == "get_user"
 
 
-def test_search_exact_name_in_other_case_ranks_first(engine: str) -> None:
+def test_search_exact_name_in_other_case_ranks_first(every_engine: str) -> None:
     """A name is recognised whatever its case and width."""
-    assert names(built(engine, *TOOLBOX), "ＣＲＥＡＴＥgithubissue")[0] == "createGitHubIssue"
+    assert names(built(every_engine, *TOOLBOX), "ＣＲＥＡＴＥgithubissue")[0] == "createGitHubIssue"
 
 
-def test_search_exact_name_of_signs_is_found(engine: str) -> None:
+def test_search_exact_name_of_signs_is_found(every_engine: str) -> None:
     """A name without a letter can still be asked for."""
-    assert names(built(engine, Tool(name="!!"), *TOOLBOX), "!!") == ["!!"]
+    assert names(built(every_engine, Tool(name="!!"), *TOOLBOX), "!!") == ["!!"]
 
 
 def test_search_ranks_whatever_the_order_of_tools(engine: str) -> None:
@@ -134,23 +141,29 @@ def test_search_ranks_whatever_the_order_of_tools(engine: str) -> None:
         assert ranking(engine_index, query) == ranking(other, query)
 
 
-def test_search_allowed_filters_before_cut_and_counts(engine: str) -> None:
+def test_search_allowed_filters_before_cut_and_counts(every_engine: str) -> None:
     """What the caller may not call is in no match and in no count."""
     tools = [Tool(name=f"note_{number}", description="A note.") for number in range(8)]
-    result = built(engine, *tools).search("note", limit=2, allowed=lambda name: name > "note_4")
+    result = built(every_engine, *tools).search(
+        "note", limit=2, allowed=lambda name: name > "note_4"
+    )
     assert [match.name for match in result.matches] == ["note_5", "note_6"]
     assert (result.total_found, result.total_tools) == (3, 3)
 
 
-def test_search_allowed_hides_exact_names(engine: str) -> None:
+def test_search_allowed_hides_exact_names(every_engine: str) -> None:
     """An exact name opens no door."""
-    result = built(engine, *TOOLBOX).search("get_weather", limit=5, allowed=lambda name: False)
+    result = built(every_engine, *TOOLBOX).search(
+        "get_weather", limit=5, allowed=lambda name: False
+    )
     assert (result.matches, result.total_found, result.total_tools) == ((), 0, 0)
 
 
-def test_search_allowed_reports_words_of_hidden_tools_as_unmatched(engine: str) -> None:
+def test_search_allowed_reports_words_of_hidden_tools_as_unmatched(every_engine: str) -> None:
     """What words a hidden tool has is not given away."""
-    result = built(engine, *TOOLBOX).search("weather", limit=5, allowed=lambda n: n == "send_email")
+    result = built(every_engine, *TOOLBOX).search(
+        "weather", limit=5, allowed=lambda n: n == "send_email"
+    )
     assert result.unmatched == ("weather",)
 
 
@@ -167,29 +180,29 @@ def test_search_several_queries_are_merged(engine: str) -> None:
     )
 
 
-def test_search_no_queries_finds_nothing(engine: str) -> None:
+def test_search_no_queries_finds_nothing(every_engine: str) -> None:
     """An empty list of queries is an empty query."""
-    assert built(engine, *TOOLBOX).search([], limit=5).matches == ()
+    assert built(every_engine, *TOOLBOX).search([], limit=5).matches == ()
 
 
 @pytest.mark.parametrize("limit", [0, -1])
-def test_search_limit_of_nothing_still_counts(engine: str, limit: int) -> None:
+def test_search_limit_of_nothing_still_counts(every_engine: str, limit: int) -> None:
     """No match is returned, but the count is."""
-    result = built(engine, *TOOLBOX).search("weather", limit=limit)
+    result = built(every_engine, *TOOLBOX).search("weather", limit=limit)
     assert (result.matches, result.total_found) == ((), 1)
 
 
-def test_search_total_found_counts_before_the_cut(engine: str) -> None:
+def test_search_total_found_counts_before_the_cut(every_engine: str) -> None:
     """The cut to the limit does not change the count."""
     tools = [Tool(name=f"note_{number}", description="A note.") for number in range(8)]
-    result = built(engine, *tools).search("note", limit=3)
+    result = built(every_engine, *tools).search("note", limit=3)
     assert (len(result.matches), result.total_found, result.total_tools) == (3, 8, 8)
 
 
-def test_search_match_carries_description_and_server(engine: str) -> None:
+def test_search_match_carries_description_and_server(every_engine: str) -> None:
     """A match shows the definition as it is."""
     tool = Tool(name="find", description="Finds a file.", server="disk", kind="mcp")
-    match = built(engine, tool).search("file", limit=1).matches[0]
+    match = built(every_engine, tool).search("file", limit=1).matches[0]
     assert (match.description, match.server) == ("Finds a file.", "disk")
 
 
@@ -205,35 +218,35 @@ def test_search_unmatched_chinese_lists_unknown_stretches(engine: str) -> None:
     assert result.unmatched == ("蝴蝶标本",)
 
 
-def test_search_unmatched_is_bounded(engine: str) -> None:
+def test_search_unmatched_is_bounded(every_engine: str) -> None:
     """A page of nonsense is not repeated to the model."""
     query = " ".join(f"zq{number}x" for number in range(500))
-    assert len(built(engine, *TOOLBOX).search(query, limit=5).unmatched) <= 12
+    assert len(built(every_engine, *TOOLBOX).search(query, limit=5).unmatched) <= 12
 
 
-def test_search_function_word_does_not_dump_the_catalog(engine: str) -> None:
+def test_search_function_word_does_not_dump_the_catalog(every_engine: str) -> None:
     """One incidental function word of a sentence brings no tool up."""
     tools = [Tool(name=f"t{n}", description=f"The tool for you and x{n}.") for n in range(50)]
-    assert names(built(engine, *tools), "the you and for dentist") == []
+    assert names(built(every_engine, *tools), "the you and for dentist") == []
 
 
-def test_search_incidental_common_word_does_not_dump_the_catalog(engine: str) -> None:
+def test_search_incidental_common_word_does_not_dump_the_catalog(every_engine: str) -> None:
     """A word that every tool has is nothing beside words that none has."""
     tools = [Tool(name=f"t{n}", description=f"Data number {n}.") for n in range(200)]
-    result = built(engine, *tools).search("book a dentist appointment with data", limit=5)
+    result = built(every_engine, *tools).search("book a dentist appointment with data", limit=5)
     assert result.total_found == 0
 
 
-def test_search_floor_of_one_leaves_exact_names(engine: str) -> None:
+def test_search_floor_of_one_leaves_exact_names(every_engine: str) -> None:
     """The highest floor lets nothing but an exact name through."""
-    index = built(engine, *TOOLBOX, floor=1.0)
+    index = built(every_engine, *TOOLBOX, floor=1.0)
     assert names(index, "weather") == []
     assert names(index, "get_weather") == ["get_weather"]
 
 
-def test_search_floor_of_zero_keeps_out_what_shares_no_word(engine: str) -> None:
+def test_search_floor_of_zero_keeps_out_what_shares_no_word(every_engine: str) -> None:
     """Without a floor a tool still needs a word of the query."""
-    assert names(built(engine, *TOOLBOX, floor=0.0), "currency") == ["convert_currency"]
+    assert names(built(every_engine, *TOOLBOX, floor=0.0), "currency") == ["convert_currency"]
 
 
 @pytest.mark.parametrize(
@@ -303,10 +316,10 @@ def test_build_hostile_definitions_is_quick(engine: str) -> None:
     assert time.perf_counter() - start < 2.0
 
 
-def test_scores_stay_between_zero_and_one(engine: str) -> None:
+def test_scores_stay_between_zero_and_one(every_engine: str) -> None:
     """Scores are shares, best first."""
     loud = Tool(name="weather", description="weather " * 500, aliases=["weather"] * 5)
-    scores = [s for _, s in ranking(built(engine, loud, *TOOLBOX), "weather city forecast")]
+    scores = [s for _, s in ranking(built(every_engine, loud, *TOOLBOX), "weather city forecast")]
     assert all(0 < score <= 1 for score in scores)
     assert scores == sorted(scores, reverse=True)
 
@@ -324,7 +337,7 @@ _TOOLS = st.lists(
 
 @settings(max_examples=60, deadline=None)
 @given(first=_TOOLS, changes=st.lists(st.tuples(_TOOLS, st.sets(st.integers(0, 11))), max_size=4))
-@pytest.mark.parametrize("engine_name", ENGINES)
+@pytest.mark.parametrize("engine_name", EVERY_ENGINE)
 def test_updated_ranks_as_a_fresh_build(
     engine_name: str, first: list[Tool], changes: list[tuple[list[Tool], set[int]]]
 ) -> None:
@@ -340,9 +353,9 @@ def test_updated_ranks_as_a_fresh_build(
         assert index.search(query, limit=20) == fresh.search(query, limit=20)
 
 
-def test_updated_leaves_the_old_index_as_it_was(engine: str) -> None:
+def test_updated_leaves_the_old_index_as_it_was(every_engine: str) -> None:
     """An index is a snapshot."""
-    index = built(engine, *TOOLBOX)
+    index = built(every_engine, *TOOLBOX)
     before = ranking(index, "weather")
     index.updated(added=[Tool(name="weather", description="weather")], removed=["get_weather"])
     assert ranking(index, "weather") == before
@@ -350,7 +363,7 @@ def test_updated_leaves_the_old_index_as_it_was(engine: str) -> None:
 
 @settings(max_examples=80, deadline=None)
 @given(query=st.text(max_size=300), limit=st.integers(-1, 10))
-@pytest.mark.parametrize("engine_name", ENGINES)
+@pytest.mark.parametrize("engine_name", EVERY_ENGINE)
 def test_search_any_text_never_raises(engine_name: str, query: str, limit: int) -> None:
     """Nothing a model can write raises, and its result can be sent."""
     result = built(engine_name, *TOOLBOX).search(query, limit=limit)

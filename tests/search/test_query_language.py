@@ -18,7 +18,7 @@ from tool_search.search.bm25 import Bm25Engine
 from tool_search.search.query_language import parsed, selected_names
 from tool_search.search.ranked import RankedIndex
 
-ENGINES = ("bm25", "rank_bm25")
+ENGINES = ("bm25", "rank_bm25", "lexical")
 
 TOOLS = (
     Tool(name="create_issue", description="Create an issue on GitHub.", server="github"),
@@ -48,6 +48,7 @@ PLAIN = (
     "read/write issue",
     "create AND",
     "OR issue",
+    "issue OR (event OR qwzx)",
     "issue AND AND create",
     'create "issue',
     'create "weather issue"',
@@ -141,8 +142,8 @@ def test_search_operators_filter(index: ToolSearchIndex, query: str, expected: s
 
 def test_search_operators_leave_the_ranking_to_the_engine(index: ToolSearchIndex) -> None:
     """Of what passes, the best fit comes first."""
-    assert names(index, "server:github OR issue AND create")[0] == "create_issue"
-    assert names(index, "+server:github repository delete")[0] == "delete_repository"
+    assert names(index, "+server:github delete")[0] == "delete_repository"
+    assert names(index, "(server:github AND issue) OR create_issue")[0] == "create_issue"
     assert names(index, "merge*")[0] == "gitlab_merge"
 
 
@@ -168,9 +169,9 @@ def test_search_select_is_cut_at_the_limit(index: ToolSearchIndex) -> None:
     assert ([m.name for m in result.matches], result.total_found) == (["list_issues"], 2)
 
 
-def test_search_select_of_unknown_names_is_searched_as_words(index: ToolSearchIndex) -> None:
+def test_search_select_of_unknown_names_is_searched_as_words() -> None:
     """A list of names that nothing has is text."""
-    assert names(index, "select:delete,repository")[:1] == ["delete_repository"]
+    assert names(build_index(TOOLS), "select:delete,repository")[:1] == ["delete_repository"]
 
 
 def test_search_select_merges_with_other_queries(index: ToolSearchIndex) -> None:

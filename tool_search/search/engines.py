@@ -13,6 +13,7 @@ from tool_search.errors import DuplicateToolError, SearchError
 from tool_search.search.bm25 import Bm25Engine
 from tool_search.search.index import ToolSearchIndex
 from tool_search.search.jieba_words import jieba_segmenter
+from tool_search.search.lexical import LexicalEngine
 from tool_search.search.rank_bm25 import RankBm25Engine
 from tool_search.search.ranked import Engine, RankedIndex
 from tool_search.search.regex import RegexEngine
@@ -38,11 +39,20 @@ def _rank_bm25(tools: Iterable[Tool], _segmenter: str) -> Engine:
     return RankBm25Engine(tools)
 
 
+def _lexical(tools: Iterable[Tool], _segmenter: str) -> Engine:
+    return LexicalEngine(tools)
+
+
 def _regex(tools: Iterable[Tool], segmenter: str) -> Engine:
     return RegexEngine(tools, segmenter=jieba_segmenter() if segmenter == "jieba" else None)
 
 
-ENGINES: Mapping[str, EngineBuilder] = {"bm25": _bm25, "rank_bm25": _rank_bm25, "regex": _regex}
+ENGINES: Mapping[str, EngineBuilder] = {
+    "bm25": _bm25,
+    "rank_bm25": _rank_bm25,
+    "lexical": _lexical,
+    "regex": _regex,
+}
 """What builds each engine. An engine is one module and one line here."""
 
 _OWN_SYNTAX = frozenset(("regex",))

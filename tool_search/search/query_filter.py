@@ -60,8 +60,8 @@ class Passing:
         sure: Slots of tools that are hits whatever their score.
         kept: Slots of the tools that may be hits; None: all.
         excluded: Slots of tools that may not.
-        text: What an engine is to rank by.
-        asked: The words of the query that may be missed in the catalog.
+        text: What an engine is to rank by, a line for each part of the query.
+        asked: What of it may be missed in the catalog, likewise.
     """
 
     sure: frozenset[int]
@@ -104,8 +104,8 @@ def passing(
         sure=sure,
         kept=kept,
         excluded=excluded,
-        text=" ".join(matcher.ranked_by(term) for term in wanted),
-        asked=" ".join(
+        text="\n".join(matcher.ranked_by(term) for term in wanted),
+        asked="\n".join(
             term.text for term in wanted if term.kind != "prefix" or not matcher.slots_of(term)
         ),
     )

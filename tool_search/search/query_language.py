@@ -145,7 +145,8 @@ def parsed(query: str) -> Group | None:
         group = _Parser(tokens).query()
     except _NotSyntaxError:
         return None
-    return None if group.is_plain else group
+    says_or = any(token.kind == "OR" for token in tokens)
+    return None if group.is_plain and not says_or else group
 
 
 class _NotSyntaxError(Exception):

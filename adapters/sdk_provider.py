@@ -1,0 +1,181 @@
+"""What providers on the vendors' SDKs share: the connection, and a reply read off it.
+
+A dialect says how a plan is written, how its reply is read and what its SDK's
+exceptions mean; it is asked for nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import aclosing
+from types import TracebackType
+from typing import Any, ClassVar, Protocol, Required, Self, TypedDict
+
+from tool_search.adapters.connection import check_extra_body, check_key
+from tool_search.adapters.failures import ErrorMap, raise_failure, read_failure
+from tool_search.messages import RequestPlan
+from tool_search.profiles import ProviderProfile
+from tool_search.providers import ReplyEvent
+
+__all__ = ["ProviderOptions", "ReplyReader", "SDKProvider"]
+
+
+class ReplyReader(Protocol):
+    """Puts a streamed reply together."""
+
+    def read(self, chunk: object) -> Iterable[ReplyEvent]:
+        """What one event of the stream adds."""
+        ...
+
+    def end(self) -> Iterable[ReplyEvent]:
+        """What the end of the stream adds, `ReplyEnd` last."""
+        ...
+
+
+class ProviderOptions(TypedDict, total=False):
+    """What every provider takes beside its `id`; `SDKProvider` says what each means."""
+
+    profile: Required[ProviderProfile]
+    api_key: Required[str]
+    base_url: str | None
+    timeout_s: float
+    max_retries: int
+    extra_body: Mapping[str, Any] | None
+    streaming: bool
+    client: Any
+
+
+class SDKProvider(ABC):
+    """One model at one endpoint, through a vendor's asynchronous client.
+
+    Belongs to the event loop it is first used in.
+
+    Args:
+        profile: What the model can do.
+        api_key: The key; in no message, log or error.
+        id: Names the provider in errors.
+        base_url: The endpoint; None: the vendor's own.
+        timeout_s: Seconds without a byte before a request counts as failed.
+        max_retries: How often the SDK repeats a request that failed before its reply.
+        extra_body: More fields for every request; a null takes one of ours away,
+            and `stream: false` switches streaming off.
+        streaming: Whether replies come piece by piece.
+        client: A client of the SDK to use, which the caller closes; then the four
+            settings of the connection are the client's own.
+
+    Attributes:
+        id: Names the provider in errors.
+        profile: What the model can do.
+    """
+
+    _path: ClassVar[str]
+    _error_map: ClassVar[ErrorMap]
+    _stream_class: ClassVar[Any]
+
+    def __init__(
+        self,
+        *,
+        profile: ProviderProfile,
+        api_key: str,
+        id: str,  # noqa: A002 - the configuration's word
+        base_url: str | None = None,
+        timeout_s: float = 60.0,
+        max_retries: int = 0,
+        extra_body: Mapping[str, Any] | None = None,
+        streaming: bool = True,
+        client: Any = None,
+    ) -> None:
+        self.id = id
+        self.profile = profile
+        self._api_key = check_key(api_key, provider=id)
+        self._base_url = base_url
+        self._timeout_s = timeout_s
+        self._max_retries = max_retries
+        self._extra_body = check_extra_body(extra_body, provider=id)
+        self._streaming = streaming and self._extra_body.get("stream") is not False
+        self._client = client
+        self._owns_client = client is None
+
+    @abstractmethod
+    def _encode(self, plan: RequestPlan) -> bytes:
+        """The request's body."""
+
+    @abstractmethod
+    def _events_of(self, reply: object, plan: RequestPlan) -> Iterable[ReplyEvent]:
+        """A whole reply, as if it had been streamed."""
+
+    @abstractmethod
+    def _reader(self, plan: RequestPlan) -> ReplyReader:
+        """Reads the streamed reply to a plan."""
+
+    @abstractmethod
+    def _connect(self) -> Any:
+        """A client of the SDK."""
+
+    async def stream(self, plan: RequestPlan) -> AsyncGenerator[ReplyEvent]:
+        """Sends the request; yields the reply as it comes, `ReplyEnd` last.
+
+        Raises:
+            ProviderError: The provider refused, could not be reached, or broke off.
+        """
+        body = self._encode(plan)
+        try:
+            events = self._streamed(body, plan) if self._streaming else self._whole(body, plan)
+            async with aclosing(events):
+                async for event in events:
+                    yield event
+        except tuple(self._error_map) as exc:
+            failure = read_failure(exc, self._error_map)
+            raise_failure(failure, provider=self.id, secret=self._api_key, cause=exc)
+
+    async def aclose(self) -> None:
+        """Closes the connections, unless the client is the caller's."""
+        if self._owns_client and self._client is not None:
+            client, self._client = self._client, None
+            await client.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def _streamed(self, body: bytes, plan: RequestPlan) -> AsyncGenerator[ReplyEvent]:
+        stream = await self._connected().post(
+            self._path,
+            content=body,
+            cast_to=object,
+            stream=True,
+            stream_cls=self._stream_class,
+        )
+        async with stream:
+            if "json" in stream.response.headers.get("content-type", ""):
+                # An endpoint that knows no streams, or reports an error with status 200.
+                whole = json.loads(await stream.response.aread())
+                for event in self._events_of(whole, plan):
+                    yield event
+                return
+            reply = self._reader(plan)
+            async for chunk in stream:
+                for event in reply.read(chunk):
+                    yield event
+            for event in reply.end():
+                yield event
+
+    async def _whole(self, body: bytes, plan: RequestPlan) -> AsyncGenerator[ReplyEvent]:
+        reply = await self._connected().post(self._path, content=body, cast_to=object)
+        for event in self._events_of(reply, plan):
+            yield event
+
+    def _connected(self) -> Any:
+        """The client, made when it is first needed."""
+        if self._client is None:
+            self._client = self._connect()
+        return self._client
