@@ -17,6 +17,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from tool_search.catalog import Tool
+from tool_search.search.action_words import related_terms
 from tool_search.search.layered import BlockedList
 from tool_search.search.postings import Posting, Postings, summed
 from tool_search.search.query import query_terms
@@ -35,6 +36,9 @@ _UNSEEN_TOOLS = 10.0
 _FULL_IMPACT = 0.4
 _NAME_COVERED = 0.3
 _TEXT_COVERED = 0.3
+# Of 0.3, 0.4 and 0.5 the one with which no public set lost more than 0.002 of recall@5.
+_RELATED_TO_KNOWN = 0.3
+_RELATED_TO_UNKNOWN = 0.5
 
 
 class Bm25Engine:
@@ -93,6 +97,7 @@ class Bm25Engine:
                 weighted.append((posting, value))
             if posting or term not in terms.compounds:
                 values.append(value * _FULL_IMPACT)
+        weighted.extend(self._related(terms.weights))
         return Scores(summed(weighted, len(self.slots.tools)), attainable(values))
 
     def boosts(self, query: str, slots: Sequence[int]) -> Sequence[float]:
@@ -108,6 +113,28 @@ class Bm25Engine:
             return posting is not None and has_tool(map(int, chain.from_iterable(posting)))
 
         return query_terms(query, self._segmenter).unmatched(known)
+
+    def _related(self, weights: Mapping[str, float]) -> Iterator[tuple[Posting, float]]:
+        """Postings of other words for the query's actions, and what each is worth.
+
+        For an action that no tool has, words of every language; for one that some
+        tool has, little, and in English alone: Chinese tools of the public sets were
+        found less well.
+        """
+        table = related_terms()
+        for term in weights:
+            known = self._postings.get(term)
+            if term not in table or (known and not term.isascii()):
+                continue
+            others = [other for other in table[term] if other not in weights]
+            if known:
+                others = [other for other in others if other.isascii()]
+            found = [posting for posting in map(self._postings.get, others) if posting]
+            # The row is as common as its words together: a rare synonym is no rare wish.
+            having = sum(map(len, chain.from_iterable((*found, known or ()))))
+            worth = _RELATED_TO_KNOWN if known else _RELATED_TO_UNKNOWN
+            value = worth * weights[term] * self._idf(min(having, len(self.slots)))
+            yield from ((posting, value) for posting in found)
 
     def _idf(self, having: int) -> float:
         """ln(1 + (N - df + 0.5) / (df + 0.5)), with the unseen tools in N.
