@@ -24,6 +24,7 @@ from tool_search.execution import (
 )
 from tool_search.execution.functions import ToolFunction
 from tool_search.messages import ContentPart
+from tool_search.profiles import ProviderProfile
 from tool_search.providers import ChatProvider
 from tool_search.session import ToolSearchSession
 from tool_search.stores import ConversationKey, ConversationStore, MemoryStore
@@ -175,22 +176,17 @@ class ToolSearchRunner:
                 the conversation can go on.
         """
         async with self._alone(conversation) as known:
-            session = known.session = known.session or await self._loaded(conversation)
             provider = self._first(conversation)
-            profile = self._pool.profile(provider)
             if known.last not in (None, provider):
-                yield ProviderSwitched(
-                    from_provider=str(known.last),
-                    to_provider=provider,
-                    cause=_ASKED_FOR if provider == self._preferred(conversation) else _IN_ORDER,
-                )
-            try:
-                session.begin_turn(message, profile=profile, catalog=self._catalog, roles=roles)
-            except SessionError as exc:
-                session = known.session = self._without_search(session)
-                _log.warning("catalog_refused: %s", exc)
-                yield Warning(code="catalog_refused", message=str(exc))
+                yield self._switched(known, conversation, provider)
+            session = known.session or await self._loaded(conversation)
+            profile = self._pool.profile(provider)
+            refusal = self._begin(session, message, profile=profile, roles=roles)
+            if refusal is not None:
+                session = session if session.has_begun else self._without_search()
                 session.begin_turn(message, profile=profile, roles=roles)
+                yield refusal
+            known.session = session
             context = ToolContext(conversation=conversation, language=session.language, user=user)
             turn = Turn(
                 session=session,
@@ -209,6 +205,31 @@ class ToolSearchRunner:
                 known.last = turn.provider
                 session.close_open_calls()
                 await self._store.save(conversation, session.record())
+
+    def _begin(
+        self,
+        session: ToolSearchSession,
+        message: str | Sequence[ContentPart],
+        *,
+        profile: ProviderProfile,
+        roles: Collection[str],
+    ) -> Warning | None:
+        """Begins a turn with the catalog of now; a warning, and no turn, where it is refused."""
+        try:
+            session.begin_turn(message, profile=profile, catalog=self._catalog, roles=roles)
+        except SessionError as exc:
+            _log.warning("catalog_refused: %s", exc)
+            return Warning(code="catalog_refused", message=str(exc))
+        return None
+
+    def _switched(
+        self, known: _Conversation, key: ConversationKey, provider: str
+    ) -> ProviderSwitched:
+        return ProviderSwitched(
+            from_provider=str(known.last),
+            to_provider=provider,
+            cause=_ASKED_FOR if provider == self._preferred(key) else _IN_ORDER,
+        )
 
     def _first(self, key: ConversationKey) -> str:
         """The provider a turn begins with: the chosen or primary one, unless it rests."""
@@ -250,14 +271,11 @@ class ToolSearchRunner:
             record=record,
         )
 
-    def _without_search(self, session: ToolSearchSession) -> ToolSearchSession:
-        """What goes on when a catalog cannot be searched: the old one, or `full` mode."""
-        if session.has_begun:
-            return session
-        full = self._config.model_copy(update={"tool_schema_mode": "full"})
+    def _without_search(self) -> ToolSearchSession:
+        """A conversation whose catalog cannot be searched: it has every tool declared."""
         return ToolSearchSession(
             self._catalog,
-            config=full,
+            config=self._config.model_copy(update={"tool_schema_mode": "full"}),
             system_prompt=self._system_prompt,
             max_tools=self._pool.most_tools,
             assembler=self._assembler,
