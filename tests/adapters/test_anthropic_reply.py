@@ -42,6 +42,7 @@ def streamed(*events: Any) -> tuple[list[ReplyEvent], ReplyEnd]:
     reply = StreamedReply(plan_of(), CLAUDE)
     read = [out for event in events for out in reply.read(event)]
     (end,) = reply.end()
+    assert isinstance(end, ReplyEnd)
     return read, end
 
 

@@ -147,7 +147,7 @@ class Bench:
             common |= {"type": "openai_chat", "model": "gpt-5.4"}
         config = ProviderConfig(**{**common, **settings})
         made = build_provider(config, api_key=KEY, fallbacks=True)
-        self.stack.push_async_callback(made.aclose)  # type: ignore[attr-defined]
+        self.stack.push_async_callback(made.aclose)
         return made
 
     async def runner(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from tool_search.names import wire_name
 from tool_search.testing import CapturedRequest, ModelCall, ModelReply, ModelView
@@ -62,13 +64,13 @@ def _shows_schema(name: str, request: CapturedRequest) -> bool:
     return any(marks in text and '"parameters"' in text for text in texts)
 
 
-def _parts(message: dict) -> list:
+def _parts(message: Mapping[str, Any]) -> list[Any]:
     content = message.get("content")
     return content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
 
 
-def _text(part: dict) -> str:
+def _text(part: Mapping[str, Any]) -> str:
     if part.get("type") == "tool_result":
         content = part["content"]
         return content if isinstance(content, str) else "".join(map(_text, content))
-    return part.get("text", "")
+    return str(part.get("text", ""))

@@ -6,8 +6,9 @@ import asyncio
 import gc
 import os
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any, Literal
 
 import pytest
 from hypothesis import settings
@@ -17,7 +18,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from tests.stateful.model import ObedientModel, is_callable, tools_of
 from tool_search import (
     AllProvidersFailedError,
-    ChatProvider,
     ExecutableTool,
     MemoryStore,
     ProviderConfig,
@@ -28,6 +28,7 @@ from tool_search import (
     Warning,
 )
 from tool_search.adapters import build_provider
+from tool_search.providers import ConnectedProvider
 from tool_search.testing import (
     CapturedRequest,
     Endpoint,
@@ -61,10 +62,10 @@ _NUMBER = st.integers(0, 10**6)
 class World:
     """What all conversations share: two servers, four providers, one event loop."""
 
-    run: Callable
+    run: Callable[[Coroutine[Any, Any, object]], object]
     full: StandInServer
     plain: StandInServer
-    providers: dict[str, ChatProvider]
+    providers: Mapping[str, ConnectedProvider]
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +164,9 @@ class Conversations(RuleBasedStateMachine):
         self.tools |= {f"core_{n}": _tool(f"core_{n}", core=True) for n in range(core)}
         self.gone: dict[str, Tool] = {}
         self.ids = providers[:count]
-        self.config = ToolSearchConfig(tool_schema_mode=mode, max_results=most)
+        self.config = ToolSearchConfig.model_validate(
+            {"tool_schema_mode": mode, "max_results": most}
+        )
         self.store = MemoryStore()
         self.discovered: tuple[str, ...] = ()
         self.last: dict[str, CapturedRequest] = {}
@@ -234,7 +237,7 @@ class Conversations(RuleBasedStateMachine):
         dialect: str,
         status: int | None,
         skip: int,
-        after: int | str | None,
+        after: Literal["tool_call"] | int | None,
     ) -> None:
         """A provider fails in the middle of a turn."""
         for server in (self.world.full, self.world.plain):
@@ -380,11 +383,11 @@ class Conversations(RuleBasedStateMachine):
         self.last[request.model] = request
         if before is None or not _is_search_request(before):
             return
-        place = 1 if request.model == "glm-5" else 0
+        is_plain = request.model == "glm-5"
         causes = {
-            warning[0]
-            for warning in self.warned
-            if before.number < warning[1 + place] <= request.number
+            code
+            for code, full, plain in self.warned
+            if before.number < (plain if is_plain else full) <= request.number
         }
         if any("defer_loading" in tool for tool in request.body["tools"]):
             if not causes & _CATALOG_CAUSES:
