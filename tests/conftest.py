@@ -10,8 +10,14 @@ from hypothesis import HealthCheck, settings
 
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared"
 
+# As hypothesis itself does: what gates a change is the same for each try, what a developer
+# runs looks somewhere else each time.
 settings.register_profile(
-    "default", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+    "default",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
+    derandomize="CI" in os.environ,
 )
 settings.register_profile("long", settings.get_profile("default"))
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
