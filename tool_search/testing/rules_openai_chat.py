@@ -13,6 +13,13 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from tool_search.testing.endpoint import Endpoint
+from tool_search.testing.refusals_openai import (
+    empty_array,
+    missing,
+    too_long,
+    unknown_parameters,
+    unmatched,
+)
 from tool_search.testing.rules_openai_messages import message_violations
 from tool_search.testing.violations import invalid
 
@@ -119,12 +126,7 @@ def _tools(tools: Any, endpoint: Endpoint) -> Iterator[Violation]:
         )
         return
     if not tools:
-        yield invalid(
-            "Invalid 'tools': empty array. Expected an array with minimum length 1, but got an "
-            "empty array instead.",
-            param="tools",
-            code="empty_array",
-        )
+        yield empty_array("tools")
     if endpoint.max_tools is not None and len(tools) > endpoint.max_tools:
         yield invalid(
             "Invalid 'tools': array too long. Expected an array with maximum length "
@@ -155,34 +157,24 @@ def _tool(where: str, tool: Any) -> Iterator[Violation]:
             code="invalid_value",
         )
         return
-    yield from _unknown(where, tool, ("type", kind))
+    yield from unknown_parameters(where, tool, ("type", kind))
     function = tool.get(kind)
     if not isinstance(function, dict):
-        yield _missing(f"{where}.{kind}")
+        yield missing(f"{where}.{kind}")
         return
     yield from _name(f"{where}.{kind}.name", function.get("name"))
     if kind == "function":
-        yield from _unknown(f"{where}.function", function, _FUNCTION_FIELDS)
+        yield from unknown_parameters(f"{where}.function", function, _FUNCTION_FIELDS)
         yield from _parameters(f"{where}.function", function)
 
 
 def _name(where: str, name: Any) -> Iterator[Violation]:
     if not isinstance(name, str):
-        yield _missing(where)
+        yield missing(where)
     elif len(name) > _MAX_NAME:
-        yield invalid(
-            f"Invalid '{where}': string too long. Expected a string with maximum length "
-            f"{_MAX_NAME}, but got a string with length {len(name)} instead.",
-            param=where,
-            code="string_above_max_length",
-        )
+        yield too_long(where, name, _MAX_NAME)
     elif not _NAME.fullmatch(name):
-        yield invalid(
-            f"Invalid '{where}': string does not match pattern. Expected a string that matches "
-            "the pattern '^[a-zA-Z0-9_-]+$'.",
-            param=where,
-            code="invalid_value",
-        )
+        yield unmatched(where, f"^{_NAME.pattern}$")
 
 
 def _parameters(where: str, function: Mapping[str, Any]) -> Iterator[Violation]:
@@ -230,7 +222,7 @@ def _tool_choice(choice: Any, tools: list[Mapping[str, Any]]) -> Iterator[Violat
         return
     allowed = _allowed(choice) if choice["type"] == "allowed_tools" else [choice]
     if not allowed:
-        yield _missing("tool_choice.allowed_tools.tools")
+        yield missing("tool_choice.allowed_tools.tools")
     known = {_tool_name(tool) for tool in tools}
     for item in allowed:
         name = _tool_name(item)
@@ -250,19 +242,3 @@ def _tool_name(tool: Any) -> str:
     kind = str(tool.get("type")) if isinstance(tool, dict) else ""
     inner = tool.get(kind) if kind else None
     return str(inner.get("name")) if isinstance(inner, dict) else kind
-
-
-def _unknown(where: str, value: Mapping[str, Any], known: tuple[str, ...]) -> Iterator[Violation]:
-    for name in value:
-        if name not in known:
-            yield invalid(
-                f"Unknown parameter: '{where}.{name}'.",
-                param=f"{where}.{name}",
-                code="unknown_parameter",
-            )
-
-
-def _missing(where: str) -> Violation:
-    return invalid(
-        f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter"
-    )

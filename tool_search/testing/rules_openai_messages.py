@@ -9,6 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tool_search.testing.refusals_openai import (
+    empty_array,
+    missing,
+    too_long,
+    unknown_parameters,
+    unsupported_value,
+    wrong_type,
+)
 from tool_search.testing.violations import invalid
 
 if TYPE_CHECKING:
@@ -51,10 +59,10 @@ _FIELDS = {
 def message_violations(messages: Any) -> Iterator[Violation]:
     """What is wrong with the messages: each in itself, then their order."""
     if not isinstance(messages, list):
-        yield _wrong_type("messages", "an array of objects", messages)
+        yield wrong_type("messages", "an array of objects", messages)
         return
     if not messages:
-        yield _empty_array("messages")
+        yield empty_array("messages")
     for index, message in enumerate(messages):
         yield from _message(f"messages[{index}]", message)
     yield from _pairing(messages)
@@ -62,19 +70,13 @@ def message_violations(messages: Any) -> Iterator[Violation]:
 
 def _message(where: str, message: Any) -> Iterator[Violation]:
     if not isinstance(message, dict):
-        yield _wrong_type(where, "an object", message)
+        yield wrong_type(where, "an object", message)
         return
     role = str(message.get("role"))
     if role not in _FIELDS:
-        yield _value(f"{where}.role", role, tuple(_FIELDS))
+        yield unsupported_value(f"{where}.role", role, tuple(_FIELDS))
         return
-    for name in message:
-        if name not in ("role", "content", *_FIELDS[role]):
-            yield invalid(
-                f"Unknown parameter: '{where}.{name}'.",
-                param=f"{where}.{name}",
-                code="unknown_parameter",
-            )
+    yield from unknown_parameters(where, message, ("role", "content", *_FIELDS[role]))
     yield from _content(where, role, message)
     if role == "tool":
         yield from _id(f"{where}.tool_call_id", message.get("tool_call_id"))
@@ -97,29 +99,29 @@ def _content(where: str, role: str, message: JSON) -> Iterator[Violation]:
     if isinstance(content, str):
         return
     if not isinstance(content, list):
-        yield _wrong_type(f"{where}.content", "one of a string or array of objects", content)
+        yield wrong_type(f"{where}.content", "one of a string or array of objects", content)
         return
     if not content:
-        yield _empty_array(f"{where}.content")
+        yield empty_array(f"{where}.content")
     for index, part in enumerate(content):
         kind = str(part.get("type")) if isinstance(part, dict) else None
         if kind not in _PARTS.get(role, _TEXT):
-            yield _value(f"{where}.content[{index}].type", kind, _PARTS.get(role, _TEXT))
+            yield unsupported_value(f"{where}.content[{index}].type", kind, _PARTS.get(role, _TEXT))
         elif kind == "text" and not isinstance(part.get("text"), str):
-            yield _missing(f"{where}.content[{index}].text")
+            yield missing(f"{where}.content[{index}].text")
 
 
 def _calls(where: str, calls: Any) -> Iterator[Violation]:
     if not isinstance(calls, list):
-        yield _wrong_type(where, "an array of objects", calls)
+        yield wrong_type(where, "an array of objects", calls)
         return
     if not calls:
-        yield _empty_array(where)
+        yield empty_array(where)
     for index, call in enumerate(calls):
         at = f"{where}[{index}]"
         kind = str(call.get("type")) if isinstance(call, dict) else None
         if kind not in ("function", "custom"):
-            yield _value(f"{at}.type", kind, ("function", "custom"))
+            yield unsupported_value(f"{at}.type", kind, ("function", "custom"))
             continue
         yield from _id(f"{at}.id", call.get("id"))
         if kind == "function":
@@ -128,11 +130,11 @@ def _calls(where: str, calls: Any) -> Iterator[Violation]:
 
 def _function(where: str, function: Any) -> Iterator[Violation]:
     if not isinstance(function, dict):
-        yield _missing(where)
+        yield missing(where)
         return
     name, arguments = function.get("name"), function.get("arguments")
     if not isinstance(name, str):
-        yield _missing(f"{where}.name")
+        yield missing(f"{where}.name")
     elif not name:
         yield invalid(
             f"Invalid '{where}.name': empty string. Expected a string with minimum length 1, but "
@@ -141,21 +143,16 @@ def _function(where: str, function: Any) -> Iterator[Violation]:
             code="empty_string",
         )
     if arguments is None:
-        yield _missing(f"{where}.arguments")
+        yield missing(f"{where}.arguments")
     elif not isinstance(arguments, str):
-        yield _wrong_type(f"{where}.arguments", "a string", arguments)
+        yield wrong_type(f"{where}.arguments", "a string", arguments)
 
 
 def _id(where: str, value: Any) -> Iterator[Violation]:
     if not isinstance(value, str):
-        yield _missing(where)
+        yield missing(where)
     elif len(value) > _MAX_ID:
-        yield invalid(
-            f"Invalid '{where}': string too long. Expected a string with maximum length {_MAX_ID}, "
-            f"but got a string with length {len(value)} instead.",
-            param=where,
-            code="string_above_max_length",
-        )
+        yield too_long(where, value, _MAX_ID)
 
 
 def _pairing(messages: list[JSON]) -> Iterator[Violation]:
@@ -202,38 +199,4 @@ def _unanswered(index: int, waiting: list[str]) -> Violation:
         "each 'tool_call_id'. The following tool_call_ids did not have response messages: "
         + ", ".join(waiting),
         param=f"messages.[{index}].role",
-    )
-
-
-def _wrong_type(where: str, expected: str, value: object) -> Violation:
-    names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean"}
-    got = "null" if value is None else names.get(type(value), "a number")
-    return invalid(
-        f"Invalid type for '{where}': expected {expected}, but got {got} instead.",
-        param=where,
-        code="invalid_type",
-    )
-
-
-def _value(where: str, value: object, supported: tuple[str, ...]) -> Violation:
-    listed = ", ".join(f"'{name}'" for name in supported)
-    return invalid(
-        f"Invalid value: '{value}'. Supported values are: {listed}.",
-        param=where,
-        code="invalid_value",
-    )
-
-
-def _empty_array(where: str) -> Violation:
-    return invalid(
-        f"Invalid '{where}': empty array. Expected an array with minimum length 1, but got an "
-        "empty array instead.",
-        param=where,
-        code="empty_array",
-    )
-
-
-def _missing(where: str) -> Violation:
-    return invalid(
-        f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter"
     )
