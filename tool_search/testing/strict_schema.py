@@ -1,0 +1,51 @@
+"""What OpenAI's strict mode asks of a function's schema.
+
+Source: OpenAI, Structured outputs ("Supported schemas"); GitHub issues that quote
+the service (xsai 202, docker-agent 2168).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+__all__ = ["strict_problem"]
+
+_MAX_DEPTH = 12
+
+
+def strict_problem(schema: Mapping[str, Any]) -> str | None:
+    """The first rule of strict mode that a schema breaks, as the service words it, or None."""
+    for path, inner in _objects(schema, (), 0):
+        at = f"In context={path!r}, "
+        if inner.get("additionalProperties") is not False:
+            return f"{at}'additionalProperties' is required to be supplied and to be false."
+        properties = inner.get("properties")
+        required = inner.get("required")
+        listed = required if isinstance(required, list) else []
+        for name in properties if isinstance(properties, Mapping) else ():
+            if name not in listed:
+                return (
+                    f"{at}'required' is required to be supplied and to be an array including every "
+                    f"key in properties. Missing '{name}'."
+                )
+    return None
+
+
+def _objects(
+    schema: Any, path: tuple[str, ...], depth: int
+) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
+    """Every object schema inside, with the path that the service names it by."""
+    if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
+        return
+    kind = schema.get("type")
+    if kind == "object" or (isinstance(kind, list) and "object" in kind):
+        yield path, schema
+    for key in ("properties", "$defs", "definitions"):
+        inner = schema.get(key)
+        for name, item in inner.items() if isinstance(inner, Mapping) else ():
+            yield from _objects(item, (*path, key, str(name)), depth + 1)
+    yield from _objects(schema.get("items"), (*path, "items"), depth + 1)
+    options = schema.get("anyOf")
+    for index, item in enumerate(options if isinstance(options, list) else ()):
+        yield from _objects(item, (*path, "anyOf", str(index)), depth + 1)
