@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from tool_search.errors import ConfigurationError
 
@@ -20,6 +28,7 @@ __all__ = [
     "LanguageChoice",
     "ProviderConfig",
     "SchemaMode",
+    "SearchForm",
     "SearchSettings",
     "SegmenterName",
     "StrategyChoice",
@@ -30,13 +39,15 @@ __all__ = [
 SchemaMode = Literal["full", "skills_like", "tool_search", "auto"]
 EngineName = Literal["bm25", "rank_bm25", "lexical", "regex"]
 SegmenterName = Literal["builtin", "jieba"]
-Dialect = Literal["anthropic", "openai_chat"]
-StrategyChoice = Literal["auto", "generic", "claude"]
+Dialect = Literal["anthropic", "openai_chat", "openai_responses"]
+StrategyChoice = Literal["auto", "generic", "claude", "openai_responses"]
+SearchForm = Literal["client", "deferred", "hosted"]
 LanguageChoice = Literal["auto", "zh-CN", "en-US", "ru-RU"]
 _Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 _KEY_ENVIRONMENT: dict[Dialect, str] = {
     "anthropic": "ANTHROPIC_API_KEY",
     "openai_chat": "OPENAI_API_KEY",
+    "openai_responses": "OPENAI_API_KEY",
 }
 _AS_IN_ASTRBOT = ("tool_schema_mode", "tool_search")
 _ModelT = TypeVar("_ModelT", bound=BaseModel)
@@ -110,6 +121,12 @@ class ProviderConfig(_Settings):
         api_key_env: The environment variable with its key; null: it needs none.
         base_url: Another endpoint than the dialect's own.
         strategy: How it is told of tools.
+        tool_search: Of OpenAI Responses: `client` (definitions come with the results of
+            our own search), `deferred` (the same, and the catalog is declared with
+            `defer_loading`, a namespace for each server), `hosted` (declared so, and
+            the service searches).
+        previous_response_id: Of OpenAI Responses: the service keeps replies, and a
+            request goes on from the last one instead of repeating the history.
         timeout_s: Seconds without a byte before it counts as failed.
         cooldown_s: Seconds before a failed one is tried again.
         extra_body: More fields for every request's body.
@@ -124,6 +141,8 @@ class ProviderConfig(_Settings):
     api_key_env: str | None = None
     base_url: str | None = None
     strategy: StrategyChoice = "auto"
+    tool_search: SearchForm = "client"
+    previous_response_id: bool = False
     timeout_s: _Seconds = 60.0
     cooldown_s: Annotated[float, Field(ge=0, le=86_400)] = 60.0
     extra_body: Mapping[str, Any] = Field(default_factory=dict)
@@ -148,6 +167,14 @@ class ProviderConfig(_Settings):
     def _is_address(cls, value: str | None) -> str | None:
         if value is not None and not value.startswith(("http://", "https://")):
             raise ValueError("must begin with http:// or https://")
+        return value
+
+    @field_validator("tool_search", "previous_response_id")
+    @classmethod
+    def _is_of_responses(cls, value: object, info: ValidationInfo) -> object:
+        kind = info.data.get("type")
+        if kind not in (None, "openai_responses"):
+            raise ValueError(f"is for providers of type openai_responses, not {kind}")
         return value
 
     def api_key(self, environment: Mapping[str, str] | None = None) -> str:

@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 Role = Literal["user", "assistant", "tool"]
-StrategyName = Literal["generic", "claude"]
+StrategyName = Literal["generic", "claude", "openai_responses"]
 Phase = Literal["answer", "select", "detail", "final"]
 """`answer`: the ordinary request; `select` and `detail`: the two of `skills_like`;
 `final`: an answer without tools, after `max_steps`."""
@@ -73,9 +73,15 @@ class ImagePart:
 
 @dataclass(frozen=True, slots=True)
 class ReferencePart:
-    """A search result as references to declared tools, by canonical name."""
+    """Tools that become callable here: a search result, or what stands before a reply.
+
+    Attributes:
+        names: Canonical names.
+        tools: Their definitions, where the request brings them here and not in its list.
+    """
 
     names: tuple[str, ...]
+    tools: tuple[Tool, ...] = ()
 
 
 ContentPart = TextPart | ImagePart | ReferencePart
@@ -176,11 +182,13 @@ class DeclaredTool:
         tool: The definition to declare.
         deferred: Declared, but not shown to the model until it is referred to.
         cache_breakpoint: The prompt cache may end here.
+        is_search: The search tool, declared as the provider's own kind of tool.
     """
 
     tool: Tool
     deferred: bool = False
     cache_breakpoint: bool = False
+    is_search: bool = False
 
 
 class ToolList(Sequence[DeclaredTool]):
@@ -231,7 +239,8 @@ class ToolList(Sequence[DeclaredTool]):
         if not self._fingerprint:
             digest = hashlib.sha256()
             for entry in self._entries:
-                digest.update(f"{entry.tool.fingerprint}{entry.deferred:d}".encode())
+                flags = f"{entry.deferred:d}{entry.is_search:d}"
+                digest.update(f"{entry.tool.fingerprint}{flags}".encode())
             self._fingerprint = digest.hexdigest()[:32]
         return self._fingerprint
 
@@ -242,10 +251,18 @@ class ToolList(Sequence[DeclaredTool]):
             dialect: Names the wire format, and whatever else `encode` depends on.
             encode: Gives one entry as JSON text; a pure function.
         """
+        return self.encoded_whole(dialect, lambda: f"[{','.join(map(encode, self._entries))}]")
+
+    def encoded_whole(self, dialect: str, encode: Callable[[], str]) -> bytes:
+        """The list in UTF-8 where a dialect does not write entry by entry, made once too.
+
+        Args:
+            dialect: Names the wire format, and whatever else `encode` depends on.
+            encode: Gives the whole list as JSON text; a pure function of the list.
+        """
         known = self._encoded.get(dialect)
         if known is None:
-            text = f"[{','.join(map(encode, self._entries))}]"
-            known = self._encoded[dialect] = text.encode("utf-8", "replace")
+            known = self._encoded[dialect] = encode().encode("utf-8", "replace")
         return known
 
 

@@ -2,15 +2,18 @@
 
 Sources: Anthropic, "Tool search tool" (model support; limits of 10,000 deferred
 tools and 4 MiB of tool text), "Extended thinking" (thinking bound to the
-prefix); OpenAI, Chat Completions reference (`tools`: at most 128).
+prefix); OpenAI, Chat Completions reference (`tools`: at most 128), "Tool search"
+(gpt-5.4 and later, its nano excepted; `additional_tools`), "Reasoning models".
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
+from typing import Literal
 from urllib.parse import urlsplit
 
-from tool_search.config import Dialect, StrategyChoice
+from tool_search.config import Dialect, SearchForm, StrategyChoice
 from tool_search.errors import UnsupportedStrategyError
 from tool_search.messages import StrategyName
 from tool_search.names import NameRule
@@ -28,6 +31,11 @@ _CLAUDE_BOUND_THINKING = (
     "claude-fable-5-1", "claude-fable-5-2", "claude-mythos-5-2",
     "claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5",
 )  # fmt: skip
+_OPENAI_HOST = "api.openai.com"
+_GPT = re.compile(r"(?:ft:)?gpt-(\d+)(?:\.(\d+))?(?![\d.])(?P<rest>.*)")
+_GPT_WITH_ADDITIONAL_TOOLS = (5, 0)
+_GPT_WITH_TOOL_SEARCH = (5, 4)
+_REASONING = re.compile(r"(?:ft:)?(?:gpt-(?:[5-9]|\d\d)(?!.*-chat)|o\d|codex)")
 
 OPENAI_MOST_TOOLS = 128
 CLAUDE_MOST_DEFERRED = 10_000
@@ -49,6 +57,13 @@ class ProviderProfile:
         name_rule: What its tool names may be.
         thinking_is_bound: Whether its thinking is refused once `tools`, the system
             text or earlier messages have changed.
+        search_form: How an OpenAI Responses model is told of what was found: as in the
+            configuration, or `additional`: our search is an ordinary function, and
+            definitions come in items of their own.
+        keeps_replies: Whether the service keeps replies, so that a request may go on
+            from the last one.
+        gives_reasoning: Whether the model's reasoning is asked for, encrypted, to be
+            sent back.
     """
 
     dialect: Dialect
@@ -60,6 +75,9 @@ class ProviderProfile:
     max_tool_bytes: int | None = None
     name_rule: NameRule = "common"
     thinking_is_bound: bool = False
+    search_form: SearchForm | Literal["additional"] = "client"
+    keeps_replies: bool = False
+    gives_reasoning: bool = False
 
     @property
     def family(self) -> str:
@@ -77,11 +95,21 @@ def profile_for(
     *,
     base_url: str | None = None,
     strategy: StrategyChoice = "auto",
+    search_form: SearchForm | None = None,
+    keeps_replies: bool = False,
 ) -> ProviderProfile:
     """The profile of a model at an endpoint.
 
-    An endpoint that only looks like Anthropic's gets the generic strategy unless
-    `strategy` says otherwise: many accept the dialect without tool references.
+    An endpoint that only looks like Anthropic's or OpenAI's gets the generic strategy
+    unless `strategy` says otherwise: many accept the dialect without tool search.
+
+    Args:
+        dialect: The wire format.
+        model: The model's name.
+        base_url: The endpoint; None: the vendor's own.
+        strategy: How it is told of tools.
+        search_form: `tool_search` of a provider's configuration; None: the model's best.
+        keeps_replies: `previous_response_id` of a provider's configuration.
 
     Raises:
         UnsupportedStrategyError: `strategy` names one the model cannot honour.
@@ -89,16 +117,24 @@ def profile_for(
     host = _host(base_url) if base_url else ""
     if dialect == "anthropic":
         return _anthropic(model, host or _ANTHROPIC_HOSTS[0], strategy)
-    if strategy == "claude":
-        raise UnsupportedStrategyError(
-            f"strategy 'claude' needs type anthropic, not {dialect!r} (model {model!r}); "
-            "use auto or generic"
-        )
+    if strategy not in ("auto", "generic", dialect):
+        raise _of_another_dialect(strategy, dialect, model)
+    if dialect == "openai_responses":
+        profile = _responses(model, host or _OPENAI_HOST, strategy, search_form)
+        return replace(profile, keeps_replies=keeps_replies)
     return ProviderProfile(
         dialect="openai_chat",
         model=model,
-        origin=f"openai_chat:{host or 'api.openai.com'}",
+        origin=f"openai_chat:{host or _OPENAI_HOST}",
         max_tools=OPENAI_MOST_TOOLS,
+    )
+
+
+def _of_another_dialect(strategy: str, dialect: Dialect, model: str) -> UnsupportedStrategyError:
+    needed = {"claude": "anthropic"}.get(strategy, strategy)
+    return UnsupportedStrategyError(
+        f"strategy {strategy!r} needs type {needed}, not {dialect!r} (model {model!r}); "
+        "use auto or generic"
     )
 
 
@@ -115,6 +151,8 @@ def _host(address: str) -> str:
 
 
 def _anthropic(model: str, host: str, strategy: StrategyChoice) -> ProviderProfile:
+    if strategy not in ("auto", "generic", "claude"):
+        raise _of_another_dialect(strategy, "anthropic", model)
     able = _has_tool_search(model)
     if strategy == "claude" and not able:
         raise UnsupportedStrategyError(
@@ -139,3 +177,45 @@ def _has_tool_search(model: str) -> bool:
         and not model.startswith(_CLAUDE_WITHOUT_TOOL_SEARCH)
         and model not in _CLAUDE_4_WITHOUT_POINT
     )
+
+
+def _responses(
+    model: str, host: str, strategy: StrategyChoice, form: SearchForm | None
+) -> ProviderProfile:
+    own = host == _OPENAI_HOST
+    version, able = _gpt_version(model), _responses_has_tool_search(model)
+    named = strategy == "openai_responses"
+    if named and version < _GPT_WITH_ADDITIONAL_TOOLS:
+        raise UnsupportedStrategyError(
+            f"strategy 'openai_responses' needs a model that takes late tools, and {model!r} is "
+            "not known to; use auto or generic, or gpt-5 or later"
+        )
+    native = named or (strategy == "auto" and own and version >= _GPT_WITH_ADDITIONAL_TOOLS)
+    if form in ("deferred", "hosted") and not (native and able):
+        raise UnsupportedStrategyError(
+            f"tool_search: {form} needs the strategy openai_responses and a model with tool "
+            f"search (gpt-5.4 or later, but not its nano); {model!r} at {host} has the strategy "
+            f"{'openai_responses without it' if native else 'generic'}; leave tool_search out"
+        )
+    return ProviderProfile(
+        dialect="openai_responses",
+        model=model,
+        # Reasoning and kept replies are of use to the same model only.
+        origin=f"openai_responses:{host}/{model}",
+        strategy="openai_responses" if native else "generic",
+        max_tools=OPENAI_MOST_TOOLS,
+        search_form=(form or "client") if able else "additional",
+        gives_reasoning=(own or named) and _REASONING.match(model) is not None,
+    )
+
+
+def _gpt_version(model: str) -> tuple[int, int]:
+    """The version in a GPT model's name; (0, 0) where it has none."""
+    named = _GPT.fullmatch(model)
+    return (int(named[1]), int(named[2] or 0)) if named else (0, 0)
+
+
+def _responses_has_tool_search(model: str) -> bool:
+    version = _gpt_version(model)
+    is_first_nano = version == _GPT_WITH_TOOL_SEARCH and model.find("-nano") > 0
+    return version >= _GPT_WITH_TOOL_SEARCH and not is_first_nano
