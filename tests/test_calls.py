@@ -100,7 +100,7 @@ def test_full_mode_says_what_is_near_and_speaks_of_no_search() -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        "{", "[1]", "5", "null", '"x"', "{'count': 1}", '{"count": 1} extra', '{"count": NaN}',
+        "{", "[1]", "5", "null", '"x"', "{'count': 1", '{"count": 1} extra', '{"count": NaN}',
         '{"count": -Infinity}', '{"count": 1e999}', '{"count": ' + "9" * 5000 + "}",
         "[" * 100_000, "not json",
     ],
@@ -177,6 +177,31 @@ def test_a_search_through_call_tool_is_a_search(chat: Chat) -> None:
     message = chat.call("call_tool", {"name": "tool_search", "arguments": {"query": "tool_003"}})
     assert message.name == "tool_search"
     assert "tool_003" in chat.session.discoveries
+
+
+def test_a_tool_may_be_called_by_the_one_alias_that_is_its_own() -> None:
+    """Its own name wins over another's alias, and two of one alias are ambiguous."""
+    first = tool("task_output", aliases=["bash_output", "both"])
+    chat = Chat([first, tool("other", aliases=["both", "core_000"]), *toolbox(3, core=1), ADMIN])
+    chat.begin()
+    assert chat.decide("bash_output", '{"count": 1}').tool.name == "task_output"
+    assert chat.decide("core_000", '{"count": 1}').tool.name == "core_000"
+    assert "no tool named both" in refusal(chat, "both")
+
+
+def test_a_refused_tool_is_not_found_by_search_alias_or_likeness() -> None:
+    """One rule for search and calls; the model reads why."""
+    chat = Chat([tool("send_mail", aliases=["mailer"]), *toolbox(3)])
+    chat.session.begin_turn(
+        "hello",
+        profile=OPENAI,
+        refusal=lambda t: "Only reading is allowed." if t.name == "send_mail" else None,
+    )
+    decision = chat.decide("send_mail", '{"count": 1}')
+    assert (decision.content, decision.is_denied) == ("Only reading is allowed.", True)
+    assert chat.search("send mail")["total_found"] == 0
+    assert "no tool named mailer" in refusal(chat, "mailer")
+    assert "send_mail" not in refusal(chat, "send_mai")
 
 
 def test_a_restricted_tool_runs_for_its_role_only(chat: Chat) -> None:

@@ -10,16 +10,17 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
+from tool_search.arguments import read_arguments
 from tool_search.catalog import Tool, ToolCatalog
 from tool_search.discovery import DiscoveryState
 from tool_search.i18n import Language, text
-from tool_search.messages import ToolCall
+from tool_search.messages import ContentPart, ToolCall
 from tool_search.schema import compact_json, read_json
 from tool_search.search.result import SearchResult
 from tool_search.search_tool import ToolSearchTool
 from tool_search.validation import complaints_about
 
-__all__ = ["AnsweredCall", "CallDecision", "CallDesk", "RunCall"]
+__all__ = ["AnsweredCall", "CallDecision", "CallDesk", "CallResult", "RunCall", "allowed_to_all"]
 
 _LONGEST_SHOWN = 200
 _MOST_NEAR = 3
@@ -49,6 +50,7 @@ class AnsweredCall:
         call: As the model made it.
         content: The result's text.
         is_error: Whether it reports a failure.
+        is_denied: Whether the caller may not call the tool.
         result: The search result, where the call was a search.
         names_tool: A deferred tool the model named, which is discovered by that.
     """
@@ -56,11 +58,35 @@ class AnsweredCall:
     call: ToolCall
     content: str
     is_error: bool = False
+    is_denied: bool = False
     result: SearchResult | None = None
     names_tool: Tool | None = None
 
 
 CallDecision = RunCall | AnsweredCall
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallResult:
+    """What one call came to.
+
+    Attributes:
+        decision: What `decide` made of the call.
+        content: The result's text, as the model reads it.
+        is_error: Whether it reports a failure.
+        parts: The same with its pictures, for providers that take them in results;
+            empty: the text is all.
+    """
+
+    decision: CallDecision
+    content: str
+    is_error: bool = False
+    parts: tuple[ContentPart, ...] = ()
+
+
+def allowed_to_all(tool: Tool) -> str | None:  # noqa: ARG001  # it looks at none
+    """Refuses nothing: what a desk without permissions asks."""
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +102,8 @@ class CallDesk:
         call_tool_name: The name of the tool that calls other tools.
         language: Of the answers.
         permits: Says which tools this caller may call.
+        refusal: Says why a tool that is not permitted is refused, where there is more
+            to say than that it is.
     """
 
     catalog: ToolCatalog
@@ -86,10 +114,11 @@ class CallDesk:
     call_tool_name: str
     language: Language
     permits: Callable[[Tool], bool]
+    refusal: Callable[[Tool], str | None] = allowed_to_all
 
     def decide(self, call: ToolCall) -> CallDecision:
         """What becomes of one call; nothing a model writes raises."""
-        arguments: Mapping[str, Any] | None = call.parsed_arguments()
+        arguments: Mapping[str, Any] | None = read_arguments(call.arguments)
         if arguments is None:
             return self._refuse(call, self._broken_json(call))
         name = call.name
@@ -111,7 +140,8 @@ class CallDesk:
         self, call: ToolCall, tool: Tool, arguments: Mapping[str, Any]
     ) -> CallDecision:
         if not self.permits(tool):
-            return self._refuse(call, self._say("forbidden", tool.name))
+            why = self.refusal(tool) or self._say("forbidden", tool.name)
+            return AnsweredCall(call=call, content=why, is_error=True, is_denied=True)
         present = self.catalog.get(tool.name)
         if present is None or not present.active:
             return self._refuse(call, self._gone(tool))
@@ -144,13 +174,18 @@ class CallDesk:
         )
 
     def _find(self, name: str) -> Tool | None:
-        """The tool of this name, canonical or as a dialect writes it, gone ones too."""
+        """The tool of this name: canonical, gone, as a dialect writes it, or an alias."""
         tool = self.catalog.get(name)
         if tool is not None and tool.active:
             return tool
         if name in self.discoveries:
             return self.discoveries[name].tool
-        return self.catalog.by_wire_name.get(name)
+        return self.catalog.by_wire_name.get(name) or self._by_alias(name)
+
+    def _by_alias(self, name: str) -> Tool | None:
+        """The one tool that has this for another name, of those that may be called."""
+        found = [t for t in self.catalog.active if name in t.aliases and self.permits(t)]
+        return found[0] if len(found) == 1 else None
 
     def _unknown(self, name: str) -> str:
         shown = name[:_LONGEST_SHOWN]
@@ -192,6 +227,5 @@ def _inner_call(arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] |
     if not isinstance(name, str):
         return None
     if inner is None or isinstance(inner, str):
-        inner = inner or "{}"
-        inner = ToolCall(id="", name=name, arguments=inner).parsed_arguments()
+        inner = read_arguments(inner or "")
     return (name, inner) if isinstance(inner, Mapping) else None

@@ -9,10 +9,17 @@ until a reply has no calls. Providers may change between any two plans.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 
-from tool_search.calls import AnsweredCall, CallDecision, CallDesk, RunCall
+from tool_search.calls import (
+    AnsweredCall,
+    CallDecision,
+    CallDesk,
+    CallResult,
+    RunCall,
+    allowed_to_all,
+)
 from tool_search.catalog import Tool, ToolCatalog
 from tool_search.config import ToolSearchConfig
 from tool_search.conversation_tools import ConversationTools
@@ -47,21 +54,6 @@ from tool_search.strategies import (
 from tool_search.thinking import BoundThinking
 
 __all__ = ["CallResult", "ToolSearchSession"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallResult:
-    """What one call came to.
-
-    Attributes:
-        decision: What `decide` made of the call.
-        content: The result's text, as the model reads it.
-        is_error: Whether it reports a failure.
-    """
-
-    decision: CallDecision
-    content: str
-    is_error: bool = False
 
 
 class ToolSearchSession:
@@ -106,6 +98,7 @@ class ToolSearchSession:
         self._thinking = BoundThinking(record.thinking if record else None)
         self._refused: frozenset[str] = frozenset()
         self._roles: frozenset[str] = frozenset()
+        self._refusal: Callable[[Tool], str | None] = allowed_to_all
         self._turn_ledger: tuple[str, ...] = ()
         if record is not None:
             self._tools.restore(record)
@@ -165,6 +158,7 @@ class ToolSearchSession:
         profile: ProviderProfile,
         catalog: ToolCatalog | None = None,
         roles: Collection[str] = (),
+        refusal: Callable[[Tool], str | None] = allowed_to_all,
     ) -> None:
         """Takes the user's message in, and a new catalog with it.
 
@@ -173,6 +167,7 @@ class ToolSearchSession:
             profile: The provider that will be asked first.
             catalog: The tools from now on, where they have changed.
             roles: What the user is; a tool with `roles` wants one of them.
+            refusal: Why the user may not call a tool, as the model reads it; None: he may.
 
         Raises:
             SessionError: A tool has the search tool's name; nothing has changed.
@@ -181,7 +176,7 @@ class ToolSearchSession:
         now = self._tools.catalog if catalog is None else catalog
         first = next((said.text for said in self._history if said.role == "user"), message.text)
         self._tools.begin(now, profile, first)
-        self._roles = frozenset(roles)
+        self._roles, self._refusal = frozenset(roles), refusal
         self.close_open_calls()
         self._introduce(message)
         self._turn_ledger = self._tools.roster.ledger
@@ -240,11 +235,13 @@ class ToolSearchSession:
             call_tool_name=CALL_TOOL_NAME,
             language=self.language,
             permits=self.permits,
+            refusal=self._refusal,
         ).decide(call)
 
     def permits(self, tool: Tool) -> bool:
         """Whether this turn's user may call a tool."""
-        return not tool.roles or not self._roles.isdisjoint(tool.roles)
+        has_role = not tool.roles or not self._roles.isdisjoint(tool.roles)
+        return has_role and self._refusal(tool) is None
 
     def commit(self, results: Iterable[CallResult]) -> tuple[Discovery, ...]:
         """Takes the results of a reply's calls in, and what they discovered.
@@ -363,11 +360,12 @@ class ToolSearchSession:
 
     def _result_message(self, result: CallResult) -> Message:
         call, content = result.decision.call, encodable(result.content)
+        written = content if content.strip() else text("call.empty_result", self.language)
         return Message(
             role="tool",
             tool_call_id=call.id,
             name=call.name,
-            content=content if content.strip() else text("call.empty_result", self.language),
+            content=user_message(result.parts).content if result.parts else written,
             is_error=result.is_error,
         )
 
