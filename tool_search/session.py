@@ -48,6 +48,7 @@ from tool_search.strategies import (
     ClaudeToolSearchStrategy,
     Conversation,
     GenericToolSearchStrategy,
+    OpenAIResponsesToolSearchStrategy,
     ToolsAssembler,
     ToolSearchStrategy,
 )
@@ -384,5 +385,9 @@ class ToolSearchSession:
 
 
 def _strategies(assembler: ToolsAssembler) -> dict[StrategyName, ToolSearchStrategy]:
-    made = (GenericToolSearchStrategy(assembler), ClaudeToolSearchStrategy(assembler))
+    made = (
+        GenericToolSearchStrategy(assembler),
+        ClaudeToolSearchStrategy(assembler),
+        OpenAIResponsesToolSearchStrategy(assembler),
+    )
     return {strategy.name: strategy for strategy in made}

@@ -6,11 +6,13 @@ from tool_search.strategies.assembler import ToolsAssembler
 from tool_search.strategies.base import Conversation, ToolSearchStrategy
 from tool_search.strategies.claude import ClaudeToolSearchStrategy
 from tool_search.strategies.generic import GenericToolSearchStrategy
+from tool_search.strategies.openai_responses import OpenAIResponsesToolSearchStrategy
 
 __all__ = [
     "ClaudeToolSearchStrategy",
     "Conversation",
     "GenericToolSearchStrategy",
+    "OpenAIResponsesToolSearchStrategy",
     "ToolSearchStrategy",
     "ToolsAssembler",
 ]

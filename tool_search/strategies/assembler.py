@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tool_search.messages import DeclaredTool, ToolList
@@ -45,6 +46,25 @@ class ToolsAssembler:
         In `tool_search` mode all but the core and the search tool is deferred.
         """
         return self._kept("deferring", conversation, conversation.order, self._deferring)
+
+    def natively_searched(self, conversation: Conversation) -> ToolList:
+        """The provider's own kind of search tool and the core; what else its form asks for.
+
+        Tools that come late stand in the history, so no discovery changes the list.
+        What a provider refused to know otherwise is shown at the end of the core.
+        """
+        form, search = conversation.profile.search_form, conversation.search_tool
+        own = search.name if search else ""
+        shown = [n for n in conversation.ledger if n in conversation.core or n == own]
+        shown += sorted(conversation.refused.difference(shown))
+        if form == "additional":
+            return self._kept("searching", conversation, tuple(shown), self._shown)
+        plain = [n for n in shown if n != own]
+        rest = () if form == "client" else conversation.order
+        waiting = [n for n in rest if n not in plain and n != own]
+        names = (own, *plain, *waiting) if waiting or form != "hosted" else tuple(plain)
+        make = partial(self._searched, waiting=frozenset(waiting))
+        return self._kept(f"searched/{len(plain)}", conversation, names, make)
 
     def light(self, conversation: Conversation) -> ToolList:
         """Every tool by name and description, with an empty schema."""
@@ -83,6 +103,16 @@ class ToolsAssembler:
     @staticmethod
     def _shown(conversation: Conversation, names: tuple[str, ...]) -> ToolList:
         return ToolList(DeclaredTool(tool) for tool in conversation.definitions(names))
+
+    @staticmethod
+    def _searched(
+        conversation: Conversation, names: tuple[str, ...], *, waiting: frozenset[str]
+    ) -> ToolList:
+        search = conversation.search_tool
+        return ToolList(
+            DeclaredTool(tool, deferred=tool.name in waiting, is_search=tool is search)
+            for tool in conversation.definitions(names)
+        )
 
     @staticmethod
     def _light(conversation: Conversation, names: tuple[str, ...]) -> ToolList:

@@ -1,0 +1,136 @@
+"""The core and the service's own kind of search tool; definitions come where they are found.
+
+Chosen for OpenAI models on endpoints known to support it. Follows OpenAI's "Tool
+search": the client answers a `tool_search_call` with the definitions themselves, and
+they are callable from there on, so that `tools` stays byte for byte what it was and
+the prompt cache holds. Models without tool search get them through `additional_tools`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import ClassVar
+
+from tool_search.messages import (
+    ContentPart,
+    Message,
+    ReferencePart,
+    ResultPart,
+    StrategyName,
+    TextPart,
+    ToolList,
+)
+from tool_search.names import wire_name
+from tool_search.search.result import SearchResult
+from tool_search.strategies.base import Conversation, ToolSearchStrategy, read_result
+
+__all__ = ["OpenAIResponsesToolSearchStrategy"]
+
+
+class OpenAIResponsesToolSearchStrategy(ToolSearchStrategy):
+    """Declares the core and a search tool; a search result is the definitions it found.
+
+    Definitions that earlier messages have shown are not repeated, unless a result
+    would hold nothing else. What a model called without a search is shown before the
+    call. A profile's `search_form` says how much more is declared.
+    """
+
+    name: ClassVar[StrategyName] = "openai_responses"
+
+    def declare(self, conversation: Conversation) -> ToolList:
+        """The search tool and the core; in `full` mode every tool."""
+        if conversation.mode == "tool_search":
+            return self._assembler.natively_searched(conversation)
+        return self._assembler.full(conversation)
+
+    def format_result(self, result: SearchResult) -> ResultPart:
+        """References to all the result makes callable, or its JSON where that is nothing."""
+        return ReferencePart(result.names) if result.names else TextPart(result.to_json())
+
+    def _messages(self, conversation: Conversation, tools: ToolList) -> tuple[Message, ...]:
+        messages = super()._messages(conversation, tools)
+        if conversation.search_tool is None:
+            return messages
+        return tuple(_Introductions(conversation, tools).over(messages))
+
+    def _show_result(
+        self, message: Message, conversation: Conversation, tools: ToolList
+    ) -> Message:
+        """What was found, beside its text where the search is an ordinary function."""
+        result = read_result(message.text)
+        if result is None or message.is_error:
+            return message
+        part = self.format_result(result)
+        if not isinstance(part, ReferencePart):
+            return message
+        if conversation.profile.search_form != "additional":
+            return replace(message, content=(part,))
+        text = TextPart(_under_wire_names(result, conversation).to_json())
+        return replace(message, content=(text, part))
+
+
+class _Introductions:
+    """Puts each definition where a history first needs it.
+
+    Args:
+        conversation: Whose history it is.
+        tools: What the request declares anyway.
+    """
+
+    def __init__(self, conversation: Conversation, tools: ToolList) -> None:
+        self._conversation = conversation
+        self._declared = {tool.name for tool in tools.loaded}
+        self._rule = conversation.profile.name_rule
+        own = conversation.search_tool
+        # A model may write a name as the dialect does.
+        self._discovered = {
+            wire_name(name, self._rule): name
+            for name in conversation.ledger
+            if own is None or name != own.name
+        }
+        self._shown: set[str] = set()
+
+    def over(self, messages: tuple[Message, ...]) -> Iterator[Message]:
+        """The messages, each definition with the first that needs it."""
+        for message in messages:
+            if message.role == "assistant" and message.tool_calls:
+                yield self._called(message)
+            elif message.role == "tool" and not isinstance(message.content, str):
+                yield replace(message, content=tuple(map(self._found, message.content)))
+            else:
+                yield message
+
+    def _called(self, message: Message) -> Message:
+        called = (wire_name(call.name, self._rule) for call in message.tool_calls if call.name)
+        known = [self._discovered[name] for name in called if name in self._discovered]
+        part = self._part([name for name in known if name not in self._shown])
+        if not part.names:
+            return message
+        content = message.content
+        rest: tuple[ContentPart, ...] = (
+            content if not isinstance(content, str) else (TextPart(content),) if content else ()
+        )
+        return replace(message, content=(part, *rest))
+
+    def _found(self, part: ContentPart) -> ContentPart:
+        if not isinstance(part, ReferencePart):
+            return part
+        new = [name for name in part.names if name not in self._shown]
+        return self._part(new) if new else self._part(part.names)
+
+    def _part(self, names: tuple[str, ...] | list[str]) -> ReferencePart:
+        """These names with their definitions, those left out that the request declares."""
+        wanted = tuple(name for name in dict.fromkeys(names) if name not in self._declared)
+        tools = tuple(self._conversation.definitions(wanted))
+        self._shown.update(tool.name for tool in tools)
+        return ReferencePart(tuple(tool.name for tool in tools), tools)
+
+
+def _under_wire_names(result: SearchResult, conversation: Conversation) -> SearchResult:
+    rule = conversation.profile.name_rule
+    return replace(
+        result,
+        matches=tuple(replace(m, name=wire_name(m.name, rule)) for m in result.matches),
+        loaded=tuple(wire_name(name, rule) for name in result.loaded),
+    )
