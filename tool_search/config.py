@@ -26,6 +26,7 @@ __all__ = [
     "Dialect",
     "EngineName",
     "LanguageChoice",
+    "PresetName",
     "ProviderConfig",
     "SchemaMode",
     "SearchForm",
@@ -39,6 +40,7 @@ __all__ = [
 SchemaMode = Literal["full", "skills_like", "tool_search", "auto"]
 EngineName = Literal["bm25", "rank_bm25", "lexical", "regex"]
 SegmenterName = Literal["builtin", "jieba"]
+PresetName = Literal["oh-my-pi", "tooldiscovery", "astrbot"]
 Dialect = Literal["anthropic", "openai_chat", "openai_responses"]
 StrategyChoice = Literal["auto", "generic", "claude", "openai_responses"]
 SearchForm = Literal["client", "deferred", "hosted"]
@@ -48,6 +50,12 @@ _KEY_ENVIRONMENT: dict[Dialect, str] = {
     "anthropic": "ANTHROPIC_API_KEY",
     "openai_chat": "OPENAI_API_KEY",
     "openai_responses": "OPENAI_API_KEY",
+}
+# The first is what a preset takes where no engine is named.
+_PRESET_ENGINES: dict[PresetName, tuple[str, ...]] = {
+    "oh-my-pi": ("bm25",),
+    "tooldiscovery": ("bm25", "lexical"),
+    "astrbot": ("rank_bm25",),
 }
 _AS_IN_ASTRBOT = ("tool_schema_mode", "tool_search")
 _ModelT = TypeVar("_ModelT", bound=BaseModel)
@@ -73,11 +81,39 @@ class SearchSettings(_Settings):
         min_relevance: From 0 to 1: hits below this share of what the query could
             reach at most are no hits.
         segmenter: How Chinese is cut into words.
+        preset: Ranks as another system does; with `tooldiscovery`, `engine` chooses
+            which of its two searches.
+
+    >>> SearchSettings(preset="astrbot").engine
+    'rank_bm25'
     """
 
     engine: EngineName = "bm25"
     min_relevance: Annotated[float, Field(ge=0, le=1)] = 0.1
     segmenter: SegmenterName = "builtin"
+    preset: PresetName | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_preset(cls, value: Any) -> Any:
+        """What the preset fixes, where nothing else is said."""
+        preset = value.get("preset") if isinstance(value, dict) else None
+        if not isinstance(preset, str) or preset not in _PRESET_ENGINES:
+            return value
+        # None of the systems has a floor.
+        fixed = {"engine": _PRESET_ENGINES[preset][0], "min_relevance": 0.0}
+        return {**fixed, **value}
+
+    @field_validator("preset")
+    @classmethod
+    def _fits_engine(cls, value: PresetName | None, info: ValidationInfo) -> PresetName | None:
+        engine = info.data.get("engine")
+        if value is not None and engine not in (None, *_PRESET_ENGINES[value]):
+            raise ValueError(
+                f"preset {value!r} and engine {engine!r} contradict each other; leave engine out, "
+                f"or set it to {' or '.join(_PRESET_ENGINES[value])}"
+            )
+        return value
 
 
 class ToolSearchConfig(_Settings):

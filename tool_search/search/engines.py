@@ -99,22 +99,36 @@ def build_index(tools: Sequence[Tool], settings: SearchSettings | None = None) -
     ['get_weather']
     """
     engine, floor, segmenter = _DEFAULTS
+    preset = None
     if settings is not None:
         engine, floor, segmenter = settings.engine, settings.min_relevance, settings.segmenter
+        preset = settings.preset
     builder = ENGINES.get(engine)
     if builder is None:
         raise SearchError(f"no search engine {engine!r}; there are {', '.join(sorted(ENGINES))}")
     _check_names(tools)
-    key = _content_key(tools, f"{engine} {floor!r} {segmenter}")
+    key = _content_key(tools, f"{engine} {floor!r} {segmenter} {preset}")
     index = _recent.get(key)
     if index is None:
-        index = RankedIndex(
-            builder(tools, segmenter),
-            min_relevance=floor,
-            has_operators=engine not in _OWN_SYNTAX,
-        )
+        index = _preset_index(tools, preset, engine, floor)
+        if index is None:
+            index = RankedIndex(
+                builder(tools, segmenter),
+                min_relevance=floor,
+                has_operators=engine not in _OWN_SYNTAX,
+            )
         _recent.keep(key, index)
     return index
+
+
+def _preset_index(
+    tools: Sequence[Tool], preset: str | None, engine: str, floor: float
+) -> ToolSearchIndex | None:
+    if preset is None:
+        return None
+    from tool_search.search.presets import preset_index  # noqa: PLC0415 - few ask for one
+
+    return preset_index(tools, preset=preset, engine=engine, min_relevance=floor)
 
 
 def _check_names(tools: Sequence[Tool]) -> None:
