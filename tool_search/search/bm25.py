@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import NamedTuple
 
 from tool_search.catalog import Tool
@@ -70,7 +69,7 @@ class Bm25Engine:
     @property
     def lexicon(self) -> Lexicon:
         """Which tools have which term."""
-        return Lexicon(self._postings, self._segmenter)
+        return Lexicon(self._postings, lambda slot: self._kept[slot].sequence, self._segmenter)
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> Bm25Engine:
         """The same ranking over changed tools, sharing what did not change."""
@@ -92,7 +91,7 @@ class Bm25Engine:
         values: list[float] = []
         for term, weight in terms.weights.items():
             posting = self._postings.get(term)
-            value = weight * self._idf(sum(map(len, posting or ())))
+            value = weight * self._idf(len(posting or ()))
             if posting:
                 weighted.append((posting, value))
             if posting or term not in terms.compounds:
@@ -110,7 +109,7 @@ class Bm25Engine:
 
         def known(term: str) -> bool:
             posting = self._postings.get(term)
-            return posting is not None and has_tool(map(int, chain.from_iterable(posting)))
+            return posting is not None and has_tool(map(int, posting))
 
         return query_terms(query, self._segmenter).unmatched(known)
 
@@ -131,7 +130,7 @@ class Bm25Engine:
                 others = [other for other in others if other.isascii()]
             found = [posting for posting in map(self._postings.get, others) if posting]
             # The row is as common as its words together: a rare synonym is no rare wish.
-            having = sum(map(len, chain.from_iterable((*found, known or ()))))
+            having = sum(map(len, found)) + len(known or ())
             worth = _RELATED_TO_KNOWN if known else _RELATED_TO_UNKNOWN
             value = worth * weights[term] * self._idf(min(having, len(self.slots)))
             yield from ((posting, value) for posting in found)
@@ -151,10 +150,11 @@ class _Kept(NamedTuple):
     terms: tuple[str, ...]
     name: tuple[str, ...]
     text: tuple[str, ...]
+    sequence: str
 
 
 def _kept(own: ToolTerms) -> _Kept:
-    return _Kept(tuple(own.impacts), own.name, own.text)
+    return _Kept(tuple(own.impacts), own.name, own.text, own.sequence)
 
 
 def _boost(asked: frozenset[str], kept: _Kept) -> float:

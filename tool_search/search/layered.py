@@ -16,7 +16,7 @@ class LayeredTable(Generic[_V]):
     """An immutable table by string: a large dictionary, and a small one of changes over it.
 
     Both are shared between tables; a change copies the small one alone, until it
-    has grown to an eighth of the large one and the two become one.
+    has grown to a sixteenth of the large one and the two become one.
 
     Args:
         entries: What the table holds; taken over, not copied.
@@ -52,10 +52,16 @@ class LayeredTable(Generic[_V]):
         gained = sum(
             (new is not None) - (self.get(key) is not None) for key, new in entries.items()
         )
-        table._base, table._changes = self._base, {**self._changes, **entries}
-        if len(table._changes) > len(self._base) // 8:
-            merged = {**table._base, **table._changes}
-            table._base = {key: entry for key, entry in merged.items() if entry is not None}
+        table._base, table._changes = self._base, self._changes.copy()
+        table._changes.update(entries)
+        if len(table._changes) > len(self._base) // 16:
+            # Copied whole, a dictionary is no slower than a list of the same length.
+            table._base = self._base.copy()
+            for key, entry in table._changes.items():
+                if entry is not None:
+                    table._base[key] = entry
+                else:
+                    table._base.pop(key, None)
             table._changes = {}
         table._size = self._size + gained
         return table

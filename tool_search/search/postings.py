@@ -5,17 +5,15 @@ what the term is worth in it, its impact, below 1. Impacts are multiples of
 2**-24, so that in a double the sum is exact for every slot below 2**28. That is
 half the memory of two arrays, and needs no object a tool.
 
-A posting is cut into blocks of 4,096 slots. An update copies the blocks that it
-changes, and shares the others: the tools of one server stand close together.
+An update copies the postings that it changes, and shares the others: even a
+posting of 50,000 tools is copied in less time than a definition is read.
 """
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from tool_search.search.layered import LayeredTable
@@ -26,11 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Posting", "Postings", "exact_impact", "summed"]
 
-Posting = tuple["array[float]", ...]
-"""Blocks of a term's numbers, all ascending; none is empty."""
+Posting = "array[float]"
+"""A term's numbers, ascending; none is empty."""
 
 _STEPS = 2**24
-_BLOCK = 4_096
 # Where numpy's start-up cost is worth it.
 _MANY_SLOTS = 2_000
 
@@ -53,7 +50,7 @@ class Postings:
                     growing[term].append(slot + impact)
                 else:
                     growing[term] = array("d", (slot + impact,))
-        self._terms = LayeredTable({term: _blocks(entries) for term, entries in growing.items()})
+        self._terms = LayeredTable(growing)
 
     def __len__(self) -> int:
         return len(self._terms)
@@ -79,20 +76,16 @@ class Postings:
             added: A slot and the impacts of its terms each; the slot may be one
                 that is removed here.
         """
-        gone: dict[str, list[int]] = defaultdict(list)
-        new: dict[str, list[float]] = defaultdict(list)
+        changes: dict[str, dict[int, float | None]] = {}
         for slot, words in removed:
             for term in words:
-                gone[term].append(slot)
+                changes.setdefault(term, {})[slot] = None
         for slot, impacts in added:
             for term, impact in impacts.items():
-                new[term].append(slot + impact)
+                changes.setdefault(term, {})[slot] = slot + impact
         postings = Postings()
         postings._terms = self._terms.changed(
-            {
-                term: _changed(self._terms.get(term) or (), gone.get(term, ()), new.get(term, ()))
-                for term in gone.keys() | new.keys()
-            }
+            {term: _changed(self._terms.get(term), entries) for term, entries in changes.items()}
         )
         return postings
 
@@ -102,41 +95,29 @@ def exact_impact(impact: float) -> float:
     return int(impact * _STEPS) / _STEPS
 
 
-def _blocks(entries: array[float]) -> Posting:
-    if entries[-1] < _BLOCK:
-        return (entries,)
-    edges = [bisect_left(entries, edge) for edge in range(0, int(entries[-1]) + _BLOCK, _BLOCK)]
-    return tuple(
-        entries[start:end] for start, end in pairwise([*edges, len(entries)]) if start < end
-    )
-
-
-def _changed(old: Posting, gone: Sequence[int], new: Sequence[float]) -> Posting | None:
-    blocks = {int(block[0]) // _BLOCK: block for block in old}
-    for number in {int(entry) // _BLOCK for entry in (*gone, *new)}:
-        start, end = number * _BLOCK, (number + 1) * _BLOCK
-        blocks[number] = _changed_block(
-            blocks.get(number, array("d")),
-            {slot for slot in gone if start <= slot < end},
-            [entry for entry in new if start <= entry < end],
-        )
-    return tuple(blocks[number] for number in sorted(blocks) if blocks[number]) or None
-
-
-def _changed_block(old: array[float], gone: set[int], new: Sequence[float]) -> array[float]:
-    block = old[:]
-    for entry in new:
-        slot = int(entry)
-        place = bisect_left(block, slot)
+def _changed(old: Posting | None, entries: Mapping[int, float | None]) -> Posting | None:
+    """A copy of a posting with other numbers in some slots; None takes a slot out."""
+    if old is None:
+        numbers = (entries[slot] for slot in sorted(entries))
+        return array("d", (entry for entry in numbers if entry is not None)) or None
+    posting = old[:]
+    moved = []
+    for slot, entry in entries.items():
+        place = bisect_left(posting, slot)
+        is_there = place < len(posting) and posting[place] < slot + 1
         # A tool that took over a slot mostly shares the words of the one before.
-        if slot in gone:
-            block[place] = entry
-            gone.remove(slot)
+        if entry is not None and is_there:
+            posting[place] = entry
+        elif entry is not None or is_there:
+            moved.append(slot)
+    for slot in moved:
+        entry = entries[slot]
+        place = bisect_left(posting, slot)
+        if entry is None:
+            del posting[place]
         else:
-            block.insert(place, entry)
-    for slot in gone:
-        del block[bisect_left(block, slot)]
-    return block
+            posting.insert(place, entry)
+    return posting or None
 
 
 def summed(
@@ -159,7 +140,7 @@ def summed(
 def _summed_in_python(weighted: Sequence[tuple[Posting, float]], size: int) -> list[float]:
     sums = [0.0] * size
     for posting, weight in weighted:
-        for entry in chain.from_iterable(posting):
+        for entry in posting:
             slot = int(entry)
             sums[slot] += (entry - slot) * weight
     return sums
@@ -168,10 +149,9 @@ def _summed_in_python(weighted: Sequence[tuple[Posting, float]], size: int) -> l
 def _summed_by_numpy(weighted: Sequence[tuple[Posting, float]], size: int) -> NDArray[np.float64]:
     import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
 
-    blocks = [(block, weight) for posting, weight in weighted for block in posting]
-    entries = np.concatenate([np.frombuffer(block) for block, _ in blocks])
+    entries = np.concatenate([np.frombuffer(posting) for posting, _ in weighted])
     slots = entries.astype(np.intp)
     entries -= slots
-    entries *= np.repeat([weight for _, weight in blocks], [len(block) for block, _ in blocks])
+    entries *= np.repeat([weight for _, weight in weighted], [len(p) for p, _ in weighted])
     # One pass in C, adding in the order of the postings as Python does.
     return np.bincount(slots, entries, minlength=size).astype(np.float64, copy=False)

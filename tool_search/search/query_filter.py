@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import accumulate, chain, islice
@@ -15,7 +15,7 @@ from tool_search.search.documents import FieldName, field_texts
 from tool_search.search.postings import Postings
 from tool_search.search.query_language import FieldFilter, Group, Node, Term
 from tool_search.search.slots import Slots
-from tool_search.search.terms import tool_terms
+from tool_search.search.terms import sequence_of, tool_terms
 from tool_search.search.tokenizer import Piece, Segmenter, folded, pieces
 
 __all__ = ["Lexicon", "Passing", "lexicon_of", "passing"]
@@ -40,16 +40,21 @@ class Lexicon(NamedTuple):
 
     Attributes:
         postings: Slots by term.
+        sequence: The words of the tool in a slot; see `sequence_of`.
         segmenter: How the terms of Chinese were cut.
     """
 
     postings: Postings
+    sequence: Callable[[int], str]
     segmenter: Segmenter | None = None
 
 
 def lexicon_of(slots: Slots) -> Lexicon:
     """A lexicon for an engine that keeps none of its own."""
-    return Lexicon(Postings((slot, tool_terms(tool).impacts) for slot, tool in slots.taken()))
+    known = {slot: tool_terms(tool) for slot, tool in slots.taken()}
+    sequences = {slot: own.sequence for slot, own in known.items()}
+    postings = Postings((slot, own.impacts) for slot, own in known.items())
+    return Lexicon(postings, sequences.__getitem__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,13 +158,22 @@ class _Matcher:
             found = self.all_of(node.must) if node.must else self.any_of(node.should)
             return found - self.any_of(node.must_not)
         found = self._beginning(node) if node.kind == "prefix" else self._having(node.text)
-        if node.field is None and node.kind != "phrase":
+        if node.kind == "phrase":
+            found = self._with_sequence(found, node.text)
+        if node.field is None:
             return found
         if node.field and all(piece.is_function for piece in self._pieces(node.text)):
             # A server may be called it: no term of it, but not to be looked for among terms.
             found = self._open()
-        fields = None if node.field is None else _SEARCHED[node.field]
+        fields = _SEARCHED[node.field]
         return frozenset(slot for slot in found if self._has(slot, node, fields))
+
+    def _with_sequence(self, slots: frozenset[int], text: str) -> frozenset[int]:
+        """Those of the tools in which the words of a phrase stand together."""
+        letters = "".join(sequence_of(self._pieces(text)).split())
+        # The space: github and git hub are the same.
+        stands_in = re.compile(f"(?<= ){' ?'.join(map(re.escape, letters))}(?= )").search
+        return frozenset(slot for slot in slots if stands_in(self._lexicon.sequence(slot)))
 
     def _having(self, text: str) -> frozenset[int]:
         """The tools with every word of a text, wherever in their definitions."""
@@ -188,14 +202,15 @@ class _Matcher:
         found = self._with_any(sure).union(ended)
         return reduce(frozenset.intersection, map(self._having, before), found)
 
-    def _has(self, slot: int, term: Term, fields: Sequence[FieldName] | None) -> bool:
+    def _has(self, slot: int, term: Term, fields: Sequence[FieldName]) -> bool:
         """Whether a tool that has all the words has them as the leaf asks, in these fields."""
         if term.kind == "prefix":
             return _begins(self._forms(slot, fields), _PREFIX_PARTS.findall(folded(term.text))[-1])
         texts = self._texts(slot, fields)
         if term.kind == "phrase":
-            asked = _sequence(self._pieces(term.text))
-            return any(_stands_in(asked, _sequence(self._pieces(text))) for text in texts)
+            asked = sequence_of(self._pieces(term.text)).split()
+            found = (sequence_of(self._pieces(text)).split() for text in texts)
+            return any(_stands_in(asked, words) for words in found)
         known: set[str] = set()
         for piece in chain.from_iterable(map(self._pieces, texts)):
             known.update(piece.words, piece.compounds)
@@ -235,8 +250,7 @@ class _Matcher:
         return frozenset().union(*map(self._with, terms))
 
     def _with(self, term: str) -> frozenset[int]:
-        entries = chain.from_iterable(self._lexicon.postings.get(term) or ())
-        having = map(int, entries)
+        having = map(int, self._lexicon.postings.get(term) or ())
         if self._is_open is None:
             return frozenset(having)
         return frozenset(slot for slot in having if self._is_open[slot])
@@ -244,11 +258,6 @@ class _Matcher:
 
 def _begins(words: Iterable[str], prefix: str) -> bool:
     return any(word.startswith(prefix) for word in words)
-
-
-def _sequence(found: Iterable[Piece]) -> list[str]:
-    """The words in their order, Chinese by characters."""
-    return [word for piece in found for word in (piece.original if piece.is_cjk else piece.words)]
 
 
 def _stands_in(asked: Sequence[str], text: Sequence[str]) -> bool:

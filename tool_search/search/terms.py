@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import islice
 from typing import NamedTuple
 
 from tool_search.catalog import Tool
 from tool_search.search.documents import FieldName, field_texts
 from tool_search.search.postings import exact_impact
-from tool_search.search.tokenizer import Piece, Segmenter, chunk_pieces, chunks
+from tool_search.search.tokenizer import Piece, Segmenter, field_pieces
 
-__all__ = ["FIELD_WEIGHTS", "FieldWeight", "ToolTerms", "tool_terms"]
+__all__ = ["FIELD_WEIGHTS", "FieldWeight", "ToolTerms", "sequence_of", "tool_terms"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,58 +59,61 @@ class ToolTerms(NamedTuple):
             over fields of weight * count / (1 - b + b * length / typical length).
         name: The different words of the name, before stemming.
         text: The different words of name and description, before stemming.
+        sequence: All words in their order; see `sequence_of`.
     """
 
     impacts: dict[str, float]
     name: tuple[str, ...]
     text: tuple[str, ...]
+    sequence: str
 
 
 def tool_terms(tool: Tool, segmenter: Segmenter | None = None) -> ToolTerms:
     """The terms of a tool, whatever else is in the catalog."""
     frequencies: dict[str, float] = {}
-    forms: dict[FieldName, tuple[str, ...]] = {}
+    forms: dict[FieldName, list[str]] = {}
+    sequences: list[str] = []
     for field, texts in field_texts(tool).items():
-        found = _field_pieces(field, texts, segmenter)
-        how = FIELD_WEIGHTS[field]
-        one = how.weight / (1.0 - how.b + how.b * _length(found) / how.typical_length)
-        for term, count in islice(_counted(found).items(), _MOST_TERMS):
-            frequencies[term] = frequencies.get(term, 0.0) + one * count
+        found = field_pieces(texts, longest=_LONGEST_FIELD, segmenter=segmenter)
+        sequences.append(sequence_of(found))
+        # A name may be nothing but function words: what_to_do.
+        if field != "name":
+            found = [piece for piece in found if not piece.is_function]
         if field in ("name", "description"):
-            forms[field] = tuple(chain.from_iterable(piece.forms for piece, _ in found))
-    name, text = forms["name"], forms.get("description", ())
+            forms[field] = [form for piece in found for form in piece.forms]
+        _count(found, FIELD_WEIGHTS[field], frequencies)
+    name, text = forms["name"], forms.get("description", [])
     return ToolTerms(
         impacts={term: exact_impact(tf / (tf + _K1)) for term, tf in frequencies.items()},
         name=tuple(islice(dict.fromkeys(name), _MOST_FORMS)),
         text=tuple(islice(dict.fromkeys(name + text), _MOST_FORMS)),
+        sequence="".join(sequences),
     )
 
 
-def _field_pieces(
-    field: FieldName, texts: Sequence[str], segmenter: Segmenter | None
-) -> list[tuple[Piece, int]]:
-    """The different pieces of a field, and how often each occurs."""
-    found = Counter(chunks("\n".join(texts), longest=_LONGEST_FIELD))
-    return [
-        (piece, count)
-        for chunk, count in found.items()
-        for piece in chunk_pieces(chunk, segmenter)
-        # A name may be nothing but function words: what_to_do.
-        if not piece.is_function or field == "name"
-    ]
+def _count(found: Sequence[Piece], how: FieldWeight, frequencies: dict[str, float]) -> None:
+    """Adds what the terms of a field are worth to their frequencies."""
+    terms = [term for piece in found for term in piece.words]
+    length = float(len(terms))
+    if not all(map(str.isascii, terms)):
+        length -= sum(len(piece.words) for piece in found if piece.is_cjk) * (1.0 - _CJK_LENGTH)
+    one = how.weight / (1.0 - how.b + how.b * length / how.typical_length)
+    terms += [term for piece in found for term in piece.compounds]
+    if len(terms) > _MOST_TERMS:
+        most = frozenset(islice(dict.fromkeys(terms), _MOST_TERMS))
+        terms = [term for term in terms if term in most]
+    for term in terms:
+        frequencies[term] = frequencies.get(term, 0.0) + one
 
 
-def _length(found: list[tuple[Piece, int]]) -> float:
-    return sum(
-        len(piece.words) * count * (_CJK_LENGTH if piece.is_cjk else 1.0) for piece, count in found
-    )
+def sequence_of(found: Sequence[Piece]) -> str:
+    r"""The words of a field in their order: a space around each, a line for each text.
 
+    Chinese stands in it by characters. In it ` git hub ` is a phrase, and so is
+    ` github `: a space may stand between any two letters of one.
 
-def _counted(found: list[tuple[Piece, int]]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for piece, count in found:
-        for term in piece.words:
-            counts[term] = counts.get(term, 0) + count
-        for term in piece.compounds:
-            counts[term] = counts.get(term, 0) + count
-    return counts
+    >>> sequence_of(pieces("createIssue, now", longest=99))
+    ' creat issu now \n'
+    """
+    words = [word for piece in found for word in (piece.original if piece.is_cjk else piece.words)]
+    return f" {' '.join(words)} \n"

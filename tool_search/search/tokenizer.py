@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from sys import intern
 from typing import NamedTuple
@@ -29,7 +28,7 @@ from tool_search.search.function_words import (
     FUNCTION_WORDS,
 )
 
-__all__ = ["Piece", "Segmenter", "chunk_pieces", "chunks", "folded", "pieces"]
+__all__ = ["TEXT_END", "Piece", "Segmenter", "field_pieces", "folded", "pieces"]
 
 Segmenter = Callable[[str], list[str]]
 """Cuts a run of Chinese characters into words, which may overlap."""
@@ -41,6 +40,8 @@ _CJK = (
 )
 _UPPER, _LOWER = "A-ZÀ-ÖØ-ÞЀ-Я", "a-zß-öø-ÿа-џ"
 _CHUNK = re.compile(r"[^\W_]+(?:[-_.]{1,3}[^\W_]+)*")
+_END_SIGN = "\x1d"
+_CHUNK_OR_END = re.compile(rf"{_CHUNK.pattern}|{_END_SIGN}")
 _SHORT_CODE = re.compile(r"[^\W_]{1,4}")
 _HAS_CJK = re.compile(f"[{_CJK}]")
 _SCRIPT_RUN = re.compile(f"[{_CJK}]+|[^{_CJK}]+")
@@ -56,6 +57,7 @@ _CYRILLIC = re.compile("[Ѐ-ӿ]")
 
 _LONGEST_WORD = 64
 _MOST_PARTS = 12
+_MOST_KNOWN = 20_000
 
 # Snowball's own cache is off: whole chunks are cached here, with their stems.
 _english = Stemmer.Stemmer("english", 0).stemWord
@@ -87,44 +89,67 @@ def folded(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold().strip()
 
 
-def chunks(text: str, *, longest: int) -> list[str]:
-    """The runs of letters and digits of a text, identifiers whole, in their order.
+def pieces(text: str, *, longest: int, segmenter: Segmenter | None = None) -> list[Piece]:
+    """The pieces of a text in their order: identifiers whole, mixed scripts apart.
 
     Args:
-        text: In any language and script; lone surrogates separate chunks.
+        text: In any language and script; lone surrogates separate pieces.
         longest: How many characters are looked at; the rest is passed over.
-    """
-    text = text[:longest]
-    if not text.isascii():
-        text = _SPACED_HAN.sub("", unicodedata.normalize("NFKC", text)[:longest])
-    if "'" in text or "’" in text:
-        text = _CONTRACTION.sub("", text)
-    return _CHUNK.findall(text)
-
-
-def chunk_pieces(chunk: str, segmenter: Segmenter | None = None) -> tuple[Piece, ...]:
-    """The pieces of one chunk: one, or several where scripts are mixed.
-
-    Args:
-        chunk: As `chunks` gives it.
         segmenter: Cuts Chinese; without one it becomes characters and bigrams.
     """
-    if chunk.isascii() or not _HAS_CJK.search(chunk):
-        return _pieces_of_word(chunk[:_LONGEST_WORD])
-    return tuple(_mixed_pieces(chunk, segmenter))
+    return _cut(_CHUNK, text[:longest], segmenter)
 
 
-def pieces(text: str, *, longest: int, segmenter: Segmenter | None = None) -> Iterator[Piece]:
-    """The pieces of a text in their order; see `chunks` and `chunk_pieces`."""
-    for chunk in chunks(text, longest=longest):
-        yield from chunk_pieces(chunk, segmenter)
+def field_pieces(
+    texts: Sequence[str], *, longest: int, segmenter: Segmenter | None = None
+) -> list[Piece]:
+    """The pieces of several texts together, `TEXT_END` between those of two texts."""
+    return _cut(_CHUNK_OR_END, _END_SIGN.join(texts)[:longest], segmenter)
+
+
+def _cut(pattern: re.Pattern[str], text: str, segmenter: Segmenter | None) -> list[Piece]:
+    is_ascii = text.isascii()
+    if not is_ascii:
+        text = _SPACED_HAN.sub("", unicodedata.normalize("NFKC", text)[: len(text)])
+    if "'" in text or "’" in text:
+        text = _CONTRACTION.sub("", text)
+    chunks = pattern.findall(text)
+    if is_ascii:
+        return list(map(_known_words.__getitem__, chunks))
+    found: list[Piece] = []
+    for chunk in chunks:
+        if chunk.isascii() or not _HAS_CJK.search(chunk):
+            found.append(_known_words[chunk])
+        else:
+            found.extend(_mixed_pieces(chunk, segmenter))
+    return found
+
+
+class _KnownWords(dict[str, Piece]):
+    """Pieces by chunk, made when they are asked for; forgets all when it is full."""
+
+    def __missing__(self, chunk: str) -> Piece:
+        if len(chunk) > _LONGEST_WORD:
+            return _piece(chunk[:_LONGEST_WORD])
+        piece = _piece(chunk)
+        if len(self) >= _MOST_KNOWN:
+            self.clear()
+            self[_END_SIGN] = TEXT_END
+        self[chunk] = piece
+        return piece
+
+
+TEXT_END = Piece("\n", ("\n",), (), is_function=True)
+"""Stands between two texts; no term, as function words are none."""
+
+_known_words = _KnownWords({_END_SIGN: TEXT_END})
 
 
 def _mixed_pieces(chunk: str, segmenter: Segmenter | None) -> Iterator[Piece]:
     for run in _SCRIPT_RUN.findall(chunk):
         if not _HAS_CJK.match(run):
             for part in _CHUNK.findall(run):
-                yield from _pieces_of_word(part[:_LONGEST_WORD])
+                yield _known_words[part]
             continue
         for stretch in filter(None, _PHRASE.split(run)):
             words = segmenter(stretch) if segmenter else _characters_and_bigrams(stretch)
@@ -138,11 +163,6 @@ def _characters_and_bigrams(run: str) -> list[str]:
         for first, second in pairwise(run)
         if first not in CHINESE_CHARACTERS or second not in CHINESE_CHARACTERS
     ]
-
-
-@lru_cache(maxsize=20_000)
-def _pieces_of_word(chunk: str) -> tuple[Piece, ...]:
-    return (_piece(chunk),)
 
 
 def _piece(chunk: str) -> Piece:
