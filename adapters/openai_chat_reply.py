@@ -18,16 +18,16 @@ from tool_search.adapters.failures import (
     MALFORMED_REPLY,
     Failure,
     ReplyFailedError,
-    error_in_body,
     shown_body,
 )
 from tool_search.adapters.names import canonical_names
+from tool_search.adapters.openai_failures import body_failure
 from tool_search.adapters.wire_values import count_of, known, list_of, mapping_of, text_of
 from tool_search.messages import Message, NativeReply, RequestPlan, ToolCall
 from tool_search.profiles import ProviderProfile
 from tool_search.providers import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent, StopReason, Usage
 
-__all__ = ["StreamedReply", "body_failure", "events_of", "from_wire"]
+__all__ = ["StreamedReply", "events_of", "from_wire"]
 
 JSON = Mapping[str, Any]
 
@@ -37,23 +37,6 @@ _STOP_REASONS: dict[str, StopReason] = {
     "function_call": "answer",
     "length": "length",
     "content_filter": "refusal",
-}
-# Source: OpenAI, "Error codes": the status that each type or code has outside a stream.
-_STATUS_OF = {
-    "invalid_request_error": 400,
-    "invalid_api_key": 401,
-    "authentication_error": 401,
-    "permission_error": 403,
-    "model_not_found": 404,
-    "rate_limit_error": 429,
-    "rate_limit_exceeded": 429,
-    "insufficient_quota": 429,
-    "requests": 429,
-    "tokens": 429,
-    "server_error": 500,
-    "api_error": 500,
-    "service_unavailable_error": 503,
-    "overloaded_error": 503,
 }
 
 
@@ -116,27 +99,6 @@ def events_of(reply: object, plan: RequestPlan, profile: ProviderProfile) -> Ite
     for call in end.message.tool_calls:
         yield CallDelta(call)
     yield end
-
-
-def body_failure(body: object, *, status: int | None) -> Failure | None:
-    """The error that an answer reports, or None where it reports none.
-
-    Args:
-        body: Parsed JSON: `{"error": {...}}`, or what stands under `error` alone.
-        status: The HTTP status; 200 where the error came inside a reply.
-    """
-    found = error_in_body(body)
-    if found is None:
-        return None
-    error, message = found
-    kind, code = error.get("type"), error.get("code")
-    # OpenRouter has the status of the model's own provider as a number here.
-    number = code if isinstance(code, int) else 0
-    named = str(code) if code not in (None, "") else text_of(kind) or None
-    if status == 200:
-        fallback = _STATUS_OF.get(named or "") or _STATUS_OF.get(text_of(kind))
-        status = number if 400 <= number < 600 else fallback
-    return Failure(detail=message, status=status, code=named)
 
 
 class StreamedReply:

@@ -13,14 +13,14 @@ import openai as openai_sdk
 import pytest
 
 from tests.adapters.contract import KEY
-from tool_search.adapters import anthropic, openai_chat
+from tool_search.adapters import anthropic, openai_client
 from tool_search.adapters.failures import ErrorMap, Failure, raise_failure, read_failure
 from tool_search.errors import ProviderError
 
 REQUEST = httpx2.Request("POST", "https://api.example/v1", headers={"x-api-key": KEY})
 MAPS: dict[ModuleType, ErrorMap] = {
     anthropic_sdk: anthropic._ERROR_MAP,
-    openai_sdk: openai_chat._ERROR_MAP,
+    openai_sdk: openai_client.ERROR_MAP,
 }
 
 

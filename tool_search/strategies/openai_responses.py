@@ -55,7 +55,10 @@ class OpenAIResponsesToolSearchStrategy(ToolSearchStrategy):
         return tuple(_Introductions(conversation, tools).over(messages))
 
     def _show_result(
-        self, message: Message, conversation: Conversation, tools: ToolList
+        self,
+        message: Message,
+        conversation: Conversation,
+        tools: ToolList,  # noqa: ARG002 - definitions come with the message
     ) -> Message:
         """What was found, beside its text where the search is an ordinary function."""
         result = read_result(message.text)
