@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from itertools import accumulate, chain, islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 from tool_search.catalog import Tool
-from tool_search.search.documents import FieldName, field_texts
+from tool_search.search.documents import FIELDS, FieldName, field_texts
 from tool_search.search.postings import Postings
 from tool_search.search.query_language import FieldFilter, Group, Node, Term
 from tool_search.search.slots import Slots
@@ -158,22 +158,33 @@ class _Matcher:
             found = self.all_of(node.must) if node.must else self.any_of(node.should)
             return found - self.any_of(node.must_not)
         found = self._beginning(node) if node.kind == "prefix" else self._having(node.text)
-        if node.kind == "phrase":
-            found = self._with_sequence(found, node.text)
-        if node.field is None:
+        if node.field is None and node.kind != "phrase":
             return found
         if node.field and all(piece.is_function for piece in self._pieces(node.text)):
             # A server may be called it: no term of it, but not to be looked for among terms.
             found = self._open()
-        fields = _SEARCHED[node.field]
+        fields = FIELDS if node.field is None else _SEARCHED[node.field]
+        if node.kind == "phrase":
+            return self._with_sequence(found, node.text, fields)
         return frozenset(slot for slot in found if self._has(slot, node, fields))
 
-    def _with_sequence(self, slots: frozenset[int], text: str) -> frozenset[int]:
-        """Those of the tools in which the words of a phrase stand together."""
+    def _with_sequence(
+        self, slots: frozenset[int], text: str, fields: Sequence[FieldName]
+    ) -> frozenset[int]:
+        """Those of the tools with the words of a phrase together in one text of these fields."""
         letters = "".join(sequence_of(self._pieces(text)).split())
         # The space: github and git hub are the same.
         stands_in = re.compile(f"(?<= ){' ?'.join(map(re.escape, letters))}(?= )").search
-        return frozenset(slot for slot in slots if stands_in(self._lexicon.sequence(slot)))
+        places = [FIELDS.index(field) for field in fields]
+        found = []
+        for slot in slots:
+            sequence = self._lexicon.sequence(slot)
+            if not stands_in(sequence):
+                continue
+            texts = sequence.split("\t")
+            if any(stands_in(texts[place]) for place in places):
+                found.append(slot)
+        return frozenset(found)
 
     def _having(self, text: str) -> frozenset[int]:
         """The tools with every word of a text, wherever in their definitions."""
@@ -206,13 +217,8 @@ class _Matcher:
         """Whether a tool that has all the words has them as the leaf asks, in these fields."""
         if term.kind == "prefix":
             return _begins(self._forms(slot, fields), _PREFIX_PARTS.findall(folded(term.text))[-1])
-        texts = self._texts(slot, fields)
-        if term.kind == "phrase":
-            asked = sequence_of(self._pieces(term.text)).split()
-            found = (sequence_of(self._pieces(text)).split() for text in texts)
-            return any(_stands_in(asked, words) for words in found)
         known: set[str] = set()
-        for piece in chain.from_iterable(map(self._pieces, texts)):
+        for piece in chain.from_iterable(map(self._pieces, self._texts(slot, fields))):
             known.update(piece.words, piece.compounds)
         return all(
             known.issuperset(piece.words) or not known.isdisjoint(piece.compounds[-1:])
@@ -258,15 +264,3 @@ class _Matcher:
 
 def _begins(words: Iterable[str], prefix: str) -> bool:
     return any(word.startswith(prefix) for word in words)
-
-
-def _stands_in(asked: Sequence[str], text: Sequence[str]) -> bool:
-    """Whether the words stand together; github and git hub are the same."""
-    edges = {0, *accumulate(map(len, text))}
-    whole, part = "".join(text), "".join(asked)
-    place = whole.find(part) if part else -1
-    while place >= 0:
-        if place in edges and place + len(part) in edges:
-            return True
-        place = whole.find(part, place + 1)
-    return False

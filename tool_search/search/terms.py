@@ -8,7 +8,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from tool_search.catalog import Tool
-from tool_search.search.documents import FieldName, field_texts
+from tool_search.search.documents import FIELDS, FieldName, field_texts
 from tool_search.search.postings import exact_impact
 from tool_search.search.tokenizer import Piece, Segmenter, field_pieces
 
@@ -59,7 +59,7 @@ class ToolTerms(NamedTuple):
             over fields of weight * count / (1 - b + b * length / typical length).
         name: The different words of the name, before stemming.
         text: The different words of name and description, before stemming.
-        sequence: All words in their order; see `sequence_of`.
+        sequence: All words in their order, a tab between the fields; see `sequence_of`.
     """
 
     impacts: dict[str, float]
@@ -72,10 +72,10 @@ def tool_terms(tool: Tool, segmenter: Segmenter | None = None) -> ToolTerms:
     """The terms of a tool, whatever else is in the catalog."""
     frequencies: dict[str, float] = {}
     forms: dict[FieldName, list[str]] = {}
-    sequences: list[str] = []
+    sequences = dict.fromkeys(FIELDS, "")
     for field, texts in field_texts(tool).items():
         found = field_pieces(texts, longest=_LONGEST_FIELD, segmenter=segmenter)
-        sequences.append(sequence_of(found))
+        sequences[field] = sequence_of(found)
         # A name may be nothing but function words: what_to_do.
         if field != "name":
             found = [piece for piece in found if not piece.is_function]
@@ -87,7 +87,7 @@ def tool_terms(tool: Tool, segmenter: Segmenter | None = None) -> ToolTerms:
         impacts={term: exact_impact(tf / (tf + _K1)) for term, tf in frequencies.items()},
         name=tuple(islice(dict.fromkeys(name), _MOST_FORMS)),
         text=tuple(islice(dict.fromkeys(name + text), _MOST_FORMS)),
-        sequence="".join(sequences),
+        sequence="\t".join(sequences.values()),
     )
 
 
