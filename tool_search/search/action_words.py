@@ -3,6 +3,8 @@
 Written from general knowledge of how operations are named, not from any data
 set. A word stands here only if another of its row could take its place in most
 tools' names; words with many other meanings (set, make, run) stand in no row.
+Russian verbs have several stems: a request is an imperative (найди), a description
+in the third person of the other aspect (находит), and no stemmer joins them.
 """
 
 from __future__ import annotations
@@ -15,56 +17,56 @@ from tool_search.search.tokenizer import pieces
 __all__ = ["related_terms"]
 
 _ROWS = """
-get read fetch retrieve obtain 获取 查询 读取 получить прочитать узнать
-create add new insert 创建 新增 添加 新建 создать добавить создание
-delete remove erase 删除 移除 удалить удаление убрать
-list show display view 列出 显示 查看 список показать вывести
-search find lookup query 搜索 查找 查询 检索 найти искать поиск
-update edit modify change 更新 修改 编辑 изменить обновить редактировать
-send deliver post 发送 发出 寄送 отправить послать
-open launch 打开 开启 открыть
-close shut 关闭 закрыть
-start begin launch 启动 开始 запустить начать
-stop end halt terminate 停止 结束 остановить завершить
-cancel abort 取消 撤销 отменить отмена
-download 下载 скачать загрузка
-upload 上传 загрузить выгрузить
-convert transform 转换 换算 конвертировать преобразовать перевести
-translate translation 翻译 перевести перевод
-calculate compute 计算 вычислить посчитать рассчитать
-buy purchase order 购买 下单 купить приобрести
-pay payment 支付 付款 оплатить платеж заплатить
-book reserve reservation 预订 预约 预定 забронировать бронирование
-schedule arrange plan 安排 日程 запланировать назначить
-check verify validate 检查 验证 核对 проверить проверка
-recommend suggest 推荐 建议 рекомендовать посоветовать
-compare comparison 比较 对比 сравнить сравнение
-analyze analyse analysis 分析 проанализировать анализ
-generate produce 生成 сгенерировать
-copy duplicate clone 复制 копировать клонировать
-move transfer 移动 转移 переместить
-rename 重命名 переименовать
-save store 保存 存储 сохранить
-subscribe follow 订阅 关注 подписаться
-register signup enroll 注册 报名 зарегистрировать
-login signin 登录 войти вход
-install setup 安装 установить
-remind reminder 提醒 напомнить напоминание
-notify notification alert 通知 уведомить уведомление
-play 播放 воспроизвести включить
+get read fetch retrieve obtain 获取 查询 读取 получить получает прочитать читает узнать
+create add new insert 创建 新增 添加 新建 создать создание добавить добавляет
+delete remove erase 删除 移除 удалить удали удаляет удаление убрать убери убирает
+list show display view 列出 显示 查看 список показать покажи показывает вывести выведи выводит
+search find lookup query 搜索 查找 查询 检索 найти найди находит искать ищи ищет поиск
+update edit modify change 更新 修改 编辑 изменить изменяет обновить обновляет редактировать
+send deliver post 发送 发出 寄送 отправить отправляет послать пошли посылает
+open launch 打开 开启 открыть открывает
+close shut 关闭 закрыть закрывает
+start begin launch 启动 开始 запустить запускает начать начни начинает
+stop end halt terminate 停止 结束 остановить останавливает завершить завершает
+cancel abort 取消 撤销 отменить отменяет отмена
+download 下载 скачать скачивает загрузка
+upload 上传 загрузить загружает выгрузить выгружает
+convert transform 转换 换算 конвертировать преобразовать преобразует перевести переведи переводит
+translate translation 翻译 перевести переведи переводит перевод
+calculate compute 计算 вычислить вычисляет посчитать считает рассчитать рассчитывает
+buy purchase order 购买 下单 купить покупает приобрести приобретает
+pay payment 支付 付款 оплатить оплачивает платеж заплатить платит
+book reserve reservation 预订 预约 预定 забронировать забронируй бронирует бронирование
+schedule arrange plan 安排 日程 запланировать запланируй планирует назначить назначает
+check verify validate 检查 验证 核对 проверить проверяет проверка
+recommend suggest 推荐 建议 рекомендовать рекомендует посоветовать советует
+compare comparison 比较 对比 сравнить сравнивает сравнение
+analyze analyse analysis 分析 проанализировать проанализируй анализирует анализ
+generate produce 生成 сгенерировать сгенерируй генерирует
+copy duplicate clone 复制 копировать копирует скопируй клонировать клонирует
+move transfer 移动 转移 переместить перемещает
+rename 重命名 переименовать переименуй переименовывает
+save store 保存 存储 сохранить сохраняет
+subscribe follow 订阅 关注 подписаться подпишись
+register signup enroll 注册 报名 зарегистрировать зарегистрируй регистрирует
+login signin 登录 войти войди вход
+install setup 安装 установить устанавливает
+remind reminder 提醒 напомнить напоминает напоминание
+notify notification alert 通知 уведомить уведомляет уведомление
+play 播放 воспроизвести воспроизводит включить включает
 share 分享 共享 поделиться
-summarize summary 总结 摘要 резюмировать
-predict forecast 预测 предсказать прогноз
+summarize summary 总结 摘要 резюмировать резюмирует
+predict forecast 预测 предсказать предсказывает прогноз
 track monitor 跟踪 监控 追踪 отследить отслеживать
-count total 统计 计数 подсчитать
-merge combine 合并 объединить
-split divide 拆分 分割 разделить
-sort order rank 排序 сортировать
-filter 筛选 过滤 отфильтровать
-export 导出 экспортировать
-import 导入 импортировать
-enable activate 启用 激活 включить активировать
-disable deactivate 禁用 停用 отключить выключить
+count total 统计 计数 подсчитать подсчитывает
+merge combine 合并 объединить объединяет
+split divide 拆分 分割 разделить разделяет
+sort order rank 排序 сортировать сортирует отсортируй
+filter 筛选 过滤 отфильтровать отфильтруй фильтрует
+export 导出 экспортировать экспортирует
+import 导入 импортировать импортирует
+enable activate 启用 激活 включить включает активировать активирует
+disable deactivate 禁用 停用 отключить отключает выключить выключает
 """
 _LONGEST_ROW = 400
 
