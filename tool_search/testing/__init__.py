@@ -24,6 +24,7 @@ from tool_search.testing.models import (
 )
 from tool_search.testing.rules_anthropic import check_anthropic
 from tool_search.testing.rules_openai_chat import check_openai_chat
+from tool_search.testing.rules_openai_responses import check_openai_responses
 from tool_search.testing.server import StandInServer, StandInServerError
 from tool_search.testing.view import ModelView, ViewCall, ViewMessage, ViewResult, VisibleTool
 from tool_search.testing.violations import Violation
@@ -50,5 +51,6 @@ __all__ = [
     "VisibleTool",
     "check_anthropic",
     "check_openai_chat",
+    "check_openai_responses",
     "check_request",
 ]

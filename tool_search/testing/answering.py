@@ -65,14 +65,14 @@ def outcome(asked: Asked) -> Answer | Counted | Violation:
     fault, request, dialect = asked.fault, asked.request, asked.dialect
     if fault.status is not None and (fault.after_events is None or not request.stream):
         return asked.faulty(fault.status)
-    violation = _broken_rule(asked)
-    if violation is not None:
-        asked.state.violated(request.number, violation)
-        return violation
-    view = dialect.view(request.body)
+    conversation = _accepted(asked)
+    if isinstance(conversation, Violation):
+        asked.state.violated(request.number, conversation)
+        return conversation
+    view = dialect.view(conversation)
     if request.path == dialect.count_path:
         return Counted(body=dialect.counted(input_tokens(view)))
-    return _reply(asked, view)
+    return _reply(asked, conversation, view)
 
 
 def parsed_body(raw: bytes) -> dict[str, Any]:
@@ -97,7 +97,8 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def _broken_rule(asked: Asked) -> Violation | None:
+def _accepted(asked: Asked) -> Mapping[str, Any] | Violation:
+    """The request, with what the service remembers of its conversation, or a broken rule."""
     dialect, request = asked.dialect, asked.request
     violation = dialect.check_headers(request.headers)
     if violation is not None:
@@ -109,10 +110,17 @@ def _broken_rule(asked: Asked) -> Violation | None:
     except ValueError as exc:
         return dialect.unreadable(str(exc))
     counting = request.path == dialect.count_path
-    return dialect.check(body, asked.state.endpoint, counting=counting)
+    violation = dialect.check(body, asked.state.endpoint, counting=counting)
+    if violation is not None:
+        return violation
+    conversation = dialect.recalled(body, asked.state.memory)
+    if isinstance(conversation, Violation) or conversation is body:
+        return conversation
+    violation = dialect.check(conversation, asked.state.endpoint, counting=counting)
+    return conversation if violation is None else violation
 
 
-def _reply(asked: Asked, view: ModelView) -> Answer | Violation:
+def _reply(asked: Asked, conversation: Mapping[str, Any], view: ModelView) -> Answer | Violation:
     fault, request = asked.fault, asked.request
     try:
         reply = ModelReply() if fault.empty else asked.state.model.reply(view)
@@ -122,17 +130,27 @@ def _reply(asked: Asked, view: ModelView) -> Answer | Violation:
         impossible = _impossible(call, view)
         if impossible:
             return _script_error(impossible)
-    return Answer(
+    answer = Answer(
         body=request.body,
+        conversation=conversation,
         digest=hashlib.sha256(request.raw_body).hexdigest(),
         text=reply.text,
-        calls=tuple(
-            AnswerCall(name=call.name, arguments=fault.broken_arguments(_text(call)))
-            for call in reply.calls
-        ),
+        calls=tuple(_call(call, view, fault) for call in reply.calls),
         thinking=reply.thinking,
         stop_reason=reply.stop_reason,
-        usage=reply_usage(view, reply),
+        usage=reply_usage(view, reply, asked.state.cache),
+    )
+    asked.dialect.remember(answer, asked.state.memory)
+    return answer
+
+
+def _call(call: ModelCall, view: ModelView, fault: Fault) -> AnswerCall:
+    tool = view.declared(call.name)
+    return AnswerCall(
+        name=call.name,
+        arguments=fault.broken_arguments(_text(call)),
+        namespace=tool.namespace if tool else None,
+        is_search=tool.is_search if tool else False,
     )
 
 

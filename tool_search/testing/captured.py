@@ -57,10 +57,11 @@ class CapturedRequest:
 
     @property
     def tool_names(self) -> tuple[str, ...]:
-        """The names in `tools`, in their order."""
+        """The names in `tools`, in their order; the type of a tool that has no name."""
         tools = self.body.get("tools") or ()
         return tuple(
-            str(tool.get("name") or tool.get("function", {}).get("name")) for tool in tools
+            str(tool.get("name") or tool.get("function", {}).get("name") or tool.get("type"))
+            for tool in tools
         )
 
 

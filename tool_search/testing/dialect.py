@@ -6,6 +6,7 @@ with these members, and one line in `dialects.py`.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -13,21 +14,31 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from tool_search.testing.endpoint import Endpoint
+    from tool_search.testing.memory import ReplyMemory
     from tool_search.testing.usage import UsageFigures
     from tool_search.testing.view import ModelView
     from tool_search.testing.violations import Violation
 
-__all__ = ["Answer", "AnswerCall", "Dialect", "StreamEvent", "pieces"]
+__all__ = ["Answer", "AnswerCall", "Dialect", "Forgetful", "StreamEvent", "dumped", "pieces"]
 
 _PIECE = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerCall:
-    """A tool call ready to be written: the arguments are text, broken or not."""
+    """A tool call ready to be written.
+
+    Attributes:
+        name: The tool's name on the wire.
+        arguments: JSON as text, broken or not.
+        namespace: The namespace that the call names, or None.
+        is_search: It asks the dialect's own search tool.
+    """
 
     name: str
     arguments: str
+    namespace: str | None = None
+    is_search: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +46,8 @@ class Answer:
     """What a dialect renders: a model's reply to one request.
 
     Attributes:
-        body: The request.
+        body: The request as it was sent.
+        conversation: The same with what the service remembered put in front.
         digest: At least 40 hexadecimal digits that stand for the request. Ids
             are made of them, so the same conversation always gets the same
             ids, and no two requests of one history the same, whichever of
@@ -48,6 +60,7 @@ class Answer:
     """
 
     body: Mapping[str, Any]
+    conversation: Mapping[str, Any]
     digest: str
     text: str
     calls: tuple[AnswerCall, ...]
@@ -98,10 +111,20 @@ class Dialect(Protocol):
         """What is wrong with the headers (lower-case names), or None."""
         ...
 
+    def recalled(
+        self, body: Mapping[str, Any], memory: ReplyMemory
+    ) -> Mapping[str, Any] | Violation:
+        """The request with the remembered part of its conversation, or why there is none."""
+        ...
+
+    def remember(self, answer: Answer, memory: ReplyMemory) -> None:
+        """Keeps what a later request may refer to."""
+        ...
+
     def check(
         self, body: Mapping[str, Any], endpoint: Endpoint, *, counting: bool
     ) -> Violation | None:
-        """The first rule that the request breaks, or None."""
+        """The first rule that the request, as `recalled` gave it, breaks, or None."""
         ...
 
     def unreadable(self, reason: str) -> Violation:
@@ -139,6 +162,26 @@ class Dialect(Protocol):
     def headers(self, request_id: str) -> Mapping[str, str]:
         """Headers that every answer has."""
         ...
+
+
+class Forgetful:
+    """A dialect whose requests always carry the whole conversation."""
+
+    def recalled(
+        self,
+        body: Mapping[str, Any],
+        memory: ReplyMemory,  # noqa: ARG002 - there is nothing to recall
+    ) -> Mapping[str, Any] | Violation:
+        """The request as it is."""
+        return body
+
+    def remember(self, answer: Answer, memory: ReplyMemory) -> None:
+        """Nothing is kept."""
+
+
+def dumped(data: Mapping[str, Any]) -> str:
+    """JSON as the services write it into a stream."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 
 def pieces(text: str) -> Iterator[str]:

@@ -8,6 +8,7 @@ from tool_search.errors import ToolSearchError
 from tool_search.testing.endpoint import Endpoint
 from tool_search.testing.render_anthropic import AnthropicMessages
 from tool_search.testing.render_openai_chat import OpenAIChat
+from tool_search.testing.render_openai_responses import OpenAIResponses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DIALECTS", "UnknownDialectError", "check_request", "dialect_at"]
 
-DIALECTS: tuple[Dialect, ...] = (AnthropicMessages(), OpenAIChat())
+DIALECTS: tuple[Dialect, ...] = (AnthropicMessages(), OpenAIChat(), OpenAIResponses())
 
 _VENDOR = Endpoint()
 
@@ -32,7 +33,7 @@ def check_request(
     """The first documented rule that a request breaks, or None.
 
     Args:
-        dialect: `anthropic` or `openai_chat`.
+        dialect: `anthropic`, `openai_chat` or `openai_responses`.
         body: The request's parsed JSON body.
         endpoint: Whose service it goes to; the vendor's own by default.
 

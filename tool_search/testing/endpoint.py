@@ -14,12 +14,13 @@ class Endpoint:
     """What an endpoint knows beyond the dialect's common ground.
 
     The default is the vendor's own service. `Endpoint(supports_tool_search=False)`
-    is an Anthropic-compatible endpoint that has never heard of `defer_loading`,
+    is a compatible endpoint that has never heard of `defer_loading`,
     `Endpoint(max_tools=None)` an OpenAI-compatible one without a limit, as Ollama.
 
     Attributes:
         supports_tool_search: It takes `defer_loading`, `tool_reference` and the
-            search tools (Anthropic dialect).
+            search tools (Anthropic dialect); `tool_search`, namespaces, and items that
+            bring tools (OpenAI Responses dialect).
         max_tools: How many tools a request may have (OpenAI Chat dialect); None
             for no limit.
         extra_parameters: Top-level request parameters of this vendor that the

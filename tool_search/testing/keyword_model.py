@@ -72,30 +72,32 @@ class KeywordModel:
         tool = view.tool(forced) if forced else None
         if tool is not None:
             return self._calling(tool, view)
-        answers = [result for result in view.results if result.name != self.search_tool]
+        searches = self._searches(view)
+        answers = [result for result in view.results if result.name not in searches]
         if view.may_call and not answers and len(view.calls) < self.max_calls:
             chosen = self._next_call(view)
             if chosen is not None:
                 return chosen
         return ModelReply(text=_answer(view, answers))
 
+    def _searches(self, view: ModelView) -> set[str]:
+        """The names that searching goes by: the given one, and the dialect's own."""
+        return {self.search_tool, *(tool.name for tool in view.tools if tool.is_search)}
+
     def _next_call(self, view: ModelView) -> ModelReply | None:
-        found = [
-            match
-            for result in view.results
-            if result.name == self.search_tool
-            for match in _found(result)
-        ]
+        searches = self._searches(view)
+        results = [result for result in view.results if result.name in searches]
+        found = [match for result in results for match in _found(result)]
         if found:
             return self._call_of_found(found, view)
-        if any(result.name == self.search_tool for result in view.results):
+        if results:
             return None
-        meta = {self.search_tool, self.call_tool}
+        meta = {*searches, self.call_tool}
         ordinary = [tool for tool in view.tools if tool.name not in meta]
         best = _best(ordinary, view.last_user_text, enough=_ENOUGH)
         if best is not None:
             return self._calling(best, view)
-        search = view.tool(self.search_tool)
+        search = next((tool for tool in view.tools if tool.name in searches), None)
         if search is not None:
             query = {"query": view.last_user_text or "tools"}
             return ModelReply(calls=(ModelCall(name=search.name, arguments=query),))

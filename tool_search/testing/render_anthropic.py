@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tool_search.testing.dialect import StreamEvent, pieces
+from tool_search.testing.dialect import Forgetful, StreamEvent, dumped, pieces
 from tool_search.testing.prefix_binding import signature
 from tool_search.testing.rules_anthropic import check_anthropic
 from tool_search.testing.view_anthropic import view_of
@@ -46,7 +46,7 @@ _DOCUMENTED = {
 }
 
 
-class AnthropicMessages:
+class AnthropicMessages(Forgetful):
     """`POST /v1/messages` and `/v1/messages/count_tokens`."""
 
     name = "anthropic"
@@ -142,7 +142,7 @@ def _event(data: JSON) -> StreamEvent:
     delta = data.get("delta", {})
     return StreamEvent(
         name=data["type"],
-        data=json.dumps(data, ensure_ascii=False, separators=(",", ":")),
+        data=dumped(data),
         in_tool_call=delta.get("type") == "input_json_delta" and bool(delta["partial_json"]),
     )
 

@@ -6,78 +6,41 @@ Source: the recorded replies of OpenAI models, and the types of the openai SDK
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tool_search.testing.dialect import StreamEvent, pieces
+from tool_search.testing.dialect import Forgetful, StreamEvent, dumped, pieces
+from tool_search.testing.render_openai import CREATED, OpenAIErrors
 from tool_search.testing.rules_openai_chat import check_openai_chat
-from tool_search.testing.view import ModelView, ViewCall, ViewMessage, ViewResult, VisibleTool
-from tool_search.testing.violations import Violation, invalid
+from tool_search.testing.view import (
+    ModelView,
+    ViewCall,
+    ViewMessage,
+    ViewResult,
+    VisibleTool,
+    read_arguments,
+)
 
 if TYPE_CHECKING:
     from tool_search.testing.dialect import Answer
     from tool_search.testing.endpoint import Endpoint
+    from tool_search.testing.violations import Violation
 
 __all__ = ["OpenAIChat"]
 
 JSON = Mapping[str, Any]
 
-# No clock: the same request gets the same bytes.
-_CREATED = 1_767_225_600
 
-# Source: OpenAI, Error codes. What is not in its list has the generic text.
-_DOCUMENTED: dict[int, tuple[str, str, str | None]] = {
-    401: ("invalid_request_error", "Incorrect API key provided.", "invalid_api_key"),
-    403: (
-        "request_forbidden",
-        "Country, region, or territory not supported",
-        "unsupported_country_region_territory",
-    ),
-    404: ("invalid_request_error", "The model does not exist.", "model_not_found"),
-    408: ("invalid_request_error", "Request timed out.", None),
-    409: ("invalid_request_error", "The resource was updated by another request.", None),
-    413: ("invalid_request_error", "Request too large.", None),
-    429: ("requests", "Rate limit reached for requests.", "rate_limit_exceeded"),
-    500: ("server_error", "The server had an error while processing your request.", None),
-    503: (
-        "service_unavailable_error",
-        "The engine is currently overloaded, please try again later.",
-        None,
-    ),
-}
-
-
-class OpenAIChat:
+class OpenAIChat(OpenAIErrors, Forgetful):
     """`POST /v1/chat/completions`."""
 
     name = "openai_chat"
     path = "/v1/chat/completions"
     count_path = None
 
-    def check_headers(self, headers: Mapping[str, str]) -> Violation | None:
-        """A bearer key is required, any value will do."""
-        if headers.get("authorization"):
-            return None
-        return Violation(
-            status=401,
-            error_type="invalid_request_error",
-            message=(
-                "You didn't provide an API key. You need to provide your API key in an "
-                "Authorization header using Bearer auth (i.e. Authorization: Bearer YOUR_KEY)."
-            ),
-        )
-
     def check(self, body: JSON, endpoint: Endpoint, *, counting: bool) -> Violation | None:  # noqa: ARG002 - this API counts nothing
         """The first rule that the request breaks, or None."""
         return check_openai_chat(body, endpoint=endpoint)
-
-    def unreadable(self, reason: str) -> Violation:
-        """The answer to a body that is not a JSON object."""
-        return invalid(
-            "We could not parse the JSON body of your request. (HINT: This likely means you "
-            f"aren't using your HTTP library correctly. {reason})"
-        )
 
     def view(self, body: JSON) -> ModelView:
         """What the model is shown."""
@@ -132,44 +95,15 @@ class OpenAIChat:
         yield _chunk(answer, {}, _finish_reason(answer), with_usage=with_usage)
         if with_usage:
             last = {**_envelope(answer, "chat.completion.chunk"), "choices": []}
-            yield StreamEvent(data=_dumped({**last, "usage": _usage(answer)}))
+            yield StreamEvent(data=dumped({**last, "usage": _usage(answer)}))
         yield StreamEvent(data="[DONE]")
-
-    def documented(self, status: int) -> Violation:
-        """The error that OpenAI documents for a status."""
-        fallback = "server_error" if status >= 500 else "invalid_request_error"
-        error_type, message, code = _DOCUMENTED.get(status, (fallback, f"Error {status}", None))
-        return Violation(status=status, error_type=error_type, message=message, code=code)
-
-    def error_body(self, violation: Violation, request_id: str) -> JSON:  # noqa: ARG002 - it travels in a header
-        """An error object."""
-        return {
-            "error": {
-                "message": violation.message,
-                "type": violation.error_type,
-                "param": violation.param,
-                "code": violation.code,
-            }
-        }
-
-    def error_event(self, violation: Violation, request_id: str) -> StreamEvent:
-        """The error as an event of a stream."""
-        return StreamEvent(data=_dumped(self.error_body(violation, request_id)))
-
-    def headers(self, request_id: str) -> Mapping[str, str]:
-        """The headers of every answer."""
-        return {"x-request-id": request_id}
-
-
-def _dumped(data: JSON) -> str:
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 
 def _envelope(answer: Answer, kind: str = "chat.completion") -> dict[str, Any]:
     return {
         "id": f"chatcmpl-{answer.digest[20:40]}",
         "object": kind,
-        "created": _CREATED,
+        "created": CREATED,
         "model": answer.body["model"],
         "service_tier": "default",
         "system_fingerprint": None,
@@ -222,7 +156,7 @@ def _chunk(
         chunk["usage"] = None
     calls = delta.get("tool_calls")
     in_tool_call = bool(calls and calls[0]["function"]["arguments"])
-    return StreamEvent(data=_dumped(chunk), in_tool_call=in_tool_call)
+    return StreamEvent(data=dumped(chunk), in_tool_call=in_tool_call)
 
 
 def _tool_choice(choice: str | JSON | None) -> str:
@@ -257,7 +191,7 @@ def _message(message: JSON, names: dict[str, str]) -> ViewMessage:
         ViewCall(
             id=call["id"],
             name=call["function"]["name"],
-            arguments=_arguments(call["function"]["arguments"]),
+            arguments=read_arguments(call["function"]["arguments"]),
         )
         for call in message.get("tool_calls") or ()
         if "function" in call
@@ -272,11 +206,3 @@ def _text(content: str | list[JSON] | None) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(part["text"] for part in content or () if part.get("type") == "text")
-
-
-def _arguments(text: str) -> JSON:
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}

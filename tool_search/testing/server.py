@@ -1,8 +1,8 @@
 """The stand-in provider server: real HTTP on loopback for tests and demonstrations.
 
-It answers as Anthropic Messages and OpenAI Chat Completions do, streaming and
-not, refuses what they refuse with their own status and text, and lets a
-scripted or a keyword model speak.
+It answers as Anthropic Messages, OpenAI Chat Completions and OpenAI Responses do,
+streaming and not, refuses what they refuse with their own status and text, and
+lets a scripted or a keyword model speak.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class StandInServer:
 
     @property
     def openai_base_url(self) -> str:
-        """The `base_url` for an OpenAI client."""
+        """The `base_url` for an OpenAI client, for Chat Completions and Responses."""
         return f"{self.url}/v1"
 
 

@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tool_search.testing.faults import FaultPlan
+from tool_search.testing.memory import ReplyMemory
+from tool_search.testing.prompt_cache import PromptCache
 
 if TYPE_CHECKING:
     from tool_search.testing.captured import CapturedRequest
@@ -27,6 +29,8 @@ class ServerState:
         model: What answers valid requests.
         endpoint: Whose rules hold.
         faults: What is to go wrong.
+        memory: What of the replies later requests may refer to.
+        cache: What of the prompts was read before.
         over: Set when the state was replaced or the server closed: ends delays.
     """
 
@@ -34,6 +38,8 @@ class ServerState:
         self.model = model
         self.endpoint = endpoint
         self.faults = FaultPlan()
+        self.memory = ReplyMemory()
+        self.cache = PromptCache()
         self.over = threading.Event()
         self._requests: list[CapturedRequest] = []
         self._lock = threading.Lock()

@@ -6,13 +6,14 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tool_search.testing.prompt_cache import CHARACTERS_PER_TOKEN, prompt_parts
+
 if TYPE_CHECKING:
     from tool_search.testing.models import ModelReply
+    from tool_search.testing.prompt_cache import PromptCache
     from tool_search.testing.view import ModelView
 
 __all__ = ["UsageFigures", "input_tokens", "reply_usage"]
-
-_CHARACTERS_PER_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,30 +38,23 @@ class UsageFigures:
         return self.fresh + self.cache_written + self.cache_read
 
 
-def reply_usage(view: ModelView, reply: ModelReply) -> UsageFigures:
-    """The figures of one reply, at four characters a token and without a cache."""
+def reply_usage(view: ModelView, reply: ModelReply, cache: PromptCache) -> UsageFigures:
+    """The figures of one reply, at four characters a token."""
     written = len(reply.text) + len(reply.thinking or "")
     for call in reply.calls:
         arguments = call.arguments
         text = arguments if isinstance(arguments, str) else json.dumps(dict(arguments))
         written += len(call.name) + len(text)
+    cached = cache.charge(view)
     return UsageFigures(
-        fresh=input_tokens(view),
-        cache_written=0,
-        cache_read=0,
-        output=max(1, written // _CHARACTERS_PER_TOKEN),
+        fresh=input_tokens(view) - cached.read - cached.written,
+        cache_written=cached.written,
+        cache_read=cached.read,
+        output=max(1, written // CHARACTERS_PER_TOKEN),
     )
 
 
 def input_tokens(view: ModelView) -> int:
     """What the model is shown, at four characters a token: hidden tools are free."""
-    characters = 0
-    for tool in view.tools:
-        characters += len(tool.name) + len(tool.description) + len(json.dumps(tool.parameters))
-    for message in view.messages:
-        characters += len(message.text)
-        characters += sum(
-            len(call.name) + len(json.dumps(call.arguments)) for call in message.calls
-        )
-        characters += sum(len(result.text) for result in message.results)
-    return max(1, characters // _CHARACTERS_PER_TOKEN)
+    characters = sum(len(part.text) for part in prompt_parts(view))
+    return max(1, characters // CHARACTERS_PER_TOKEN)

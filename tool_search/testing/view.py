@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["ModelView", "ViewCall", "ViewMessage", "ViewResult", "VisibleTool"]
+__all__ = [
+    "ModelView",
+    "ViewCall",
+    "ViewMessage",
+    "ViewResult",
+    "VisibleTool",
+    "read_arguments",
+]
+
+
+def read_arguments(text: str) -> Mapping[str, Any]:
+    """The arguments of a call; empty where the text is no JSON object."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,11 +36,17 @@ class VisibleTool:
         name: Its name on the wire.
         description: What the model reads about it.
         parameters: Its JSON Schema.
+        namespace: The namespace that calls of it name (OpenAI Responses), or None.
+        is_search: It is the dialect's own search tool, which the client runs.
+        cache_breakpoint: The prompt cache may end behind it.
     """
 
     name: str
     description: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    namespace: str | None = None
+    is_search: bool = False
+    cache_breakpoint: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,12 +85,29 @@ class ViewResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewMessage:
-    """One message: its text, the calls it makes and the results it carries."""
+    """One message: its text, the calls it makes and the results it carries.
+
+    Attributes:
+        role: Who speaks.
+        text: Its text.
+        calls: The calls it makes.
+        results: The results it carries.
+        brings: Names of the tools that it reveals, beside those of its results.
+        cache_breakpoint: The prompt cache may end behind it.
+    """
 
     role: Literal["system", "user", "assistant"]
     text: str = ""
     calls: tuple[ViewCall, ...] = ()
     results: tuple[ViewResult, ...] = ()
+    brings: tuple[str, ...] = ()
+    cache_breakpoint: bool = False
+
+    @property
+    def revealed(self) -> tuple[str, ...]:
+        """Every tool that this message reveals, in order."""
+        found = (name for result in self.results for name in result.references)
+        return (*self.brings, *found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +122,7 @@ class ModelView:
         tool_choice: `auto`, `none`, `any`, or the name of the one tool to call
             as `tool:NAME`.
         messages: The conversation, the system prompt first.
+        hidden: The tools that are declared and not in its context.
     """
 
     dialect: str
@@ -89,6 +130,7 @@ class ModelView:
     tools: tuple[VisibleTool, ...]
     tool_choice: str
     messages: tuple[ViewMessage, ...]
+    hidden: tuple[VisibleTool, ...] = ()
 
     @property
     def may_call(self) -> bool:
@@ -98,6 +140,10 @@ class ModelView:
     def tool(self, name: str) -> VisibleTool | None:
         """The visible tool of that name, or None."""
         return next((tool for tool in self.tools if tool.name == name), None)
+
+    def declared(self, name: str) -> VisibleTool | None:
+        """The tool of that name, visible or hidden, or None."""
+        return next((tool for tool in (*self.tools, *self.hidden) if tool.name == name), None)
 
     @property
     def turn(self) -> tuple[ViewMessage, ...]:

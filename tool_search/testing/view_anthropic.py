@@ -7,6 +7,7 @@ Source: Anthropic, Tool search: a deferred definition is expanded where a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import compress
 from typing import Any
 
 from tool_search.testing.view import ModelView, ViewCall, ViewMessage, ViewResult, VisibleTool
@@ -23,23 +24,25 @@ def view_of(body: JSON) -> ModelView:
     messages += [_message(message, names) for message in body["messages"]]
     shown, withdrawn = _changes(body["messages"])
     definitions = list(body.get("tools") or ()) + list(_inline_definitions(body["messages"]))
-    tools = tuple(
-        VisibleTool(
-            name=tool["name"],
-            description=tool.get("description") or "",
-            parameters=tool.get("input_schema") or {},
-        )
-        for tool in definitions
-        if "name" in tool
-        and tool["name"] not in withdrawn
-        and (not tool.get("defer_loading") or tool["name"] in shown)
-    )
+    named = [tool for tool in definitions if "name" in tool and tool["name"] not in withdrawn]
+    seen = [not tool.get("defer_loading") or tool["name"] in shown for tool in named]
+    tools = [_tool(tool) for tool in named]
     return ModelView(
         dialect="anthropic",
         model=body["model"],
-        tools=tools,
+        tools=tuple(compress(tools, seen)),
         tool_choice=_tool_choice(body.get("tool_choice")),
         messages=tuple(message for message in messages if message is not None),
+        hidden=tuple(tool for tool, is_seen in zip(tools, seen, strict=True) if not is_seen),
+    )
+
+
+def _tool(tool: JSON) -> VisibleTool:
+    return VisibleTool(
+        name=tool["name"],
+        description=tool.get("description") or "",
+        parameters=tool.get("input_schema") or {},
+        cache_breakpoint=tool.get("cache_control") is not None,
     )
 
 
@@ -51,7 +54,16 @@ def _tool_choice(choice: JSON | None) -> str:
 
 def _system(system: str | list[JSON] | None) -> ViewMessage | None:
     text = _text(system or "")
-    return ViewMessage(role="system", text=text) if text else None
+    if not text:
+        return None
+    return ViewMessage(role="system", text=text, cache_breakpoint=_marked(system))
+
+
+def _marked(content: str | list[JSON] | None) -> bool:
+    """Whether a prompt cache may end in this content; taken for its end."""
+    if content is None or isinstance(content, str):
+        return False
+    return any(block.get("cache_control") is not None for block in content)
 
 
 def _message(message: JSON, names: dict[str, str]) -> ViewMessage:
@@ -69,7 +81,20 @@ def _message(message: JSON, names: dict[str, str]) -> ViewMessage:
         for block in blocks
         if block["type"] in ("tool_result", "tool_search_tool_result")
     )
-    return ViewMessage(role=message["role"], text=_text(content), calls=calls, results=results)
+    return ViewMessage(
+        role=message["role"],
+        text=_text(content),
+        calls=calls,
+        results=results,
+        brings=tuple(_additions(blocks)),
+        cache_breakpoint=_marked(content),
+    )
+
+
+def _additions(blocks: list[JSON]) -> Iterator[str]:
+    for block in blocks:
+        if block["type"] == "tool_addition":
+            yield str(block["tool"].get("definition", block["tool"]).get("name"))
 
 
 def _result(block: JSON, names: dict[str, str]) -> ViewResult:

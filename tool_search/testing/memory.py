@@ -1,0 +1,53 @@
+"""What a stand-in service keeps of its replies, for requests that refer to them."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    JSON = Mapping[str, Any]
+
+__all__ = ["ReplyMemory"]
+
+
+class ReplyMemory:
+    """Conversations by the id of the reply that they end with, and items by their own."""
+
+    def __init__(self) -> None:
+        self._conversations: dict[str, tuple[JSON, ...]] = {}
+        self._items: dict[str, JSON] = {}
+        self._reasoning: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    def keep(self, reply: str, conversation: Sequence[JSON]) -> None:
+        """Keeps a whole conversation, the reply's items last."""
+        with self._lock:
+            self._conversations[reply] = tuple(conversation)
+            thought: str | None = None
+            for item in conversation:
+                name = item.get("id")
+                if name:
+                    self._items[name] = item
+                if item.get("type") == "reasoning":
+                    thought = name
+                elif name and thought:
+                    self._reasoning[name] = thought
+                    thought = None
+
+    def conversation(self, reply: str) -> tuple[JSON, ...] | None:
+        """All that was said up to the end of a reply; None where it was not kept."""
+        with self._lock:
+            return self._conversations.get(reply)
+
+    def reasoning_of(self, name: str) -> str | None:
+        """The id of the reasoning that a kept item directly followed, or None."""
+        with self._lock:
+            return self._reasoning.get(name)
+
+    def item(self, name: str) -> JSON | None:
+        """One kept item, or None."""
+        with self._lock:
+            return self._items.get(name)
