@@ -1,0 +1,267 @@
+"""How well the engines find Russian and Chinese tools, with traps, on labelled sets of our own.
+
+Run: python benchmarks/languages.py [--data ../shared/data] [--engine bm25 --engine rank_bm25]
+
+The tools and queries lie in `sets/`; see its README. Where the folder of public data
+is given, the tools of its Smithery catalog are added as distractors. `--misses` lists
+the queries that were not answered in full, and `--tokenizers` what rank_bm25 makes of
+the same texts as other systems cut them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tool_search.catalog import Tool
+from tool_search.config import SearchSettings
+from tool_search.definitions import parse_tools
+from tool_search.search import ToolSearchIndex, build_index
+
+SETS = Path(__file__).resolve().parent / "sets"
+LANGUAGES = ("russian", "chinese")
+DISTRACTORS = "_distractors_smithery_mcp"
+
+_DEPTH = 5
+_EVERY_TOOL = ("*",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelledQuery:
+    """A query, the tools that answer it, and those that are easily taken for them.
+
+    Attributes:
+        query: As a person or a model would ask.
+        relevant: What should be found; all of it within the first five.
+        rivals: What must not stand before the first relevant tool.
+        kind: What makes the query hard.
+    """
+
+    query: str
+    relevant: tuple[str, ...]
+    rivals: tuple[str, ...] = ()
+    kind: str = "plain"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trap:
+    """A query, and the tools that must not be found by it.
+
+    Attributes:
+        query: As a person with a slip of the pen would write, or about something else.
+        forbidden: Names; `*` alone: every tool of the set.
+        kind: homophone, shared_character or nothing; see the README of the sets.
+    """
+
+    query: str
+    forbidden: tuple[str, ...]
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What an engine made of a labelled query.
+
+    Attributes:
+        asked: The query with its labels.
+        found: The names of the first five.
+        recall: The share of the relevant tools among them.
+        is_first: Whether a relevant tool stands first.
+        has_rival_before: Whether a rival stands before every relevant tool.
+    """
+
+    asked: LabelledQuery
+    found: tuple[str, ...]
+    recall: float
+    is_first: bool
+    has_rival_before: bool
+
+
+def read_tools(language: str, data: Path | None = None) -> tuple[Tool, ...]:
+    """The tools of a set, and behind them the distractors, where there are any."""
+    path = SETS / f"{language}_tools.jsonl"
+    own = parse_tools(path.read_text("utf-8"), source=path.name)
+    if data is None:
+        return own
+    catalog = data / DISTRACTORS / "tools.jsonl"
+    taken = {tool.name for tool in own}
+    others = parse_tools(catalog.read_text("utf-8"), source=DISTRACTORS)
+    return (*own, *(tool for tool in others if tool.name not in taken))
+
+
+def read_queries(language: str) -> tuple[LabelledQuery, ...]:
+    """The queries of a set, in its order."""
+    return tuple(
+        LabelledQuery(
+            query=row["query"],
+            relevant=tuple(row["relevant"]),
+            rivals=tuple(row.get("rivals", ())),
+            kind=row["kind"],
+        )
+        for row in _rows(f"{language}_queries.jsonl")
+    )
+
+
+def read_traps(language: str) -> tuple[Trap, ...]:
+    """The traps of a set, in its order; none where it has none."""
+    if not (SETS / f"{language}_traps.jsonl").is_file():
+        return ()
+    return tuple(
+        Trap(query=row["query"], forbidden=tuple(row["forbidden"]), kind=row["kind"])
+        for row in _rows(f"{language}_traps.jsonl")
+    )
+
+
+def outcomes(index: ToolSearchIndex, queries: Sequence[LabelledQuery]) -> tuple[Outcome, ...]:
+    """What the index makes of each query."""
+    return tuple(_outcome(asked, _names(index, asked.query, _DEPTH)) for asked in queries)
+
+
+def mean_recall(results: Sequence[Outcome]) -> float:
+    """Recall@5, averaged over the queries; 0 of none."""
+    return sum(result.recall for result in results) / max(len(results), 1)
+
+
+def violations(
+    index: ToolSearchIndex, traps: Sequence[Trap], names: Sequence[str]
+) -> tuple[tuple[Trap, tuple[str, ...]], ...]:
+    """The traps that found what they must not, with what they found, however far down.
+
+    Args:
+        index: What is asked.
+        traps: The queries.
+        names: What `*` stands for.
+    """
+    caught = []
+    for trap in traps:
+        forbidden = names if trap.forbidden == _EVERY_TOOL else trap.forbidden
+        found = tuple(
+            name for name in _names(index, trap.query, len(names)) if name in set(forbidden)
+        )
+        if found:
+            caught.append((trap, found))
+    return tuple(caught)
+
+
+def _names(index: ToolSearchIndex, query: str, limit: int) -> tuple[str, ...]:
+    return tuple(match.name for match in index.search(query, limit=limit).matches)
+
+
+def _outcome(asked: LabelledQuery, found: Sequence[str]) -> Outcome:
+    places = [found.index(name) for name in asked.relevant if name in found]
+    rivals = [found.index(name) for name in asked.rivals if name in found]
+    return Outcome(
+        asked=asked,
+        found=tuple(found),
+        recall=len(places) / len(asked.relevant),
+        is_first=0 in places,
+        has_rival_before=bool(rivals) and min(rivals) < min(places, default=_DEPTH),
+    )
+
+
+def _rows(name: str) -> Iterator[dict[str, Any]]:
+    return map(json.loads, (SETS / name).read_text("utf-8").splitlines())
+
+
+def _kinds(results: Sequence[Outcome]) -> str:
+    by_kind: dict[str, list[Outcome]] = defaultdict(list)
+    for result in results:
+        by_kind[result.asked.kind].append(result)
+    return ", ".join(
+        f"{kind} {mean_recall(of):.3f} ({len(of)})" for kind, of in sorted(by_kind.items())
+    )
+
+
+def _print_engine(language: str, engine: str, data: Path | None, *, has_misses: bool) -> float:
+    tools = read_tools(language, data)
+    own = [tool.name for tool in read_tools(language)]
+    name: Any = engine
+    index = build_index(tools, SearchSettings(engine=name))
+    results = outcomes(index, read_queries(language))
+    recall = mean_recall(results)
+    first = sum(result.is_first for result in results) / len(results)
+    judged = [result for result in results if result.asked.rivals]
+    before = sum(result.has_rival_before for result in judged)
+    print(
+        f"{language:9}{engine:12}{len(tools):7}{len(results):9}{recall:8.3f}{first:8.3f}"
+        f"{before:9} of {len(judged)}"
+    )
+    print(f"    {_kinds(results)}")
+    _print_traps(index, read_traps(language), own)
+    if has_misses:
+        for result in results:
+            if result.recall < 1:
+                wanted = ", ".join(result.asked.relevant)
+                print(f"    miss: {result.asked.query} -> {wanted}; found {result.found}")
+    return recall
+
+
+def _print_traps(index: ToolSearchIndex, traps: Sequence[Trap], own: Sequence[str]) -> None:
+    if not traps:
+        return
+    caught = violations(index, traps, own)
+    for kind in sorted({trap.kind for trap in traps}):
+        fell = [(trap, found) for trap, found in caught if trap.kind == kind]
+        of = sum(trap.kind == kind for trap in traps)
+        named = "; ".join(f"{trap.query} -> {', '.join(found[:3])}" for trap, found in fell)
+        print(f"    {kind} traps sprung: {len(fell)} of {of}{': ' if fell else ''}{named}")
+
+
+def _tokenizers() -> dict[str, Callable[[str], list[str]]]:
+    import jieba  # noqa: PLC0415 - half a second, for this table alone
+
+    words = re.compile(r"[a-z0-9]+")
+    return {
+        "lower().split()": lambda text: text.lower().split(),
+        "[a-z0-9]+": lambda text: words.findall(text.lower()),
+        r"\w+": lambda text: re.findall(r"\w+", text.lower()),
+        "jieba": lambda text: [word for word in jieba.lcut(text.lower()) if word.strip()],
+    }
+
+
+def _print_tokenizers(language: str, data: Path | None, ours: float) -> None:
+    """Recall@5 of rank_bm25's BM25Okapi over name and description, cut as others cut."""
+    from rank_bm25 import BM25Okapi  # noqa: PLC0415 - loads numpy, for this table alone
+
+    tools, queries = read_tools(language, data), read_queries(language)
+    for title, cut in _tokenizers().items():
+        ranker = BM25Okapi([cut(f"{tool.name} {tool.description}") or [""] for tool in tools])
+        results = []
+        for asked in queries:
+            scores = ranker.get_scores(cut(asked.query))
+            best = sorted(range(len(tools)), key=lambda at: (-scores[at], tools[at].name))
+            found = [tools[at].name for at in best[:_DEPTH] if scores[at] > 0]
+            results.append(_outcome(asked, found))
+        recall = mean_recall(results)
+        ratio = f"{ours / recall:.2f} times" if recall else "-"
+        print(f"    BM25Okapi, {title:16}{recall:8.3f}; the first engine has {ratio}")
+
+
+def main() -> None:
+    """Prints a table for each language."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--engine", action="append")
+    parser.add_argument("--misses", action="store_true")
+    parser.add_argument("--tokenizers", action="store_true")
+    options = parser.parse_args()
+    has_distractors = (options.data / DISTRACTORS).is_dir()
+    for language in LANGUAGES:
+        for data in (None, options.data) if has_distractors else (None,):
+            print("language engine        tools  queries     r@5   first  rival before")
+            recalls = [
+                _print_engine(language, engine, data, has_misses=options.misses)
+                for engine in options.engine or ["bm25"]
+            ]
+            if options.tokenizers:
+                _print_tokenizers(language, data, recalls[0])
+
+
+if __name__ == "__main__":
+    main()
