@@ -5,7 +5,9 @@ Each is a module of its own, imported when it is needed, with an extra of its na
 
 from __future__ import annotations
 
-from tool_search.config import ProviderConfig
+from collections.abc import Callable
+
+from tool_search.config import Dialect, ProviderConfig
 from tool_search.profiles import profile_for
 from tool_search.providers import ConnectedProvider
 
@@ -29,29 +31,36 @@ def build_provider(config: ProviderConfig, *, api_key: str, fallbacks: bool) -> 
         ImportError: The SDK is not installed; the message names the extra.
     """
     profile = profile_for(
-        config.type, config.model, base_url=config.base_url, strategy=config.strategy
+        config.type,
+        config.model,
+        base_url=config.base_url,
+        strategy=config.strategy,
+        search_form=config.tool_search if "tool_search" in config.model_fields_set else None,
+        keeps_replies=config.previous_response_id,
     )
-    retries = 0 if fallbacks else _RETRIES_WITHOUT_FALLBACK
-    if config.type == "anthropic":
-        from tool_search.adapters.anthropic import AnthropicProvider  # noqa: PLC0415 - an extra
-
-        return AnthropicProvider(
-            profile=profile,
-            api_key=api_key,
-            base_url=config.base_url,
-            id=config.id,
-            timeout_s=config.timeout_s,
-            max_retries=retries,
-            extra_body=config.extra_body,
-        )
-    from tool_search.adapters.openai_chat import OpenAIChatProvider  # noqa: PLC0415 - an extra
-
-    return OpenAIChatProvider(
+    return _provider_class(config.type)(
         profile=profile,
         api_key=api_key,
         base_url=config.base_url,
         id=config.id,
         timeout_s=config.timeout_s,
-        max_retries=retries,
+        max_retries=0 if fallbacks else _RETRIES_WITHOUT_FALLBACK,
         extra_body=config.extra_body,
     )
+
+
+def _provider_class(dialect: Dialect) -> Callable[..., ConnectedProvider]:
+    """The adapter of a dialect, whose SDK is loaded now."""
+    if dialect == "anthropic":
+        from tool_search.adapters.anthropic import AnthropicProvider  # noqa: PLC0415 - an extra
+
+        return AnthropicProvider
+    if dialect == "openai_responses":
+        from tool_search.adapters.openai_responses import (  # noqa: PLC0415 - an extra
+            OpenAIResponsesProvider,
+        )
+
+        return OpenAIResponsesProvider
+    from tool_search.adapters.openai_chat import OpenAIChatProvider  # noqa: PLC0415 - an extra
+
+    return OpenAIChatProvider

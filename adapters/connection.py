@@ -30,7 +30,7 @@ def check_extra_body(extra_body: Mapping[str, Any] | None, *, provider: str) -> 
         ConfigurationError: One of them is the plan's to say.
     """
     extra = dict(extra_body or {})
-    for key in ("messages", "tools"):
+    for key in ("input", "messages", "tools"):
         if key in extra:
             raise ConfigurationError(
                 f"provider {provider!r}: extra_body.{key} is not allowed: the conversation "

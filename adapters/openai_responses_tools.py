@@ -1,0 +1,147 @@
+"""Tool definitions in OpenAI's Responses format, in a request's list and in its items.
+
+Needs no SDK. Sources: OpenAI, "Tool search" (`defer_loading`, namespaces, search by the
+service or by the client), "Function calling" (`strict`), its OpenAPI document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tool_search.adapters.strict_schemas import is_strict
+from tool_search.catalog import Tool
+from tool_search.messages import DeclaredTool, ReferencePart, RequestPlan, ToolList
+from tool_search.names import wire_name
+from tool_search.profiles import ProviderProfile
+from tool_search.schema import compact_json, object_schema
+
+__all__ = ["ToolHomes", "definitions", "encode_tools", "wire_tools"]
+
+_LONGEST_DESCRIPTION = 300
+
+
+def encode_tools(tools: ToolList, profile: ProviderProfile) -> bytes:
+    """The `tools` of a request as JSON in UTF-8, made once for each list."""
+    key = f"openai_responses/{profile.name_rule}/{profile.search_form}"
+    return tools.encoded_whole(key, lambda: compact_json(wire_tools(tools, profile)))
+
+
+def wire_tools(tools: ToolList, profile: ProviderProfile) -> list[dict[str, Any]]:
+    """The `tools` of a request; deferred tools of one server share a namespace."""
+    shown = [entry for entry in tools if not entry.deferred]
+    waiting = [entry.tool for entry in tools if entry.deferred]
+    return [
+        *(_shown(entry, profile) for entry in shown),
+        *definitions(waiting, profile, deferred=True),
+    ]
+
+
+def definitions(
+    tools: Iterable[Tool], profile: ProviderProfile, *, deferred: bool
+) -> list[dict[str, Any]]:
+    """Definitions that a model is not shown from the start, as a list or an item holds them.
+
+    Args:
+        tools: What to define, in order; a server stands where its first tool does.
+        profile: Who is asked.
+        deferred: Whether they carry `defer_loading`, as all that a search loads.
+    """
+    wire: list[dict[str, Any]] = []
+    namespaces: dict[str, dict[str, Any]] = {}
+    for tool in tools:
+        function = _function(tool, profile)
+        if deferred:
+            function["defer_loading"] = True
+        namespace = _server_namespace(tool, profile)
+        if namespace is None:
+            wire.append(function)
+        elif namespace in namespaces:
+            namespaces[namespace]["tools"].append(function)
+        else:
+            namespaces[namespace] = {
+                "type": "namespace", "name": namespace, "description": "", "tools": [function],
+            }  # fmt: skip
+            wire.append(namespaces[namespace])
+    for namespace in namespaces.values():
+        namespace["description"] = _listing(namespace)
+    return wire
+
+
+def _shown(entry: DeclaredTool, profile: ProviderProfile) -> dict[str, Any]:
+    tool = entry.tool
+    if not entry.is_search:
+        return _function(tool, profile)
+    if profile.search_form == "hosted":
+        return {"type": "tool_search"}
+    return {
+        "type": "tool_search",
+        "execution": "client",
+        "description": tool.description,
+        "parameters": object_schema(tool.parameters),
+    }
+
+
+def _function(tool: Tool, profile: ProviderProfile) -> dict[str, Any]:
+    wire: dict[str, Any] = {"type": "function", "name": wire_name(tool.name, profile.name_rule)}
+    if tool.description:
+        wire["description"] = tool.description
+    wire["parameters"] = schema = object_schema(tool.parameters)
+    # Left out, it may count as true.
+    wire["strict"] = is_strict(schema)
+    return wire
+
+
+def _server_namespace(tool: Tool, profile: ProviderProfile) -> str | None:
+    """The namespace that a server's tools share, where the catalog is declared with them."""
+    if not tool.server or profile.search_form not in ("deferred", "hosted"):
+        return None
+    return wire_name(tool.server)
+
+
+def _listing(namespace: dict[str, Any]) -> str:
+    """What a model reads of a namespace before it is loaded: the names within it."""
+    names = ", ".join(function["name"] for function in namespace["tools"])
+    if len(names) <= _LONGEST_DESCRIPTION:
+        return names
+    return f"{names[: _LONGEST_DESCRIPTION - 1].rpartition(', ')[0]}…"
+
+
+class ToolHomes:
+    """In which namespace a call finds each tool that a request brings.
+
+    A function that is declared plainly is in the default one; what comes late is in its
+    server's or in one of its own name (recorded calls say so), wherever the request
+    brings it.
+
+    Args:
+        plan: The request.
+        profile: Who is asked.
+    """
+
+    def __init__(self, plan: RequestPlan, profile: ProviderProfile) -> None:
+        self._rule = profile.name_rule
+        self._homes: dict[str, str | None] = {}
+        for tool in _late_tools(plan):
+            name = wire_name(tool.name, self._rule)
+            self._homes[name] = _server_namespace(tool, profile) or name
+        for tool in plan.tools.loaded:
+            self._homes[wire_name(tool.name, self._rule)] = None
+
+    def namespace(self, name: str, given: str | None = None) -> str | None:
+        """The namespace of a call; None: it names none.
+
+        Args:
+            name: As the dialect writes it.
+            given: What the model gave, which a tool that is not declared plainly keeps.
+        """
+        home = self._homes.get(name)
+        return given if home is not None and given is not None else home
+
+
+def _late_tools(plan: RequestPlan) -> Iterable[Tool]:
+    yield from (entry.tool for entry in plan.tools if entry.deferred)
+    for message in plan.messages:
+        for part in () if isinstance(message.content, str) else message.content:
+            if isinstance(part, ReferencePart):
+                yield from part.tools

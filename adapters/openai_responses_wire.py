@@ -1,0 +1,291 @@
+"""Requests in OpenAI's Responses format: the only place that writes their fields.
+
+Needs no SDK. Sources: OpenAI, "Responses API" and its OpenAPI document; "Tool search"
+(`tool_search_call`, `tool_search_output`, `additional_tools`, namespaces); "Reasoning
+models" (encrypted reasoning goes back with the reply it belongs to); "Conversation
+state" (`store`, `previous_response_id`). Ids of items are left out, reasoning's
+excepted: the service looks ids up, and with `store: false` finds none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tool_search.adapters.arguments import arguments_json, arguments_object
+from tool_search.adapters.openai_responses_tools import (
+    ToolHomes,
+    definitions,
+    encode_tools,
+    wire_tools,
+)
+from tool_search.adapters.wire_values import text_of
+from tool_search.catalog import Tool
+from tool_search.messages import (
+    ContentPart,
+    ImagePart,
+    Message,
+    ReferencePart,
+    RequestPlan,
+    TextPart,
+    ToolCall,
+)
+from tool_search.names import wire_id, wire_name
+from tool_search.profiles import ProviderProfile
+from tool_search.schema import compact_json
+
+__all__ = ["KEPT_REPLY", "encode", "encode_tools", "history_digest", "to_wire"]
+
+KEPT_REPLY = "kept_reply"
+"""The type of our own block beside a reply's: its id at the service, and a digest of
+the history it answered."""
+
+_ENCRYPTED_REASONING = "reasoning.encrypted_content"
+# What stands for a name that a model left empty: no request may have one.
+_NAMELESS = "unnamed"
+
+
+def to_wire(
+    plan: RequestPlan,
+    profile: ProviderProfile,
+    *,
+    stream: bool = True,
+    extra_body: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The request as a JSON object.
+
+    Args:
+        plan: What to ask.
+        profile: Whom.
+        stream: Whether the reply shall come piece by piece.
+        extra_body: More fields, in place of ours where both name one; a null
+            takes a field away.
+    """
+    body = _without_tools(plan, profile, stream=stream, extra_body=extra_body)
+    if not plan.tools:
+        return body
+    return {"tools": wire_tools(plan.tools, profile), **body}
+
+
+def encode(
+    plan: RequestPlan,
+    profile: ProviderProfile,
+    *,
+    stream: bool = True,
+    extra_body: Mapping[str, Any] | None = None,
+) -> bytes:
+    """The same as `to_wire`, as JSON in UTF-8, with the bytes of the tools made once."""
+    body = _without_tools(plan, profile, stream=stream, extra_body=extra_body)
+    encoded = compact_json(body).encode("utf-8", "replace")
+    if not plan.tools:
+        return encoded
+    return b'{"tools":%b,%b' % (encode_tools(plan.tools, profile), encoded[1:])
+
+
+def history_digest(plan: RequestPlan, profile: ProviderProfile) -> str:
+    """Of all that a request's reply answers, however much of it was sent."""
+    items = _Input(plan, profile)
+    items.write()
+    return _digest(items.items)
+
+
+def _digest(items: Sequence[Mapping[str, Any]]) -> str:
+    encoded = compact_json(items).encode("utf-8", "replace")
+    return hashlib.sha256(encoded).hexdigest()[:32]
+
+
+def _without_tools(
+    plan: RequestPlan,
+    profile: ProviderProfile,
+    *,
+    stream: bool,
+    extra_body: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    body: dict[str, Any] = {"model": profile.model}
+    if stream:
+        body["stream"] = True
+    body["store"] = profile.keeps_replies
+    if profile.gives_reasoning:
+        body["include"] = [_ENCRYPTED_REASONING]
+    if plan.tools and plan.tool_use == "none":
+        body["tool_choice"] = "none"
+    if plan.system.strip():
+        body["instructions"] = plan.system
+    items = _Input(plan, profile)
+    items.write()
+    previous = items.kept if profile.keeps_replies else None
+    if previous is not None:
+        body["previous_response_id"] = previous.id
+    body["input"] = items.items[previous.end :] if previous else items.items
+    merged = {**body, **(extra_body or {})}
+    return {key: value for key, value in merged.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class _KeptReply:
+    """A reply that the service keeps, with all before it; behind `end` nothing is known there."""
+
+    id: str
+    end: int
+
+
+@dataclass(slots=True)
+class _Input:
+    """The items of a request, written message by message.
+
+    Attributes:
+        plan: What is asked.
+        profile: Who is asked.
+        items: What is written.
+        kept: The last reply that the service keeps, where the history is still its own.
+    """
+
+    plan: RequestPlan
+    profile: ProviderProfile
+    items: list[dict[str, Any]] = field(default_factory=list)
+    kept: _KeptReply | None = None
+    _homes: ToolHomes = field(init=False)
+    _search: str | None = field(init=False)
+    _searches: set[str] = field(default_factory=set)
+    _late: list[Tool] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._homes = ToolHomes(self.plan, self.profile)
+        searches = (entry.tool.name for entry in self.plan.tools if entry.is_search)
+        self._search = next(searches, None)
+
+    def write(self) -> None:
+        """All messages, in order."""
+        for message in self.plan.messages:
+            if message.role == "tool":
+                self._result(message)
+                continue
+            # Behind all results of a reply: nothing comes between them.
+            self._flush()
+            if message.role == "user":
+                self.items.append({"role": "user", "content": _content(message.content)})
+            else:
+                self._reply(message)
+        self._flush()
+
+    def _flush(self) -> None:
+        self._bring(self._late)
+        self._late = []
+
+    def _bring(self, tools: Sequence[Tool]) -> None:
+        if tools:
+            brought = definitions(tools, self.profile, deferred=False)
+            self.items.append({"type": "additional_tools", "role": "developer", "tools": brought})
+
+    def _reply(self, message: Message) -> None:
+        self._bring(_tools_in(message))
+        start = len(self.items)
+        for call in message.tool_calls:
+            if call.name == self._search:
+                self._searches.add(wire_id(call.id))
+        native = self._native(message)
+        if native is None:
+            if message.text.strip():
+                self.items.append({"role": "assistant", "content": message.text})
+            self.items.extend(map(self._call, message.tool_calls))
+            return
+        self.items.extend(self._sent_back(block) for block in native if block["type"] != KEPT_REPLY)
+        for block in native:
+            if block["type"] == KEPT_REPLY and block["input"] == _digest(self.items[:start]):
+                self.kept = _KeptReply(text_of(block["id"]), len(self.items))
+
+    def _native(self, message: Message) -> Sequence[Mapping[str, Any]] | None:
+        """The reply's own items, where they still say what the message does."""
+        if message.native is None or message.native.origin != self.profile.origin:
+            return None
+        blocks = message.native.blocks
+        if self._search is None and any(b["type"].startswith("tool_search") for b in blocks):
+            return None
+        calls = [wire_id(text_of(block["call_id"])) for block in blocks if _is_call(block)]
+        return blocks if calls == [wire_id(call.id) for call in message.tool_calls] else None
+
+    def _sent_back(self, block: Mapping[str, Any]) -> dict[str, Any]:
+        """An item as it came, under an id that the format allows and in a namespace it has."""
+        if not _is_call(block):
+            return dict(block)
+        item = {**block, "call_id": wire_id(block["call_id"])}
+        if block["type"] == "function_call":
+            given = item.pop("namespace", None)
+            namespace = self._homes.namespace(item["name"], given)
+            return item if namespace is None else {**item, "namespace": namespace}
+        return item
+
+    def _call(self, call: ToolCall) -> dict[str, Any]:
+        if call.name == self._search:
+            return {
+                "type": "tool_search_call",
+                "execution": "client",
+                "call_id": wire_id(call.id),
+                "status": "completed",
+                "arguments": arguments_object(call),
+            }
+        name = wire_name(call.name or _NAMELESS, self.profile.name_rule)
+        item = {
+            "type": "function_call",
+            "call_id": wire_id(call.id),
+            "name": name,
+            "arguments": arguments_json(call),
+        }
+        namespace = self._homes.namespace(name)
+        return item if namespace is None else {**item, "namespace": namespace}
+
+    def _result(self, message: Message) -> None:
+        call_id, tools = wire_id(message.tool_call_id or ""), _tools_in(message)
+        if call_id in self._searches:
+            self.items.append(
+                {
+                    "type": "tool_search_output",
+                    "execution": "client",
+                    "call_id": call_id,
+                    "status": "completed",
+                    "tools": definitions(tools, self.profile, deferred=True),
+                }
+            )
+            return
+        self._late.extend(tools)
+        texts = "\n".join(_result_texts(message.content, self.profile))
+        self.items.append({"type": "function_call_output", "call_id": call_id, "output": texts})
+
+
+def _is_call(block: Mapping[str, Any]) -> bool:
+    """Whether an item is a call that we answer."""
+    kind = block["type"]
+    return kind == "function_call" or (
+        kind == "tool_search_call" and block.get("execution") == "client"
+    )
+
+
+def _tools_in(message: Message) -> list[Tool]:
+    parts = () if isinstance(message.content, str) else message.content
+    return [tool for part in parts if isinstance(part, ReferencePart) for tool in part.tools]
+
+
+def _result_texts(content: str | Iterable[ContentPart], profile: ProviderProfile) -> Iterator[str]:
+    parts = (TextPart(content),) if isinstance(content, str) else content
+    for part in parts:
+        if isinstance(part, TextPart):
+            yield part.text
+        elif isinstance(part, ReferencePart) and not part.tools:
+            yield compact_json([wire_name(name, profile.name_rule) for name in part.names])
+
+
+def _content(content: str | Sequence[ContentPart]) -> str | list[dict[str, Any]]:
+    """A user's text, or parts where there are pictures among them."""
+    if isinstance(content, str):
+        return content
+    if not any(isinstance(part, ImagePart) for part in content):
+        return "\n".join(part.text for part in content if isinstance(part, TextPart))
+    wire: list[dict[str, Any]] = []
+    for part in content:
+        if isinstance(part, ImagePart):
+            wire.append({"type": "input_image", "image_url": part.url, "detail": "auto"})
+        elif isinstance(part, TextPart) and part.text:
+            wire.append({"type": "input_text", "text": part.text})
+    return wire
