@@ -25,7 +25,8 @@ types: $(READY)
 	@ln -s $(CURDIR)/tool_search/* $(CURDIR)/adapters $(CURDIR)/i18n .typecheck/tool_search/
 	@ln -s $(CURDIR)/tests $(CURDIR)/examples $(CURDIR)/benchmarks .typecheck/
 	cd .typecheck && ../$(BIN)/mypy --config-file ../pyproject.toml -p tool_search
-	cd .typecheck && ../$(BIN)/mypy --config-file ../pyproject.toml --explicit-package-bases \
+	cd .typecheck && MYPYPATH=benchmarks:benchmarks/peers ../$(BIN)/mypy --config-file ../pyproject.toml \
+		--explicit-package-bases \
 		tests examples benchmarks
 
 $(READY): pyproject.toml

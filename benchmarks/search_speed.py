@@ -22,7 +22,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from search import read_queries, read_tools  # type: ignore[import-not-found]  # beside this file
+from search import read_queries, read_tools
 
 from tool_search.catalog import Tool
 from tool_search.config import SearchSettings
