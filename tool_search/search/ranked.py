@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     _Values = list[float] | NDArray[np.float64]
 
-__all__ = ["Engine", "RankedIndex", "Scores", "attainable"]
+__all__ = ["Engine", "RankedIndex", "Scores", "Votes", "attainable"]
 
 _MOST_QUERIES = 16
 _MOST_UNMATCHED = 12
@@ -32,6 +32,13 @@ _LEAST = 1e-6
 _MOST_ANSWERED = 4
 # Of eight public sets, a hit so far below the best one was relevant in 1 of 1,000 queries.
 _INCIDENTAL = 0.25
+
+
+Votes = Callable[[str, Callable[[str], bool]], Mapping[str, float]]
+"""What tools are given for a query, by name, as shares of what it could reach at most.
+
+The second argument says by name which tools may be found.
+"""
 
 
 class Scores(NamedTuple):
@@ -124,14 +131,23 @@ class RankedIndex:
         min_relevance: Hits below it are none, from 0 to 1.
         has_operators: Whether queries are in the query language; without it they are
             handed to the engine as they are, but for `select:`.
+        votes: See `with_votes`.
     """
 
-    __slots__ = ("_engine", "_has_operators", "_lexicon", "_min_relevance")
+    __slots__ = ("_engine", "_has_operators", "_lexicon", "_min_relevance", "_votes")
 
-    def __init__(self, engine: Engine, *, min_relevance: float, has_operators: bool = True) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        min_relevance: float,
+        has_operators: bool = True,
+        votes: Votes | None = None,
+    ) -> None:
         self._engine = engine
         self._min_relevance = min_relevance
         self._has_operators = has_operators
+        self._votes = votes if has_operators else None
         self._lexicon: Lexicon | None = None
         if isinstance(engine, _KeepsLexicon):
             self._lexicon = engine.lexicon
@@ -169,9 +185,23 @@ class RankedIndex:
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> RankedIndex:
         """An index with other tools; see `ToolSearchIndex.updated`."""
-        engine = self._engine.updated(added=added, removed=removed)
+        return self._over(self._engine.updated(added=added, removed=removed), self._votes)
+
+    def with_votes(self, votes: Votes) -> RankedIndex:
+        """The same index with votes added to the scores of words.
+
+        What was found without them is found with them; a tool that a query names, or
+        that its operators leave out, is neither raised nor lowered. An engine whose
+        queries are no words takes none.
+        """
+        return self._over(self._engine, votes)
+
+    def _over(self, engine: Engine, votes: Votes | None) -> RankedIndex:
         return RankedIndex(
-            engine, min_relevance=self._min_relevance, has_operators=self._has_operators
+            engine,
+            min_relevance=self._min_relevance,
+            has_operators=self._has_operators,
+            votes=votes,
         )
 
     def _found(self, query: str, limit: int, is_open: Sequence[bool] | None) -> _Found:
@@ -193,6 +223,8 @@ class RankedIndex:
         if may is not None:
             values = _closed(values, may)
         floor = max(-math.log1p(-self._min_relevance) * most, _INCIDENTAL * _largest(values))
+        for slot, vote in self._voted(text, may):
+            values[slot] += vote * most
         if passed:
             _lift(values, passed.sure, max(floor, _LEAST * most))
         slots, rivals = _above(values, floor, limit, self._engine.most_boost)
@@ -203,6 +235,23 @@ class RankedIndex:
         ]
         beside = [slot for slot in named if not 0 < values[slot] >= floor]
         return _Found(slots, beside, [*top, *exact], unmatched)
+
+    def _voted(self, text: str, may: Sequence[bool] | None) -> list[tuple[int, float]]:
+        """What was voted for, by slot: tools of this index that may be found."""
+        if self._votes is None:
+            return []
+        slots = self._engine.slots
+
+        def slot_of(name: str) -> int | None:
+            for slot in slots.named(name):
+                tool = slots.tools[slot]
+                if tool is not None and tool.name == name and (may is None or may[slot]):
+                    return slot
+            return None
+
+        given = self._votes(text, lambda name: slot_of(name) is not None)
+        voted = ((slot_of(name), vote) for name, vote in given.items())
+        return [(slot, vote) for slot, vote in voted if slot is not None]
 
     def _named(self, text: str, is_open: Sequence[bool] | None) -> list[int]:
         slots = self._engine.slots.named(text)
