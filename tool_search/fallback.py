@@ -16,18 +16,30 @@ Remedy = Literal["generic_strategy", "repair", "within_limit", "next_provider"]
 
 _REJECTED = (400, 404, 413, 422)
 # Messages as the services and their proxies word them; matched loosely, because they change.
+_FEATURE = r"(?:defer_loading|tool.?search\w*|tool_reference|additional_tools|namespace)"
 _UNKNOWN_FEATURE = re.compile(
     r"defer_loading.{0,80}(not permitted|not supported|unknown|unrecognized|unexpected|invalid)"
-    r"|(extra|unknown|unrecognized|unexpected).{0,60}defer_loading"
-    r"|input tag 'tool_reference'"
-    r"|(tool.?search|tool_reference).{0,80}(not (currently )?supported|not available|not enabled"
+    rf"|(extra|unknown|unrecognized|unexpected).{{0,60}}(defer_loading|additional_tools|tool_search)"
+    rf"|input tag '{_FEATURE}'|invalid value: '{_FEATURE}'"
+    r"|tools\.tool_search requires at least one deferred"
+    r"|(tool.?search|tool_reference|additional_tools|tool type 'namespace').{0,80}"
+    r"(not (currently )?supported|not available|not enabled"
     r"|unknown|unrecognized|invalid type|not permitted)",
     re.IGNORECASE | re.DOTALL,
 )
 _WRONG_REFERENCE = re.compile(
     r"tool reference '(?P<name>[^']*)' (?:was )?(?:not found|has no)"
-    r"|references unknown tool '(?P<other>[^']*)'",
+    r"|references unknown tool '(?P<other>[^']*)'"
+    r"|(?:missing|unknown) namespace\b.{0,80}\bfunction_call '(?P<called>[^']*)'",
     re.IGNORECASE,
+)
+# What a service has kept or encrypted, and no longer knows or takes.
+_WRONG_REPLY = re.compile(
+    r"previous_response_not_found|previous response with id|invalid_encrypted_content"
+    r"|encrypted content\b.{0,200}could not be (verified|decrypted)"
+    r"|duplicate item found with id|item with id '[^']*' not found"
+    r"|provided without its required (\S+ )?(following )?item",
+    re.IGNORECASE | re.DOTALL,
 )
 _UNNAMED_REFERENCE = "tool_reference_unresolved"
 _LISTED = r"(?:tools|functions|function[ _]declarations)"
@@ -58,12 +70,14 @@ class Verdict:
         rests: Whether the provider should not be asked again for a while.
         profile: The provider's profile from now on, where the error taught something.
         references: Wire names of refused references.
+        replies: The provider's own blocks of earlier replies were refused.
     """
 
     remedy: Remedy
     rests: bool = False
     profile: ProviderProfile | None = None
     references: tuple[str, ...] = ()
+    replies: bool = False
 
 
 def verdict_on(error: ProviderError, profile: ProviderProfile) -> Verdict:
@@ -79,11 +93,13 @@ def verdict_on(error: ProviderError, profile: ProviderProfile) -> Verdict:
     if profile.strategy != "generic":
         reference = _WRONG_REFERENCE.search(said)
         if reference:
-            name = reference.group("name") or reference.group("other")
+            (name,) = filter(None, reference.groups())
             return Verdict(remedy="repair", references=(name,))
         # Which reference is wrong is not said: none is sent any more.
         if _UNNAMED_REFERENCE in said or _UNKNOWN_FEATURE.search(said):
             return Verdict(remedy="generic_strategy", profile=profile.generic())
+    if profile.dialect == "openai_responses" and _WRONG_REPLY.search(said):
+        return Verdict(remedy="repair", replies=True)
     if _TOO_MANY.search(said):
         return Verdict(remedy="within_limit", profile=_shorter(profile, said))
     if _BAD_NAME.search(said) and profile.name_rule != "identifier":

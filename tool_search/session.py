@@ -34,7 +34,6 @@ from tool_search.messages import (
     Notice,
     Phase,
     RequestPlan,
-    StrategyName,
     ToolCall,
     user_message,
 )
@@ -45,12 +44,9 @@ from tool_search.record import ConversationRecord
 from tool_search.schema import encodable
 from tool_search.search_tool import CALL_TOOL_NAME
 from tool_search.strategies import (
-    ClaudeToolSearchStrategy,
     Conversation,
-    GenericToolSearchStrategy,
-    OpenAIResponsesToolSearchStrategy,
     ToolsAssembler,
-    ToolSearchStrategy,
+    strategies_by_name,
 )
 from tool_search.thinking import BoundThinking
 
@@ -87,7 +83,7 @@ class ToolSearchSession:
             settled_name = {"search_tool_name": record.search_tool.name}
             self._config = self._config.model_copy(update=settled_name)
         self._system_prompt = system_prompt
-        self._strategies = _strategies(assembler or ToolsAssembler())
+        self._strategies = strategies_by_name(assembler or ToolsAssembler())
         self.discoveries = DiscoveryState(record.discoveries if record else ())
         self._tools = ConversationTools(
             catalog, config=self._config, discoveries=self.discoveries, max_tools=max_tools
@@ -310,6 +306,13 @@ class ToolSearchSession:
         known |= {name: tool.name for name, tool in listed.items()}
         self._refused |= {known.get(name, name) for name in names}
 
+    def refuse_replies(self, origin: str) -> None:
+        """Forgets the own blocks of earlier replies from there: a provider refused them."""
+        self._history = [
+            replace(said, native=None) if said.native and said.native.origin == origin else said
+            for said in self._history
+        ]
+
     def _introduce(self, message: Message) -> None:
         """Shows discoveries that the history does not, before the user's message."""
         if self.decision.mode != "tool_search":
@@ -382,12 +385,3 @@ class ToolSearchSession:
             self.discoveries.commit(found, via="search")
         if named is not None and named.name not in core:
             self.discoveries.commit((named,), via="call")
-
-
-def _strategies(assembler: ToolsAssembler) -> dict[StrategyName, ToolSearchStrategy]:
-    made = (
-        GenericToolSearchStrategy(assembler),
-        ClaudeToolSearchStrategy(assembler),
-        OpenAIResponsesToolSearchStrategy(assembler),
-    )
-    return {strategy.name: strategy for strategy in made}

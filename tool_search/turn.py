@@ -253,6 +253,8 @@ class Turn:
         plan = self._plan
         if verdict.references and plan is not None:
             self.session.refuse_references(verdict.references)
+        if verdict.replies:
+            self.session.refuse_replies(self.pool.profile(self.provider).origin)
         codes: dict[Remedy, NoticeCode] = {
             "generic_strategy": "strategy_replaced",
             "repair": "request_repaired",

@@ -7,6 +7,7 @@ from tool_search.strategies.base import Conversation, ToolSearchStrategy
 from tool_search.strategies.claude import ClaudeToolSearchStrategy
 from tool_search.strategies.generic import GenericToolSearchStrategy
 from tool_search.strategies.openai_responses import OpenAIResponsesToolSearchStrategy
+from tool_search.strategies.table import strategies_by_name
 
 __all__ = [
     "ClaudeToolSearchStrategy",
@@ -15,4 +16,5 @@ __all__ = [
     "OpenAIResponsesToolSearchStrategy",
     "ToolSearchStrategy",
     "ToolsAssembler",
+    "strategies_by_name",
 ]

@@ -1,0 +1,24 @@
+"""Every strategy by its name, as a profile names it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tool_search.messages import StrategyName
+from tool_search.strategies.assembler import ToolsAssembler
+from tool_search.strategies.base import ToolSearchStrategy
+from tool_search.strategies.claude import ClaudeToolSearchStrategy
+from tool_search.strategies.generic import GenericToolSearchStrategy
+from tool_search.strategies.openai_responses import OpenAIResponsesToolSearchStrategy
+
+__all__ = ["strategies_by_name"]
+
+
+def strategies_by_name(assembler: ToolsAssembler) -> Mapping[StrategyName, ToolSearchStrategy]:
+    """One strategy of each kind, all with this assembler."""
+    made = (
+        GenericToolSearchStrategy(assembler),
+        ClaudeToolSearchStrategy(assembler),
+        OpenAIResponsesToolSearchStrategy(assembler),
+    )
+    return {strategy.name: strategy for strategy in made}
