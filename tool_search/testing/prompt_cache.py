@@ -65,11 +65,10 @@ class PromptCache:
 
 def prompt_parts(view: ModelView) -> Iterator[PromptPart]:
     """The prompt that a model reads, in the order that it is cached in."""
-    revealed = {name for message in view.messages for name in message.revealed}
     for tool in view.tools:
-        if tool.name not in revealed:
+        if not tool.is_late:
             yield PromptPart(_definition(tool), tool.cache_breakpoint)
-    waiting = {tool.name: tool for tool in view.tools if tool.name in revealed}
+    waiting = {tool.name: tool for tool in view.tools if tool.is_late}
     for message in view.messages:
         brought = [waiting.pop(name) for name in message.revealed if name in waiting]
         text = _message(message) + "".join(map(_definition, brought))

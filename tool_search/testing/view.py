@@ -38,6 +38,7 @@ class VisibleTool:
         parameters: Its JSON Schema.
         namespace: The namespace that calls of it name (OpenAI Responses), or None.
         is_search: It is the dialect's own search tool, which the client runs.
+        is_late: Its definition stands where the conversation revealed it, not in front.
         cache_breakpoint: The prompt cache may end behind it.
     """
 
@@ -46,6 +47,7 @@ class VisibleTool:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     namespace: str | None = None
     is_search: bool = False
+    is_late: bool = False
     cache_breakpoint: bool = False
 
 

@@ -23,7 +23,8 @@ def view_of(body: JSON) -> ModelView:
     messages = [_system(body.get("system"))]
     messages += [_message(message, names) for message in body["messages"]]
     shown, withdrawn = _changes(body["messages"])
-    definitions = list(body.get("tools") or ()) + list(_inline_definitions(body["messages"]))
+    inline = [{**tool, "defer_loading": True} for tool in _inline_definitions(body["messages"])]
+    definitions = [*(body.get("tools") or ()), *inline]
     named = [tool for tool in definitions if "name" in tool and tool["name"] not in withdrawn]
     seen = [not tool.get("defer_loading") or tool["name"] in shown for tool in named]
     tools = [_tool(tool) for tool in named]
@@ -42,6 +43,7 @@ def _tool(tool: JSON) -> VisibleTool:
         name=tool["name"],
         description=tool.get("description") or "",
         parameters=tool.get("input_schema") or {},
+        is_late=bool(tool.get("defer_loading")),
         cache_breakpoint=tool.get("cache_control") is not None,
     )
 

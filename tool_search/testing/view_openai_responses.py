@@ -6,6 +6,7 @@ Source: OpenAI, Tool search: a deferred definition is shown where a
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tool_search.testing.responses_tools import brought_by, members
@@ -71,7 +72,7 @@ def _tools(
     for namespace, function in brought_by(items):
         key = (namespace, function["name"])
         hidden.pop(key, None)
-        shown[key] = _visible(function, namespace)
+        shown[key] = replace(_visible(function, namespace), is_late=True)
     return tuple(shown.values()), tuple(hidden.values())
 
 
