@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from tool_search.schema import compact_json
 
-__all__ = ["SearchMatch", "SearchResult"]
+__all__ = ["ResultForm", "SearchMatch", "SearchResult"]
+
+ResultForm = Literal["tool_search", "oh-my-pi"]
+"""Whose keys a result's JSON has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +27,7 @@ class SearchMatch:
             result that was read back from a history.
         parameters: The tool's schema, where the result must carry it because the
             tool is not declared in the request itself.
+        signature: Its arguments in short, where the result's form shows them.
     """
 
     name: str
@@ -31,6 +35,7 @@ class SearchMatch:
     server: str | None = None
     score: float = 0.0
     parameters: Mapping[str, Any] | None = None
+    signature: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +51,7 @@ class SearchResult:
         unmatched: Words of the query that no tool has.
         hint: A localized sentence for the model.
         error: A localized sentence for the model: nothing was searched.
+        form: Of its JSON.
     """
 
     query: str
@@ -56,6 +62,7 @@ class SearchResult:
     unmatched: tuple[str, ...] = ()
     hint: str | None = None
     error: str | None = None
+    form: ResultForm = "tool_search"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -66,6 +73,8 @@ class SearchResult:
         """The result as compact JSON, keys in the documented order, scores left out."""
         if self.error is not None:
             return compact_json({"query": self.query, "error": self.error})
+        if self.form == "oh-my-pi":
+            return compact_json(_oh_my_pi_object(self))
         content: dict[str, Any] = {
             "query": self.query,
             "matches": [_match_object(match) for match in self.matches],
@@ -94,6 +103,8 @@ class SearchResult:
             return None
         if isinstance(content.get("error"), str):
             return cls(query=content["query"], error=content["error"])
+        if isinstance(content.get("activated_tools"), list):
+            return _read_oh_my_pi(content)
         matches = content.get("matches")
         if not isinstance(matches, list):
             return None
@@ -115,6 +126,41 @@ def _match_object(match: SearchMatch) -> dict[str, Any]:
     if match.parameters is not None:
         content["parameters"] = match.parameters
     return content
+
+
+def _oh_my_pi_object(result: SearchResult) -> dict[str, Any]:
+    """oh-my-pi's compact answer, and schemas where a result must carry them."""
+    tools: list[dict[str, Any]] = []
+    for match in result.matches:
+        tools.append({"name": match.name, "description": match.description})
+        tools[-1]["params"] = list(match.signature)
+        if match.parameters is not None:
+            tools[-1]["parameters"] = match.parameters
+    return {
+        "query": result.query,
+        "activated_tools": [match.name for match in result.matches],
+        "match_count": len(result.matches),
+        "total_tools": result.total_tools,
+        "tools": tools,
+    }
+
+
+def _read_oh_my_pi(content: Mapping[str, Any]) -> SearchResult:
+    """The result in a history; its older answers have names alone."""
+    tools = content.get("tools")
+    if not isinstance(tools, list):
+        tools = [{"name": name} for name in _texts(content["activated_tools"])]
+    return SearchResult(
+        query=content["query"],
+        matches=tuple(
+            replace(_read_match(tool), signature=_texts(tool.get("params")))
+            for tool in tools
+            if _is_named(tool)
+        ),
+        total_found=_count(content.get("match_count")),
+        total_tools=_count(content.get("total_tools")),
+        form="oh-my-pi",
+    )
 
 
 def _is_named(value: object) -> bool:
