@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tool_search.config import Dialect, ProviderConfig
-from tool_search.profiles import profile_for
+from tool_search.profiles import profile_of
 from tool_search.providers import ConnectedProvider
 
 __all__ = ["build_provider"]
@@ -30,14 +30,7 @@ def build_provider(config: ProviderConfig, *, api_key: str, fallbacks: bool) -> 
         UnsupportedStrategyError: It names a strategy its model cannot honour.
         ImportError: The SDK is not installed; the message names the extra.
     """
-    profile = profile_for(
-        config.type,
-        config.model,
-        base_url=config.base_url,
-        strategy=config.strategy,
-        search_form=config.tool_search if "tool_search" in config.model_fields_set else None,
-        keeps_replies=config.previous_response_id,
-    )
+    profile = profile_of(config)
     return _provider_class(config.type)(
         profile=profile,
         api_key=api_key,

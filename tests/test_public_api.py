@@ -51,6 +51,7 @@ def test_the_public_names_are_sorted_and_complete() -> None:
         "Tool", "ToolCatalog", "ToolSearchConfig", "load_config", "DiscoveryState",
         "ToolSearchIndex", "build_index", "ToolSearchTool", "ToolsAssembler",
         "ToolSearchStrategy", "GenericToolSearchStrategy", "ClaudeToolSearchStrategy",
+        "OpenAIResponsesToolSearchStrategy",
         "ToolSearchSession", "ToolSearchRunner", "ToolSearchError",
     }  # fmt: skip
     assert list(tool_search.__all__) == sorted(set(tool_search.__all__))

@@ -77,6 +77,7 @@ if TYPE_CHECKING:
         ClaudeToolSearchStrategy,
         Conversation,
         GenericToolSearchStrategy,
+        OpenAIResponsesToolSearchStrategy,
         ToolsAssembler,
         ToolSearchStrategy,
     )
@@ -106,6 +107,7 @@ __all__ = [
     "ImagePart",
     "InvalidToolError",
     "MemoryStore",
+    "OpenAIResponsesToolSearchStrategy",
     "Message",
     "ModeDecision",
     "Notice",
@@ -182,6 +184,7 @@ _HOMES = {
     "tool_search.stores": "ConversationStore MemoryStore",
     "tool_search.strategies": """
         ClaudeToolSearchStrategy Conversation GenericToolSearchStrategy
+        OpenAIResponsesToolSearchStrategy
         ToolSearchStrategy ToolsAssembler
     """,
     "tool_search.tokens": "estimate_tokens",

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import urlsplit
 
-from tool_search.config import Dialect, SearchForm, StrategyChoice
+from tool_search.config import Dialect, ProviderConfig, SearchForm, StrategyChoice
 from tool_search.errors import UnsupportedStrategyError
 from tool_search.messages import StrategyName
 from tool_search.names import NameRule
 
-__all__ = ["ProviderProfile", "profile_for"]
+__all__ = ["ProviderProfile", "profile_for", "profile_of"]
 
 _ANTHROPIC_HOSTS = ("api.anthropic.com",)
 _CLAUDE_WITHOUT_TOOL_SEARCH = (
@@ -89,13 +89,29 @@ class ProviderProfile:
         return replace(self, strategy="generic")
 
 
+def profile_of(config: ProviderConfig) -> ProviderProfile:
+    """The profile of a configured provider.
+
+    Raises:
+        UnsupportedStrategyError: It names a strategy its model cannot honour.
+    """
+    return profile_for(
+        config.type,
+        config.model,
+        base_url=config.base_url,
+        strategy=config.strategy,
+        search_form=config.tool_search,
+        keeps_replies=config.previous_response_id,
+    )
+
+
 def profile_for(
     dialect: Dialect,
     model: str,
     *,
     base_url: str | None = None,
     strategy: StrategyChoice = "auto",
-    search_form: SearchForm | None = None,
+    search_form: SearchForm = "client",
     keeps_replies: bool = False,
 ) -> ProviderProfile:
     """The profile of a model at an endpoint.
@@ -108,7 +124,7 @@ def profile_for(
         model: The model's name.
         base_url: The endpoint; None: the vendor's own.
         strategy: How it is told of tools.
-        search_form: `tool_search` of a provider's configuration; None: the model's best.
+        search_form: `tool_search` of a provider's configuration.
         keeps_replies: `previous_response_id` of a provider's configuration.
 
     Raises:
@@ -180,7 +196,7 @@ def _has_tool_search(model: str) -> bool:
 
 
 def _responses(
-    model: str, host: str, strategy: StrategyChoice, form: SearchForm | None
+    model: str, host: str, strategy: StrategyChoice, form: SearchForm
 ) -> ProviderProfile:
     own = host == _OPENAI_HOST
     version, able = _gpt_version(model), _responses_has_tool_search(model)
@@ -191,7 +207,7 @@ def _responses(
             "not known to; use auto or generic, or gpt-5 or later"
         )
     native = named or (strategy == "auto" and own and version >= _GPT_WITH_ADDITIONAL_TOOLS)
-    if form in ("deferred", "hosted") and not (native and able):
+    if form != "client" and not (native and able):
         raise UnsupportedStrategyError(
             f"tool_search: {form} needs the strategy openai_responses and a model with tool "
             f"search (gpt-5.4 or later, but not its nano); {model!r} at {host} has the strategy "
@@ -204,7 +220,7 @@ def _responses(
         origin=f"openai_responses:{host}/{model}",
         strategy="openai_responses" if native else "generic",
         max_tools=OPENAI_MOST_TOOLS,
-        search_form=(form or "client") if able else "additional",
+        search_form=form if able else "additional",
         gives_reasoning=(own or named) and _REASONING.match(model) is not None,
     )
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from tool_search.adapters import anthropic_wire, openai_chat_wire
+from tool_search.adapters import anthropic_wire, openai_chat_wire, openai_responses_wire
 from tool_search.catalog import Tool, ToolCatalog
 from tool_search.config import BotConfig, Dialect, ProviderConfig, ToolSearchConfig
 from tool_search.discovery import Discovery
 from tool_search.errors import SessionError
 from tool_search.messages import Notice, ReferencePart, RequestPlan, StrategyName, ToolList
 from tool_search.modes import Mode, ModeDecision, tool_tokens
-from tool_search.profiles import ProviderProfile, profile_for
+from tool_search.profiles import ProviderProfile, profile_for, profile_of
 from tool_search.record import ConversationRecord
 from tool_search.session import ToolSearchSession
 
@@ -59,6 +59,11 @@ PROVIDERS: Mapping[str, ProviderKind] = {
         dialect="openai_chat",
         model="gpt-5.4",
         encode_tools=openai_chat_wire.encode_tools,
+    ),
+    "openai-responses": ProviderKind(
+        dialect="openai_responses",
+        model="gpt-5.4",
+        encode_tools=openai_responses_wire.encode_tools,
     ),
 }
 """What `--provider` takes."""
@@ -195,8 +200,8 @@ def next_request(
         provider: Who would be asked.
         record: The conversation; None: it has not begun.
     """
-    profile = _profile(provider)
-    limits = [most for entry in config.providers if (most := _profile(entry).max_tools)]
+    profile = profile_of(provider)
+    limits = [most for entry in config.providers if (most := profile_of(entry).max_tools)]
     most = min(limits, default=None)
     if record is None:
         settings = config.tool_search
@@ -219,12 +224,6 @@ def next_request(
     )
 
 
-def _profile(provider: ProviderConfig) -> ProviderProfile:
-    return profile_for(
-        provider.type, provider.model, base_url=provider.base_url, strategy=provider.strategy
-    )
-
-
 def _begun(
     catalog: ToolCatalog,
     profile: ProviderProfile,
@@ -240,9 +239,12 @@ def _begun(
 
 
 def _referenced(plan: RequestPlan) -> Iterator[Tool]:
-    """Deferred definitions that references show the model, each once."""
-    waiting = {entry.tool.name: entry.tool for entry in plan.tools if entry.deferred}
+    """Definitions that references show the model, declared or brought by them, each once."""
+    declared = {entry.tool.name: entry.tool for entry in plan.tools if entry.deferred}
+    shown: dict[str, Tool] = {}
     for message in plan.messages:
-        for part in message.content:
+        for part in () if isinstance(message.content, str) else message.content:
             if isinstance(part, ReferencePart):
-                yield from (waiting.pop(name) for name in part.names if name in waiting)
+                shown |= {name: declared[name] for name in part.names if name in declared}
+                shown |= {tool.name: tool for tool in part.tools}
+    yield from shown.values()
