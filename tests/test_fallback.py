@@ -9,7 +9,13 @@ from tool_search.fallback import ProviderHealth, Remedy, Verdict, verdict_on
 
 CLAUDE = profile_for("anthropic", "claude-sonnet-4-6")
 OPENAI = profile_for("openai_chat", "gpt-5.4")
-PROFILES = {"claude": CLAUDE, "generic": CLAUDE.generic(), "openai": OPENAI}
+RESPONSES = profile_for("openai_responses", "gpt-5.4")
+PROFILES = {
+    "claude": CLAUDE,
+    "generic": CLAUDE.generic(),
+    "openai": OPENAI,
+    "responses": RESPONSES,
+}
 
 UNKNOWN_FEATURE = [
     (
@@ -22,6 +28,52 @@ UNKNOWN_FEATURE = [
     "unknown field `defer_loading` at line 1 column 220",
     "The tool-search-tool beta feature is not currently supported on the Converse API",
     "Tool search is not available for this model",
+    "Malformed input request: #/tools/0: extraneous key [defer_loading] is not permitted",
+    "Invalid JSON payload received. Unknown name \"defer_loading\" at 'tools[0]'",
+    (
+        "[{'type': 'extra_forbidden', 'loc': ('body', 'tools', 0, 'defer_loading'), 'msg': 'Extra "
+        "inputs are not permitted', 'input': True}]"
+    ),
+    "'claude-3-5-haiku' does not support tools with defer_loading=true.",
+]
+UNKNOWN_TO_RESPONSES = [
+    "Tool 'tool_search' is not supported with gpt-5.4-nano.",
+    "Invalid value: 'tool_search'. Supported values are: 'function' and 'custom'.",
+    'tools.14: tool type "tool_search" is not supported',
+    "Unsupported tool type: tool_search",
+    'Only `type:"function"` tools are supported on this endpoint.',
+    "The requested tool tool_search is not supported.",
+    "Invalid value: 'tool_search_call'. Supported values are: 'message', 'reasoning'.",
+    "Invalid value: 'additional_tools'. Supported values are: 'message', 'reasoning'.",
+    "Invalid value: 'namespace'. Supported values are: 'function' and 'custom'.",
+    "Unknown parameter: 'input[3].namespace'.",
+    "Unknown parameter: 'tools[0].defer_loading'.",
+    "Invalid Value: 'tools.defer_loading'. Deferred tools require tools.tool_search.",
+    "Invalid Value: 'tools.tool_search'. tools.tool_search requires at least one deferred tool.",
+    "Duplicate namespace name 'crm' in input[27].tools[0]. Namespace names must be unique.",
+]
+NAMESPACES = {
+    "Missing namespace for function_call 'create_widget'. It does not exist in the default "
+    "namespace. Round-trip the model's function_call item with its namespace field included.":
+        "create_widget",
+    "Unknown namespace 'crm' for function_call 'get_orders': no tool of this request is in it.":
+        "get_orders",
+}  # fmt: skip
+OWN_REPLIES = [
+    (
+        "Duplicate item found with id tsc_077457e674332594006a606a565ac081a090a3f60cd0d63c21. "
+        "Remove duplicate items from your input and try again."
+    ),
+    "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
+    (
+        "Item 'fc_1' of type 'function_call' was provided without its required 'reasoning' item: "
+        "'rs_1'."
+    ),
+    (
+        "Item with id 'rs_1' not found. Items are not persisted when `store` is set to false. Try "
+        "again with `store` set to true, or remove this item from your input."
+    ),
+    "Previous response with id 'resp_0f09a275409' not found.",
 ]
 REFERENCES = {
     "Tool reference 'get_time' not found in available tools": "get_time",
@@ -40,6 +92,7 @@ TOO_MANY = {
     "Too many tools. Maximum is 32": 32,
     "The maximum number of tools is 40, got 150": 40,
     "You may not use more than 20 tools": 20,
+    "You may not include more than 128 tools in your request.": 128,
     "at most 512 function declarations are allowed": 512,
     "Too many functions": 64,
 }
@@ -58,6 +111,11 @@ BAD_NAMES = [
         "Must start with a letter or an underscore."
     ),
     "Invalid request: function name is invalid, must start with a letter",
+    "Invalid 'tools[5].name': string too long. Expected a string with maximum length 64",
+    "Invalid 'input[492].name': string does not match pattern. Expected a string that matches",
+    "Invalid 'messages[2].tool_calls[0].function.name': string does not match pattern.",
+    "messages.14.content.1.tool_use.name: String should have at most 200 characters",
+    "tools.585.FrontendRemoteMcpToolDefinition.name: String should have at most 64 characters",
 ]
 OTHERS = [
     "At least one tool must have defer_loading=false. All tools cannot be deferred.",
@@ -80,6 +138,10 @@ OTHERS = [
     "max_tokens: 100000 > 64000, which is the maximum allowed number of output tokens",
     "Your credit balance is too low to access the Anthropic API.",
     "The model `gpt-9` does not exist",
+    "No tool output found for function call call_30QT8TKHJVZ7ktawZDPtvzjf.",
+    "No tool call found for function call output with call_id call_30QT8TKHJVZ7ktawZDPtvzjf.",
+    "Invalid 'input[1].call_id': string too long. Expected a string with maximum length 64",
+    "Tool choice 'web_search' not found in 'tools' parameter.",
     "",
 ]
 
@@ -101,6 +163,29 @@ def test_an_endpoint_that_knows_no_tool_search_gets_the_generic_strategy(
     assert said.profile == CLAUDE.generic()
 
 
+@pytest.mark.parametrize("detail", [*UNKNOWN_FEATURE, *UNKNOWN_TO_RESPONSES])
+def test_a_responses_endpoint_that_knows_no_tool_search_gets_the_generic_strategy(
+    detail: str,
+) -> None:
+    """Tools, items and fields of searching are each unknown somewhere."""
+    said = verdict(detail, "responses")
+    assert said == Verdict(remedy="generic_strategy", profile=RESPONSES.generic())
+
+
+@pytest.mark.parametrize(("detail", "name"), NAMESPACES.items())
+def test_a_wrong_namespace_is_repaired_by_the_name_of_its_tool(detail: str, name: str) -> None:
+    """The request is written without it, and sent once more."""
+    said = verdict(detail, "responses")
+    assert (said.remedy, said.references) == ("repair", (name,))
+
+
+@pytest.mark.parametrize("detail", OWN_REPLIES)
+def test_a_service_that_no_longer_knows_its_replies_is_sent_none_of_them(detail: str) -> None:
+    """What was said goes as plain messages, to this dialect only."""
+    assert verdict(detail, "responses") == Verdict(remedy="repair", replies=True)
+    assert verdict(detail, "openai") == Verdict(remedy="next_provider")
+
+
 @pytest.mark.parametrize(("detail", "name"), REFERENCES.items())
 @pytest.mark.parametrize("code", ["invalid_request_error", "tool_reference_unresolved"])
 def test_a_wrong_reference_is_repaired_by_name(detail: str, name: str, code: str) -> None:
@@ -115,7 +200,9 @@ def test_a_wrong_reference_without_a_name_leaves_all_of_them_out() -> None:
     assert said.remedy == "generic_strategy"
 
 
-@pytest.mark.parametrize("detail", [*UNKNOWN_FEATURE, *REFERENCES])
+@pytest.mark.parametrize(
+    "detail", [*UNKNOWN_FEATURE, *UNKNOWN_TO_RESPONSES, *REFERENCES, *NAMESPACES]
+)
 def test_what_the_generic_strategy_never_sent_is_no_reason_to_repeat(detail: str) -> None:
     """There is nothing left to leave out."""
     assert verdict(detail, "generic").remedy == "next_provider"
@@ -138,7 +225,7 @@ def test_too_much_for_claude_is_filtered() -> None:
 
 
 @pytest.mark.parametrize("detail", BAD_NAMES)
-@pytest.mark.parametrize("profile", ["claude", "openai"])
+@pytest.mark.parametrize("profile", ["claude", "openai", "responses"])
 def test_a_bad_name_is_written_by_the_strictest_rule(detail: str, profile: str) -> None:
     """What every provider takes: no digit and no dash first."""
     said = verdict(detail, profile)

@@ -19,9 +19,11 @@ _REJECTED = (400, 404, 413, 422)
 _FEATURE = r"(?:defer_loading|tool.?search\w*|tool_reference|additional_tools|namespace)"
 _UNKNOWN_FEATURE = re.compile(
     r"defer_loading.{0,80}(not permitted|not supported|unknown|unrecognized|unexpected|invalid)"
-    rf"|(extra|unknown|unrecognized|unexpected).{{0,60}}(defer_loading|additional_tools|tool_search)"
+    r"|(extra|unknown|unrecognized|unexpected|unsupported|does not support).{0,60}"
+    r"(defer_loading|additional_tools|tool_search|tool_reference|\]\.namespace\b)"
     rf"|input tag '{_FEATURE}'|invalid value: '{_FEATURE}'"
-    r"|tools\.tool_search requires at least one deferred"
+    r"|tools\.tool_search requires at least one deferred|deferred tools require tools\.tool_search"
+    r"|only .{0,12}\bfunction\b.{0,4} tools are supported|duplicate namespace name"
     r"|(tool.?search|tool_reference|additional_tools|tool type 'namespace').{0,80}"
     r"(not (currently )?supported|not available|not enabled"
     r"|unknown|unrecognized|invalid type|not permitted)",
@@ -54,7 +56,8 @@ _LIMIT = re.compile(
     r"(?:maximum|max|at most|more than|limit(?:ed)?|exceeds?)\D{0,40}(?P<most>\d+)", re.IGNORECASE
 )
 _BAD_NAME = re.compile(
-    r"(tools?\W.{0,40}\bname\b|function.{0,20}\bname\b|tool_name).{0,80}"
+    r"(tools?\W.{0,40}\bname\b|function.{0,20}\bname\b|tool_name|tool_use\W{1,3}name"
+    r"|input\W{0,2}\d+\W{0,3}name).{0,80}"
     r"(pattern|match|invalid|at most|too long|maximum length|must start)"
     r"|invalid (tool|function) name",
     re.IGNORECASE | re.DOTALL,
