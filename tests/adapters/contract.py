@@ -13,19 +13,20 @@ import anthropic as anthropic_sdk
 import httpx2
 import openai as openai_sdk
 
-from tool_search.adapters import anthropic, openai_chat
+from tool_search.adapters import anthropic, openai_chat, openai_responses
 from tool_search.adapters.anthropic import AnthropicProvider
 from tool_search.adapters.connection import tls_context
 from tool_search.adapters.openai_chat import OpenAIChatProvider
+from tool_search.adapters.openai_responses import OpenAIResponsesProvider
 from tool_search.catalog import Tool
-from tool_search.config import Dialect
+from tool_search.config import Dialect, StrategyChoice
 from tool_search.messages import DeclaredTool, Message, RequestPlan, ToolList
 from tool_search.profiles import ProviderProfile, profile_for
 from tool_search.providers import ReplyEnd, ReplyEvent
 from tool_search.testing import StandInServer
 
 KEY = "sk-a-secret-of-the-test-0123456789"
-Provider = AnthropicProvider | OpenAIChatProvider
+Provider = AnthropicProvider | OpenAIChatProvider | OpenAIResponsesProvider
 Client = anthropic_sdk.AsyncAnthropic | openai_sdk.AsyncOpenAI
 
 WEATHER = Tool(
@@ -65,6 +66,9 @@ class Adapter:
         sdk: The SDK's module.
         provider: Its provider class.
         base_url: A stand-in server's address for it.
+        limit: The field that limits a reply's length.
+        history: The field that holds the messages.
+        strategy: As a configuration names it, for an endpoint that is not the vendor's.
     """
 
     dialect: Dialect
@@ -73,11 +77,14 @@ class Adapter:
     sdk: ModuleType
     provider: Callable[..., Provider]
     base_url: Callable[[StandInServer], str]
+    limit: str = "max_tokens"
+    history: str = "messages"
+    strategy: StrategyChoice = "auto"
 
     def profile(self, server: StandInServer | None = None) -> ProviderProfile:
         """The profile of the model, at the server or at its vendor."""
         url = self.base_url(server) if server else None
-        return profile_for(self.dialect, self.model, base_url=url)
+        return profile_for(self.dialect, self.model, base_url=url, strategy=self.strategy)
 
     def connect(self, server: StandInServer, **options: Any) -> Provider:
         """A provider that asks the server."""
@@ -110,6 +117,18 @@ ADAPTERS = (
         sdk=openai_sdk,
         provider=OpenAIChatProvider,
         base_url=lambda server: server.openai_base_url,
+    ),
+    Adapter(
+        dialect="openai_responses",
+        model="gpt-5.4",
+        module=openai_responses,
+        sdk=openai_sdk,
+        provider=OpenAIResponsesProvider,
+        base_url=lambda server: server.openai_base_url,
+        limit="max_output_tokens",
+        history="input",
+        # Else the model's reasoning is not asked for.
+        strategy="openai_responses",
     ),
 )
 
