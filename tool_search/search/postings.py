@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Posting", "Postings", "exact_impact", "summed"]
+__all__ = ["Posting", "Postings", "summed"]
 
 Posting = "array[float]"
 """A term's numbers, ascending; none is empty."""
@@ -36,8 +36,8 @@ class Postings:
     """Postings by term.
 
     Args:
-        documents: A slot and the impacts of its terms each, slots ascending and
-            impacts as `exact_impact` makes them.
+        documents: A slot and the impacts of its terms each, slots ascending, impacts
+            from 0 to below 1.
     """
 
     __slots__ = ("_terms",)
@@ -46,10 +46,11 @@ class Postings:
         growing: dict[str, array[float]] = {}
         for slot, impacts in documents:
             for term, impact in impacts.items():
+                entry = slot + int(impact * _STEPS) / _STEPS
                 if term in growing:
-                    growing[term].append(slot + impact)
+                    growing[term].append(entry)
                 else:
-                    growing[term] = array("d", (slot + impact,))
+                    growing[term] = array("d", (entry,))
         self._terms = LayeredTable(growing)
 
     def __len__(self) -> int:
@@ -82,7 +83,7 @@ class Postings:
                 changes.setdefault(term, {})[slot] = None
         for slot, impacts in added:
             for term, impact in impacts.items():
-                changes.setdefault(term, {})[slot] = slot + impact
+                changes.setdefault(term, {})[slot] = slot + int(impact * _STEPS) / _STEPS
         postings = Postings()
         postings._terms = self._terms.changed(
             {term: _changed(self._terms.get(term), entries) for term, entries in changes.items()}
@@ -90,33 +91,29 @@ class Postings:
         return postings
 
 
-def exact_impact(impact: float) -> float:
-    """The impact, from 0 to below 1, as postings can hold it."""
-    return int(impact * _STEPS) / _STEPS
-
-
 def _changed(old: Posting | None, entries: Mapping[int, float | None]) -> Posting | None:
-    """A copy of a posting with other numbers in some slots; None takes a slot out."""
-    if old is None:
-        numbers = (entries[slot] for slot in sorted(entries))
-        return array("d", (entry for entry in numbers if entry is not None)) or None
-    posting = old[:]
-    moved = []
+    """A posting with other numbers in some slots; None takes a slot out."""
+    posting = array("d") if old is None else old
+    gone: list[int] = []
+    new: list[float] = []
     for slot, entry in entries.items():
         place = bisect_left(posting, slot)
         is_there = place < len(posting) and posting[place] < slot + 1
-        # A tool that took over a slot mostly shares the words of the one before.
-        if entry is not None and is_there:
+        if is_there and entry is None:
+            gone.append(place)
+        elif is_there and entry is not None and entry != posting[place]:
+            # A tool that took over a slot mostly shares the words of the one before.
+            posting = posting[:] if posting is old else posting
             posting[place] = entry
-        elif entry is not None or is_there:
-            moved.append(slot)
-    for slot in moved:
-        entry = entries[slot]
-        place = bisect_left(posting, slot)
-        if entry is None:
-            del posting[place]
-        else:
-            posting.insert(place, entry)
+        elif not is_there and entry is not None:
+            new.append(entry)
+    if not gone and not new:
+        return posting
+    posting = posting[:] if posting is old else posting
+    for place in sorted(gone, reverse=True):
+        del posting[place]
+    for entry in new:
+        posting.insert(bisect_left(posting, entry), entry)
     return posting or None
 
 

@@ -66,7 +66,8 @@ class Slots:
                 del new[name]
             else:
                 left.append((slot, tool))
-        free = [*self._free, *(slot for slot, _ in left)]
+        # In their order: what replaces a server's tools stands in their order mostly too.
+        free = [*self._free, *sorted((slot for slot, _ in left), reverse=True)]
         places: dict[int, Tool | None] = {slot: None for slot, _ in left}
         entered: list[tuple[int, Tool]] = []
         end = len(self.tools)

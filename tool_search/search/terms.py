@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -9,7 +10,6 @@ from typing import NamedTuple
 
 from tool_search.catalog import Tool
 from tool_search.search.documents import FIELDS, FieldName, field_texts
-from tool_search.search.postings import exact_impact
 from tool_search.search.tokenizer import Piece, Segmenter, field_pieces
 
 __all__ = ["FIELD_WEIGHTS", "FieldWeight", "ToolTerms", "sequence_of", "tool_terms"]
@@ -70,50 +70,59 @@ class ToolTerms(NamedTuple):
 
 def tool_terms(tool: Tool, segmenter: Segmenter | None = None) -> ToolTerms:
     """The terms of a tool, whatever else is in the catalog."""
-    frequencies: dict[str, float] = {}
+    frequencies: defaultdict[str, float] = defaultdict(float)
     forms: dict[FieldName, list[str]] = {}
     sequences = dict.fromkeys(FIELDS, "")
     for field, texts in field_texts(tool).items():
         found = field_pieces(texts, longest=_LONGEST_FIELD, segmenter=segmenter)
-        sequences[field] = sequence_of(found)
-        # A name may be nothing but function words: what_to_do.
-        if field != "name":
-            found = [piece for piece in found if not piece.is_function]
-        if field in ("name", "description"):
-            forms[field] = [form for piece in found for form in piece.forms]
-        _count(found, FIELD_WEIGHTS[field], frequencies)
+        is_name = field == "name"
+        terms, length, sequences[field] = _read(found, is_name=is_name)
+        if is_name or field == "description":
+            forms[field] = [f for p in found if is_name or not p.is_function for f in p.forms]
+        how = FIELD_WEIGHTS[field]
+        one = how.weight / (1.0 - how.b + how.b * length / how.typical_length)
+        for term in terms:
+            frequencies[term] += one
     name, text = forms["name"], forms.get("description", [])
     return ToolTerms(
-        impacts={term: exact_impact(tf / (tf + _K1)) for term, tf in frequencies.items()},
-        name=tuple(islice(dict.fromkeys(name), _MOST_FORMS)),
-        text=tuple(islice(dict.fromkeys(name + text), _MOST_FORMS)),
+        impacts={term: tf / (tf + _K1) for term, tf in frequencies.items()},
+        name=tuple(dict.fromkeys(name))[:_MOST_FORMS],
+        text=tuple(dict.fromkeys(name + text))[:_MOST_FORMS],
         sequence="\t".join(sequences.values()),
     )
 
 
-def _count(found: Sequence[Piece], how: FieldWeight, frequencies: dict[str, float]) -> None:
-    """Adds what the terms of a field are worth to their frequencies."""
-    terms = [term for piece in found for term in piece.words]
-    length = float(len(terms))
-    if not all(map(str.isascii, terms)):
-        length -= sum(len(piece.words) for piece in found if piece.is_cjk) * (1.0 - _CJK_LENGTH)
-    one = how.weight / (1.0 - how.b + how.b * length / how.typical_length)
-    terms += [term for piece in found for term in piece.compounds]
-    if len(terms) > _MOST_TERMS:
-        most = frozenset(islice(dict.fromkeys(terms), _MOST_TERMS))
-        terms = [term for term in terms if term in most]
-    for term in terms:
-        frequencies[term] = frequencies.get(term, 0.0) + one
+def _read(found: Sequence[Piece], *, is_name: bool) -> tuple[list[str], float, str]:
+    """A field's terms as often as they occur, its length, and its sequence."""
+    ordered: list[str] = []
+    words: list[str] = []
+    compounds: list[str] = []
+    length = 0.0
+    for original, own, _, joined, is_function, is_cjk in found:
+        ordered += original if is_cjk else own
+        # A name may be nothing but function words: what_to_do.
+        if is_function and not is_name:
+            continue
+        words += own
+        if joined:
+            compounds += joined
+        if is_cjk:
+            length -= len(own) * (1.0 - _CJK_LENGTH)
+    length += len(words)
+    words += compounds
+    if len(words) > _MOST_TERMS:
+        most = frozenset(islice(dict.fromkeys(words), _MOST_TERMS))
+        words = [term for term in words if term in most]
+    return words, length, f" {' '.join(ordered)} \n"
 
 
 def sequence_of(found: Sequence[Piece]) -> str:
-    r"""The words of a field in their order: a space around each, a line for each text.
+    r"""The words of pieces in their order: a space around each, a line for each text.
 
     Chinese stands in it by characters. In it ` git hub ` is a phrase, and so is
     ` github `: a space may stand between any two letters of one.
 
-    >>> sequence_of(pieces("createIssue, now", longest=99))
-    ' creat issu now \n'
+    >>> sequence_of(field_pieces(["createIssue", "in a now"], longest=99))
+    ' creat issu \n in a now \n'
     """
-    words = [word for piece in found for word in (piece.original if piece.is_cjk else piece.words)]
-    return f" {' '.join(words)} \n"
+    return _read(found, is_name=True)[2]

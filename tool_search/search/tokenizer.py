@@ -42,6 +42,9 @@ _UPPER, _LOWER = "A-ZÀ-ÖØ-ÞЀ-Я", "a-zß-öø-ÿа-џ"
 _CHUNK = re.compile(r"[^\W_]+(?:[-_.]{1,3}[^\W_]+)*")
 _END_SIGN = "\x1d"
 _CHUNK_OR_END = re.compile(rf"{_CHUNK.pattern}|{_END_SIGN}")
+# The same for text that is ASCII alone, in half the time.
+_ASCII_CHUNK = re.compile(r"[A-Za-z0-9]+(?:[-_.]{1,3}[A-Za-z0-9]+)*")
+_ASCII_CHUNK_OR_END = re.compile(rf"{_ASCII_CHUNK.pattern}|{_END_SIGN}")
 _SHORT_CODE = re.compile(r"[^\W_]{1,4}")
 _HAS_CJK = re.compile(f"[{_CJK}]")
 _SCRIPT_RUN = re.compile(f"[{_CJK}]+|[^{_CJK}]+")
@@ -97,27 +100,28 @@ def pieces(text: str, *, longest: int, segmenter: Segmenter | None = None) -> li
         longest: How many characters are looked at; the rest is passed over.
         segmenter: Cuts Chinese; without one it becomes characters and bigrams.
     """
-    return _cut(_CHUNK, text[:longest], segmenter)
+    text = text[:longest]
+    pattern = _ASCII_CHUNK if text.isascii() else _CHUNK
+    return _cut(pattern, text, segmenter)
 
 
 def field_pieces(
     texts: Sequence[str], *, longest: int, segmenter: Segmenter | None = None
 ) -> list[Piece]:
     """The pieces of several texts together, `TEXT_END` between those of two texts."""
-    return _cut(_CHUNK_OR_END, _END_SIGN.join(texts)[:longest], segmenter)
+    text = _END_SIGN.join(texts)[:longest]
+    pattern = _ASCII_CHUNK_OR_END if text.isascii() else _CHUNK_OR_END
+    return _cut(pattern, text, segmenter)
 
 
 def _cut(pattern: re.Pattern[str], text: str, segmenter: Segmenter | None) -> list[Piece]:
-    is_ascii = text.isascii()
-    if not is_ascii:
-        text = _SPACED_HAN.sub("", unicodedata.normalize("NFKC", text)[: len(text)])
-    if "'" in text or "’" in text:
-        text = _CONTRACTION.sub("", text)
-    chunks = pattern.findall(text)
-    if is_ascii:
-        return list(map(_known_words.__getitem__, chunks))
+    if text.isascii():
+        if "'" in text:
+            text = _CONTRACTION.sub("", text)
+        return list(map(_known_words.__getitem__, pattern.findall(text)))
+    text = _SPACED_HAN.sub("", unicodedata.normalize("NFKC", text)[: len(text)])
     found: list[Piece] = []
-    for chunk in chunks:
+    for chunk in pattern.findall(_CONTRACTION.sub("", text)):
         if chunk.isascii() or not _HAS_CJK.search(chunk):
             found.append(_known_words[chunk])
         else:
