@@ -104,7 +104,7 @@ class ConversationTools:
         """What answers searches; None where the catalog cannot be searched."""
         if self._index is None:
             return None
-        return ToolSearchTool(
+        return _search_tool_class(self._config)(
             self._index,
             self.catalog,
             name=self._config.search_tool_name,
@@ -296,6 +296,15 @@ class ConversationTools:
                     f"tool {name!r} has the name of a tool of tool search itself; rename it, "
                     "or set search_tool_name"
                 )
+
+
+def _search_tool_class(config: ToolSearchConfig) -> type[ToolSearchTool]:
+    """What answers searches: under oh-my-pi's preset and tool name, its answers."""
+    if config.search.preset != "oh-my-pi" or config.search_tool_name != "search_tool_bm25":
+        return ToolSearchTool
+    from tool_search.surfaces.oh_my_pi_tool import SearchToolBm25  # noqa: PLC0415 - few ask for it
+
+    return SearchToolBm25
 
 
 def _core_room(max_tools: int) -> int:
