@@ -20,11 +20,20 @@ from pydantic import (
 )
 
 from tool_search.errors import ConfigurationError
+from tool_search.search_settings import (
+    EngineName,
+    HybridSettings,
+    PresetName,
+    SearchSettings,
+    SegmenterName,
+    Settings,
+)
 
 __all__ = [
     "BotConfig",
     "Dialect",
     "EngineName",
+    "HybridSettings",
     "LanguageChoice",
     "PresetName",
     "ProviderConfig",
@@ -38,9 +47,6 @@ __all__ = [
 ]
 
 SchemaMode = Literal["full", "skills_like", "tool_search", "auto"]
-EngineName = Literal["bm25", "rank_bm25", "lexical", "regex"]
-SegmenterName = Literal["builtin", "jieba"]
-PresetName = Literal["oh-my-pi", "tooldiscovery", "astrbot"]
 Dialect = Literal["anthropic", "openai_chat", "openai_responses"]
 StrategyChoice = Literal["auto", "generic", "claude", "openai_responses"]
 SearchForm = Literal["client", "deferred", "hosted"]
@@ -51,72 +57,11 @@ _KEY_ENVIRONMENT: dict[Dialect, str] = {
     "openai_chat": "OPENAI_API_KEY",
     "openai_responses": "OPENAI_API_KEY",
 }
-# The first is what a preset takes where no engine is named.
-_PRESET_ENGINES: dict[PresetName, tuple[str, ...]] = {
-    "oh-my-pi": ("bm25",),
-    "tooldiscovery": ("bm25", "lexical"),
-    "astrbot": ("rank_bm25",),
-}
 _AS_IN_ASTRBOT = ("tool_schema_mode", "tool_search")
 _ModelT = TypeVar("_ModelT", bound=BaseModel)
 
 
-class _Settings(BaseModel):
-    """Frozen; an unknown key is an error, and so is a value of another type."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _from_list(cls, value: object) -> object:
-        """A list where a tuple is kept: YAML has no tuples."""
-        return tuple(value) if isinstance(value, list) else value
-
-
-class SearchSettings(_Settings):
-    """The `search` section: how a catalog is searched.
-
-    Attributes:
-        engine: Which ranking.
-        min_relevance: From 0 to 1: hits below this share of what the query could
-            reach at most are no hits.
-        segmenter: How Chinese is cut into words.
-        preset: Ranks as another system does; with `tooldiscovery`, `engine` chooses
-            which of its two searches.
-
-    >>> SearchSettings(preset="astrbot").engine
-    'rank_bm25'
-    """
-
-    engine: EngineName = "bm25"
-    min_relevance: Annotated[float, Field(ge=0, le=1)] = 0.1
-    segmenter: SegmenterName = "builtin"
-    preset: PresetName | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _as_preset(cls, value: Any) -> Any:
-        """What the preset fixes, where nothing else is said."""
-        preset = value.get("preset") if isinstance(value, dict) else None
-        if not isinstance(preset, str) or preset not in _PRESET_ENGINES:
-            return value
-        # None of the systems has a floor.
-        fixed = {"engine": _PRESET_ENGINES[preset][0], "min_relevance": 0.0}
-        return {**fixed, **value}
-
-    @field_validator("preset")
-    @classmethod
-    def _fits_engine(cls, value: PresetName | None, info: ValidationInfo) -> PresetName | None:
-        engine = info.data.get("engine")
-        if value is not None and engine not in (None, *_PRESET_ENGINES[value]):
-            raise ValueError(
-                f"preset {value!r} and engine {engine!r} contradict each other; leave engine out, "
-                f"or set it to {' or '.join(_PRESET_ENGINES[value])}"
-            )
-        return value
-
-
-class ToolSearchConfig(_Settings):
+class ToolSearchConfig(Settings):
     """The `tool_search` section, and `tool_schema_mode` beside it.
 
     Attributes:
@@ -128,6 +73,8 @@ class ToolSearchConfig(_Settings):
         auto_always_load_builtin: Whether built-in tools are core.
         search_tool_name: What the model calls.
         language: Of what model and people read; `auto` takes the user's.
+        boundary_text: Whether a line of text follows the references of a search on
+            Claude, which otherwise now and then ends its turn there.
         search: How a catalog is searched.
 
     >>> ToolSearchConfig(tool_schema_mode="auto").threshold
@@ -144,10 +91,11 @@ class ToolSearchConfig(_Settings):
         "tool_search"
     )
     language: LanguageChoice = "auto"
+    boundary_text: bool = True
     search: SearchSettings = SearchSettings()
 
 
-class ProviderConfig(_Settings):
+class ProviderConfig(Settings):
     """One entry of `providers`.
 
     Attributes:
@@ -231,7 +179,7 @@ class ProviderConfig(_Settings):
         return key.strip()
 
 
-class BotConfig(_Settings):
+class BotConfig(Settings):
     """A whole bot: what `bot.yaml` says.
 
     Attributes:
@@ -381,7 +329,8 @@ def _shown(value: object, location: tuple[str | int, ...]) -> str:
 
 def _known_keys(model: type[BaseModel], location: tuple[str | int, ...]) -> list[str]:
     sections: dict[str, type[BaseModel]] = {
-        "tool_search": ToolSearchConfig, "search": SearchSettings, "providers": ProviderConfig,
+        "tool_search": ToolSearchConfig, "search": SearchSettings, "hybrid": HybridSettings,
+        "providers": ProviderConfig,
     }  # fmt: skip
     for step in location[:-1]:
         model = sections.get(str(step), model)

@@ -1,0 +1,27 @@
+"""Search engines that other distributions bring, by entry point.
+
+A distribution names what builds its engine in the group `tool_search.engines`::
+
+    [project.entry-points."tool_search.engines"]
+    mine = "my_package.search:build"
+
+`build(tools, settings)` takes a sequence of `Tool` and the `SearchSettings`, and returns
+a `ToolSearchIndex`. The name is then an engine's name, in a configuration too. None is
+imported before it is chosen.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint, entry_points
+
+__all__ = ["ENGINE_GROUP", "installed_engines"]
+
+ENGINE_GROUP = "tool_search.engines"
+
+
+def installed_engines() -> dict[str, EntryPoint]:
+    """The engines of other distributions by name; of two of one name, the first."""
+    found: dict[str, EntryPoint] = {}
+    for entry in entry_points(group=ENGINE_GROUP):
+        found.setdefault(entry.name, entry)
+    return found
