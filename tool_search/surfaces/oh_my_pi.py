@@ -33,19 +33,19 @@ from tool_search.search.locale_order import locale_key
 from tool_search.search.oh_my_pi import discoverable, oh_my_pi_recipe
 from tool_search.search.weighted_bm25 import WeightedBm25Index
 from tool_search.search_tool import clean_description
+from tool_search.surfaces.oh_my_pi_answer import (
+    DISABLED,
+    DiscoveryAnswer,
+    DiscoveryDetails,
+    DiscoveryMatch,
+    denied,
+)
 from tool_search.surfaces.oh_my_pi_settings import (
     SEARCH_TOOL_NAME,
     DiscoveryMode,
     DiscoverySettings,
 )
-from tool_search.surfaces.oh_my_pi_tool import (
-    DISABLED,
-    DiscoveryAnswer,
-    DiscoveryDetails,
-    DiscoveryMatch,
-    SearchToolBm25,
-    denied,
-)
+from tool_search.surfaces.oh_my_pi_tool import SearchToolBm25
 
 __all__ = [
     "SEARCH_TOOL_NAME",
@@ -165,7 +165,7 @@ class ToolDiscovery:
         if not servers:
             return notice
         listed = ", ".join(map(clean_description, servers))
-        return f"{notice} {text('oh_my_pi.notice_servers', self._language, servers=listed)}"
+        return f"{notice} " + text("oh_my_pi.notice_servers", self._language, servers=listed)
 
     def call(self, arguments: Mapping[str, Any]) -> DiscoveryAnswer:
         """Answers one call of the search tool, and activates what it found.
@@ -184,7 +184,7 @@ class ToolDiscovery:
         if forbidden:
             return DiscoveryAnswer.error(denied(forbidden))
         details = searching.details(found, activated=self.activate(names), selected=self.selected)
-        return DiscoveryAnswer(content=searching.content(details), details=details)
+        return DiscoveryAnswer(content=details.to_json(), details=details)
 
     def activate(self, names: Iterable[str]) -> tuple[str, ...]:
         """Makes hidden tools visible; gives those that were hidden, in order.

@@ -1,7 +1,4 @@
-"""`search_tool_bm25` as oh-my-pi's models know it: schema, description, answer, errors.
-
-The texts of errors are oh-my-pi's own, in English whatever the conversation's
-language: prompts and tests of its users refer to them.
+"""`search_tool_bm25` as oh-my-pi's models know it: schema, description, search.
 
 Source: oh-my-pi, `docs/tools/search_tool_bm25.md`, https://github.com/can1357/oh-my-pi.
 """
@@ -11,39 +8,29 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from decimal import ROUND_HALF_UP, Decimal
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from tool_search.catalog import Tool, ToolCatalog
 from tool_search.i18n import Language, text
-from tool_search.schema import compact_json, encodable
+from tool_search.schema import encodable
 from tool_search.search.index import ToolSearchIndex
 from tool_search.search.locale_order import locale_key
 from tool_search.search.oh_my_pi import DiscoverableTool, discoverable, oh_my_pi_tokens
 from tool_search.search.result import SearchMatch, SearchResult
 from tool_search.search.weighted_bm25 import RankedTool
 from tool_search.search_tool import ToolSearchTool, clean_description
+from tool_search.surfaces.oh_my_pi_answer import (
+    LIMIT_WRONG,
+    QUERY_MISSING,
+    QUERY_WITHOUT_WORDS,
+    UNAVAILABLE,
+    DiscoveryDetails,
+    DiscoveryMatch,
+)
 from tool_search.surfaces.oh_my_pi_settings import DEFAULT_LIMIT, SEARCH_TOOL_NAME
 
-__all__ = [
-    "DISABLED",
-    "DiscoveryAnswer",
-    "DiscoveryDetails",
-    "DiscoveryFindings",
-    "DiscoveryMatch",
-    "SearchToolBm25",
-    "denied",
-]
-
-DISABLED = (
-    "Tool discovery is disabled. Enable tools.discoveryMode or mcp.discoveryMode to use "
-    "search_tool_bm25."
-)
-_UNAVAILABLE = "Tool discovery is unavailable in this session."
-_QUERY_MISSING = "Query is required and must not be empty."
-_LIMIT_WRONG = "Limit must be a positive integer."
-_QUERY_WITHOUT_WORDS = "Query must contain at least one letter or number."
+__all__ = ["DiscoveryFindings", "SearchToolBm25"]
 
 _LABEL = "SearchTools"
 _LONGEST_LIST = 600
@@ -52,102 +39,6 @@ _SPACES = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
     map(chr, range(0x2000, 0x200B))
 )
 _log = logging.getLogger(__name__)
-
-
-def denied(names: Iterable[str]) -> str:
-    """What is said where a capability profile forbids tools after they were found."""
-    return f"Tool activation denied by capability profile: {', '.join(names)}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiscoveryMatch:
-    """A found tool, in oh-my-pi's words.
-
-    Attributes:
-        name: Its name.
-        label: Its name for people.
-        description: Its summary, cleaned.
-        schema_keys: The names of its arguments, sorted.
-        signature: The same with marks and values; see `DiscoverableTool`.
-        score: Of the ranking, to six decimals.
-        server_name: Its MCP server.
-        mcp_tool_name: Its name there.
-    """
-
-    name: str
-    label: str
-    description: str
-    schema_keys: tuple[str, ...]
-    signature: tuple[str, ...]
-    score: float
-    server_name: str | None = None
-    mcp_tool_name: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The match as a JSON object; what it does not have is left out."""
-        content: dict[str, Any] = {
-            "name": self.name,
-            "label": self.label,
-            "description": self.description,
-            "server_name": self.server_name,
-            "mcp_tool_name": self.mcp_tool_name,
-            "schema_keys": list(self.schema_keys),
-            "signature": list(self.signature),
-            "score": self.score,
-        }
-        return {key: value for key, value in content.items() if value is not None}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiscoveryDetails:
-    """The record of one search, for programs and people.
-
-    Attributes:
-        query: As it was asked, trimmed.
-        limit: The most matches.
-        total_tools: How many tools were searched.
-        activated_tools: What this search made callable.
-        active_selected_tools: All that searches have made callable by now.
-        tools: The matches, best first.
-    """
-
-    query: str
-    limit: int
-    total_tools: int
-    activated_tools: tuple[str, ...]
-    active_selected_tools: tuple[str, ...]
-    tools: tuple[DiscoveryMatch, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The record as a JSON object."""
-        return {
-            "query": self.query,
-            "limit": self.limit,
-            "total_tools": self.total_tools,
-            "activated_tools": list(self.activated_tools),
-            "active_selected_tools": list(self.active_selected_tools),
-            "tools": [match.to_dict() for match in self.tools],
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiscoveryAnswer:
-    """What a call of the search tool came to.
-
-    Attributes:
-        content: As the model reads it: compact JSON, or the text of an error.
-        is_error: Whether nothing was searched.
-        details: None in an error.
-    """
-
-    content: str
-    is_error: bool = False
-    details: DiscoveryDetails | None = None
-
-    @classmethod
-    def error(cls, message: str) -> DiscoveryAnswer:
-        """An answer that says why nothing was searched."""
-        return cls(content=message, is_error=True)
 
 
 class DiscoveryFindings(NamedTuple):
@@ -278,12 +169,12 @@ class SearchToolBm25(ToolSearchTool):
         query = _query(arguments)
         limit = arguments.get("limit")
         if not query:
-            return _QUERY_MISSING
+            return QUERY_MISSING
         limit = self._max_results if limit is None else _whole(limit)
         if limit < 1:
-            return _LIMIT_WRONG
+            return LIMIT_WRONG
         if not oh_my_pi_tokens(query):
-            return _QUERY_WITHOUT_WORDS
+            return QUERY_WITHOUT_WORDS
         tools = self._catalog.deferred
         gone = [tool.name for tool in tools if tool.name in selected]
         total = sum(tool.name not in selected and not tool.roles for tool in tools)
@@ -292,7 +183,7 @@ class SearchToolBm25(ToolSearchTool):
             ranked = self._ranked(index, query, limit, allowed)
         except Exception:  # noqa: BLE001  # engines are pluggable; a search must never end a bot's turn
             _log.exception("the search for %r failed", query)
-            return _UNAVAILABLE
+            return UNAVAILABLE
         return DiscoveryFindings(query, limit, total, ranked)
 
     def details(
@@ -311,27 +202,9 @@ class SearchToolBm25(ToolSearchTool):
             total_tools=found.total_tools,
             activated_tools=tuple(activated),
             active_selected_tools=tuple(selected),
-            tools=tuple(self._match(tool, score) for tool, score in found.ranked),
-        )
-
-    @staticmethod
-    def content(details: DiscoveryDetails) -> str:
-        """What the model reads of a search."""
-        return compact_json(
-            {
-                "query": details.query,
-                "activated_tools": list(details.activated_tools),
-                "match_count": len(details.tools),
-                "total_tools": details.total_tools,
-                "tools": [
-                    {
-                        "name": match.name,
-                        "description": match.description,
-                        "params": list(match.signature),
-                    }
-                    for match in details.tools
-                ],
-            }
+            tools=tuple(
+                DiscoveryMatch.of(self._described(tool), score) for tool, score in found.ranked
+            ),
         )
 
     def _ranked(
@@ -350,19 +223,6 @@ class SearchToolBm25(ToolSearchTool):
     def _described(self, tool: Tool) -> DiscoverableTool:
         found = discoverable(tool, summary=self._summaries.get(tool.name))
         return replace(found, summary=clean_description(found.summary))
-
-    def _match(self, tool: Tool, score: float) -> DiscoveryMatch:
-        found = self._described(tool)
-        return DiscoveryMatch(
-            name=found.name,
-            label=found.label,
-            description=found.summary,
-            schema_keys=found.schema_keys,
-            signature=found.signature,
-            score=_six_decimals(score),
-            server_name=found.server_name,
-            mcp_tool_name=found.mcp_tool_name,
-        )
 
     def _text(self, hidden: Iterable[Tool]) -> str:
         """The description; lines without content are left out."""
@@ -410,8 +270,3 @@ def _whole(limit: object) -> int:
     if isinstance(limit, bool) or not isinstance(limit, int | float):
         return 0
     return int(limit) if isinstance(limit, int) or limit.is_integer() else 0
-
-
-def _six_decimals(score: float) -> float:
-    """Rounded as JavaScript's `toFixed(6)`: a half goes up."""
-    return float(Decimal(score).quantize(Decimal("0.000001"), rounding=ROUND_HALF_UP))
