@@ -13,10 +13,16 @@ from typing import Any
 
 from tool_search.adapters.anthropic_reply import is_search_block
 from tool_search.adapters.arguments import arguments_text
+from tool_search.adapters.imported_searches import (
+    found,
+    query_of,
+    search_call,
+    search_message,
+    simple,
+)
 from tool_search.adapters.wire_values import list_of, mapping_of, text_of
 from tool_search.messages import ContentPart, ImagePart, Message, TextPart, ToolCall
-from tool_search.schema import compact_json
-from tool_search.search.result import SearchMatch, SearchResult
+from tool_search.search.result import SearchResult
 
 __all__ = ["history_from_wire"]
 
@@ -126,7 +132,7 @@ class _Reader:
     def _server_search(self, block: JSON, text: str) -> Iterator[Message]:
         wire_id = text_of(block.get("id"))
         found = mapping_of(mapping_of(self.found.get(wire_id)).get("content"))
-        query = _query(mapping_of(block.get("input")))
+        query = query_of(mapping_of(block.get("input")))
         code = text_of(found.get("error_code"))
         if code or not found:
             result = SearchResult(
@@ -138,36 +144,22 @@ class _Reader:
         yield from self._exchange(f"search_{wire_id.removeprefix('srvtoolu_')}", result, text)
 
     def _exchange(self, call_id: str, result: SearchResult, text: str = "") -> Iterator[Message]:
-        call = ToolCall(id=call_id, name=self.search_tool_name, arguments=_arguments(result.query))
+        name = self.search_tool_name
+        call = search_call(call_id, result.query, name=name)
         yield Message(role="assistant", content=text, tool_calls=(call,))
-        yield self._search_message(call_id, result)
-
-    def _search_message(self, call_id: str, result: SearchResult) -> Message:
-        return Message(
-            role="tool",
-            tool_call_id=call_id,
-            name=self.search_tool_name,
-            content=result.to_json(),
-            is_error=result.error is not None,
-        )
+        yield search_message(call_id, result, name=name)
 
     def _result(self, query: str, references: Iterable[object]) -> SearchResult:
         listed = (mapping_of(reference) for reference in references)
         # `tool_name` in a result, `name` in a `tool_addition`.
-        names = [text_of(r.get("tool_name")) or text_of(r.get("name")) for r in listed]
-        matches = tuple(SearchMatch(name=self.canonical(n)) for n in dict.fromkeys(names) if n)
-        return SearchResult(
-            query=query, matches=matches, total_found=len(matches), total_tools=len(matches)
-        )
+        names = (text_of(r.get("tool_name")) or text_of(r.get("name")) for r in listed)
+        return found(query, names, self.canonical)
 
     def _call(self, block: JSON) -> ToolCall:
         call_id = text_of(block.get("id"))
         if _references(self.results.get(call_id)):
-            return ToolCall(
-                id=call_id,
-                name=self.search_tool_name,
-                arguments=_arguments(_query(mapping_of(block.get("input")))),
-            )
+            query = query_of(mapping_of(block.get("input")))
+            return search_call(call_id, query, name=self.search_tool_name)
         return ToolCall(
             id=call_id,
             name=self.canonical(text_of(block.get("name"))),
@@ -181,21 +173,22 @@ class _Reader:
                 yield self._tool(block)
         parts = _parts(blocks)
         if parts:
-            yield Message(role="user", content=_simple(parts))
+            yield Message(role="user", content=simple(parts))
 
     def _tool(self, block: JSON) -> Message:
         call_id = text_of(block.get("tool_use_id"))
         call = mapping_of(self.calls.get(call_id))
         references = _references(block)
         if references:
-            query = _query(mapping_of(call.get("input")))
-            return self._search_message(call_id, self._result(query, references))
+            query = query_of(mapping_of(call.get("input")))
+            result = self._result(query, references)
+            return search_message(call_id, result, name=self.search_tool_name)
         parts = _parts(_blocks(block))
         return Message(
             role="tool",
             tool_call_id=call_id,
             name=self.canonical(text_of(call.get("name"))),
-            content=_simple(parts),
+            content=simple(parts),
             is_error=block.get("is_error") is True,
         )
 
@@ -203,7 +196,7 @@ class _Reader:
         """Text in mid-conversation as the user's; tools added there as a search for them."""
         parts = _parts(blocks)
         if parts:
-            yield Message(role="user", content=_simple(parts))
+            yield Message(role="user", content=simple(parts))
         added = [mapping_of(b.get("tool")) for b in blocks if b.get("type") == "tool_addition"]
         result = self._result("", [mapping_of(tool.get("definition")) or tool for tool in added])
         if result.names:
@@ -215,20 +208,6 @@ def _references(block: JSON | None) -> list[JSON]:
     return [part for part in _blocks(block or {}) if part.get("type") == "tool_reference"]
 
 
-def _query(given: JSON) -> str:
-    """What was searched for, under whatever name a search tool has its query."""
-    values = [given.get("query"), given.get("pattern"), *given.values()]
-    for value in values:
-        text = " | ".join(map(text_of, value)) if isinstance(value, list) else text_of(value)
-        if text.strip():
-            return text
-    return ""
-
-
-def _arguments(query: str) -> str:
-    return compact_json({"query": query})
-
-
 def _parts(blocks: Iterable[JSON]) -> tuple[ContentPart, ...]:
     parts: list[ContentPart] = []
     for block in blocks:
@@ -237,14 +216,6 @@ def _parts(blocks: Iterable[JSON]) -> tuple[ContentPart, ...]:
         elif block.get("type") == "image":
             parts.append(ImagePart(_image_url(mapping_of(block.get("source")))))
     return tuple(parts)
-
-
-def _simple(parts: tuple[ContentPart, ...]) -> str | tuple[ContentPart, ...]:
-    """Plain text where the content is one text or none."""
-    if not parts:
-        return ""
-    only = parts[0]
-    return only.text if len(parts) == 1 and isinstance(only, TextPart) else parts
 
 
 def _image_url(source: JSON) -> str:

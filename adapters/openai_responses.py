@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tool_search.adapters.openai_client import OpenAIProvider
+from tool_search.adapters.openai_responses_history import history_from_wire
 from tool_search.adapters.openai_responses_reply import StreamedReply, events_of, from_wire
 from tool_search.adapters.openai_responses_wire import encode, encode_tools, to_wire
 from tool_search.adapters.sdk_provider import ReplyReader
@@ -31,6 +32,7 @@ __all__ = [
     "encode",
     "encode_tools",
     "from_wire",
+    "history_from_wire",
     "to_wire",
 ]
 
