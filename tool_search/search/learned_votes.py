@@ -34,6 +34,8 @@ __all__ = ["DEFAULT_VOTING", "LearnedQueries", "Voting", "informed"]
 
 # As if so many more queries without the word had been answered.
 _UNSEEN_QUERIES = 100.0
+# What a few answers say of the share of tools with a history, they say too loudly.
+_SUPPOSED_QUERIES = 10.0
 _LARGEST_IMPACT = 1.0 - 2.0**-24
 # Nearer than the first hundreds of neighbours only a few can be tools of others.
 _MOST_CANDIDATES = 512
@@ -155,13 +157,13 @@ class LearnedQueries:
 
 
 def _coverage(answers: Sequence[Sequence[Evidence]]) -> float:
-    """How likely it is that the next wanted tool has answered before.
+    """How likely it is that the next wanted tool has answered before; at first one half.
 
     Source: Good's estimate of the share of unseen species.
     """
     counts = Counter(entry.tool for entries in answers for entry in entries)
-    once = sum(count == 1 for count in counts.values())
-    return 1.0 - once / counts.total() if counts else 0.0
+    again = counts.total() - sum(count == 1 for count in counts.values())
+    return (again + _SUPPOSED_QUERIES / 2) / (counts.total() + _SUPPOSED_QUERIES)
 
 
 def _rarity(having: int, queries: int) -> float:

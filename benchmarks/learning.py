@@ -1,0 +1,233 @@
+"""How much a search that learns finds more, on public sets with known answers.
+
+Run: python benchmarks/learning.py --data ../shared/data [--wrong 0.2] [--age 180]
+or with --choose (tries constants) or --speed.
+
+Each set is halved three times by seed. The queries of the first half are asked once,
+and a relevant tool becomes evidence only where the search itself has it in its first
+ten. Then the second half is asked with and without that evidence. Further sets are
+shown, and do not count in the macro average.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import random
+import statistics
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.search import MACRO, read_queries, read_tools
+from tool_search.config import EngineName, SearchSettings
+from tool_search.search import JudgedQuery, ToolSearchIndex, build_index
+from tool_search.search.learned import HALF_LIFE_S, Evidence, evidence_of, merged
+from tool_search.search.learned_votes import DEFAULT_VOTING, LearnedQueries, Voting, informed
+
+OTHERS = ("ultratool_zh2en",)
+HALVINGS = 3
+DEPTH = 10
+NOW = 2.0e9
+DAY_S = 86_400.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learnable:
+    """A set, and what its queries find without any evidence.
+
+    Attributes:
+        name: Of the set.
+        index: Over its tools.
+        queries: All of them.
+        found: The first ten tools for each query.
+    """
+
+    name: str
+    index: ToolSearchIndex
+    queries: Sequence[JudgedQuery]
+    found: Sequence[Sequence[str]]
+
+    @classmethod
+    def read(cls, folder: Path, settings: SearchSettings) -> Learnable:
+        """The set of a folder, every query asked once."""
+        index, queries = build_index(read_tools(folder), settings), read_queries(folder)
+        found = [first_names(index, judged.query) for judged in queries]
+        return cls(name=folder.name, index=index, queries=queries, found=found)
+
+    def halves(self, seed: int) -> tuple[list[int], list[int]]:
+        """The places of the queries of both halves."""
+        places = list(range(len(self.queries)))
+        random.Random(seed).shuffle(places)
+        return places[: len(places) // 2], places[len(places) // 2 :]
+
+    def evidence(self, places: Iterable[int], how: Teaching, seed: int) -> list[Evidence]:
+        """What these queries teach."""
+        chance = random.Random(1_000 + seed)
+        taught: list[Evidence] = []
+        for place in places:
+            found = self.found[place]
+            for name in sorted(set(self.queries[place].relevant) & set(found)):
+                others = sorted(set(found) - {name})
+                is_wrong = chance.random() < how.wrong and others
+                tool = chance.choice(others) if is_wrong else name
+                now = NOW - chance.uniform(0, how.age_days) * DAY_S
+                taught += evidence_of(self.queries[place].query, tool, now=now)
+        return [*merged((), taught).values()]
+
+    def gain(self, how: Teaching, voting: Voting) -> tuple[float, float]:
+        """Recall@5 of the second halves without evidence, and what it adds, as means."""
+        before, rises = [], []
+        for seed in range(HALVINGS):
+            first, second = self.halves(seed)
+            queries = LearnedQueries(self.evidence(first, how, seed), voting=voting)
+            index = informed(self.index, queries.at(NOW))
+            plain = [self.recall(place, self.found[place]) for place in second]
+            taught = [
+                self.recall(place, first_names(index, self.queries[place].query))
+                for place in second
+            ]
+            before.append(statistics.fmean(plain))
+            rises.append(statistics.fmean(taught) - before[-1])
+        return statistics.fmean(before), statistics.fmean(rises)
+
+    def recall(self, place: int, names: Sequence[str]) -> float:
+        """The share of a query's relevant tools within the first five names."""
+        relevant = set(self.queries[place].relevant)
+        return len(relevant & set(names[:5])) / len(relevant)
+
+
+class Teaching(NamedTuple):
+    """How evidence is made.
+
+    Attributes:
+        wrong: The share of it that names another of the first ten tools.
+        age_days: It is spread evenly over so many days before the second half is asked.
+    """
+
+    wrong: float = 0.0
+    age_days: float = 0.0
+
+
+def first_names(index: ToolSearchIndex, query: str) -> list[str]:
+    """The first ten tools for a query."""
+    return [match.name for match in index.search(query, limit=DEPTH).matches]
+
+
+def gains(sets: Sequence[Learnable], how: Teaching, voting: Voting) -> dict[str, float]:
+    """The rise of each set."""
+    return {each.name: each.gain(how, voting)[1] for each in sets}
+
+
+def macro(rises: dict[str, float]) -> float:
+    """The mean over the eight sets."""
+    return statistics.fmean(rises[name] for name in MACRO if name in rises)
+
+
+def print_gains(sets: Sequence[Learnable], how: Teaching) -> None:
+    """One line a set."""
+    print(f"{'set':20}{'queries':>8}{'before':>9}{'rise':>9}   {how}")
+    rises = {}
+    for each in sets:
+        before, rises[each.name] = each.gain(how, DEFAULT_VOTING)
+        print(f"{each.name:20}{len(each.queries):8}{before:9.4f}{rises[each.name]:+9.4f}")
+    print(f"{'macro average':37}{macro(rises):+9.4f}", flush=True)
+
+
+def print_choice(sets: Sequence[Learnable]) -> None:
+    """The rise for each set of constants, and what is chosen with one set left out.
+
+    Chosen is what gives the others the highest macro average with none of them below -0.01.
+    """
+    table: dict[Voting, dict[str, float]] = {}
+    grid = itertools.product((8, 16, 32), ((1.0, 1.0), (1.5, 0.5)), (1.5, 2.5, 3.5))
+    for neighbours, (power, shrinkage), worth in grid:
+        voting = Voting(neighbours=neighbours, power=power, shrinkage=shrinkage, worth=worth)
+        table[voting] = gains(sets, Teaching(), voting)
+        least = min(table[voting][name] for name in MACRO)
+        print(
+            f"k {neighbours:2}  power {power}  shrinkage {shrinkage}  worth {worth}  "
+            f"macro {macro(table[voting]):+.4f}  least {least:+.4f}",
+            flush=True,
+        )
+    left_out = {}
+    for name in MACRO:
+        others = [other for other in MACRO if other != name]
+        chosen = max(table, key=lambda v: (_allowed(table[v], others), _mean(table[v], others)))
+        left_out[name] = table[chosen][name]
+        print(f"without {name:18}{left_out[name]:+.4f}  {chosen}")
+    print(f"chosen with one set left out: macro {macro(left_out):+.4f}")
+
+
+def _mean(rises: dict[str, float], names: Sequence[str]) -> float:
+    return statistics.fmean(rises[name] for name in names)
+
+
+def _allowed(rises: dict[str, float], names: Sequence[str]) -> bool:
+    return min(rises[name] for name in names) >= -0.01
+
+
+def print_speed(each: Learnable, size: int = 10_000) -> None:
+    """Microseconds a query with and without so much evidence, asked in turn."""
+    chance = random.Random(1)
+    words = sorted({word for judged in each.queries for word in judged.query.split()})
+    lengths = [len(judged.query.split()) for judged in each.queries]
+    names = sorted({name for judged in each.queries for name in judged.relevant})
+    made = (
+        (" ".join(chance.choices(words, k=chance.choice(lengths))), chance.choice(names))
+        for _ in itertools.count()
+    )
+    entries: dict[object, Evidence] = {}
+    while len(entries) < size:
+        query, name = next(made)
+        entries.update(merged((), evidence_of(query, name, now=NOW)))
+    start = time.perf_counter()
+    learned = LearnedQueries(entries.values())
+    built = time.perf_counter() - start
+    index = informed(each.index, learned.at(NOW))
+    times: tuple[list[float], list[float]] = ([], [])
+    for judged in each.queries:
+        for place, asked in enumerate((each.index, index)):
+            best = min(_seconds(asked, judged.query) for _ in range(3))
+            times[place].append(best)
+    without, with_it = (1e6 * statistics.median(column) for column in times)
+    print(f"{each.name}: {len(learned):,} entries built in {1e3 * built:.0f} ms; a query takes")
+    print(f"{without:.0f} us without them and {with_it:.0f} us with them, at the median")
+
+
+def _seconds(index: ToolSearchIndex, query: str) -> float:
+    start = time.perf_counter()
+    index.search(query, limit=5)
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    """Prints what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    engine: EngineName = "bm25"
+    parser.add_argument("--engine", default=engine)
+    parser.add_argument("--wrong", type=float, default=0.0, help="share of wrong evidence")
+    parser.add_argument("--age", type=float, default=0.0, help="days the evidence is spread over")
+    parser.add_argument("--choose", action="store_true", help="try constants, one set left out")
+    parser.add_argument("--speed", action="store_true", help="what 10,000 entries cost a query")
+    options = parser.parse_args()
+    settings = SearchSettings(engine=options.engine)
+    if options.speed:
+        print_speed(Learnable.read(options.data / "bfcl", settings))
+        return
+    sets = [Learnable.read(options.data / name, settings) for name in (*MACRO, *OTHERS)]
+    if options.choose:
+        print_choice(sets)
+    else:
+        print(f"half-life {HALF_LIFE_S / DAY_S:.0f} days")
+        print_gains(sets, Teaching(options.wrong, options.age))
+
+
+if __name__ == "__main__":
+    main()
