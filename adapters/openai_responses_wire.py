@@ -149,6 +149,7 @@ class _Input:
     _homes: ToolHomes = field(init=False)
     _search: str | None = field(init=False)
     _searches: set[str] = field(default_factory=set)
+    _hosted: set[str] = field(default_factory=set)
     _late: list[Tool] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -180,12 +181,14 @@ class _Input:
             self.items.append({"type": "additional_tools", "role": "developer", "tools": brought})
 
     def _reply(self, message: Message) -> None:
-        self._bring(_tools_in(message))
-        start = len(self.items)
         for call in message.tool_calls:
             if call.name == self._search:
                 self._searches.add(wire_id(call.id))
         native = self._native(message)
+        self._hosted.update(_brought_by(native or ()))
+        late = _tools_in(message)
+        self._bring([t for t in late if self._wire_name(t.name) not in self._hosted])
+        start = len(self.items)
         if native is None:
             if message.text.strip():
                 self.items.append({"role": "assistant", "content": message.text})
@@ -217,6 +220,9 @@ class _Input:
             return item if namespace is None else {**item, "namespace": namespace}
         return item
 
+    def _wire_name(self, name: str) -> str:
+        return wire_name(name, self.profile.name_rule)
+
     def _call(self, call: ToolCall) -> dict[str, Any]:
         if call.name == self._search:
             return {
@@ -226,7 +232,7 @@ class _Input:
                 "status": "completed",
                 "arguments": arguments_object(call),
             }
-        name = wire_name(call.name or _NAMELESS, self.profile.name_rule)
+        name = self._wire_name(call.name or _NAMELESS)
         item = {
             "type": "function_call",
             "call_id": wire_id(call.id),
@@ -260,6 +266,15 @@ def _is_call(block: Mapping[str, Any]) -> bool:
     return kind == "function_call" or (
         kind == "tool_search_call" and block.get("execution") == "client"
     )
+
+
+def _brought_by(blocks: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """The functions that the service's own searches brought in."""
+    for block in blocks:
+        if block["type"] == "tool_search_output":
+            for tool in block["tools"]:
+                members = tool["tools"] if tool["type"] == "namespace" else [tool]
+                yield from (member["name"] for member in members)
 
 
 def _tools_in(message: Message) -> list[Tool]:
