@@ -14,7 +14,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from tool_search.catalog import Tool, ToolCatalog
-from tool_search.cli.engines import ENGINE_NAMES, index_of
+from tool_search.cli.engines import ENGINE_NAMES, PRESET_NAMES, index_of
 from tool_search.cli.exits import say
 from tool_search.cli.files import read_catalog, read_judged_queries
 from tool_search.cli.terminal import result_console, side_console
@@ -33,7 +33,12 @@ def evaluate_command(
     queries: Annotated[
         Path, typer.Option(help='A file of {"query": ..., "relevant": [names]} lines.')
     ],
-    engine: Annotated[str, typer.Option(help=f"One of {', '.join(ENGINE_NAMES)}.")] = "bm25",
+    engine: Annotated[
+        str | None, typer.Option(help=f"One of {', '.join(ENGINE_NAMES)}; default: bm25.")
+    ] = None,
+    preset: Annotated[
+        str | None, typer.Option(help=f"Rank as another: {', '.join(PRESET_NAMES)}.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Measure how well and how fast an engine ranks.
@@ -44,7 +49,7 @@ def evaluate_command(
     tools = read_catalog(catalog)
     judged = read_judged_queries(queries)
     _warn_of_unknown(judged, tools)
-    figures = _measured(tools.active, judged, engine)
+    figures = _measured(tools.active, judged, engine, preset)
     if as_json:
         typer.echo(json.dumps(figures))
         return
@@ -55,10 +60,10 @@ def evaluate_command(
 
 
 def _measured(
-    tools: Sequence[Tool], judged: Sequence[JudgedQuery], engine: str
+    tools: Sequence[Tool], judged: Sequence[JudgedQuery], engine: str | None, preset: str | None
 ) -> dict[str, float]:
     started = time.perf_counter_ns()
-    index = _TimedIndex(index_of(tools, engine))
+    index = _TimedIndex(index_of(tools, engine, preset))
     build_ns = time.perf_counter_ns() - started
     if judged:
         # The first search of a process also loads what only searches need.

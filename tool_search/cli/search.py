@@ -12,13 +12,16 @@ from rich.table import Table
 from rich.text import Text
 
 from tool_search.catalog import ToolCatalog
-from tool_search.cli.engines import ENGINE_NAMES, index_of
+from tool_search.cli.discovery_block import discovery_block, search_answer
+from tool_search.cli.engines import ENGINE_NAMES, PRESET_NAMES, index_of
 from tool_search.cli.explain import matched_words
 from tool_search.cli.files import read_catalog, read_queries
 from tool_search.cli.terminal import result_console
 from tool_search.errors import ConfigurationError
-from tool_search.search import SearchResult
+from tool_search.search import SearchResult, ToolSearchIndex
+from tool_search.search.weighted_bm25 import WeightedBm25Index
 from tool_search.search_tool import clean_description
+from tool_search.surfaces.oh_my_pi_answer import six_decimals
 
 __all__ = ["search_command"]
 
@@ -31,7 +34,12 @@ def search_command(
         Path | None, typer.Option(help='A file of queries, {"query": ...} a line.')
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="How many tools at most.")] = 5,
-    engine: Annotated[str, typer.Option(help=f"One of {', '.join(ENGINE_NAMES)}.")] = "bm25",
+    engine: Annotated[
+        str | None, typer.Option(help=f"One of {', '.join(ENGINE_NAMES)}; default: bm25.")
+    ] = None,
+    preset: Annotated[
+        str | None, typer.Option(help=f"Rank as another: {', '.join(PRESET_NAMES)}.")
+    ] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show which words were found where.")
     ] = False,
@@ -40,12 +48,17 @@ def search_command(
     """Rank the tools of a catalog for a query."""
     asked = _asked(query, queries)
     tools = read_catalog(catalog)
-    index = index_of(tools.active, engine)
+    index = index_of(tools.active, engine, preset)
     for text in asked:
         found = index.search(text, limit=limit)
         if as_json:
             content = _result_object(found, tools, explain=explain)
+            _add_raw_scores(content["matches"], index, text)
             typer.echo(json.dumps(content, ensure_ascii=False))
+        elif preset == "oh-my-pi" and isinstance(index, WeightedBm25Index) and not explain:
+            console = result_console()
+            console.print(discovery_block(search_answer(index, text, limit=limit)))
+            console.print()
         else:
             _print_table(found, tools, explain=explain)
 
@@ -66,6 +79,14 @@ def _result_object(found: SearchResult, catalog: ToolCatalog, *, explain: bool) 
             matches[-1]["fields"] = matched_words(found.query, catalog[match.name])
     content = {"query": found.query, "matches": matches, "total_found": found.total_found}
     return {**content, "unmatched": list(found.unmatched)} if explain else content
+
+
+def _add_raw_scores(matches: Iterable[dict[str, Any]], index: ToolSearchIndex, query: str) -> None:
+    """Adds what a preset's own ranking gave, to six decimals."""
+    if isinstance(index, WeightedBm25Index):
+        scores = {tool.name: score for tool, score in index.ranked(query)}
+        for match in matches:
+            match["raw_score"] = six_decimals(scores[match["name"]])
 
 
 def _print_table(found: SearchResult, catalog: ToolCatalog, *, explain: bool) -> None:
