@@ -18,6 +18,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -171,22 +172,23 @@ def _rarity(having: int, queries: int) -> float:
 
 
 def _impacts(words: Sequence[str], rarity: Mapping[str, float]) -> dict[str, float]:
-    length = math.sqrt(math.fsum(rarity[word] ** 2 for word in words))
-    return {word: min(rarity[word] / length, _LARGEST_IMPACT) for word in words}
+    values = [rarity[word] for word in words]
+    share = _LARGEST_IMPACT / math.sqrt(math.fsum(value * value for value in values))
+    return {word: value * share for word, value in zip(words, values, strict=True)}
 
 
 def _nearest(cosines: list[float] | NDArray[np.float64], least: float) -> list[tuple[float, int]]:
     """The largest cosines with their places, equal ones by place."""
     if isinstance(cosines, list):
-        near = [(cosine, place) for place, cosine in enumerate(cosines) if cosine >= least]
-    else:
-        places = (cosines >= least).nonzero()[0]
-        values = cosines[places]
-        if len(values) > _MOST_CANDIDATES:
-            edge = len(values) - _MOST_CANDIDATES
-            ordered = values.copy()
-            ordered.partition(edge)
-            chosen = values >= ordered[edge]
-            places, values = places[chosen], values[chosen]
-        near = list(zip(values.tolist(), places.tolist(), strict=True))
-    return sorted(near, key=lambda pair: (-pair[0], pair[1]))
+        near = ((-cosine, place) for place, cosine in enumerate(cosines) if cosine >= least)
+        return [(-cosine, place) for cosine, place in nsmallest(_MOST_CANDIDATES, near)]
+    places = (cosines >= least).nonzero()[0]
+    values = cosines[places]
+    if len(values) > _MOST_CANDIDATES:
+        edge = len(values) - _MOST_CANDIDATES
+        ordered = values.copy()
+        ordered.partition(edge)
+        chosen = values >= ordered[edge]
+        places, values = places[chosen], values[chosen]
+    order = (-values).argsort(kind="stable")
+    return list(zip(values[order].tolist(), places[order].tolist(), strict=True))
