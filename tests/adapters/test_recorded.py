@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 import yaml
@@ -17,11 +17,14 @@ from tool_search.adapters import (
     anthropic_wire,
     openai_chat_reply,
     openai_chat_wire,
+    openai_responses_history,
+    openai_responses_reply,
+    openai_responses_wire,
 )
 from tool_search.adapters.anthropic_history import history_from_wire
 from tool_search.adapters.failures import ReplyFailedError
 from tool_search.catalog import Tool, ToolCatalog
-from tool_search.config import ToolSearchConfig
+from tool_search.config import Dialect, ToolSearchConfig
 from tool_search.messages import Message
 from tool_search.profiles import profile_for
 from tool_search.providers import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent
@@ -33,11 +36,33 @@ REASON = "the recorded traffic is not there: ../shared/recorded beside the check
 DIALECTS = {
     "https://api.anthropic.com/v1/messages": "anthropic",
     "https://api.openai.com/v1/chat/completions": "openai_chat",
+    "https://api.openai.com/v1/responses": "openai_responses",
 }
-READERS: dict[str, Any] = {"anthropic": anthropic_reply, "openai_chat": openai_chat_reply}
+READERS: dict[str, Any] = {
+    "anthropic": anthropic_reply,
+    "openai_chat": openai_chat_reply,
+    "openai_responses": openai_responses_reply,
+}
+WRITERS: dict[str, Any] = {
+    "anthropic": anthropic_wire,
+    "openai_chat": openai_chat_wire,
+    "openai_responses": openai_responses_wire,
+}
 CLAUDE = profile_for("anthropic", "claude-sonnet-4-6")
 GPT = profile_for("openai_chat", "gpt-5.4")
-PROFILES = {"anthropic": CLAUDE, "openai_chat": GPT}
+RESPONSES = profile_for("openai_responses", "gpt-5.4")
+PROFILES = {"anthropic": CLAUDE, "openai_chat": GPT, "openai_responses": RESPONSES}
+TARGETS = {
+    "claude": CLAUDE,
+    "generic anthropic": CLAUDE.generic(),
+    "openai_chat": GPT,
+    "responses client": RESPONSES,
+    "responses deferred": profile_for("openai_responses", "gpt-5.4", search_form="deferred"),
+    "responses hosted": profile_for("openai_responses", "gpt-5.4", search_form="hosted"),
+    "responses additional": profile_for("openai_responses", "gpt-5"),
+    "generic responses": RESPONSES.generic(),
+}
+STARTS = ("message_start", "response.created")
 
 needs_recordings = pytest.mark.skipif(not RECORDED.is_dir(), reason=REASON)
 
@@ -47,7 +72,7 @@ class Exchange:
     """One recorded request, where there is one, and its reply: an object, or a stream's events."""
 
     label: str
-    dialect: Literal["anthropic", "openai_chat"]
+    dialect: Dialect
     request: dict[str, Any] | None
     reply: Any
 
@@ -58,7 +83,7 @@ class Exchange:
 
 
 def exchanges() -> Iterator[Exchange]:
-    """Every recorded exchange in one of the two dialects."""
+    """Every recorded exchange in one of our dialects."""
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     for path in sorted(RECORDED.glob("pydantic-ai/**/*.yaml")):
         recorded = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 - safe
@@ -73,14 +98,14 @@ def exchanges() -> Iterator[Exchange]:
                     request=entry["request"]["parsed_body"],
                     reply=reply,
                 )
-    for path in sorted(RECORDED.glob("vercel-ai/packages/anthropic/**/*.json")):
-        yield _fixture(path, json.loads(path.read_text(encoding="utf-8")))
-    for path in sorted(RECORDED.glob("vercel-ai/packages/anthropic/**/*.chunks.txt")):
-        yield _fixture(path, [json.loads(x) for x in path.read_text(encoding="utf-8").splitlines()])
-
-
-def _fixture(path: Path, reply: Any) -> Exchange:
-    return Exchange(label=path.name, dialect="anthropic", request=None, reply=reply)
+    for vendor, dialect in (("anthropic", "anthropic"), ("openai", "openai_responses")):
+        folder = RECORDED / "vercel-ai" / "packages" / vendor
+        for path in sorted(folder.glob("**/*.json")):
+            reply = json.loads(path.read_text(encoding="utf-8"))
+            yield Exchange(label=path.name, dialect=dialect, request=None, reply=reply)
+        for path in sorted(folder.glob("**/*.chunks.txt")):
+            reply = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+            yield Exchange(label=path.name, dialect=dialect, request=None, reply=reply)
 
 
 def _events(text: str) -> list[Any]:
@@ -107,7 +132,7 @@ def read(exchange: Exchange) -> list[ReplyEvent]:
 
 def _steps(events: Sequence[Any]) -> Iterator[list[Any]]:
     """The streams of a recording that holds several, one behind the other."""
-    starts = [n for n, event in enumerate(events) if event.get("type") == "message_start"] or [0]
+    starts = [n for n, event in enumerate(events) if event.get("type") in STARTS] or [0]
     for start, stop in zip(starts, [*starts[1:], len(events)], strict=True):
         yield list(events[start:stop])
 
@@ -127,11 +152,12 @@ def test_recorded_reply_is_read(exchange: Exchange) -> None:
 
 
 @needs_recordings
-def test_recordings_have_both_dialects_and_both_ways() -> None:
+def test_recordings_have_all_dialects_and_both_ways() -> None:
     """The test above would pass on an empty folder too."""
     kinds = [(exchange.dialect, exchange.streamed) for exchange in EXCHANGES]
-    assert len(kinds) >= 70
-    assert {("anthropic", True), ("anthropic", False), ("openai_chat", False)} <= set(kinds)
+    assert len(kinds) >= 115
+    both_ways = {(name, way) for name in ("anthropic", "openai_responses") for way in (True, False)}
+    assert both_ways | {("openai_chat", False)} <= set(kinds)
 
 
 def conversations() -> list[tuple[str, list[Any], list[Any]]]:
@@ -143,6 +169,29 @@ def conversations() -> list[tuple[str, list[Any], list[Any]]]:
             messages = [*exchange.request["messages"], *reply]
             found.append((exchange.label, messages, exchange.request.get("tools") or []))
     return found
+
+
+def responses_conversations() -> list[tuple[str, Any, list[Any]]]:
+    """Each recorded Responses history with its reply, and the functions it had."""
+    found: list[tuple[str, Any, list[Any]]] = []
+    for exchange in EXCHANGES:
+        if exchange.dialect == "openai_responses" and exchange.request:
+            given = exchange.request["input"]
+            items = [{"role": "user", "content": given}] if isinstance(given, str) else given
+            reply = [] if exchange.streamed else exchange.reply["output"]
+            tools = [*(exchange.request.get("tools") or ()), *_brought(items)]
+            found.append((exchange.label, [*items, *reply], _functions(tools)))
+    return found
+
+
+def _brought(items: Sequence[Any]) -> list[Any]:
+    return [tool for item in items for tool in item.get("tools", ())]
+
+
+def _functions(tools: Sequence[Any]) -> list[Any]:
+    """The functions as Anthropic has them, each once, those in namespaces too."""
+    members = [m for tool in tools for m in (tool.get("tools") or [tool]) if "name" in m]
+    return list({m["name"]: {**m, "input_schema": m["parameters"]} for m in members}.values())
 
 
 def session_over(history: Sequence[Message], tools: Sequence[Any]) -> ToolSearchSession:
@@ -178,21 +227,33 @@ def referenced(messages: Sequence[Any]) -> list[str]:
 
 @needs_recordings
 @pytest.mark.parametrize("case", conversations(), ids=lambda case: case[0])
-@pytest.mark.parametrize(
-    "profile", [CLAUDE, CLAUDE.generic(), GPT], ids=["claude", "generic anthropic", "openai_chat"]
-)
+@pytest.mark.parametrize("profile", TARGETS.values(), ids=TARGETS.keys())
 def test_recorded_history_is_valid_for_every_provider(case: Any, profile: Any) -> None:
-    """Read, and written again by either strategy, it breaks no rule of either dialect."""
+    """Read, and written again by any strategy, it breaks no rule of any dialect."""
     _, messages, tools = case
     history = history_from_wire(messages)
     session = session_over(history, tools)
     session.begin_turn("And now?", profile=profile)
-    wire: Any = anthropic_wire if profile.dialect == "anthropic" else openai_chat_wire
-    body = wire.to_wire(session.plan(profile), profile)
+    body = WRITERS[profile.dialect].to_wire(session.plan(profile), profile)
     assert check_request(profile.dialect, body) is None
     assert set(referenced(messages)) <= set(matched(history))
     if profile.strategy == "claude":
         assert set(referenced(messages)) <= set(referenced(body["messages"]))
+
+
+@needs_recordings
+@pytest.mark.parametrize("case", responses_conversations(), ids=lambda case: case[0])
+@pytest.mark.parametrize("profile", TARGETS.values(), ids=TARGETS.keys())
+def test_recorded_responses_history_is_valid_for_every_provider(case: Any, profile: Any) -> None:
+    """The same, out of items; what a search or an announcement brought in is found there."""
+    _, items, tools = case
+    history = openai_responses_history.history_from_wire(items)
+    session = session_over(history, tools)
+    session.begin_turn("And now?", profile=profile)
+    body = WRITERS[profile.dialect].to_wire(session.plan(profile), profile)
+    assert check_request(profile.dialect, body) is None
+    brought = [tool["name"] for tool in _functions(_brought(items))]
+    assert set(brought) <= set(matched(history))
 
 
 @needs_recordings
@@ -224,3 +285,7 @@ def test_recorded_error_bodies_are_read_as_failures() -> None:
             anthropic_reply.from_wire(json.loads(path.read_text("utf-8")), plan_of(), CLAUDE)
         assert caught.value.failure.status == 400
         assert caught.value.failure.code == "invalid_request_error"
+    for path in (RECORDED / "vercel-ai-newer").glob("openai-*error.1.json"):
+        with pytest.raises(ReplyFailedError) as caught:
+            openai_responses_reply.from_wire(json.loads(path.read_text("utf-8")), plan_of(), GPT)
+        assert caught.value.failure.status == 400
