@@ -57,6 +57,8 @@ _HAN = "\u3400-\u4dbf\u4e00-\u9fff"
 # 火 车 票 is 火车票; a space before a word of several characters stays one.
 _SPACED_HAN = re.compile(rf"(?<=[{_HAN}])[ \t]+(?=[{_HAN}](?![{_HAN}]))")
 _CYRILLIC = re.compile("[Ѐ-ӿ]")
+_LONGEST_NORMALIZED = 512
+_NORMALIZED = re.compile(r".{1,512}(?=[\x00-\x7f]|\Z)|.{1,512}", re.DOTALL)
 
 _LONGEST_WORD = 64
 _MOST_PARTS = 12
@@ -89,7 +91,7 @@ class Piece(NamedTuple):
 
 def folded(text: str) -> str:
     """The text as names are compared: NFKC, case folded, no space at an end."""
-    return unicodedata.normalize("NFKC", text).casefold().strip()
+    return _compatible(text).casefold().strip()
 
 
 def pieces(text: str, *, longest: int, segmenter: Segmenter | None = None) -> list[Piece]:
@@ -114,12 +116,22 @@ def field_pieces(
     return _cut(pattern, text, segmenter)
 
 
+def _compatible(text: str) -> str:
+    """The text in NFKC, a long one in parts that end before an ASCII character if they can.
+
+    The time of `normalize` is quadratic in the marks that one letter carries.
+    """
+    if len(text) <= _LONGEST_NORMALIZED:
+        return unicodedata.normalize("NFKC", text)
+    return "".join(unicodedata.normalize("NFKC", part) for part in _NORMALIZED.findall(text))
+
+
 def _cut(pattern: re.Pattern[str], text: str, segmenter: Segmenter | None) -> list[Piece]:
     if text.isascii():
         if "'" in text:
             text = _CONTRACTION.sub("", text)
         return list(map(_known_words.__getitem__, pattern.findall(text)))
-    text = _SPACED_HAN.sub("", unicodedata.normalize("NFKC", text)[: len(text)])
+    text = _SPACED_HAN.sub("", _compatible(text)[: len(text)])
     found: list[Piece] = []
     for chunk in pattern.findall(_CONTRACTION.sub("", text)):
         if chunk.isascii() or not _HAS_CJK.search(chunk):
