@@ -21,7 +21,10 @@ from tool_search.profiles import ProviderProfile
 from tool_search.record import ConversationRecord
 from tool_search.roster import ToolRoster
 from tool_search.search import ToolSearchIndex, build_index
+from tool_search.search.learned_votes import informed
+from tool_search.search.ranked import Votes
 from tool_search.search_tool import CALL_TOOL_NAME, ToolSearchTool, call_tool_definition
+from tool_search.search_trail import SearchTrail
 
 __all__ = ["ConversationTools", "SettledTools"]
 
@@ -63,6 +66,8 @@ class ConversationTools:
         self._discoveries = discoveries
         self._max_core = None if max_tools is None else _core_room(max_tools)
         self._index: ToolSearchIndex | None = None
+        self.votes: Votes | None = None
+        self.trail = SearchTrail()
         self._notices: list[Notice] = []
         self._noticed: set[Notice] = set()
         self.catalog = self.with_policy(catalog)
@@ -105,7 +110,7 @@ class ConversationTools:
         if self._index is None:
             return None
         return _search_tool_class(self._config)(
-            self._index,
+            informed(self._index, self.votes),
             self.catalog,
             name=self._config.search_tool_name,
             max_results=self._config.max_results,
@@ -135,6 +140,7 @@ class ConversationTools:
         Raises:
             SessionError: A tool has the search tool's name; nothing has changed.
         """
+        self.trail.begin_turn()
         offered = self.with_policy(catalog)
         if self.settled is None:
             self._settle(offered, profile, sample)

@@ -42,7 +42,9 @@ from tool_search.names import unique_id, wire_name
 from tool_search.profiles import ProviderProfile
 from tool_search.record import ConversationRecord
 from tool_search.schema import encodable
+from tool_search.search.ranked import Votes
 from tool_search.search_tool import CALL_TOOL_NAME
+from tool_search.search_trail import Lesson
 from tool_search.strategies import (
     Conversation,
     ToolsAssembler,
@@ -130,6 +132,14 @@ class ToolSearchSession:
         """What an operator should know, since the last call of this."""
         return self._tools.take_notices()
 
+    def inform(self, votes: Votes | None) -> None:
+        """Lets what was learned take part in every search from now on; None: nothing."""
+        self._tools.votes = votes
+
+    def take_lessons(self) -> tuple[Lesson, ...]:
+        """Which queries were answered by which tools, since the last call of this."""
+        return self._tools.trail.take_lessons()
+
     def record(self) -> ConversationRecord:
         """The state as a store keeps it.
 
@@ -209,6 +219,7 @@ class ToolSearchSession:
 
         An empty reply is not kept: no provider takes it back.
         """
+        self._tools.trail.replied()
         taken = {call.id for message in self._history for call in message.tool_calls}
         calls = []
         for call in reply.tool_calls:
@@ -262,6 +273,7 @@ class ToolSearchSession:
                 )
             self._history.append(self._result_message(result))
             self._discover(result.decision)
+            self._tools.trail.answered(result.decision, is_error=result.is_error)
         new = self.discoveries.entries[before:]
         self._tools.roster.append(entry.name for entry in new)
         return new
