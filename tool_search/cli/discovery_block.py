@@ -15,6 +15,7 @@ from tool_search.surfaces.oh_my_pi_answer import (
     DiscoveryAnswer,
     DiscoveryDetails,
     DiscoveryMatch,
+    rounded,
 )
 
 __all__ = ["discovery_block", "search_answer"]
@@ -89,7 +90,7 @@ def _status(details: DiscoveryDetails, icon: str) -> Text:
 
 def _match_lines(match: DiscoveryMatch) -> Iterator[Text]:
     parts = [clean_description(match.server_name)] if match.server_name else []
-    parts.append(f"score {match.score:.3f}")
+    parts.append(f"score {rounded(match.score, 3):.3f}")
     head = Text("• ", style="dim")
     head.append_text(_cut(match.label, _LABEL_CELLS, style="cyan"))
     head.append(f" {' · '.join(parts)}", style="dim")

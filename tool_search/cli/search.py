@@ -21,7 +21,7 @@ from tool_search.errors import ConfigurationError
 from tool_search.search import SearchResult, ToolSearchIndex
 from tool_search.search.weighted_bm25 import WeightedBm25Index
 from tool_search.search_tool import clean_description
-from tool_search.surfaces.oh_my_pi_answer import six_decimals
+from tool_search.surfaces.oh_my_pi_answer import rounded
 
 __all__ = ["search_command"]
 
@@ -86,7 +86,7 @@ def _add_raw_scores(matches: Iterable[dict[str, Any]], index: ToolSearchIndex, q
     if isinstance(index, WeightedBm25Index):
         scores = {tool.name: score for tool, score in index.ranked(query)}
         for match in matches:
-            match["raw_score"] = six_decimals(scores[match["name"]])
+            match["raw_score"] = rounded(scores[match["name"]], 6)
 
 
 def _print_table(found: SearchResult, catalog: ToolCatalog, *, explain: bool) -> None:

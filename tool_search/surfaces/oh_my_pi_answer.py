@@ -24,7 +24,7 @@ __all__ = [
     "DiscoveryDetails",
     "DiscoveryMatch",
     "denied",
-    "six_decimals",
+    "rounded",
 ]
 
 UNAVAILABLE = "Tool discovery is unavailable in this session."
@@ -42,9 +42,13 @@ def denied(names: Iterable[str]) -> str:
     return f"Tool activation denied by capability profile: {', '.join(names)}"
 
 
-def six_decimals(score: float) -> float:
-    """Rounded as JavaScript's `toFixed(6)`: a half goes up."""
-    return float(Decimal(score).quantize(Decimal("0.000001"), rounding=ROUND_HALF_UP))
+def rounded(score: float, decimals: int) -> float:
+    """The score as JavaScript's `toFixed` rounds: a half goes up.
+
+    >>> rounded(0.0078125, 6), rounded(0.0625, 3)
+    (0.007813, 0.063)
+    """
+    return float(Decimal(score).quantize(Decimal(1).scaleb(-decimals), rounding=ROUND_HALF_UP))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +84,7 @@ class DiscoveryMatch:
             description=tool.summary,
             schema_keys=tool.schema_keys,
             signature=tool.signature,
-            score=six_decimals(score),
+            score=rounded(score, 6),
             server_name=tool.server_name,
             mcp_tool_name=tool.mcp_tool_name,
         )
