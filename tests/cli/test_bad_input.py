@@ -224,7 +224,7 @@ def test_wrong_line_of_queries_is_named(
         (("search", "--catalog", "{catalog}", "--query", "a", "--limit", "x"), "--limit"),
         (
             ("search", "--catalog", "{catalog}", "--query", "a", "--engine", "bm26"),
-            "--engine 'bm26': there are bm25, rank_bm25, lexical, regex",
+            "--engine 'bm26': there are bm25, rank_bm25, lexical, regex, semantic, hybrid",
         ),
         (("eval", "--catalog", "{catalog}"), "--queries"),
         (

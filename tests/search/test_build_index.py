@@ -58,11 +58,11 @@ def test_build_index_unknown_engine_raises() -> None:
         min_relevance=0.1,
         segmenter="builtin",
     )
-    with pytest.raises(SearchError, match="bm25, lexical, rank_bm25, regex"):
+    with pytest.raises(SearchError, match="bm25, hybrid, lexical, rank_bm25, regex, semantic"):
         build_index(TOOLS, settings)
 
 
-@pytest.mark.parametrize("engine", sorted(ENGINES.keys() - {"lexical"}))
+@pytest.mark.parametrize("engine", sorted(ENGINES.keys() - {"lexical", "semantic", "hybrid"}))
 def test_build_index_with_jieba_finds_chinese(engine: Any) -> None:
     """Chinese may be cut by jieba for any engine."""
     index = build_index(TOOLS, SearchSettings(engine=engine, segmenter="jieba"))

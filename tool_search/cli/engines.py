@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import get_args
 
@@ -12,51 +12,73 @@ from rich.progress import Progress
 from tool_search.catalog import Tool
 from tool_search.cli.exits import say
 from tool_search.cli.terminal import side_console
-from tool_search.config import EngineName
+from tool_search.config import EngineName, PresetName
 from tool_search.errors import ConfigurationError
-from tool_search.plugins import installed_engines
 from tool_search.search import SearchSettings, ToolSearchIndex, build_index
 from tool_search.search.embedder import EmbeddingProgress
 
-__all__ = ["ENGINE_NAMES", "index_of"]
+__all__ = ["ENGINE_NAMES", "PRESET_NAMES", "index_of"]
 
 ENGINE_NAMES: tuple[EngineName, ...] = get_args(EngineName)
+PRESET_NAMES: tuple[PresetName, ...] = get_args(PresetName)
 
 # Fewer are embedded in less time than it takes to read a line.
 _MANY_TOOLS = 500
 
 
-def index_of(tools: Sequence[Tool], engine: str) -> ToolSearchIndex:
+def index_of(
+    tools: Sequence[Tool], engine: str | None = None, preset: str | None = None
+) -> ToolSearchIndex:
     """An index over the tools; says so where it takes long.
 
+    Args:
+        tools: What is searched.
+        engine: The ranking; None: the preset's, or else the default.
+        preset: Another system to rank as.
+
     Raises:
-        ConfigurationError: There is no engine of this name.
+        ConfigurationError: There is no engine or preset of this name, or the two
+            contradict each other.
         SearchError: The engine cannot index these tools.
     """
+    chosen = {"engine": engine, "preset": preset}
     try:
-        settings = SearchSettings(engine=engine)
+        settings = SearchSettings.model_validate({k: v for k, v in chosen.items() if v is not None})
     except ValidationError as exc:
-        names = ", ".join((*ENGINE_NAMES, *sorted(installed_engines().keys() - {*ENGINE_NAMES})))
-        raise ConfigurationError(f"--engine {engine!r}: there are {names}") from exc
+        raise ConfigurationError(_problem(exc, chosen)) from exc
     with _progress() as progress:
         return build_index(tools, settings, progress=progress)
+
+
+def _problem(error: ValidationError, chosen: Mapping[str, str | None]) -> str:
+    """What is wrong with the first option that is."""
+    first = error.errors(include_url=False)[0]
+    option, message = first["loc"][0], first["msg"].removeprefix("Value error, ")
+    if option == "preset" and chosen["preset"] not in PRESET_NAMES:
+        message = f"there are {', '.join(PRESET_NAMES)}"
+    return f"--{option} {chosen[str(option)]!r}: {message}"
 
 
 @contextmanager
 def _progress() -> Iterator[EmbeddingProgress]:
     """Shows on standard error how far the embedding of many tools has come."""
     console = side_console()
-    with Progress(console=console, auto_refresh=False, transient=True) as bar:
-        tasks = []
+    bar = Progress(console=console, auto_refresh=False, transient=True)
 
-        def show(done: int, total: int) -> None:
-            if total < _MANY_TOOLS:
-                return
-            if not tasks:
-                tasks.append(bar.add_task("embedding tools", total=total))
-                if not console.is_terminal:
-                    say(f"embedding {total} tools; their vectors are kept for the next time")
+    def show(done: int, total: int) -> None:
+        if total < _MANY_TOOLS:
+            return
+        if not bar.tasks:
+            bar.add_task("embedding tools", total=total)
             if console.is_terminal:
-                bar.update(tasks[0], completed=done, refresh=True)
+                bar.start()
+            else:
+                say(f"embedding {total} tools; their vectors are kept for the next time")
+        if console.is_terminal:
+            bar.update(bar.tasks[0].id, completed=done, refresh=True)
 
+    try:
         yield show
+    finally:
+        if bar.tasks and console.is_terminal:
+            bar.stop()

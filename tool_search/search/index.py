@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from tool_search.catalog import Tool
 from tool_search.search.result import SearchResult
@@ -11,6 +11,7 @@ from tool_search.search.result import SearchResult
 __all__ = ["ToolSearchIndex"]
 
 
+@runtime_checkable
 class ToolSearchIndex(Protocol):
     """A searchable, immutable set of tools."""
 
