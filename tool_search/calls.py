@@ -5,7 +5,7 @@ Pure: decides from the conversation's catalog alone, and never runs anything.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
@@ -108,7 +108,7 @@ class CallDesk:
 
     catalog: ToolCatalog
     discoveries: DiscoveryState
-    core: frozenset[str]
+    core: Collection[str]
     search_tool: ToolSearchTool | None
     search_tool_name: str
     call_tool_name: str
@@ -159,7 +159,7 @@ class CallDesk:
     def _search(
         self, call: ToolCall, search_tool: ToolSearchTool, arguments: Mapping[str, Any]
     ) -> AnsweredCall:
-        callable_now = self.core.union(self.discoveries.names)
+        callable_now = frozenset(self.core).union(self.discoveries.names)
         result = search_tool.run(
             arguments,
             callable_now=callable_now,

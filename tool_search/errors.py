@@ -10,6 +10,7 @@
     ├── SearchError                   an index cannot be built or asked
     ├── SessionError                  a conversation cannot be started or continued so
     ├── UnsupportedStrategyError      a named strategy that the model cannot honour
+    ├── ToolCallError                 a tool that another tool called has failed
     ├── ProviderError                 one provider refused or could not be reached
     └── AllProvidersFailedError       every provider of a turn failed; lists each cause
 
@@ -33,6 +34,7 @@ __all__ = [
     "ProviderError",
     "SearchError",
     "SessionError",
+    "ToolCallError",
     "ToolSearchError",
     "UnsupportedStrategyError",
 ]
@@ -68,6 +70,10 @@ class SessionError(ToolSearchError):
 
 class UnsupportedStrategyError(ToolSearchError):
     """A strategy was named that the provider's model cannot honour."""
+
+
+class ToolCallError(ToolSearchError):
+    """A tool that another tool called has failed; says what the model would have read."""
 
 
 class ProviderError(ToolSearchError):

@@ -4,21 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from tool_search.messages import ToolCall
+from tool_search.messages import ContentPart, ToolCall
 from tool_search.providers import Usage
 
 __all__ = [
+    "CallStep",
     "Done",
+    "Outcome",
     "ProviderSwitched",
     "RunnerEvent",
     "TextDelta",
     "ToolCallStarted",
     "ToolFinished",
+    "ToolPartial",
     "ToolProgress",
     "ToolsDiscovered",
     "Warning",
 ]
+
+
+Outcome = Literal["finished", "failed", "denied", "cancelled"]
+"""How a call ended: with its tool's result, or without."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallStep:
+    """One step of a call's life, and the seconds it took."""
+
+    name: str
+    duration_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +80,19 @@ class ToolProgress(RunnerEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolPartial(RunnerEvent):
+    """A running tool shows a piece of its result.
+
+    Attributes:
+        call: The call.
+        content: The piece, to be appended to those before it.
+    """
+
+    call: ToolCall
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolFinished(RunnerEvent):
     """A call has its one result.
 
@@ -73,6 +102,9 @@ class ToolFinished(RunnerEvent):
         content: The result as the model reads it.
         is_error: Whether it reports a failure.
         duration_s: Seconds from start to result; 0 where nothing was run.
+        outcome: How it ended.
+        parts: The content with its pictures; empty: the text is all.
+        steps: What its life was made of, in order.
     """
 
     call: ToolCall
@@ -80,6 +112,9 @@ class ToolFinished(RunnerEvent):
     content: str
     is_error: bool
     duration_s: float = 0.0
+    outcome: Outcome = "finished"
+    parts: Sequence[ContentPart] = ()
+    steps: Sequence[CallStep] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,7 +55,7 @@ def read_json(text: str) -> Any:
         ValueError: It is no JSON; NaN, infinities and numbers beyond a double are none.
         RecursionError: It is nested deeper than the interpreter's stack.
     """
-    value = json.loads(text, parse_constant=_no_number, parse_float=_finite)
+    value = _decode(text)
     return json.loads(encodable(compact_json(value))) if "\\ud" in text.lower() else value
 
 
@@ -66,6 +66,9 @@ def _no_number(written: str) -> float:
 def _finite(written: str) -> float:
     value = float(written)
     return value if math.isfinite(value) else _no_number(written)
+
+
+_decode = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite).decode
 
 
 def encodable(text: str) -> str:

@@ -1,29 +1,68 @@
-"""One tool call, from arguments that fit to its one result."""
+"""One tool call, from the model's words to its one result."""
 
 from __future__ import annotations
 
-from tool_search.execution.base import (
-    CallProgress,
-    ExecutionEvent,
-    ExecutionResult,
-    ToolContext,
-    ToolExecutor,
-)
+from tool_search.execution.base import ToolExecutor
+from tool_search.execution.batch import CallBatch, CallOutcome
+from tool_search.execution.call_runner import CallOptions, CallRunner
+from tool_search.execution.context import Cancellation, ToolContext
+from tool_search.execution.function_executor import FunctionExecutor
 from tool_search.execution.functions import (
     ExecutableTool,
-    FunctionExecutor,
+    ToolFunction,
     executable_tools,
     tool_from_function,
 )
+from tool_search.execution.grants import Grant, GrantBook, GrantFile, GrantStore
+from tool_search.execution.hooks import HookAnswer, HookedCall, ToolHook
+from tool_search.execution.kinds import stateful_tool
+from tool_search.execution.observing import ToolError, ToolExecution
+from tool_search.execution.permissions import (
+    PermissionAnswer,
+    PermissionRequest,
+    Permissions,
+)
+from tool_search.execution.replay import RememberedResults, ResultMemory, TurnCalls
+from tool_search.execution.results import (
+    CallPartial,
+    CallProgress,
+    ExecutionEvent,
+    ExecutionResult,
+)
+from tool_search.execution.slots import CallLimits
 
 __all__ = [
+    "CallBatch",
+    "CallLimits",
+    "CallOptions",
+    "CallOutcome",
+    "CallPartial",
     "CallProgress",
+    "CallRunner",
+    "Cancellation",
     "ExecutableTool",
     "ExecutionEvent",
     "ExecutionResult",
     "FunctionExecutor",
+    "Grant",
+    "GrantBook",
+    "GrantFile",
+    "GrantStore",
+    "HookAnswer",
+    "HookedCall",
+    "PermissionAnswer",
+    "PermissionRequest",
+    "Permissions",
+    "RememberedResults",
+    "ResultMemory",
     "ToolContext",
+    "ToolError",
+    "ToolExecution",
     "ToolExecutor",
+    "ToolFunction",
+    "ToolHook",
+    "TurnCalls",
     "executable_tools",
+    "stateful_tool",
     "tool_from_function",
 ]

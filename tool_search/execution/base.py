@@ -3,51 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import Protocol
 
-from tool_search.i18n import Language
+from tool_search.execution.context import ToolContext
+from tool_search.execution.results import ExecutionEvent
 from tool_search.messages import ToolCall
 
-__all__ = ["CallProgress", "ExecutionEvent", "ExecutionResult", "ToolContext", "ToolExecutor"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolContext:
-    """What a tool may know about where it is called.
-
-    Attributes:
-        conversation: The conversation's key.
-        language: Of what the user reads.
-        user: Who asked, where the bot tells.
-    """
-
-    conversation: str
-    language: Language
-    user: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CallProgress:
-    """How far a call is, for people."""
-
-    message: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExecutionResult:
-    """What a call came to; always the last event, and exactly one.
-
-    Attributes:
-        content: As the model reads it.
-        is_error: Whether it reports a failure.
-    """
-
-    content: str
-    is_error: bool = False
-
-
-ExecutionEvent = CallProgress | ExecutionResult
+__all__ = ["ToolExecutor"]
 
 
 class ToolExecutor(Protocol):

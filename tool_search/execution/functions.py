@@ -1,49 +1,78 @@
-"""Python functions as tools: the definition from the signature, and the execution."""
+"""Python functions as tools: the definition from the signature, and what else the author says."""
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
 import inspect
-import logging
-import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, get_args, get_type_hints
 
 import docstring_parser
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
-from pydantic_core import to_jsonable_python
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from tool_search.catalog import Tool
-from tool_search.errors import DuplicateToolError, InvalidToolError
-from tool_search.execution.base import ExecutionEvent, ExecutionResult, ToolContext
-from tool_search.i18n import text
-from tool_search.messages import ToolCall
-from tool_search.schema import compact_json
+from tool_search.errors import InvalidToolError
+from tool_search.execution.context import ToolContext
 
-__all__ = ["ExecutableTool", "FunctionExecutor", "executable_tools", "tool_from_function"]
+__all__ = [
+    "ExecutableTool",
+    "ToolFunction",
+    "context_parameter",
+    "executable_tools",
+    "tool_from_function",
+]
 
 ToolFunction = Callable[..., Any]
-_log = logging.getLogger(__name__)
+Arguments = Mapping[str, Any]
+Complaint = str | Awaitable[str | None] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutableTool:
-    """A definition, and what runs it.
+    """A definition, what runs it, and what only its author knows of it.
+
+    The facts about a call are asked of the arguments as the model gave them, once
+    they fit the schema. Where the author says nothing, `Tool.annotations` speak.
 
     Attributes:
         tool: The definition.
-        function: Sync or async; takes the arguments by keyword. A parameter
-            annotated `ToolContext` gets the context and is in no schema.
+        function: Sync or async; takes the arguments by keyword. A parameter annotated
+            `ToolContext` gets the context and is in no schema. An async generator
+            yields `CallProgress` and `CallPartial`, and its first other item is the
+            result, at which it is closed.
         arguments: Reads arguments into Python types, where the function's own
             annotations ask for more than JSON.
+        validate_input: What is wrong with arguments that fit the schema, as the model
+            reads it; None: nothing. May be async.
+        needs_permission: Whether the user is asked, where no rule says otherwise.
+        is_read_only: Whether a call changes nothing.
+        is_concurrency_safe: Whether a call may run beside others.
+        subjects: What `tool(pattern)` rules look at; default: the first required
+            argument. A rule that allows must match all of them.
+        render: What the model reads of a result: text, or parts of content.
+        timeout_s: Seconds a call may take, where the executor's default does not do.
+        close: Cleans up when the bot ends.
+        forget: Cleans up when a conversation is forgotten.
     """
 
     tool: Tool
     function: ToolFunction
     arguments: type[BaseModel] | None = None
+    validate_input: (
+        Callable[[Arguments, ToolContext], str | Awaitable[str | None] | None] | None
+    ) = None
+    needs_permission: bool | Callable[[Arguments], bool] | None = None
+    is_read_only: Callable[[Arguments], bool] | None = None
+    is_concurrency_safe: Callable[[Arguments], bool] | None = None
+    subjects: Callable[[Arguments], Sequence[str]] | None = None
+    render: Callable[[Any], Any] | None = None
+    timeout_s: float | None = None
+    close: Callable[[], Awaitable[None]] | None = None
+    forget: Callable[[str], Awaitable[None]] | None = None
+
+
+_OF_EXECUTION = {item.name for item in fields(ExecutableTool)} - {"tool", "function", "arguments"}
 
 
 def tool_from_function(function: ToolFunction, **definition: Any) -> ExecutableTool:
@@ -52,7 +81,8 @@ def tool_from_function(function: ToolFunction, **definition: Any) -> ExecutableT
     Args:
         function: Sync or async. The docstring's text before its sections is the
             description; Google, numpy and reST parameter sections are read.
-        definition: Fields of `Tool` that say otherwise, such as `name` or `tags`.
+        definition: Fields of `Tool` that say otherwise, such as `name` or `tags`, and
+            fields of `ExecutableTool`, such as `timeout_s`.
 
     Raises:
         InvalidToolError: A parameter cannot be described as JSON, or has no name
@@ -64,6 +94,7 @@ def tool_from_function(function: ToolFunction, **definition: Any) -> ExecutableT
     >>> tool_from_function(add).tool.parameters["required"]
     ['a']
     """
+    more = {key: definition.pop(key) for key in _OF_EXECUTION.intersection(definition)}
     name = definition.pop("name", getattr(function, "__name__", ""))
     documented = docstring_parser.parse(inspect.getdoc(function) or "")
     described = {item.arg_name: item.description or "" for item in documented.params}
@@ -78,7 +109,7 @@ def tool_from_function(function: ToolFunction, **definition: Any) -> ExecutableT
             **definition,
         }
     )
-    return ExecutableTool(tool=tool, function=function, arguments=arguments)
+    return ExecutableTool(tool=tool, function=function, arguments=arguments, **more)
 
 
 def executable_tools(tools: Iterable[ExecutableTool | ToolFunction]) -> tuple[ExecutableTool, ...]:
@@ -98,141 +129,8 @@ def executable_tools(tools: Iterable[ExecutableTool | ToolFunction]) -> tuple[Ex
     return tuple(made)
 
 
-class FunctionExecutor:
-    """Runs Python functions.
-
-    A function that is not async runs in a thread of its own; one that never returns
-    is given up after the time-out, and its thread does not keep the process alive.
-
-    Args:
-        tools: What it can run.
-        timeout_s: Seconds a call may take.
-
-    Raises:
-        DuplicateToolError: Two tools have the same name.
-    """
-
-    def __init__(self, tools: Iterable[ExecutableTool], *, timeout_s: float = 60.0) -> None:
-        self._timeout_s = timeout_s
-        self._tools: dict[str, ExecutableTool] = {}
-        for item in tools:
-            if item.tool.name in self._tools:
-                raise DuplicateToolError(f"two tools have the same name: {item.tool.name!r}")
-            self._tools[item.tool.name] = item
-
-    async def run(self, call: ToolCall, context: ToolContext) -> AsyncIterator[ExecutionEvent]:
-        """Runs one call; yields its one result."""
-        yield await self._result(call, context)
-
-    async def _result(self, call: ToolCall, context: ToolContext) -> ExecutionResult:
-        item = self._tools.get(call.name)
-        say = partial(text, language=context.language, name=call.name)
-        if item is None:
-            return ExecutionResult(content=say("call.tool_gone"), is_error=True)
-        try:
-            arguments = _python_arguments(item, call.parsed_arguments() or {}, context)
-            async with asyncio.timeout(self._timeout_s) as clock:
-                value = await _called(item.function, arguments)
-            return ExecutionResult(content=_as_text(value))
-        except TimeoutError as exc:
-            if clock.expired():
-                seconds = f"{self._timeout_s:g}"
-                return ExecutionResult(
-                    content=say("call.timed_out", seconds=seconds), is_error=True
-                )
-            return _failure(call, exc, say)
-        except Exception as exc:  # noqa: BLE001  # a tool may raise anything; the model is told
-            return _failure(call, exc, say)
-
-
-def _failure(call: ToolCall, exc: Exception, say: Callable[..., str]) -> ExecutionResult:
-    _log.warning("tool %r failed: %s: %s", call.name, type(exc).__name__, exc)
-    cause = f"{type(exc).__name__}: {exc}" if str(exc) else type(exc).__name__
-    return ExecutionResult(content=say("call.failed", cause=cause), is_error=True)
-
-
-def _python_arguments(
-    item: ExecutableTool, given: Mapping[str, Any], context: ToolContext
-) -> dict[str, Any]:
-    arguments = dict(given)
-    if item.arguments is not None:
-        try:
-            read = item.arguments.model_validate(arguments)
-        except ValidationError as exc:
-            problems = "; ".join(
-                f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in exc.errors()
-            )
-            raise ValueError(problems) from exc
-        known = type(read).model_fields
-        arguments = {known[key].alias or key: getattr(read, key) for key in read.model_fields_set}
-    place = _context_parameter(item.function)
-    return {**arguments, place: context} if place else arguments
-
-
-async def _called(function: ToolFunction, arguments: Mapping[str, Any]) -> Any:
-    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-        getattr(function, "__call__", None)  # noqa: B004  # an object's async call is meant
-    ):
-        return await _contained(function(**arguments))
-    value = await _in_thread(partial(function, **arguments))
-    return await _contained(value) if inspect.isawaitable(value) else value
-
-
-async def _contained(work: Awaitable[Any]) -> Any:
-    """What is awaited; a tool that exits, or cancels itself, has failed like any other."""
-    try:
-        return await work
-    except asyncio.CancelledError as exc:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise
-        raise _carried(exc) from exc
-    except (SystemExit, GeneratorExit, BaseExceptionGroup) as exc:
-        raise _carried(exc) from exc
-
-
-def _in_thread(work: Callable[[], Any]) -> Awaitable[Any]:
-    """Runs work in a daemon thread: one that hangs must not keep the process alive."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Any] = loop.create_future()
-    context = contextvars.copy_context()
-
-    def settle(setter: str, value: object) -> None:
-        if not future.done():
-            getattr(future, setter)(value)
-
-    def run() -> None:
-        try:
-            outcome = ("set_result", context.run(work))
-        except BaseException as exc:  # noqa: BLE001  # handed over to the awaiting task
-            outcome = ("set_exception", _carried(exc))
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(settle, *outcome)
-
-    threading.Thread(target=run, daemon=True, name="tool").start()
-    return future
-
-
-def _carried(exc: BaseException) -> BaseException:
-    """An exception that a future takes: it refuses `StopIteration`, and exits are no results."""
-    if isinstance(exc, Exception) and not isinstance(exc, StopIteration):
-        return exc
-    return RuntimeError(f"{type(exc).__name__}: {exc}")
-
-
-def _as_text(value: object) -> str:
-    """A result as the model reads it: text as it is, anything else as JSON."""
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    try:
-        return compact_json(to_jsonable_python(value, fallback=str))
-    except (TypeError, ValueError, RecursionError):
-        return str(value)
-
-
-def _context_parameter(function: ToolFunction) -> str | None:
+def context_parameter(function: ToolFunction) -> str | None:
+    """The name of the parameter that a function takes the context by."""
     return next((name for name, kind in _hints(function).items() if _is_context(kind)), None)
 
 

@@ -1,0 +1,365 @@
+"""The calls of one reply: together where that is safe, in order everywhere else.
+
+Calls that are safe beside others run together; any other waits for those before it and
+holds up those behind it. Whatever happens, each call has one result, and results come
+in call order; what calls say meanwhile comes at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+
+from tool_search.calls import AnsweredCall, CallDecision, CallResult, RunCall
+from tool_search.events import (
+    CallStep,
+    RunnerEvent,
+    ToolCallStarted,
+    ToolFinished,
+    ToolPartial,
+    ToolProgress,
+)
+from tool_search.execution.context import ToolContext
+from tool_search.execution.life_cycle import CallServices, OneCall, is_concurrency_safe
+from tool_search.execution.masks import masked_json
+from tool_search.execution.observing import report
+from tool_search.execution.replay import TurnCalls
+from tool_search.execution.results import CallPartial, CallProgress, ExecutionResult
+from tool_search.execution.tasks import Runaways
+from tool_search.i18n import text
+from tool_search.messages import ToolCall
+
+__all__ = ["CallBatch", "CallOutcome"]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallOutcome:
+    """A call is over.
+
+    Attributes:
+        call: As the model made it.
+        decision: What was decided; None: it was cancelled before that.
+        result: Its one result.
+        duration_s: Seconds from its beginning; 0 where nothing was run.
+        steps: What its life was made of, in order.
+    """
+
+    call: ToolCall
+    decision: CallDecision | None
+    result: ExecutionResult
+    duration_s: float = 0.0
+    steps: tuple[CallStep, ...] = ()
+
+    @property
+    def tool(self) -> str:
+        """The canonical name of what the call comes down to, `call_tool` looked through."""
+        return _meant(self.decision) if self.decision is not None else self.call.name
+
+    def to_commit(self) -> CallResult:
+        """The same for a session."""
+        result = self.result
+        decision = self.decision or AnsweredCall(
+            call=self.call, content=result.content, is_error=True
+        )
+        return CallResult(
+            decision=decision,
+            content=result.content,
+            is_error=result.is_error,
+            parts=result.parts,
+        )
+
+    def finished(self, content: str | None = None) -> ToolFinished:
+        """The same as an event.
+
+        Args:
+            content: What the model reads, where a history says it otherwise.
+        """
+        return ToolFinished(
+            call=self.call,
+            tool=self.tool,
+            content=self.result.content if content is None else content,
+            is_error=self.result.is_error,
+            duration_s=self.duration_s,
+            outcome=self.result.outcome,
+            parts=self.result.parts,
+            steps=self.steps,
+        )
+
+
+@dataclass(slots=True)
+class _Job:
+    """One call of a batch; it is over when it has an outcome."""
+
+    call: ToolCall
+    decision: CallDecision | None = None
+    one: OneCall | None = None
+    task: asyncio.Task[None] | None = None
+    steps: list[CallStep] = field(default_factory=list)
+    began: float = 0.0
+    outcome: CallOutcome | None = None
+    cancelled_as: str = "call.cancelled"
+    is_running: bool = False
+
+
+class CallBatch:
+    """The calls of one reply.
+
+    Args:
+        calls: In call order, each under an id of its own.
+        context: Where they are called.
+        decide: Says what becomes of a call; asked when a call's turn has come, after the
+            results of those before it were taken, where that could matter.
+        services: What they pass through.
+        turn: Gives them their keys.
+    """
+
+    def __init__(
+        self,
+        calls: Sequence[ToolCall],
+        context: ToolContext,
+        *,
+        decide: Callable[[ToolCall], CallDecision],
+        services: CallServices,
+        turn: TurnCalls | None = None,
+    ) -> None:
+        self._jobs = [_Job(call) for call in calls]
+        self._context = context
+        self._decide = decide
+        self._services = services
+        self._turn = turn or TurnCalls()
+        self._grace_s = services.limits.grace_s
+        self._runaways = Runaways(grace_s=self._grace_s)
+        self._said: deque[RunnerEvent] = deque()
+        self._running = 0
+        self._next = 0
+        self._delivered = 0
+        self._held = False
+        self._waiter: asyncio.Future[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = 0
+
+    @property
+    def runaways(self) -> tuple[str, ...]:
+        """Tools that ignored their cancellation and still run."""
+        return self._runaways.names
+
+    def cancel(self) -> None:
+        """Cancels what is not over; each call still gets its result, through `events`."""
+        for job in self._jobs[self._next :]:
+            self._cancelled(job)
+        self._next = len(self._jobs)
+        for job in self._jobs:
+            if job.task is not None and job.outcome is None:
+                job.task.cancel()
+        self._wake()
+
+    def undelivered(self) -> tuple[CallOutcome, ...]:
+        """After `events` was closed: the outcomes it has not given, in call order.
+
+        Calls that were not over are cancelled; what had ended by then keeps its result.
+        """
+        left = self._jobs[self._delivered :]
+        for job in left:
+            self._cancelled(job)
+        self._delivered = len(self._jobs)
+        return tuple(job.outcome for job in left if job.outcome is not None)
+
+    async def events(self) -> AsyncGenerator[RunnerEvent | CallOutcome, None]:
+        """What the calls say as they say it, and one outcome a call, in call order."""
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+        unlisten = self._context.cancellation.listen(self._cancel_from_anywhere)
+        try:
+            if self._context.cancellation.is_cancelled:
+                self.cancel()
+            while True:
+                while self._said:
+                    yield self._said.popleft()
+                if self._delivered == len(self._jobs):
+                    return
+                outcome = self._jobs[self._delivered].outcome
+                if outcome is not None:
+                    self._delivered += 1
+                    yield outcome
+                    continue
+                self._start_what_may()
+                if not self._said and self._jobs[self._delivered].outcome is None:
+                    await self._woken()
+        finally:
+            unlisten()
+            left = {
+                job.task: job.call.name
+                for job in self._jobs
+                if job.task is not None and job.is_running
+            }
+            if left:
+                await self._runaways.end(left)
+
+    def _start_what_may(self) -> None:
+        """Starts calls in order, up to the first that has to wait."""
+        while self._next < len(self._jobs) and not (self._held and self._running):
+            self._held = False
+            if self._waits_for_a_discovery():
+                return
+            job = self._jobs[self._next]
+            began = perf_counter()
+            decision = self._decide(job.call)
+            job.steps = [CallStep("decision", perf_counter() - began)]
+            if isinstance(decision, AnsweredCall):
+                self._next += 1
+                job.decision = decision
+                self._said.append(ToolCallStarted(call=job.call, tool=_meant(decision)))
+                self._settle(job, _answer(decision), 0.0)
+                if self._next - 1 == self._delivered:
+                    return
+                continue
+            safe = is_concurrency_safe(decision.tool, decision.arguments, self._services)
+            self._held = not safe
+            if self._held and self._running:
+                return
+            self._next += 1
+            self._start(job, decision)
+
+    def _waits_for_a_discovery(self) -> bool:
+        """Whether a call before the next has discovered something that is not taken in yet."""
+        decided = (job.decision for job in self._jobs[self._delivered : self._next])
+        return any(isinstance(d, AnsweredCall) and (d.result or d.names_tool) for d in decided)
+
+    def _start(self, job: _Job, decision: RunCall) -> None:
+        job.decision = decision
+        self._said.append(ToolCallStarted(call=job.call, tool=decision.tool.name))
+        job.one = OneCall(
+            decision,
+            self._context,
+            services=self._services,
+            decide=self._decide,
+            turn=self._turn,
+            emit=lambda event: self._say(job, event),
+            overdue=lambda: self._give_up(job),
+        )
+        self._running += 1
+        job.is_running = True
+        job.began = perf_counter()
+        job.task = asyncio.create_task(self._run(job, job.one))
+
+    async def _run(self, job: _Job, one: OneCall) -> None:
+        telemetry = self._services.telemetry
+        span = telemetry.start(one.tool, job.call, self._context) if telemetry else None
+        result = None
+        try:
+            result = await one.run()
+        except asyncio.CancelledError:
+            result = one.rendered(one.error("cancelled", job.cancelled_as))
+        finally:
+            if result is None:  # a `BaseException` that nothing can hold, such as Ctrl-C
+                result = one.error("cancelled", job.cancelled_as)
+            if span is not None:
+                span.end(result, perf_counter() - job.began)
+            self._over(job, result)
+
+    def _over(self, job: _Job, result: ExecutionResult) -> None:
+        """Takes a call's end in; a second one, of a call that was given up, is none."""
+        if not job.is_running:
+            return
+        job.is_running = False
+        self._running -= 1
+        self._settle(job, result, perf_counter() - job.began)
+        if result.failure in ("failed", "timed_out") and self._siblings_end:
+            self._end_siblings()
+        self._wake()
+
+    def _give_up(self, job: _Job) -> None:
+        """Goes on without a call that ignores that its time is over."""
+        if job.one is not None and job.task is not None and job.is_running:
+            self._runaways.watch(job.task, job.one.tool.name)
+            self._over(job, job.one.rendered(job.one.late(job.one.clock.seconds)))
+
+    @property
+    def _siblings_end(self) -> bool:
+        return self._services.limits.cancels_siblings and self._running > 0
+
+    def _end_siblings(self) -> None:
+        for job in self._jobs[: self._next]:
+            if job.task is not None and job.outcome is None:
+                job.cancelled_as = "call.given_up"
+                job.task.cancel()
+
+    def _settle(self, job: _Job, result: ExecutionResult, duration_s: float) -> None:
+        """Gives a call its outcome; the first one stays."""
+        if job.outcome is not None:
+            return
+        steps = (*job.steps, *(job.one.steps if job.one else ()))
+        job.outcome = CallOutcome(
+            call=job.call, decision=job.decision, result=result, duration_s=duration_s, steps=steps
+        )
+        if self._services.observers:
+            report(self._services.observers, job.outcome.tool, result, duration_s)
+        if _log.isEnabledFor(logging.DEBUG):
+            arguments = job.one.arguments if job.one else job.call.parsed_arguments()
+            _log.debug(
+                "tool %s %s after %.1f ms: arguments %s, result of %d characters",
+                job.outcome.tool, result.outcome, duration_s * 1000,
+                masked_json(arguments), len(result.content),
+            )  # fmt: skip
+
+    def _cancelled(self, job: _Job) -> None:
+        """Settles a call that is not over; what it has begun is ended elsewhere."""
+        if job.one is not None:
+            result = job.one.rendered(job.one.error("cancelled", job.cancelled_as))
+            self._settle(job, result, perf_counter() - job.began)
+        elif job.outcome is None:
+            said = text("call.cancelled", self._context.language, name=job.call.name)
+            result = ExecutionResult(content=said, is_error=True, failure="cancelled")
+            self._settle(job, result, 0.0)
+
+    def _say(self, job: _Job, event: CallProgress | CallPartial) -> None:
+        """Passes on what a call says; from any thread, and until it is over."""
+        if job.outcome is not None:
+            return
+        if isinstance(event, CallPartial):
+            self._said.append(ToolPartial(call=job.call, content=event.content))
+        else:
+            self._said.append(ToolProgress(call=job.call, message=event.message))
+        if threading.get_ident() == self._thread:
+            self._wake()
+        elif self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._wake)
+
+    def _cancel_from_anywhere(self) -> None:
+        if threading.get_ident() == self._thread:
+            self.cancel()
+        elif self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self.cancel)
+
+    async def _woken(self) -> None:
+        self._waiter = asyncio.get_running_loop().create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+
+def _meant(decision: CallDecision) -> str:
+    """The canonical name of what a call comes down to, `call_tool` looked through."""
+    if isinstance(decision, RunCall):
+        return decision.tool.name
+    return decision.names_tool.name if decision.names_tool else decision.call.name
+
+
+def _answer(decision: AnsweredCall) -> ExecutionResult:
+    return ExecutionResult(
+        content=decision.content,
+        is_error=decision.is_error,
+        failure="denied" if decision.is_denied else "invalid",
+    )

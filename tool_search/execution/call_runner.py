@@ -1,0 +1,202 @@
+"""Runs a model's calls, with everything that belongs to it: for any agent loop.
+
+>>> import asyncio
+>>> from tool_search import CallRunner, ToolCall, ToolContext
+>>> def add(a: int, b: int) -> int:
+...     "Add two numbers."
+...     return a + b
+>>> calls = [ToolCall(id="1", name="add", arguments='{"a": 1, "b": 2}')]
+>>> context = ToolContext(conversation="c", language="en-US")
+>>> [done.content for done in asyncio.run(CallRunner([add]).results(calls, context))]
+['3']
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tool_search.calls import CallDecision, CallDesk
+from tool_search.catalog import Tool, ToolCatalog
+from tool_search.discovery import DiscoveryState
+from tool_search.errors import ConfigurationError
+from tool_search.events import RunnerEvent, ToolFinished
+from tool_search.execution.base import ToolExecutor
+from tool_search.execution.batch import CallBatch, CallOutcome
+from tool_search.execution.context import ToolContext
+from tool_search.execution.function_executor import FunctionExecutor
+from tool_search.execution.functions import ExecutableTool, ToolFunction, executable_tools
+from tool_search.execution.hooks import Hooks, ToolHook
+from tool_search.execution.life_cycle import CallServices
+from tool_search.execution.observing import CallObserver, CallTelemetry
+from tool_search.execution.permissions import Permissions
+from tool_search.execution.replay import RememberedResults, ResultMemory, TurnCalls
+from tool_search.execution.slots import CallLimits
+from tool_search.messages import ToolCall
+from tool_search.search_tool import CALL_TOOL_NAME
+
+__all__ = ["CallOptions", "CallRunner"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallOptions:
+    """How a bot's calls are run.
+
+    Attributes:
+        permissions: Who may call what; default: what no rule names runs.
+        hooks: Called around calls, in order.
+        limits: How many at a time, how long, and how much of a result.
+        observers: Are told of each call: `ToolExecution`, and `ToolError` where it failed.
+        telemetry: Traces each call, such as `tool_search.telemetry.OpenTelemetry()`.
+        memory: Remembers what turns with an idempotency key did; default: the process.
+        folder: Where tools may work with files.
+        settings: What tools are configured with.
+    """
+
+    permissions: Permissions | None = None
+    hooks: Sequence[ToolHook] = ()
+    limits: CallLimits = field(default_factory=CallLimits)
+    observers: Sequence[CallObserver] = ()
+    telemetry: CallTelemetry | None = None
+    memory: ResultMemory | None = None
+    folder: Path | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+class CallRunner:
+    """Runs calls from the model's words to results that it can read.
+
+    Each call is found, checked against its schema, permitted, run and rendered; each
+    has exactly one result, whatever happens. Nothing a model writes and nothing a tool
+    does raises.
+
+    Args:
+        tools: Functions and `ExecutableTool`s.
+        catalog: The definitions, where `executor` runs them; instead of `tools`.
+        executor: Runs the catalog's tools.
+        options: How.
+
+    Raises:
+        ConfigurationError: A catalog without an executor.
+        DuplicateToolError: Two tools have the same name.
+    """
+
+    def __init__(
+        self,
+        tools: Iterable[ExecutableTool | ToolFunction] = (),
+        *,
+        catalog: ToolCatalog | None = None,
+        executor: ToolExecutor | None = None,
+        options: CallOptions | None = None,
+    ) -> None:
+        made = executable_tools(tools)
+        if executor is None:
+            if catalog is not None and not made:
+                raise ConfigurationError("a catalog needs an executor that runs its tools")
+            executor = FunctionExecutor(made)
+        self.catalog = ToolCatalog(item.tool for item in made) if catalog is None else catalog
+        self.options = options or CallOptions()
+        self._no_discoveries = DiscoveryState(())
+        self.permissions = self.options.permissions or Permissions()
+        self._services = CallServices(
+            executor=executor,
+            permissions=self.permissions,
+            hooks=Hooks(self.options.hooks),
+            limits=self.options.limits,
+            memory=self.options.memory or RememberedResults(),
+            observers=self.options.observers,
+            telemetry=self.options.telemetry,
+        )
+
+    def replace(self, catalog: ToolCatalog, executor: ToolExecutor) -> None:
+        """Takes other tools, from the next batch on; limits, grants and memory stay."""
+        self.catalog = catalog
+        self._services.use(executor)
+
+    def batch(
+        self,
+        calls: Sequence[ToolCall],
+        context: ToolContext,
+        *,
+        decide: Callable[[ToolCall], CallDecision] | None = None,
+        turn: TurnCalls | None = None,
+    ) -> CallBatch:
+        """The calls of one reply, ready to be run.
+
+        Args:
+            calls: In call order, each under an id of its own.
+            context: Where they are called.
+            decide: What becomes of each, such as `ToolSearchSession.decide`; default: all
+                tools of the catalog may be called, by whom their roles let.
+            turn: Gives the calls of a turn that may be retried their keys.
+        """
+        return CallBatch(
+            calls,
+            context,
+            decide=decide or partial(self._decide, context=context),
+            services=self._services,
+            turn=turn,
+        )
+
+    async def run(
+        self, calls: Sequence[ToolCall], context: ToolContext
+    ) -> AsyncGenerator[RunnerEvent, None]:
+        """The calls of one reply as events, `ToolFinished` once a call, in call order.
+
+        Closing the iteration cancels what is not over.
+        """
+        batch = self.batch(calls, context)
+        async with aclosing(batch.events()) as events:
+            async for event in events:
+                yield event.finished() if isinstance(event, CallOutcome) else event
+
+    async def results(
+        self, calls: Sequence[ToolCall], context: ToolContext
+    ) -> tuple[ToolFinished, ...]:
+        """The same without what happens meanwhile."""
+        async with aclosing(self.run(calls, context)) as events:
+            return tuple([event async for event in events if isinstance(event, ToolFinished)])
+
+    def refusal(self, context: ToolContext) -> Callable[..., str | None]:
+        """Says why a tool may not be called here: what a search of tools must hide.
+
+        Made for `ToolSearchSession.begin_turn`.
+        """
+        permissions, find = self.permissions, self._services.find
+        return lambda tool: permissions.refusal(tool, context, find(tool.name))
+
+    async def forget(self, conversation: str) -> None:
+        """Drops what permissions and tools keep for a conversation."""
+        await self.permissions.forget(conversation)
+        forget = getattr(self._services.runs, "forget", None)
+        if forget is not None:
+            await forget(conversation)
+
+    async def aclose(self) -> None:
+        """Lets tools clean up, where their executor can be closed."""
+        close = getattr(self._services.runs, "aclose", None)
+        if close is not None:
+            await close()
+
+    def _decide(self, call: ToolCall, *, context: ToolContext) -> CallDecision:
+        refusal = self.refusal(context)
+
+        def permits(tool: Tool) -> bool:
+            has_role = not tool.roles or not context.roles.isdisjoint(tool.roles)
+            return has_role and refusal(tool) is None
+
+        return CallDesk(
+            catalog=self.catalog,
+            discoveries=self._no_discoveries,
+            core=self.catalog.keys(),
+            search_tool=None,
+            search_tool_name="",
+            call_tool_name=CALL_TOOL_NAME,
+            language=context.language,
+            permits=permits,
+            refusal=refusal,
+        ).decide(call)

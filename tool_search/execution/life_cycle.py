@@ -1,0 +1,348 @@
+"""The life of one call that was decided to be run.
+
+Its tool is found and its arguments fit the schema by then (`calls.py`). What follows:
+the tool's own check, before-hooks, permission, the call, after-hooks, rendering. Each
+step may end it with an error result; nothing a tool, a hook or a rule does raises.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import InitVar, dataclass, field, replace
+from time import perf_counter
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from tool_search.calls import CallDecision, RunCall
+from tool_search.catalog import Tool
+from tool_search.closing import closing
+from tool_search.execution.base import ToolExecutor
+from tool_search.execution.context import CallChannel, ToolContext
+from tool_search.execution.functions import ExecutableTool
+from tool_search.execution.hooks import HookedCall, Hooks
+from tool_search.execution.observing import CallObserver, CallTelemetry
+from tool_search.execution.permissions import Permissions
+from tool_search.execution.rendering import cause_of, cut, with_partials
+from tool_search.execution.replay import RememberedResults, ResultMemory, TurnCalls
+from tool_search.execution.results import (
+    CallPartial,
+    CallProgress,
+    CallStep,
+    ExecutionResult,
+    Failure,
+)
+from tool_search.execution.slots import CallLimits, Slots
+from tool_search.execution.tasks import CallClock
+from tool_search.i18n import text
+from tool_search.messages import ToolCall
+from tool_search.schema import compact_json
+from tool_search.validation import complaints_about
+
+__all__ = ["CallServices", "KnowsTools", "OneCall", "is_concurrency_safe"]
+
+_DEEPEST = 8
+_log = logging.getLogger(__name__)
+
+
+@runtime_checkable
+class KnowsTools(Protocol):
+    """An executor of functions: it knows what their authors say, and runs them where it is."""
+
+    def find(self, name: str) -> ExecutableTool | None:
+        """The tool of a canonical name."""
+        ...
+
+    async def run_here(
+        self,
+        call: ToolCall,
+        arguments: Mapping[str, Any],
+        context: ToolContext,
+        channel: CallChannel,
+        clock: CallClock,
+    ) -> ExecutionResult:
+        """Runs one call in the task that awaits it."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True)
+class CallServices:
+    """What all calls of a bot share.
+
+    Attributes:
+        executor: Runs the tools; `use` replaces it.
+        permissions: Decides what may be called.
+        hooks: What the owner has hung around calls.
+        limits: How many calls at a time, and how long their results.
+        memory: What retried turns are given again.
+        observers: Are told of each call.
+        telemetry: Traces each call; None: nothing does.
+    """
+
+    executor: InitVar[ToolExecutor]
+    permissions: Permissions = field(default_factory=Permissions)
+    hooks: Hooks = field(default_factory=Hooks)
+    limits: CallLimits = field(default_factory=CallLimits)
+    memory: ResultMemory = field(default_factory=RememberedResults)
+    observers: Sequence[CallObserver] = ()
+    telemetry: CallTelemetry | None = None
+    slots: Slots = field(init=False)
+    runs: ToolExecutor = field(init=False)
+    functions: KnowsTools | None = field(init=False)
+
+    def __post_init__(self, executor: ToolExecutor) -> None:
+        self.slots = Slots(self.limits)
+        self.use(executor)
+
+    def use(self, executor: ToolExecutor) -> None:
+        """Has other tools run, from the next call on."""
+        self.runs = executor
+        self.functions = executor if isinstance(executor, KnowsTools) else None
+
+    def find(self, name: str) -> ExecutableTool | None:
+        """What a tool's author knows of it, where the executor can say."""
+        return None if self.functions is None else self.functions.find(name)
+
+
+class OneCall:
+    """One call on its way; also the channel that its tool speaks through.
+
+    Args:
+        decision: What was decided to be run.
+        context: Where it is called.
+        services: What it passes through.
+        decide: Decides the calls that the tool makes itself.
+        turn: Gives the call its key.
+        emit: Takes what the tool says meanwhile.
+        overdue: Is called where the tool ignores that its time is over.
+    """
+
+    def __init__(
+        self,
+        decision: RunCall,
+        context: ToolContext,
+        *,
+        services: CallServices,
+        decide: Callable[[ToolCall], CallDecision],
+        turn: TurnCalls,
+        emit: Callable[[CallProgress | CallPartial], None],
+        overdue: Callable[[], None],
+    ) -> None:
+        self.tool = decision.tool
+        self.arguments = decision.arguments
+        self.steps: list[CallStep] = []
+        self.partials: list[str] = []
+        self.clock = CallClock(overdue, services.limits.grace_s)
+        self._id = decision.call.id
+        self._services = services
+        self._decide = decide
+        self._turn = turn
+        self._emit = emit
+        self._item = services.find(self.tool.name)
+        self._nested = 0
+        self._wish: Literal["allow", "ask"] | None = None
+        self._overdue = overdue
+        self._context = context
+
+    async def run(self) -> ExecutionResult:
+        """The call's one result, as the model reads it."""
+        try:
+            result = await self._checked() or await self._once()
+        except Exception as exc:  # noqa: BLE001  # a tool's own facts, a store of grants or results
+            _log.exception("what comes before the call of tool %r failed", self.tool.name)
+            result = self._failed(exc)
+        return self.rendered(result)
+
+    def rendered(self, result: ExecutionResult) -> ExecutionResult:
+        """A result with what there was before a failure, and not too long."""
+        language, limits = self._context.language, self._services.limits
+        result = with_partials(result, self.partials, language=language)
+        longest = limits.longest_error if result.is_error else limits.longest_result
+        if longest is None or len(result.content) <= longest:
+            return result
+        content = cut(result.content, longest=longest, language=language)
+        return replace(result, content=content)
+
+    def error(self, failure: Failure, key: str, **values: object) -> ExecutionResult:
+        """A failure of ours, in the language of the conversation."""
+        said = text(key, self._context.language, name=self.tool.name, **values)
+        return ExecutionResult(content=said, is_error=True, failure=failure)
+
+    def say(self, event: CallProgress | CallPartial) -> None:
+        """Passes on what the tool says, and keeps the pieces of its result."""
+        if isinstance(event, CallPartial):
+            self.partials.append(event.content)
+        self._emit(event)
+
+    async def ask(self, question: str) -> bool:
+        """Asks the user what the tool wants to know."""
+        permissions = self._services.permissions
+        with self.clock.stopped():
+            return await permissions.ask(self.tool, self.arguments, self._context, question)
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> ExecutionResult:
+        """Calls another tool as the model would; it takes part in this call's place."""
+        if self._context.depth >= _DEEPEST:
+            return self.error("failed", "call.too_deep")
+        self._nested += 1
+        call = ToolCall(
+            id=f"{self._id}.{self._nested}", name=name, arguments=compact_json(dict(arguments))
+        )
+        decision = self._decide(call)
+        if not isinstance(decision, RunCall):
+            failure: Failure = "denied" if decision.is_denied else "invalid"
+            return ExecutionResult(
+                content=decision.content, is_error=decision.is_error, failure=failure
+            )
+        inner = OneCall(
+            decision,
+            replace(self._context, depth=self._context.depth + 1),
+            services=self._services,
+            decide=self._decide,
+            turn=self._turn,
+            emit=self._emit,
+            overdue=self._overdue,
+        )
+        return await inner.run()
+
+    async def _checked(self) -> ExecutionResult | None:
+        """The tool's own check and the hooks before the call; None: nothing speaks against it."""
+        item = self._item
+        if item is not None and item.validate_input is not None:
+            began = perf_counter()
+            complaint = item.validate_input(self.arguments, self._context)
+            said = await complaint if inspect.isawaitable(complaint) else complaint
+            self._took("validate_input", began)
+            if said:
+                return self.error("invalid", "call.refused_input", complaint=said)
+        if not self._services.hooks:
+            return None
+        began = perf_counter()
+        refused = await self._hooked()
+        self._took("before_hooks", began)
+        return refused
+
+    async def _hooked(self) -> ExecutionResult | None:
+        call = HookedCall(tool=self.tool, arguments=self.arguments, context=self._context)
+        answer = await self._services.hooks.before(call, self._warn)
+        if answer.block is not None:
+            return self.error("blocked", "call.blocked", cause=answer.block)
+        if answer.arguments is not None:
+            complaints = complaints_about(self.tool, answer.arguments)
+            if complaints:
+                told = "; ".join(complaints)
+                return self.error("invalid", "call.hook_arguments", complaints=told)
+            self.arguments = answer.arguments
+        self._wish = answer.permission
+        return None
+
+    async def _once(self) -> ExecutionResult:
+        """The result an earlier try of the turn came to, or else the call's own."""
+        key = self._turn.key(self.tool.name, self.arguments)
+        if key is None:
+            return await self._permitted()
+        known = await self._services.memory.get(key)
+        if known is not None:
+            self.steps.append(CallStep("remembered", 0.0))
+            return known
+        self._context = replace(self._context, idempotency_key=key)
+        result = await self._permitted()
+        if not result.is_error:
+            await self._services.memory.put(key, result)
+        return result
+
+    async def _permitted(self) -> ExecutionResult:
+        began = perf_counter()
+        why = await self._services.permissions.refused(
+            self.tool, self.arguments, self._context, self._item, self._wish
+        )
+        self._took("permission", began)
+        if why is not None:
+            return ExecutionResult(content=why, is_error=True, failure="denied")
+        return await self._made()
+
+    async def _made(self) -> ExecutionResult:
+        began = perf_counter()
+        result = await self._in_place()
+        self._took("call", began)
+        if self._services.hooks:
+            began = perf_counter()
+            call = HookedCall(tool=self.tool, arguments=self.arguments, context=self._context)
+            result = await self._services.hooks.after(call, result, self._warn)
+            self._took("after_hooks", began)
+        return result
+
+    async def _in_place(self) -> ExecutionResult:
+        """The call in the places it takes; a call inside of another takes none of its own."""
+        slots = self._services.slots
+        if self._context.depth or not slots.limited:
+            return await self._within_time()
+        if not slots.free(self.tool):
+            self.say(CallProgress(text("call.waiting", self._context.language)))
+        async with slots.taken(self.tool):
+            return await self._within_time()
+
+    async def _within_time(self) -> ExecutionResult:
+        timeout_s = self._services.limits.timeout_s
+        if timeout_s is None:
+            return await self._executed()
+        clock = CallClock(self._overdue, self._services.limits.grace_s)
+        if self._services.functions is None:
+            self.clock = clock
+        try:
+            with clock.within(timeout_s):
+                return await self._executed()
+        except TimeoutError:
+            return self.late(timeout_s)
+
+    def late(self, seconds: float) -> ExecutionResult:
+        """What a call comes to that did not end in its time."""
+        return self.error("timed_out", "call.timed_out", seconds=f"{seconds:g}")
+
+    async def _executed(self) -> ExecutionResult:
+        """What the executor makes of it: its first result ends the call."""
+        services, name = self._services, self.tool.name
+        try:
+            if services.functions is not None:
+                call = ToolCall(id=self._id, name=name)
+                return await services.functions.run_here(
+                    call, self.arguments, self._context, self, self.clock
+                )
+            call = ToolCall(id=self._id, name=name, arguments=compact_json(dict(self.arguments)))
+            context = replace(self._context, tool=name, call_id=self._id, channel=self)
+            async with closing(services.runs.run(call, context)) as events:
+                async for event in events:
+                    if isinstance(event, ExecutionResult):
+                        return event
+                    self.say(event)
+        except Exception as exc:  # noqa: BLE001  # an executor is the bot's own: it must not end the turn
+            _log.exception("the executor of tool %r failed", name)
+            return self._failed(exc)
+        return ExecutionResult(content="")
+
+    def _failed(self, exc: Exception) -> ExecutionResult:
+        result = self.error("failed", "call.failed", cause=cause_of(exc))
+        return replace(result, error=exc)
+
+    def _warn(self, message: str) -> None:
+        self.say(CallProgress(message))
+
+    def _took(self, step: str, began: float) -> None:
+        self.steps.append(CallStep(step, perf_counter() - began))
+
+
+def is_concurrency_safe(tool: Tool, arguments: Mapping[str, Any], services: CallServices) -> bool:
+    """Whether a call may run beside others: what its author says, or else its annotations.
+
+    A tool that says nothing but that it only reads is safe; one whose author's own
+    answer fails is not.
+    """
+    item = services.find(tool.name)
+    if item is not None and item.is_concurrency_safe is not None:
+        try:
+            return item.is_concurrency_safe(arguments) is True
+        except Exception:  # noqa: BLE001  # the author's own answer
+            _log.exception("tool %r cannot say whether its call is safe; taken for a no", tool.name)
+            return False
+    noted = tool.annotations
+    return noted.get("concurrency_safe", noted.get("read_only")) is True

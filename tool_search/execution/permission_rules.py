@@ -1,0 +1,180 @@
+"""Rules of permissions: what one names, and which of many wins.
+
+Pure. A rule is `tool`, `tool(pattern)`, `mcp__server__tool` or `mcp__server__*`, where
+`*` in a name stands for anything. A pattern is looked for in an argument:
+
+- `send_mail(to=*@example.com)`: in the argument of that name; dots lead further in.
+- `run(git *)`: in what the tool itself says its calls are about, or else in its first
+  required argument. `git:*` is `git` alone or with anything behind a space.
+- `fetch(domain:example.com)`: in the host of an address; `domain:*.example.com` means
+  the hosts below it.
+
+An argument may have many values. A rule that allows must match them all; for one that
+denies or asks, one is enough.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from tool_search.catalog import Tool
+from tool_search.permission_settings import PermissionRules
+from tool_search.schema import compact_json
+
+__all__ = ["Rule", "RuleSet", "Verdict", "mcp_name", "mcp_server"]
+
+Verdict = Literal["allow", "ask", "deny"]
+Subjects = Callable[[Mapping[str, Any]], Sequence[str]]
+_NOT_IN_MCP_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
+_MCP = "mcp__"
+
+
+def mcp_name(tool: Tool) -> str | None:
+    """The name under which rules know a server's tool; None for one without a server."""
+    every = mcp_server(tool)
+    if every is None:
+        return None
+    bare = tool.name.removeprefix(every[:-1])
+    return f"{every[:-1]}{_NOT_IN_MCP_NAMES.sub('_', bare)}"
+
+
+def mcp_server(tool: Tool) -> str | None:
+    """The rule that names all tools of a tool's server; None for one without a server."""
+    if not tool.server:
+        return None
+    return f"{_MCP}{_NOT_IN_MCP_NAMES.sub('_', tool.server)}__*"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule, read.
+
+    Attributes:
+        name: Which tools it names.
+        pattern: What it looks for in their arguments; None: any.
+    """
+
+    name: str
+    pattern: str | None = None
+
+    @classmethod
+    def read(cls, written: str) -> Rule:
+        """The rule of a text.
+
+        >>> Rule.read("run(git *)")
+        Rule(name='run', pattern='git *')
+        """
+        name, bracket, rest = written.partition("(")
+        return cls(name, rest.removesuffix(")") if bracket else None)
+
+    def names(self, tool: Tool) -> bool:
+        """Whether it is about a tool, whatever the arguments."""
+        own = mcp_name(tool)
+        if own is None or not self.name.startswith(_MCP):
+            return fnmatchcase(tool.name, self.name)
+        # By its server, not by its name: no server may call its tools another's.
+        if self.name.endswith("__*") and "*" not in self.name[:-1] and self.name != f"{_MCP}*":
+            return self.name == mcp_server(tool)
+        return fnmatchcase(own, self.name)
+
+    def matches(
+        self, tool: Tool, arguments: Mapping[str, Any], *, subjects: Subjects | None, every: bool
+    ) -> bool:
+        """Whether it is about this call.
+
+        Args:
+            tool: What is called.
+            arguments: With what.
+            subjects: What the tool says its calls are about.
+            every: Whether all values must match, not one.
+        """
+        if not self.names(tool):
+            return False
+        if self.pattern is None:
+            return True
+        pattern, values = self._looked_at(self.pattern, tool, arguments, subjects)
+        found = [_fits(pattern, value) for value in values]
+        return bool(found) and (all(found) if every else any(found))
+
+    @staticmethod
+    def _looked_at(
+        pattern: str, tool: Tool, arguments: Mapping[str, Any], subjects: Subjects | None
+    ) -> tuple[str, Sequence[str]]:
+        """The pattern without a name in it, and the values it is held against."""
+        properties = tool.parameters.get("properties") or {}
+        path, equals, rest = pattern.partition("=")
+        first = path.split(".")[0]
+        if equals and (first in properties or first in arguments):
+            return rest, _values(arguments, path.split("."))
+        if subjects is not None:
+            return pattern, subjects(arguments)
+        named = next(iter([*(tool.parameters.get("required") or ()), *properties]), None)
+        return pattern, _values(arguments, [named]) if isinstance(named, str) else ()
+
+
+def _values(value: Any, path: Sequence[str]) -> list[str]:
+    """The values at a place, as text; of a list each of its items."""
+    if isinstance(value, list):
+        return [text for item in value for text in _values(item, path)]
+    if path:
+        inner = value.get(path[0]) if isinstance(value, Mapping) else None
+        return [] if inner is None else _values(inner, path[1:])
+    return [value if isinstance(value, str) else compact_json(value)]
+
+
+def _fits(pattern: str, value: str) -> bool:
+    if pattern.startswith("domain:"):
+        return _is_at(pattern.removeprefix("domain:").lower(), value)
+    if pattern.endswith(":*"):
+        start = pattern[:-2]
+        return value == start or value.startswith(f"{start} ")
+    return fnmatchcase(value, pattern)
+
+
+def _is_at(domain: str, address: str) -> bool:
+    try:
+        host = (urlsplit(address).hostname or "").lower().rstrip(".")
+    except ValueError:
+        return False
+    return host.endswith(domain[1:]) if domain.startswith("*.") else host == domain
+
+
+@lru_cache(maxsize=64)
+def _rules(written: tuple[str, ...]) -> tuple[Rule, ...]:
+    return tuple(map(Rule.read, written))
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """Rules of one or more levels taken together.
+
+    Attributes:
+        levels: The levels; their order does not matter.
+    """
+
+    levels: tuple[PermissionRules, ...] = ()
+
+    def verdict(
+        self, tool: Tool, arguments: Mapping[str, Any], subjects: Subjects | None = None
+    ) -> Verdict | None:
+        """What the rules say of a call: deny over ask over allow; None: nothing."""
+        for verdict in ("deny", "ask", "allow"):
+            for level in self.levels:
+                for rule in _rules(getattr(level, verdict)):
+                    every = verdict == "allow"
+                    if rule.matches(tool, arguments, subjects=subjects, every=every):
+                        return verdict  # type: ignore[return-value]  # one of the three above
+        return None
+
+    def says(self, verdict: Verdict, tool: Tool, *, of_some: bool = False) -> bool:
+        """Whether a rule of this kind names a tool for all its calls, or `of_some` too."""
+        rules: Iterable[Rule] = (
+            rule for level in self.levels for rule in _rules(getattr(level, verdict))
+        )
+        return any((of_some or rule.pattern is None) and rule.names(tool) for rule in rules)

@@ -1,0 +1,114 @@
+"""Results and failures as the model reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from pydantic_core import to_jsonable_python
+
+from tool_search.execution.results import ExecutionResult
+from tool_search.i18n import Language, text
+from tool_search.messages import ContentPart, ImagePart, TextPart, plain_text
+from tool_search.schema import compact_json
+
+__all__ = ["LONGEST_ERROR", "as_result", "as_text", "cause_of", "cut", "with_partials"]
+
+LONGEST_ERROR = 10_000
+"""Characters of an error; of a longer one the first and the last half are kept."""
+
+
+def as_text(value: object) -> str:
+    """A value as the model reads it: text as it is, nothing as "", anything else as JSON."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    try:
+        return compact_json(to_jsonable_python(value, fallback=str))
+    except (TypeError, ValueError, RecursionError):
+        return str(value)
+
+
+def as_result(value: object, data: object = None, *, language: Language) -> ExecutionResult:
+    """A result with its text, and its parts where there are pictures among them.
+
+    Args:
+        value: Whatever a tool or its renderer gave: a value, text, parts of content, or
+            a whole result, which stays as it is.
+        data: What the tool returned, where a renderer made the value of it.
+        language: Of the words that stand for pictures.
+    """
+    if isinstance(value, ExecutionResult):
+        return value
+    kept = value if data is None else data
+    parts = _parts(value)
+    if parts is None:
+        return ExecutionResult(content=as_text(value), data=kept)
+    words = plain_text(parts)
+    pictures = sum(isinstance(part, ImagePart) for part in parts)
+    if not pictures:
+        return ExecutionResult(content=words, data=kept)
+    # A provider that takes no pictures in results shows the text alone.
+    noted = text("call.pictures", language, count=pictures)
+    shown = TextPart(f"{words}\n{noted}" if words.strip() else noted)
+    whole = (shown, *(part for part in parts if isinstance(part, ImagePart)))
+    return ExecutionResult(content=shown.text, parts=whole, data=kept)
+
+
+def _parts(value: object) -> tuple[ContentPart, ...] | None:
+    """The parts of content a value is, or None where it is none."""
+    if isinstance(value, TextPart | ImagePart):
+        return (value,)
+    if not isinstance(value, list | tuple) or not value:
+        return None
+    if not any(isinstance(item, TextPart | ImagePart) for item in value):
+        return None
+    return tuple(
+        item if isinstance(item, TextPart | ImagePart) else TextPart(as_text(item))
+        for item in value
+    )
+
+
+def cause_of(exc: BaseException) -> str:
+    """An exception in one text: its kind and message, then what a program wrote.
+
+    Standard error and output are those of `subprocess.CalledProcessError` and of
+    whatever else has them by these names.
+    """
+    said = f"{type(exc).__name__}: {exc}" if str(exc) else type(exc).__name__
+    written = (_stream(getattr(exc, name, None)) for name in ("stderr", "stdout"))
+    return "\n".join([said, *(text for text in written if text)])
+
+
+def _stream(written: Any) -> str:
+    if isinstance(written, bytes):
+        written = written.decode("utf-8", "replace")
+    return written.strip() if isinstance(written, str) else ""
+
+
+def cut(content: str, *, longest: int, language: Language) -> str:
+    """A text whose middle is left out, and says so, where it is longer than this.
+
+    Args:
+        content: The text.
+        longest: Characters that are kept, half of them from each end.
+        language: Of the words in the middle.
+    """
+    if len(content) <= longest:
+        return content
+    half = longest // 2
+    noted = text("call.cut", language, count=len(content) - 2 * half)
+    return f"{content[:half]}\n{noted}\n{content[len(content) - half :]}"
+
+
+def with_partials(
+    result: ExecutionResult, partials: Sequence[str], *, language: Language
+) -> ExecutionResult:
+    """A failure with what the tool had given before it."""
+    given = "\n".join(piece for piece in partials if piece)
+    if not result.is_error or not given:
+        return result
+    noted = text("call.partial", language, content=given)
+    return replace(result, content=f"{result.content}\n{noted}")

@@ -1,0 +1,250 @@
+"""Work that ends when its time is over, whatever it does against it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import logging
+import threading
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterator,
+    Mapping,
+)
+from contextlib import aclosing, contextmanager
+from functools import partial
+from types import TracebackType
+from typing import Any, Self
+
+from tool_search.execution.results import CallPartial, CallProgress
+
+__all__ = ["CallClock", "NoResult", "Runaways", "called", "drained", "is_async"]
+
+_log = logging.getLogger(__name__)
+
+
+class NoResult(Exception):  # noqa: N818  # not raised to anybody: it names a case
+    """A generator that ended without a result."""
+
+
+class CallClock:
+    """The time a call has: the block it surrounds is cancelled when that is over.
+
+    It stands still while the user is asked. A block that ignores its cancellation is
+    announced once the grace is over too.
+
+    Args:
+        overdue: Is called then.
+        grace_s: Seconds the block has for its clean-up.
+    """
+
+    __slots__ = ("_alarm", "_before", "_grace_s", "_overdue", "_task", "is_over", "seconds")
+
+    def __init__(self, overdue: Callable[[], None], grace_s: float) -> None:
+        self.seconds = 0.0
+        self.is_over = False
+        self._overdue = overdue
+        self._grace_s = grace_s
+        self._alarm: asyncio.TimerHandle | None = None
+        self._task: asyncio.Task[Any] | None = None
+        self._before = 0
+
+    def within(self, seconds: float) -> Self:
+        """The block, with its time.
+
+        Raises:
+            TimeoutError: The time was over before the block's end.
+        """
+        self.seconds = seconds
+        return self
+
+    def __enter__(self) -> Self:
+        self._task = asyncio.current_task()
+        self._before = self._task.cancelling() if self._task is not None else 0
+        self._alarm = asyncio.get_running_loop().call_later(self.seconds, self._end)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        # As `asyncio.timeout` does: a cancellation of somebody else's is passed on.
+        if self.is_over and self._task is not None:
+            alone = self._task.uncancel() <= self._before
+            if alone and kind is not None and issubclass(kind, asyncio.CancelledError):
+                raise TimeoutError from error
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Holds the clock for a block."""
+        alarm = self._alarm
+        if alarm is None or alarm.cancelled() or self.is_over:
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        left = alarm.when() - loop.time()
+        alarm.cancel()
+        try:
+            yield
+        finally:
+            self._alarm = loop.call_later(left, self._end)
+
+    def _end(self) -> None:
+        self.is_over = True
+        if self._task is not None:
+            self._task.cancel()
+        self._alarm = asyncio.get_running_loop().call_later(self._grace_s, self._overdue)
+
+
+async def called(
+    function: Callable[..., Any], arguments: Mapping[str, Any], *, asynchronous: bool | None = None
+) -> Any:
+    """What a function gives for these arguments, awaited where it can be.
+
+    A function that is not async runs in a thread of its own. What it raises is an
+    exception that a task can carry: a tool that exits has failed like any other.
+
+    Args:
+        function: What is called.
+        arguments: By name.
+        asynchronous: Whether it gives something to await, where that is known.
+    """
+    if asynchronous or (asynchronous is None and is_async(function)):
+        value = function(**arguments)
+    else:
+        value = await _in_thread(partial(function, **arguments))
+    return await _contained(value) if inspect.isawaitable(value) else value
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Whether a call of it gives something to await, or an async generator, at once."""
+    own_call = getattr(function, "__call__", None)  # noqa: B004  # an object's async call is meant
+    return any(
+        inspect.iscoroutinefunction(one) or inspect.isasyncgenfunction(one)
+        for one in (function, own_call)
+    )
+
+
+async def drained(
+    items: AsyncIterator[Any], say: Callable[[CallProgress | CallPartial], None]
+) -> Any:
+    """The first item that is neither progress nor a piece; the iterator is closed there.
+
+    Raises:
+        NoResult: There is none.
+    """
+    return await _contained(_drained(items, say))
+
+
+async def _drained(
+    items: AsyncIterator[Any], say: Callable[[CallProgress | CallPartial], None]
+) -> Any:
+    generator: AsyncGenerator[Any, None] = items  # type: ignore[assignment]
+    async with aclosing(generator):
+        async for item in generator:
+            if not isinstance(item, CallProgress | CallPartial):
+                return item
+            say(item)
+    raise NoResult
+
+
+async def _contained(work: Awaitable[Any]) -> Any:
+    """What is awaited; a tool that exits, or cancels itself, has failed like any other."""
+    try:
+        return await work
+    except asyncio.CancelledError as exc:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise _carried(exc) from exc
+    except (SystemExit, GeneratorExit, BaseExceptionGroup) as exc:
+        raise _carried(exc) from exc
+
+
+def _in_thread(work: Callable[[], Any]) -> Awaitable[Any]:
+    """Runs work in a daemon thread: one that hangs must not keep the process alive."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(setter: str, value: object) -> None:
+        if not future.done():
+            getattr(future, setter)(value)
+
+    def run() -> None:
+        try:
+            outcome = ("set_result", context.run(work))
+        except BaseException as exc:  # noqa: BLE001  # handed over to the awaiting task
+            outcome = ("set_exception", _carried(exc))
+        try:
+            loop.call_soon_threadsafe(settle, *outcome)
+        except RuntimeError:
+            _log.debug("a tool's thread ended after its loop: nobody takes its result")
+
+    threading.Thread(target=run, daemon=True, name="tool").start()
+    return future
+
+
+def _carried(exc: BaseException) -> BaseException:
+    """An exception that a future takes: it refuses `StopIteration`, and exits are no results."""
+    if isinstance(exc, Exception) and not isinstance(exc, StopIteration):
+        return exc
+    return RuntimeError(f"{type(exc).__name__}: {exc}")
+
+
+class Runaways:
+    """Tasks that did not end when they were cancelled: kept in sight until they do.
+
+    Args:
+        grace_s: Seconds that a cancelled task has for its clean-up.
+    """
+
+    def __init__(self, *, grace_s: float) -> None:
+        self._grace_s = grace_s
+        self._tasks: dict[asyncio.Task[Any], str] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What still runs although it was given up, oldest first."""
+        return tuple(self._tasks.values())
+
+    async def end(self, tasks: Mapping[asyncio.Task[Any], str]) -> None:
+        """Cancels tasks and waits for their clean-up, but no longer than the grace.
+
+        Args:
+            tasks: Each with the name of what it runs.
+        """
+        for task in tasks:
+            task.cancel()
+        try:
+            await asyncio.wait(tasks, timeout=self._grace_s)
+        finally:
+            for task, name in tasks.items():
+                self.watch(task, name)
+
+    def watch(self, task: asyncio.Task[Any], name: str) -> None:
+        """Keeps a task that was cancelled in sight, where it has not ended."""
+        if task.done():
+            _retrieved(task)
+            return
+        _log.error("tool %r ignores that it was cancelled, and still runs", name)
+        self._tasks[task] = name
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        _log.warning("tool %r, which had been given up, has ended", self._tasks.pop(task))
+        _retrieved(task)
+
+
+def _retrieved(task: asyncio.Task[Any]) -> None:
+    """Takes the exception nobody will ask for, so that asyncio does not report it as lost."""
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,77 @@
+"""The `permissions` section: what may be called, by whom, and who is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+__all__ = ["PermissionMode", "PermissionRules", "PermissionSettings"]
+
+PermissionMode = Literal["default", "plan", "accept", "bypass", "never-ask"]
+"""`default`: the rules decide; `plan`: only what changes nothing; `accept`: asks only where a
+rule says so or a tool is marked destructive; `bypass`: nothing is asked; `never-ask`: what
+would be asked is denied. What a rule denies is denied in every mode."""
+
+
+class PermissionRules(BaseModel):
+    """Rules of one level: `tool`, `tool(argument pattern)`, `mcp__server__*`, globs.
+
+    Attributes:
+        allow: What runs unasked.
+        ask: What the user is asked about; wins over `allow`.
+        deny: What never runs; wins over both.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    allow: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _from_list(cls, value: object) -> object:
+        """A list where a tuple is kept: YAML has no tuples."""
+        return tuple(value) if isinstance(value, list) else value
+
+    @field_validator("allow", "ask", "deny")
+    @classmethod
+    def _are_rules(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for rule in value:
+            name, bracket, rest = rule.partition("(")
+            if not name.strip() or name != name.strip():
+                raise ValueError(f"the rule {rule!r} must begin with a tool's name")
+            if bracket and (not rest.endswith(")") or rest == ")"):
+                raise ValueError(
+                    f"the rule {rule!r} must be tool or tool(pattern), with one pattern in brackets"
+                )
+        return value
+
+
+class PermissionSettings(PermissionRules):
+    """All levels of rules, and how they are applied.
+
+    Attributes:
+        mode: Which mode conversations begin in.
+        otherwise: What becomes of a call that no rule names.
+        policy: Rules that no mode, grant or hook can lift.
+        roles: Further rules for users with a role, by the role's name.
+        grants: The file in which `always` is kept; null: until the process ends.
+        ask_timeout_s: Seconds the user has to answer; after that the answer is no.
+    """
+
+    mode: PermissionMode = "default"
+    otherwise: Literal["allow", "ask", "deny"] = "allow"
+    policy: PermissionRules = PermissionRules()
+    roles: Mapping[str, PermissionRules] = Field(default_factory=dict)
+    grants: str | None = None
+    ask_timeout_s: Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)] = 300.0
+
+    @property
+    def rules_nothing(self) -> bool:
+        """Whether every call is allowed, but for those a tool's author wants asked."""
+        levels = (self, self.policy, *self.roles.values())
+        ruled = any(level.allow or level.ask or level.deny for level in levels)
+        return not ruled and self.mode == "default" and self.otherwise == "allow"
