@@ -101,8 +101,13 @@ class Bm25Engine:
 
     def boosts(self, query: str, slots: Sequence[int]) -> Sequence[float]:
         """1 and a share for how much of name and text the query covers, word for word."""
-        asked = query_terms(query, self._segmenter).forms
-        return [_boost(asked, self._kept[slot]) for slot in slots]
+        both = query_terms(query, self._segmenter).forms.intersection
+        return [
+            1.0
+            + _NAME_COVERED * len(both(name)) / (len(name) or 1)
+            + _TEXT_COVERED * len(both(text)) / (len(text) or 1)
+            for _, name, text, _ in self._kept.picked(slots)
+        ]
 
     def unmatched(self, query: str, has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
         """The query's words that no tool has."""
@@ -155,12 +160,3 @@ class _Kept(NamedTuple):
 
 def _kept(own: ToolTerms) -> _Kept:
     return _Kept(tuple(own.impacts), own.name, own.text, own.sequence)
-
-
-def _boost(asked: frozenset[str], kept: _Kept) -> float:
-    boost = 1.0
-    if kept.name:
-        boost += _NAME_COVERED * len(asked.intersection(kept.name)) / len(kept.name)
-    if kept.text:
-        boost += _TEXT_COVERED * len(asked.intersection(kept.text)) / len(kept.text)
-    return boost

@@ -98,6 +98,11 @@ class BlockedList(Sequence[_V]):
             return list(self)[place]
         return self._blocks[place // _BLOCK][place % _BLOCK]
 
+    def picked(self, places: Iterable[int]) -> list[_V]:
+        """The entries at these places."""
+        blocks = self._blocks
+        return [blocks[place // _BLOCK][place % _BLOCK] for place in places]
+
     def changed(self, entries: Mapping[int, _V]) -> BlockedList[_V]:
         """A list with other entries; places from its length on, without a gap, extend it."""
         copy: BlockedList[_V] = BlockedList()
