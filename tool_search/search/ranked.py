@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from heapq import nlargest, nsmallest
+from heapq import nlargest
 from itertools import chain
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from tool_search.catalog import Tool
@@ -172,7 +173,7 @@ class RankedIndex:
             best[slot] = max(score, best.get(slot, 0.0))
         listed = dict.fromkeys(chain.from_iterable(each.selected for each in found))
         places = {slot: place for place, slot in enumerate(listed)}
-        ranked = nsmallest(max(limit, 0), best.items(), key=lambda item: self._order(item, places))
+        ranked = sorted(best.items(), key=lambda item: self._order(item, places))[: max(limit, 0)]
         return SearchResult(
             query=" | ".join(queries),
             matches=tuple(_match(slots.tools[slot], score) for slot, score in ranked),
@@ -278,29 +279,29 @@ class RankedIndex:
         return None if group.is_only_phrases and not passed.sure else passed
 
     def _boosted(
-        self, query: str, hits: Mapping[int, float], limit: int
+        self, query: str, hits: Sequence[tuple[int, float]], limit: int
     ) -> list[tuple[int, float]]:
         """The tools within the limit, and those equal to the last, with boosted scores.
 
         Exact, and ends early: once the best have their boosts, a tool whose score
         cannot reach the last of them with any boost is not looked at.
-        """
-        if limit == 0:
-            return []
-        first = _last_of_best([*hits.values()], limit)
-        best = self._with_boosts(query, hits, first, math.inf)
-        least = _last_of_best([score for _, score in best], limit) / self._engine.most_boost
-        found = best + self._with_boosts(query, hits, least, first)
-        last = _last_of_best([score for _, score in found], limit)
-        return [(slot, score) for slot, score in found if score >= last]
 
-    def _with_boosts(
-        self, query: str, hits: Mapping[int, float], least: float, below: float
-    ) -> list[tuple[int, float]]:
-        """The hits with scores from `least` to less than `below`, boosted."""
-        slots = [slot for slot, score in hits.items() if least <= score < below]
-        boosts = self._engine.boosts(query, slots)
-        return [(slot, hits[slot] * boost) for slot, boost in zip(slots, boosts, strict=True)]
+        Args:
+            query: What the boosts are for.
+            hits: Slots and scores, best first.
+            limit: How many tools are asked for.
+        """
+        found: list[tuple[int, float]] = []
+        last, place, size = 0.0, 0, limit
+        while limit and place < len(hits) and hits[place][1] * self._engine.most_boost >= last:
+            batch = hits[place : place + size]
+            boosts = self._engine.boosts(query, [slot for slot, _ in batch])
+            found += [
+                (slot, score * boost) for (slot, score), boost in zip(batch, boosts, strict=True)
+            ]
+            last = _last_of_best([score for _, score in found], limit)
+            place, size = place + size, 2 * size
+        return [(slot, score) for slot, score in found if score >= last]
 
     def _order(self, item: tuple[int, float], places: Mapping[int, int]) -> tuple[float, int, str]:
         tool = self._engine.slots.tools[item[0]]
@@ -337,22 +338,25 @@ def _largest(values: _Values) -> float:
 
 def _above(
     values: _Values, floor: float, limit: int, most_boost: float
-) -> tuple[Collection[int] | NDArray[np.intp], dict[int, float]]:
+) -> tuple[Collection[int] | NDArray[np.intp], list[tuple[int, float]]]:
     """The slots of all hits, and those of them that a boost can bring among the best.
 
-    Hits have a score that is neither 0 nor below the floor.
+    Hits have a score that is neither 0 nor below the floor. Those that are returned
+    with their scores are best first.
     """
     if isinstance(values, list):
-        hits = {slot: value for slot, value in enumerate(values) if value >= floor and value > 0}
-        return hits, hits
+        hits = [(slot, value) for slot, value in enumerate(values) if value >= floor and value > 0]
+        return [slot for slot, _ in hits], sorted(hits, key=itemgetter(1), reverse=True)
     slots = (values >= floor if floor > 0 else values > 0).nonzero()[0]
     scores = values[slots]
+    near = slots
     if len(scores) > limit > 0:
         ordered = scores.copy()
         ordered.partition(len(ordered) - limit)
-        near = scores >= ordered[-limit] / most_boost
-        return slots, dict(zip(slots[near].tolist(), scores[near].tolist(), strict=True))
-    return slots, dict(zip(slots.tolist(), scores.tolist(), strict=True))
+        is_near = scores >= ordered[-limit] / most_boost
+        near, scores = slots[is_near], scores[is_near]
+    order = scores.argsort()[::-1]
+    return slots, list(zip(near[order].tolist(), scores[order].tolist(), strict=True))
 
 
 def _united(found: Sequence[_Found]) -> int:
