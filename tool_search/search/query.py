@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import islice
 
 from tool_search.search.tokenizer import Piece, Segmenter, pieces
 
@@ -18,6 +18,7 @@ _LONGEST_QUERY = 8_000
 _MOST_TERMS = 256
 _QUOTED = 0.6
 _NUMBER = 0.3
+_QUOTE = re.compile("[\"'`“‘「《«]")
 _QUOTATION = re.compile(
     r"\"[^\"]{1,400}\"|“[^”]{1,400}”|‘[^’]{2,400}’|「[^」]{1,400}」|《[^》]{1,100}》"
     r"|«[^»]{1,400}»|`[^`]{1,400}`|(?<!\w)'[^']{3,400}'(?!\w)"
@@ -54,25 +55,27 @@ class QueryTerms:
 @lru_cache(maxsize=64)
 def query_terms(query: str, segmenter: Segmenter | None = None) -> QueryTerms:
     """The terms of a query; of a very long one, those of its beginning."""
-    everything = tuple(pieces(query, longest=_LONGEST_QUERY, segmenter=segmenter))
-    chosen = tuple(piece for piece in everything if not piece.is_function) or everything
-    words = Counter(chain.from_iterable(piece.words for piece in chosen))
-    compounds = Counter(chain.from_iterable(piece.compounds for piece in chosen))
+    everything = pieces(query, longest=_LONGEST_QUERY, segmenter=segmenter)
+    chosen = [piece for piece in everything if not piece.is_function] or everything
+    words = Counter([word for piece in chosen for word in piece.words])
+    compounds = Counter([word for piece in chosen for word in piece.compounds])
     quoted = _quoted_counts(query[:_LONGEST_QUERY], segmenter)
     counts = {**words, **{term: count + words[term] for term, count in compounds.items()}}
     return QueryTerms(
-        pieces=chosen,
+        pieces=tuple(chosen),
         weights={
             term: _weight(term, counts[term], quoted.get(term, 0))
             for term in islice(counts, _MOST_TERMS)
         },
         compounds=frozenset(compounds.keys() - words.keys()),
-        forms=frozenset(chain.from_iterable(piece.forms for piece in chosen)),
+        forms=frozenset([form for piece in chosen for form in piece.forms]),
     )
 
 
 def _quoted_counts(query: str, segmenter: Segmenter | None) -> Mapping[str, int]:
     """How often each term stands in quotation marks: there it is a value, not a wish."""
+    if not _QUOTE.search(query):
+        return {}
     return Counter(
         term
         for quotation in _QUOTATION.findall(query)

@@ -47,6 +47,8 @@ _TOKEN = re.compile(
     r"|(?P<prefix>[^\W\d_](?:[\w.-]*\w)?\*(?=[\s)]|$))"
     r"|(?P<word>[^\s()\"][^\s()]*))"
 )
+# A text without any of these has words alone.
+_MAY_OPERATE = re.compile(r"[\"(:*]|AND|OR|NOT|(?:^|\s)[+-]")
 _SELECT = re.compile(r"\s*select:(.+)", re.DOTALL)
 _OPERATORS = frozenset(("AND", "OR", "NOT"))
 # Lower-case and, or are no operators, and whoever writes them may still use one.
@@ -137,6 +139,8 @@ def parsed(query: str) -> Group | None:
     >>> parsed("find me something - anything: read/write in C++") is None
     True
     """
+    if not _MAY_OPERATE.search(query):
+        return None
     tokens = _tokens(query.strip())
     looked_for = sum(token.kind in ("field", "phrase", "prefix") for token in tokens)
     if not tokens or looked_for > _MOST_LOOKED_FOR or _is_sentence(tokens, query):
