@@ -337,7 +337,7 @@ class ToolSearchSession:
                 missing,
                 before=message,
                 history=self._history,
-                total_tools=sum(not tool.roles for tool in self._tools.catalog.deferred),
+                total_tools=sum(map(self._tools.catalog.is_open, self._tools.catalog.deferred)),
                 language=self.language,
             )
 
@@ -361,6 +361,7 @@ class ToolSearchSession:
             system=self._system_text(searching=searching),
             selected=selected,
             refused=self._refused,
+            boundary=text("search.loaded", self.language) if self._config.boundary_text else "",
         )
 
     def _system_text(self, *, searching: bool) -> str:

@@ -57,12 +57,54 @@ def test_full_mode_defers_nothing() -> None:
     assert [entry.cache_breakpoint for entry in plan.tools] == [False, False, True]
 
 
-def test_a_search_result_is_references_alone() -> None:
-    """No text beside them."""
-    chat = Chat(toolbox(9))
+@pytest.mark.parametrize(
+    ("language", "line"),
+    [
+        ("en-US", "Tools loaded."),
+        ("zh-CN", "工具已加载。"),
+        ("ru-RU", "Инструменты загружены."),
+    ],
+)
+def test_a_line_of_text_follows_the_references_of_a_search(language: str, line: str) -> None:
+    """Where nothing follows, Claude now and then ends its turn without a word."""
+    chat = Chat(toolbox(9), {"language": language})
+    chat.begin(CLAUDE)
+    chat.find("tool_003")
+    assert results(chat.session.plan(CLAUDE)) == [(ReferencePart(("tool_003",)), TextPart(line))]
+
+
+def test_a_search_result_is_references_alone_where_the_line_is_switched_off() -> None:
+    """It is an option."""
+    chat = Chat(toolbox(9), {"boundary_text": False})
     chat.begin(CLAUDE)
     chat.find("tool_003")
     assert results(chat.session.plan(CLAUDE)) == [(ReferencePart(("tool_003",)),)]
+
+
+def test_searches_of_one_reply_have_one_line_behind_the_last() -> None:
+    """The results of a reply go back in one message, and the line is the end of it."""
+    chat = Chat(toolbox(9))
+    chat.begin(CLAUDE)
+    chat.calls(*(("tool_search", {"query": name}) for name in ("tool_001", "tool_002", "qwzx")))
+    first, second, third = results(chat.session.plan(CLAUDE))
+    line = TextPart("Tools loaded.")
+    assert isinstance(first, tuple)
+    assert isinstance(second, tuple)
+    assert isinstance(third, tuple)
+    assert [type(part) for part in first] == [ReferencePart]
+    assert second[1:] == (line,)
+    assert line not in third
+
+
+def test_the_line_stays_where_it_was_sent() -> None:
+    """What a provider was sent is a prefix of what it is sent."""
+    chat = Chat(toolbox(9))
+    chat.begin(CLAUDE)
+    chat.find("tool_003")
+    sent = chat.session.plan(CLAUDE).messages
+    chat.answer()
+    chat.turn(OPENAI)
+    assert chat.begin(CLAUDE).messages[: len(sent)] == sent
 
 
 def test_a_repeated_search_refers_to_what_is_loaded_already() -> None:
@@ -161,5 +203,6 @@ def test_no_request_refers_to_a_tool_that_it_does_not_declare(
         assert set(referred(plan)) <= set(plan.tools.names)
         assert len(set(plan.tools.names)) == len(plan.tools)
         for content in results(plan):
-            kinds = {type(part) for part in content} if not isinstance(content, str) else set()  # type: ignore[attr-defined]
-            assert len(kinds) <= 1
+            parts = () if isinstance(content, str) else content
+            kinds = [type(part) for part in parts]  # type: ignore[attr-defined]
+            assert kinds in ([], [TextPart], [ReferencePart], [ReferencePart, TextPart])

@@ -39,6 +39,7 @@ class Conversation:
         selected: The tools a `skills_like` model picked.
         refused: Names whose references this provider has refused.
         thinking_from: Index of the first message whose native blocks still hold.
+        boundary: What stands behind references to tools; empty for nothing.
     """
 
     catalog: ToolCatalog
@@ -55,6 +56,7 @@ class Conversation:
     selected: tuple[str, ...] = ()
     refused: frozenset[str] = frozenset()
     thinking_from: int = 0
+    boundary: str = ""
 
     def definition(self, name: str) -> Tool | None:
         """The definition declared under a name, the library's own tools included.

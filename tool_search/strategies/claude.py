@@ -28,7 +28,8 @@ __all__ = ["ClaudeToolSearchStrategy"]
 class ClaudeToolSearchStrategy(ToolSearchStrategy):
     """Declares everything, deferred tools deferred; a search result is references.
 
-    A result has references alone or text alone: the service refuses both in one.
+    A result has references alone or text alone: the service refuses both in one. What
+    text there is beside references stands behind the result.
     """
 
     name: ClassVar[StrategyName] = "claude"
@@ -40,6 +41,24 @@ class ClaudeToolSearchStrategy(ToolSearchStrategy):
     def format_result(self, result: SearchResult) -> ResultPart:
         """References to all the result makes callable, or its JSON where that is nothing."""
         return ReferencePart(result.names) if result.names else TextPart(result.to_json())
+
+    def _messages(self, conversation: Conversation, tools: ToolList) -> tuple[Message, ...]:
+        """The history, with a line of text behind the references of each exchange.
+
+        Where expanded definitions are the very end of a prompt, Claude now and then
+        ends its turn without a word; three clients report it, and this as the remedy.
+        """
+        shown = list(super()._messages(conversation, tools))
+        is_last = bool(conversation.boundary)
+        for index in range(len(shown) - 1, -1, -1):
+            message = shown[index]
+            if message.role != "tool":
+                is_last = bool(conversation.boundary)
+            elif is_last and any(isinstance(part, ReferencePart) for part in message.content):
+                content = (*message.content, TextPart(conversation.boundary))
+                shown[index] = replace(message, content=content)
+                is_last = False
+        return tuple(shown)
 
     def _show_result(
         self, message: Message, conversation: Conversation, tools: ToolList
