@@ -111,11 +111,13 @@ def json_values(text: str, *, source: str) -> Iterator[tuple[str, Any]]:
             yield f"{source}, line {number}", _decoded_line(line, number, source)
         return
     position = first = _end_of_gap(text, 0)
+    begin, number = 0, 1
     while position < len(text):
+        number += text.count("\n", begin, position)
         begin = position
         value, position = _decoded(text, begin, source)
         is_whole = begin == first and position == len(text) and len(lines) > 1
-        yield source if is_whole else f"{source}, line {_line_at(text, begin)}", value
+        yield source if is_whole else f"{source}, line {number}", value
 
 
 def _definitions(text: str, source: str) -> Iterator[tuple[str, object]]:
@@ -230,5 +232,8 @@ def _end_of_gap(text: str, position: int) -> int:
 
 
 def _shown(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=repr)
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=repr)
+    except RecursionError:
+        return f"{type(value).__name__} nested too deep"
     return text if len(text) <= 80 else f"{text[:77]}..."

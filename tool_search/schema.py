@@ -24,7 +24,9 @@ __all__ = [
     "is_plain_object",
     "normalized_parameters",
     "object_schema",
+    "plain_copy",
     "read_json",
+    "shown",
 ]
 
 JSON = Mapping[str, Any]
@@ -34,6 +36,9 @@ _REFUSED_AT_TOP = (*_COMBINATORS, "enum", "not", "if", "then", "else", "$ref")
 _NOT_PLAIN = frozenset(_REFUSED_AT_TOP)
 # References may go round in a circle.
 _DEEPEST = 8
+# Of 1,000 calls that the interpreter's stack holds: who writes a request stands deep in it.
+_DEEPEST_NESTING = 400
+_TOO_DEEP = f"nested deeper than {_DEEPEST_NESTING} levels"
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 
 
@@ -76,6 +81,32 @@ def encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
+def plain_copy(value: object) -> Any:
+    """A private copy of a JSON value, lone surrogates replaced.
+
+    Raises:
+        ValueError: It is nested deeper than 400 levels, refers to itself, or holds NaN
+            or an infinity.
+        TypeError: It is not made of JSON types.
+    """
+    try:
+        text = encodable(compact_json(value))
+        copy = json.loads(text)
+    except RecursionError as exc:
+        raise ValueError(_TOO_DEEP) from exc
+    if text.count("{") + text.count("[") > _DEEPEST_NESTING and _is_too_deep(copy):
+        raise ValueError(_TOO_DEEP)
+    return copy
+
+
+def _is_too_deep(value: object) -> bool:
+    level = [value]
+    for _ in range(_DEEPEST_NESTING):
+        inner = (part.values() if isinstance(part, dict) else part for part in level)
+        level = [v for values in inner for v in values if isinstance(v, dict | list)]
+    return bool(level)
+
+
 def normalized_parameters(name: str, parameters: object) -> tuple[dict[str, Any], str]:
     """A private copy of a tool's schema, and the same as compact JSON.
 
@@ -91,11 +122,11 @@ def normalized_parameters(name: str, parameters: object) -> tuple[dict[str, Any]
     if not isinstance(parameters, Mapping):
         raise InvalidToolError(
             f"tool {name!r}: parameters must be an object schema, {{}} or null, "
-            f"not {type(parameters).__name__} {_shown(parameters)}"
+            f"not {type(parameters).__name__} {shown(parameters)}"
         )
     try:
-        copy = json.loads(encodable(compact_json(dict(parameters))))
-    except (TypeError, ValueError, RecursionError) as exc:
+        copy = plain_copy(dict(parameters))
+    except (TypeError, ValueError) as exc:
         raise InvalidToolError(
             f"tool {name!r}: parameters cannot be written as JSON ({exc}); "
             "use plain dictionaries, lists, strings, numbers and booleans"
@@ -103,7 +134,7 @@ def normalized_parameters(name: str, parameters: object) -> tuple[dict[str, Any]
     if copy and not _is_object_schema(copy):
         raise InvalidToolError(
             f'tool {name!r}: parameters must be an object schema ("type": "object") '
-            f"or {{}}, not {_shown(copy)}"
+            f"or {{}}, not {shown(copy)}"
         )
     return copy, compact_json(copy)
 
@@ -125,7 +156,7 @@ def object_schema(schema: JSON) -> dict[str, Any]:
     the schema requires. A schema that is already plain is returned with its keys in
     their order.
     """
-    merged = _merged(schema, schema, _DEEPEST)
+    merged = _Merger(schema).merged(schema, _DEEPEST)
     plain = {key: value for key, value in schema.items() if key not in _REFUSED_AT_TOP}
     if plain.get("type") != "object":
         plain = {"type": "object", **{k: v for k, v in plain.items() if k != "type"}}
@@ -154,20 +185,39 @@ class _Fields:
     required: list[str]
 
 
-def _merged(part: JSON, root: JSON, depth: int) -> _Fields:
-    """The fields of one part of a schema; what is no valid schema there counts for nothing."""
-    own = part.get("properties")
-    fields = _Fields(dict(own) if isinstance(own, Mapping) else {}, _strings(part.get("required")))
-    target = _target(part.get("$ref"), root)
-    for key, branches in (("$ref", [target]), *((k, part.get(k)) for k in _COMBINATORS)):
-        listed = branches if isinstance(branches, list) and depth else []
-        merged = [_merged(b, root, depth - 1) for b in listed if isinstance(b, Mapping)]
-        for name, definition in (pair for one in merged for pair in one.properties.items()):
-            fields.properties.setdefault(name, definition)
-        needs = [set(one.required) for one in merged] or [set()]
-        of_all = set.intersection if key in ("anyOf", "oneOf") else set.union
-        fields.required.extend(sorted(of_all(*needs).difference(fields.required)))
-    return fields
+class _Merger:
+    """Merges parts of one schema, each once for each depth: many may refer to one.
+
+    Args:
+        root: What references refer into.
+    """
+
+    def __init__(self, root: JSON) -> None:
+        self._root = root
+        self._done: dict[tuple[int, int], _Fields] = {}
+
+    def merged(self, part: JSON, depth: int) -> _Fields:
+        """The fields of a part; what is no valid schema there counts for nothing."""
+        key = id(part), depth
+        if key not in self._done:
+            self._done[key] = self._fields(part, depth)
+        return self._done[key]
+
+    def _fields(self, part: JSON, depth: int) -> _Fields:
+        own = part.get("properties")
+        fields = _Fields(
+            dict(own) if isinstance(own, Mapping) else {}, _strings(part.get("required"))
+        )
+        target = _target(part.get("$ref"), self._root)
+        for key, branches in (("$ref", [target]), *((k, part.get(k)) for k in _COMBINATORS)):
+            listed = branches if isinstance(branches, list) and depth else []
+            merged = [self.merged(b, depth - 1) for b in listed if isinstance(b, Mapping)]
+            for name, definition in (pair for one in merged for pair in one.properties.items()):
+                fields.properties.setdefault(name, definition)
+            needs = [set(one.required) for one in merged] or [set()]
+            of_all = set.intersection if key in ("anyOf", "oneOf") else set.union
+            fields.required.extend(sorted(of_all(*needs).difference(fields.required)))
+        return fields
 
 
 def _target(reference: object, root: JSON) -> object:
@@ -185,6 +235,10 @@ def _strings(value: object) -> list[str]:
     return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
 
 
-def _shown(value: object) -> str:
-    text = repr(value)
+def shown(value: object) -> str:
+    """The value for an error message, at most 80 characters of it."""
+    try:
+        text = repr(value)
+    except RecursionError:
+        text = f"{type(value).__name__} {_TOO_DEEP}"
     return text if len(text) <= 80 else f"{text[:77]}..."
