@@ -7,7 +7,6 @@ looked up by name when the tool is called.
 from __future__ import annotations
 
 import hashlib
-import json
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,6 +24,8 @@ from tool_search.schema import (
     is_plain_object,
     normalized_parameters,
     object_schema,
+    plain_copy,
+    shown,
 )
 
 __all__ = ["CorePolicy", "Tool", "ToolCatalog", "ToolKind"]
@@ -166,7 +167,7 @@ class Tool:
 
 def _checked_name(name: object) -> str:
     if not isinstance(name, str):
-        raise InvalidToolError(f"a tool's name must be a string, not {name!r}")
+        raise InvalidToolError(f"a tool's name must be a string, not {shown(name)}")
     allowed = f"names have 1 to {_LONGEST_NAME} characters, none of them a control character"
     if not name or name != name.strip():
         raise InvalidToolError(
@@ -185,18 +186,20 @@ def _check_texts(tool: Tool) -> None:
     for key in ("description", *_TEXTS):
         value = getattr(tool, key)
         if value is not None and not isinstance(value, str):
-            raise InvalidToolError(f"tool {tool.name!r}: {key} must be a string, not {value!r}")
+            raise InvalidToolError(
+                f"tool {tool.name!r}: {key} must be a string, not {shown(value)}"
+            )
     for key in _LISTS:
         value = getattr(tool, key)
         listed = value is None or isinstance(value, list | tuple)
         if not listed or not all(isinstance(word, str) for word in value or ()):
             raise InvalidToolError(
-                f"tool {tool.name!r}: {key} must be a list of strings, not {value!r}"
+                f"tool {tool.name!r}: {key} must be a list of strings, not {shown(value)}"
             )
     if tool.kind not in get_args(ToolKind):
         raise InvalidToolError(
             f"tool {tool.name!r}: kind must be one of {', '.join(get_args(ToolKind))}, "
-            f"not {tool.kind!r}"
+            f"not {shown(tool.kind)}"
         )
 
 
@@ -208,9 +211,9 @@ def _json_copy(tool: Tool, key: str) -> Any:
     try:
         if isinstance(value, shape):
             plain = list(value) if key == "examples" else dict(value)
-            return json.loads(encodable(compact_json(plain)))
+            return plain_copy(plain)
         problem = f"not {type(value).__name__}"
-    except (TypeError, ValueError, RecursionError) as exc:
+    except (TypeError, ValueError) as exc:
         problem = str(exc)
     kind = "a list of JSON values" if key == "examples" else "a JSON object"
     raise InvalidToolError(f"tool {tool.name!r}: {key} must be {kind}: {problem}")
