@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         ProviderError,
         SearchError,
         SessionError,
+        StoreError,
         ToolSearchError,
         UnsupportedStrategyError,
     )
@@ -72,7 +73,7 @@ if TYPE_CHECKING:
     from tool_search.search import SearchMatch, SearchResult, ToolSearchIndex, build_index
     from tool_search.search_tool import ToolSearchTool
     from tool_search.session import CallResult, ToolSearchSession
-    from tool_search.stores import ConversationStore, MemoryStore
+    from tool_search.stores import ConversationStore, EvidenceStore, MemoryStore, SQLiteStore
     from tool_search.strategies import (
         ClaudeToolSearchStrategy,
         Conversation,
@@ -101,6 +102,7 @@ __all__ = [
     "DiscoveryState",
     "Done",
     "DuplicateToolError",
+    "EvidenceStore",
     "ExecutableTool",
     "FunctionExecutor",
     "GenericToolSearchStrategy",
@@ -119,11 +121,13 @@ __all__ = [
     "RequestPlan",
     "RunCall",
     "RunnerEvent",
+    "SQLiteStore",
     "SearchError",
     "SearchMatch",
     "SearchResult",
     "SearchSettings",
     "SessionError",
+    "StoreError",
     "TextDelta",
     "TextPart",
     "Tool",
@@ -162,8 +166,8 @@ _HOMES = {
     "tool_search.discovery": "Discovery DiscoveryState",
     "tool_search.errors": """
         AllProvidersFailedError CatalogError ConfigurationError DuplicateToolError
-        InvalidToolError ProviderError SearchError SessionError ToolSearchError
-        UnsupportedStrategyError
+        InvalidToolError ProviderError SearchError SessionError StoreError
+        ToolSearchError UnsupportedStrategyError
     """,
     "tool_search.events": """
         Done ProviderSwitched RunnerEvent TextDelta ToolCallStarted ToolFinished
@@ -181,7 +185,7 @@ _HOMES = {
     "tool_search.search": "SearchMatch SearchResult ToolSearchIndex build_index",
     "tool_search.search_tool": "ToolSearchTool",
     "tool_search.session": "CallResult ToolSearchSession",
-    "tool_search.stores": "ConversationStore MemoryStore",
+    "tool_search.stores": "ConversationStore EvidenceStore MemoryStore SQLiteStore",
     "tool_search.strategies": """
         ClaudeToolSearchStrategy Conversation GenericToolSearchStrategy
         OpenAIResponsesToolSearchStrategy

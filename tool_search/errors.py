@@ -10,6 +10,7 @@
     ├── SearchError                   an index cannot be built or asked
     ├── SessionError                  a conversation cannot be started or continued so
     ├── UnsupportedStrategyError      a named strategy that the model cannot honour
+    ├── StoreError                    what is kept cannot be read or written
     ├── ToolCallError                 a tool that another tool called has failed
     ├── ProviderError                 one provider refused or could not be reached
     └── AllProvidersFailedError       every provider of a turn failed; lists each cause
@@ -34,6 +35,7 @@ __all__ = [
     "ProviderError",
     "SearchError",
     "SessionError",
+    "StoreError",
     "ToolCallError",
     "ToolSearchError",
     "UnsupportedStrategyError",
@@ -66,6 +68,10 @@ class SearchError(ToolSearchError):
 
 class SessionError(ToolSearchError):
     """A conversation cannot be started or continued with what it was given."""
+
+
+class StoreError(ToolSearchError):
+    """Conversations or evidence cannot be read or written; the message names the place."""
 
 
 class UnsupportedStrategyError(ToolSearchError):

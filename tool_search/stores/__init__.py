@@ -1,8 +1,34 @@
-"""Where conversations live between their turns."""
+"""Where conversations live between their turns, and what searches have taught."""
 
 from __future__ import annotations
 
-from tool_search.stores.base import ConversationKey, ConversationStore
+from typing import TYPE_CHECKING, Any
+
+from tool_search.stores.base import (
+    ConversationKey,
+    ConversationStore,
+    EvidenceStore,
+    KeptEvidence,
+)
 from tool_search.stores.memory import MemoryStore
 
-__all__ = ["ConversationKey", "ConversationStore", "MemoryStore"]
+if TYPE_CHECKING:
+    from tool_search.stores.sqlite import SQLiteStore
+
+__all__ = [
+    "ConversationKey",
+    "ConversationStore",
+    "EvidenceStore",
+    "KeptEvidence",
+    "MemoryStore",
+    "SQLiteStore",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """`SQLiteStore`, loaded when it is asked for."""
+    if name != "SQLiteStore":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from tool_search.stores.sqlite import SQLiteStore  # noqa: PLC0415 - memory needs no database
+
+    return SQLiteStore

@@ -1,4 +1,4 @@
-"""Conversations in this process's memory, gone when it ends."""
+"""Conversations and evidence in this process's memory, gone when it ends."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from tool_search.discovery import Discovery, DiscoveryState
 from tool_search.record import ConversationRecord
-from tool_search.stores.base import ConversationKey
+from tool_search.search.learned import Evidence, kept, merged
+from tool_search.stores.base import ConversationKey, KeptEvidence
 
 __all__ = ["MemoryStore"]
 
@@ -21,6 +22,8 @@ class MemoryStore:
     def __init__(self) -> None:
         self._records: dict[ConversationKey, ConversationRecord] = {}
         self._discoveries: dict[ConversationKey, DiscoveryState] = {}
+        self._evidence: tuple[Evidence, ...] = ()
+        self._revision = 0
 
     async def load(self, key: ConversationKey) -> ConversationRecord | None:
         """The conversation as it was last saved, with all discoveries."""
@@ -49,3 +52,25 @@ class MemoryStore:
         """Erases the conversation, if it is there."""
         self._records.pop(key, None)
         self._discoveries.pop(key, None)
+
+    async def evidence_revision(self) -> int:
+        """How often the evidence has changed."""
+        return self._revision
+
+    async def load_evidence(self) -> KeptEvidence:
+        """All evidence."""
+        return KeptEvidence(self._revision, self._evidence)
+
+    async def add_evidence(self, entries: Sequence[Evidence]) -> None:
+        """Adds successes."""
+        if entries:
+            newest = max(entry.at for entry in entries)
+            self._evidence = tuple(kept(merged(self._evidence, entries).values(), newest))
+            self._revision += 1
+
+    async def forget_evidence(self, tool: str | None = None) -> int:
+        """Erases the evidence for one tool, or all of it."""
+        left = tuple(e for e in self._evidence if tool is not None and e.tool != tool)
+        erased, self._evidence = len(self._evidence) - len(left), left
+        self._revision += bool(erased)
+        return erased

@@ -1,17 +1,12 @@
-"""Conversations in memory."""
+"""What every store does with conversations."""
 
 from __future__ import annotations
 
-import pytest
+import asyncio
 
 from tests.conversations import Chat, tool, toolbox
-from tool_search import ConversationRecord, Discovery, MemoryStore
-
-
-@pytest.fixture
-def store() -> MemoryStore:
-    """An empty store."""
-    return MemoryStore()
+from tests.stores.conftest import Store
+from tool_search import ConversationRecord, Discovery
 
 
 def record(*found: str) -> ConversationRecord:
@@ -27,20 +22,20 @@ def discoveries(*names: str) -> list[Discovery]:
     return [Discovery(tool=tool(name)) for name in names]
 
 
-async def loaded_names(store: MemoryStore, key: str) -> list[str]:
+async def loaded_names(store: Store, key: str) -> list[str]:
     """What a stored conversation has discovered."""
     content = await store.load(key)
     assert content is not None
     return [entry.name for entry in content.discoveries]
 
 
-async def test_a_new_conversation_is_not_there(store: MemoryStore) -> None:
+async def test_a_new_conversation_is_not_there(store: Store) -> None:
     """And forgetting it is no mistake."""
     assert await store.load("a") is None
     await store.forget("a")
 
 
-async def test_what_was_saved_is_loaded(store: MemoryStore) -> None:
+async def test_what_was_saved_is_loaded(store: Store) -> None:
     """Each conversation its own."""
     one, other = record("tool_003"), record()
     await store.save("a", one)
@@ -48,7 +43,7 @@ async def test_what_was_saved_is_loaded(store: MemoryStore) -> None:
     assert (await store.load("a"), await store.load("b")) == (one, other)
 
 
-async def test_discoveries_are_added_behind_those_there_are(store: MemoryStore) -> None:
+async def test_discoveries_are_added_behind_those_there_are(store: Store) -> None:
     """The whole order comes back; what is there keeps its place."""
     await store.save("a", record("tool_003"))
     entries = await store.append_discoveries("a", discoveries("tool_005", "tool_003"))
@@ -56,7 +51,7 @@ async def test_discoveries_are_added_behind_those_there_are(store: MemoryStore) 
     assert await loaded_names(store, "a") == ["tool_003", "tool_005"]
 
 
-async def test_saving_keeps_what_was_appended_meanwhile(store: MemoryStore) -> None:
+async def test_saving_keeps_what_was_appended_meanwhile(store: Store) -> None:
     """Another process may have searched."""
     before = record("tool_003")
     await store.save("a", before)
@@ -65,14 +60,14 @@ async def test_saving_keeps_what_was_appended_meanwhile(store: MemoryStore) -> N
     assert await loaded_names(store, "a") == ["tool_003", "tool_005"]
 
 
-async def test_discoveries_before_the_first_save_are_kept(store: MemoryStore) -> None:
+async def test_discoveries_before_the_first_save_are_kept(store: Store) -> None:
     """They are committed with their search result, the record at the end of the turn."""
     await store.append_discoveries("a", discoveries("tool_005"))
     await store.save("a", record("tool_003"))
     assert await loaded_names(store, "a") == ["tool_005", "tool_003"]
 
 
-async def test_saving_keeps_the_newest_definitions(store: MemoryStore) -> None:
+async def test_saving_keeps_the_newest_definitions(store: Store) -> None:
     """They stand in for tools whose server goes away."""
     await store.append_discoveries("a", [Discovery(tool=tool("tool_003", description="Old."))])
     await store.save("a", record("tool_003"))
@@ -81,7 +76,7 @@ async def test_saving_keeps_the_newest_definitions(store: MemoryStore) -> None:
     assert content.discoveries[0].tool.description == "Common tool_003."
 
 
-async def test_a_forgotten_conversation_is_gone_with_all_it_found(store: MemoryStore) -> None:
+async def test_a_forgotten_conversation_is_gone_with_all_it_found(store: Store) -> None:
     """Nothing of it comes back."""
     await store.save("a", record("tool_003"))
     await store.forget("a")
@@ -89,3 +84,29 @@ async def test_a_forgotten_conversation_is_gone_with_all_it_found(store: MemoryS
     assert await store.append_discoveries("a", discoveries("tool_005")) == tuple(
         discoveries("tool_005")
     )
+
+
+async def test_a_forgotten_conversation_takes_no_other_with_it(store: Store) -> None:
+    """Each its own."""
+    await store.save("a", record("tool_003"))
+    await store.save("b", record("tool_005"))
+    await store.forget("a")
+    assert await loaded_names(store, "b") == ["tool_005"]
+
+
+async def test_discoveries_of_several_tasks_are_all_kept(store: Store) -> None:
+    """Each gets an order that the last one has whole."""
+    names = [f"tool_{number:03}" for number in range(20)]
+    orders = await asyncio.gather(
+        *(store.append_discoveries("a", discoveries(name)) for name in names)
+    )
+    whole = max(orders, key=len)
+    assert {entry.name for entry in whole} == set(names)
+    assert all(order == whole[: len(order)] for order in orders)
+
+
+async def test_any_text_is_a_key(store: Store) -> None:
+    """A bot's own names may be in any script, and hold quotes and lines."""
+    for key in ("", "群聊:42", "a'b\"c", "x\ny", "🙂"):
+        await store.save(key, record("tool_003"))
+        assert await loaded_names(store, key) == ["tool_003"]
