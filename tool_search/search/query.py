@@ -96,7 +96,7 @@ def _unknown_stretches(piece: Piece, known: Callable[[str], bool]) -> list[str]:
     Single characters occur everywhere and explain nothing, but where the run is one.
     """
     run = piece.original
-    explained = [word for word in piece.words if len(word) > 1 or len(run) == 1]
+    explained = dict.fromkeys(word for word in piece.words if len(word) > 1 or len(run) == 1)
     covered = [False] * len(run)
     for word in filter(known, explained):
         place = run.find(word)
