@@ -38,9 +38,19 @@ _SCHEMAS: st.SearchStrategy[dict[str, Any]] = st.one_of(
     ),
     st.just({"anyOf": [{"properties": {"a": {}}, "required": ["a"]}]}),
 )
-_TOOLS = st.builds(Tool, name=_NAMES, description=_TEXTS, parameters=_SCHEMAS)
+_TOOLS = st.builds(
+    Tool,
+    name=_NAMES,
+    description=_TEXTS,
+    parameters=_SCHEMAS,
+    server=st.none() | st.sampled_from(["mail", "погода"]),
+)
 _DECLARED = st.builds(
-    DeclaredTool, tool=_TOOLS, deferred=st.booleans(), cache_breakpoint=st.booleans()
+    DeclaredTool,
+    tool=_TOOLS,
+    deferred=st.booleans(),
+    cache_breakpoint=st.booleans(),
+    is_search=st.booleans(),
 )
 _CALLS = st.builds(
     ToolCall,
@@ -52,6 +62,9 @@ _PARTS = st.one_of(
     st.builds(TextPart, _TEXTS),
     st.builds(ImagePart, st.sampled_from(["https://a/b.png", "data:image/png;base64,AA", "x"])),
     st.builds(ReferencePart, st.lists(_NAMES, max_size=2).map(tuple)),
+    st.lists(_TOOLS, max_size=2).map(
+        lambda tools: ReferencePart(tuple(tool.name for tool in tools), tuple(tools))
+    ),
 )
 _MESSAGES = st.builds(
     Message,
@@ -68,7 +81,7 @@ def plans() -> st.SearchStrategy[RequestPlan]:
     """Plans of every shape, sensible or not."""
     return st.builds(
         RequestPlan,
-        strategy=st.sampled_from(["generic", "claude"]),
+        strategy=st.sampled_from(["generic", "claude", "openai_responses"]),
         tools=st.lists(_DECLARED, max_size=4).map(ToolList),
         messages=st.lists(_MESSAGES, max_size=5).map(tuple),
         system=_TEXTS,

@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 from anthropic.types.message_create_params import MessageCreateParamsStreaming
 from hypothesis import given
+from hypothesis import strategies as st
 from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming
+from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
 from pydantic import TypeAdapter, ValidationError
 
 from tests.adapters.contract import QUESTION, WEATHER, plan_of
 from tests.adapters.plans import plans
-from tool_search.adapters import anthropic_wire, openai_chat_wire
+from tool_search.adapters import anthropic_wire, openai_chat_wire, openai_responses_wire
 from tool_search.catalog import Tool
 from tool_search.messages import (
     DeclaredTool,
@@ -30,12 +32,19 @@ from tool_search.messages import (
     ToolCall,
     ToolList,
 )
-from tool_search.profiles import profile_for
+from tool_search.profiles import ProviderProfile, profile_for
 
 CLAUDE = profile_for("anthropic", "claude-sonnet-4-6")
 GPT = profile_for("openai_chat", "gpt-5.4")
+RESPONSES = [
+    profile_for("openai_responses", "gpt-5"),
+    profile_for("openai_responses", "gpt-5.4"),
+    profile_for("openai_responses", "gpt-5.4", search_form="deferred"),
+    profile_for("openai_responses", "gpt-5.4", search_form="hosted", keeps_replies=True),
+]
 ANTHROPIC: TypeAdapter[Any] = TypeAdapter(MessageCreateParamsStreaming)
 OPENAI: TypeAdapter[Any] = TypeAdapter(CompletionCreateParamsStreaming)
+OPENAI_RESPONSES: TypeAdapter[Any] = TypeAdapter(ResponseCreateParamsStreaming)
 TOOLS = Path(__file__).parents[3] / "shared" / "data" / "acebench_en" / "tools.jsonl"
 REASON = "the public data sets are not there: ../shared/data beside the checkout"
 
@@ -74,6 +83,14 @@ def test_any_openai_request_is_of_the_sdk_type(plan: RequestPlan) -> None:
     check(OPENAI, openai_chat_wire.to_wire(plan, GPT))
 
 
+@given(plan=plans(), profile=st.sampled_from(RESPONSES))
+def test_any_responses_request_is_of_the_sdk_type(
+    plan: RequestPlan, profile: ProviderProfile
+) -> None:
+    """Whatever the history holds, in every form of search."""
+    check(OPENAI_RESPONSES, openai_responses_wire.to_wire(plan, profile))
+
+
 def full_plan() -> RequestPlan:
     """One of everything."""
     call = ToolCall(id="c1", name="get_weather", arguments='{"city": "Rome"}')
@@ -94,14 +111,16 @@ def full_plan() -> RequestPlan:
     )
 
 
-def test_request_with_everything_is_of_both_types() -> None:
+def test_request_with_everything_is_of_every_type() -> None:
     """References, pictures, breakpoints, calls, results."""
     check(ANTHROPIC, anthropic_wire.to_wire(full_plan(), CLAUDE))
     check(OPENAI, openai_chat_wire.to_wire(full_plan(), GPT))
+    for profile in RESPONSES:
+        check(OPENAI_RESPONSES, openai_responses_wire.to_wire(full_plan(), profile))
 
 
 @pytest.mark.skipif(not TOOLS.is_file(), reason=REASON)
-def test_tools_of_a_public_set_are_of_both_types() -> None:
+def test_tools_of_a_public_set_are_of_every_type() -> None:
     """All 2,309, deferred; the bytes say the same."""
     rows = (json.loads(line) for line in TOOLS.read_text("utf-8").splitlines())
     tools = [
@@ -119,3 +138,6 @@ def test_tools_of_a_public_set_are_of_both_types() -> None:
     wire = openai_chat_wire.to_wire(plan, GPT)
     check(OPENAI, wire)
     assert json.loads(openai_chat_wire.encode(plan, GPT)) == wire
+    wire = openai_responses_wire.to_wire(plan, RESPONSES[2])
+    check(OPENAI_RESPONSES, wire)
+    assert json.loads(openai_responses_wire.encode(plan, RESPONSES[2])) == wire
