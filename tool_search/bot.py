@@ -11,6 +11,7 @@ import traceback
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
 from tool_search.adapters import build_provider
@@ -24,21 +25,27 @@ from tool_search.errors import (
 from tool_search.execution import ExecutableTool, executable_tools
 from tool_search.providers import ChatProvider
 from tool_search.runner import ToolSearchRunner
+from tool_search.stores import SQLiteStore
 
 __all__ = ["open_runner", "tools_from_modules"]
 
 
 @asynccontextmanager
 async def open_runner(
-    config: BotConfig, *, environment: Mapping[str, str] | None = None
+    config: BotConfig,
+    *,
+    environment: Mapping[str, str] | None = None,
+    source: Path | None = None,
 ) -> AsyncGenerator[ToolSearchRunner, None]:
-    """A runner for the bot; its providers are closed when the block ends.
+    """A runner for the bot; its providers and its store are closed when the block ends.
 
     Args:
         config: The bot.
         environment: Where API keys are; default: this process's.
+        source: The file that the configuration was read from: its store is found by it.
 
     Raises:
+        StoreError: The store's file cannot be opened.
         ConfigurationError: A provider or a module of tools cannot be used, a key is
             missing, or there is no provider.
         InvalidToolError: A function cannot be a tool.
@@ -53,14 +60,19 @@ async def open_runner(
             if isinstance(provider, AbstractAsyncContextManager):
                 await stack.enter_async_context(provider)
             providers[entry.id] = provider
-        yield ToolSearchRunner(
+        store = SQLiteStore(config.store.file(source)) if config.store.type == "sqlite" else None
+        runner = ToolSearchRunner(
             providers=providers,
             tools=tools,
             config=config.tool_search,
             system_prompt=config.system_prompt,
             max_steps=config.max_steps,
             cooldown_s={entry.id: entry.cooldown_s for entry in config.providers},
+            store=store,
         )
+        if store is not None:
+            await stack.enter_async_context(store)
+        yield runner
 
 
 def tools_from_modules(names: Iterable[str]) -> tuple[ExecutableTool, ...]:

@@ -28,6 +28,7 @@ from tool_search.search_settings import (
     SegmenterName,
     Settings,
 )
+from tool_search.store_settings import LearningSettings, StoreSettings
 
 __all__ = [
     "BotConfig",
@@ -35,12 +36,14 @@ __all__ = [
     "EngineName",
     "HybridSettings",
     "LanguageChoice",
+    "LearningSettings",
     "PresetName",
     "ProviderConfig",
     "SchemaMode",
     "SearchForm",
     "SearchSettings",
     "SegmenterName",
+    "StoreSettings",
     "StrategyChoice",
     "ToolSearchConfig",
     "load_config",
@@ -76,6 +79,7 @@ class ToolSearchConfig(Settings):
         boundary_text: Whether a line of text follows the references of a search on
             Claude, which otherwise now and then ends its turn there.
         search: How a catalog is searched.
+        learning: Whether searches learn from what was called.
 
     >>> ToolSearchConfig(tool_schema_mode="auto").threshold
     25
@@ -93,6 +97,7 @@ class ToolSearchConfig(Settings):
     language: LanguageChoice = "auto"
     boundary_text: bool = True
     search: SearchSettings = SearchSettings()
+    learning: LearningSettings = LearningSettings()
 
 
 class ProviderConfig(Settings):
@@ -186,6 +191,7 @@ class BotConfig(Settings):
         tool_search: The section of that name, with `tool_schema_mode`.
         system_prompt: What the bot's owner tells the model.
         max_steps: The most requests in which one turn may call tools.
+        store: Where conversations live, and what searches have learned.
         providers: The first is primary, the rest are fallbacks, in order.
         tools: Python modules that hold tools.
     """
@@ -195,6 +201,7 @@ class BotConfig(Settings):
     tool_search: ToolSearchConfig = ToolSearchConfig()
     system_prompt: str = ""
     max_steps: Annotated[int, Field(ge=1, le=1000)] = 20
+    store: StoreSettings = StoreSettings()
     providers: tuple[ProviderConfig, ...] = ()
     tools: tuple[str, ...] = ()
 
@@ -330,7 +337,7 @@ def _shown(value: object, location: tuple[str | int, ...]) -> str:
 def _known_keys(model: type[BaseModel], location: tuple[str | int, ...]) -> list[str]:
     sections: dict[str, type[BaseModel]] = {
         "tool_search": ToolSearchConfig, "search": SearchSettings, "hybrid": HybridSettings,
-        "providers": ProviderConfig,
+        "providers": ProviderConfig, "learning": LearningSettings, "store": StoreSettings,
     }  # fmt: skip
     for step in location[:-1]:
         model = sections.get(str(step), model)

@@ -23,6 +23,7 @@ from tool_search.execution import (
     executable_tools,
 )
 from tool_search.execution.functions import ToolFunction
+from tool_search.learning import Learning
 from tool_search.messages import ContentPart
 from tool_search.profiles import ProviderProfile
 from tool_search.providers import ChatProvider
@@ -95,6 +96,7 @@ class ToolSearchRunner:
         self._max_steps = max_steps
         self._tool_timeout_s = tool_timeout_s
         self._store = store or MemoryStore()
+        self._learning = Learning(self._store) if self._config.learning.enabled else None
         self._assembler = ToolsAssembler()
         self._conversations: OrderedDict[ConversationKey, _Conversation] = OrderedDict()
         self._chosen: dict[ConversationKey | None, str] = {}
@@ -187,6 +189,8 @@ class ToolSearchRunner:
                 session.begin_turn(message, profile=profile, roles=roles)
                 yield refusal
             known.session = session
+            if self._learning is not None:
+                session.inform(await self._learning.votes())
             context = ToolContext(conversation=conversation, language=session.language, user=user)
             turn = Turn(
                 session=session,
@@ -204,6 +208,8 @@ class ToolSearchRunner:
             finally:
                 known.last = turn.provider
                 session.close_open_calls()
+                if self._learning is not None:
+                    await self._learning.learn(session.take_lessons())
                 await self._store.save(conversation, session.record())
 
     def _begin(

@@ -36,9 +36,12 @@ def chat_command(
     with asyncio.Runner() as loop:
         stack = AsyncExitStack()
         try:
-            runner = loop.run(stack.enter_async_context(open_runner(settings)))
+            runner = loop.run(stack.enter_async_context(open_runner(settings, source=config)))
             chat = Chat(runner, settings, screen, loop)
-            chat.talk()
+            try:
+                chat.talk()
+            finally:
+                chat.forget()
         finally:
             loop.run(stack.aclose())
     if chat.failed and not sys.stdin.isatty():

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import aclosing, suppress
+from uuid import uuid4
 
 from tool_search.cli.chat_screen import Screen
 from tool_search.cli.planning import NextRequest, next_request
@@ -19,7 +20,6 @@ from tool_search.runner import ToolSearchRunner
 
 __all__ = ["Chat"]
 
-_KEY = "chat"
 _PROMPT = "> "
 # Not a path: "/etc/hosts is missing" is a message.
 _COMMAND = re.compile(r"/(?P<name>\w+)(?:\s+(?P<value>.*))?", re.DOTALL)
@@ -48,6 +48,8 @@ class Chat:
         self._loop = loop
         self._providers = {entry.id: entry for entry in config.providers}
         self._provider: ProviderConfig = config.providers[0]
+        # Two chats with one bot, side by side, are two conversations.
+        self._key = f"chat-{uuid4().hex[:12]}"
         self.failed = False
 
     def talk(self) -> None:
@@ -71,6 +73,10 @@ class Chat:
                 self._answer(message, is_person=is_person)
             self._screen.language = self._language()
 
+    def forget(self) -> None:
+        """Erases the conversation; what its searches taught stays."""
+        self._loop.run(self._runner.forget(self._key))
+
     def _answer(self, message: str, *, is_person: bool) -> None:
         try:
             self._loop.run(self._turn(message))
@@ -84,7 +90,7 @@ class Chat:
             self._screen.say("chat.stopped")
 
     async def _turn(self, message: str) -> None:
-        async with aclosing(self._runner.run(message, conversation=_KEY)) as events:
+        async with aclosing(self._runner.run(message, conversation=self._key)) as events:
             async for event in events:
                 self._screen.language = self._language()
                 self._screen.show(event)
@@ -99,7 +105,7 @@ class Chat:
         elif name == "tools":
             self._screen.show_tools(self._next_request(), self._provider)
         elif name == "reset":
-            self._loop.run(self._runner.forget(_KEY))
+            self._loop.run(self._runner.forget(self._key))
             self._screen.say("chat.reset")
         elif name == "help":
             self._screen.say("chat.help")
@@ -116,7 +122,7 @@ class Chat:
         self._screen.say("chat.using", provider=provider)
 
     def _next_request(self) -> NextRequest:
-        session = self._runner.session(_KEY)
+        session = self._runner.session(self._key)
         return next_request(
             self._runner.catalog,
             self._config,
@@ -129,7 +135,7 @@ class Chat:
         configured = self._config.tool_search.language
         if configured != "auto":
             return configured
-        session = self._runner.session(_KEY)
+        session = self._runner.session(self._key)
         return session.language if session and session.has_begun else _environment_language()
 
 

@@ -1,0 +1,76 @@
+"""The sections `store` and `learning`: what is kept of conversations, and where."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from tool_search.search_settings import Settings
+
+__all__ = ["LearningSettings", "StoreSettings", "StoreType", "default_store_path"]
+
+StoreType = Literal["memory", "sqlite"]
+
+
+class LearningSettings(Settings):
+    """The `learning` section: whether searches learn from what was called.
+
+    Attributes:
+        enabled: Without it nothing is read, written or ranked by it.
+    """
+
+    enabled: bool = True
+
+
+class StoreSettings(Settings):
+    """The `store` section: where conversations live, and what searches have learned.
+
+    Attributes:
+        type: `memory` ends with the process; `sqlite` is a file.
+        path: The file; null: one for each bot in the user's data folder.
+    """
+
+    type: StoreType = "sqlite"
+    path: str | None = None
+
+    def file(self, source: Path | None = None) -> Path:
+        """The file that is meant.
+
+        Args:
+            source: The bot's configuration file: a relative path is relative to it.
+        """
+        if self.path is None:
+            return default_store_path(source)
+        folder = Path() if source is None else source.resolve().parent
+        return folder / Path(self.path).expanduser()
+
+
+def default_store_path(
+    source: Path | None = None, *, environment: Mapping[str, str] | None = None
+) -> Path:
+    """The file of a bot in the user's data folder.
+
+    Args:
+        source: The bot's configuration file, whose name and place tell bots apart.
+        environment: Where the folder is named; default: this process's.
+    """
+    known = os.environ if environment is None else environment
+    name = "bot"
+    if source is not None:
+        place = hashlib.sha256(os.fsencode(source.resolve())).hexdigest()[:8]
+        name = f"{source.stem}-{place}"
+    return _data_folder(known) / "tool-search" / f"{name}.db"
+
+
+def _data_folder(environment: Mapping[str, str]) -> Path:
+    """Source: the XDG base directory specification, which wants absolute paths only."""
+    named = environment.get("XDG_DATA_HOME", "")
+    if named and Path(named).is_absolute():
+        return Path(named)
+    if sys.platform == "win32" and environment.get("LOCALAPPDATA"):
+        return Path(environment["LOCALAPPDATA"])
+    return Path.home() / ".local" / "share"
