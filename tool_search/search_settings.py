@@ -61,12 +61,15 @@ class HybridSettings(Settings):
         lexical_weight: Of words; not for `rrf`.
         semantic_weight: Of meaning; not for `rrf`.
         rrf_k: How little the first places stand out; for `rrf` alone.
+        dictionary: Whether `coverage` looks up Chinese words that no tool has in
+            CC-CEDICT, where the extra `semantic` has installed it.
     """
 
     fusion: FusionName = "coverage"
     lexical_weight: _Weight = 1.0
     semantic_weight: _Weight = 0.3
     rrf_k: Annotated[int, Field(ge=1, le=10_000)] = 60
+    dictionary: bool = True
 
     @model_validator(mode="after")
     def _ranks_by_something(self) -> HybridSettings:

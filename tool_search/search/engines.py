@@ -94,7 +94,7 @@ def _hybrid(tools: Iterable[Tool], parts: _Parts) -> Engine:
     if parts.settings is not None:
         chosen = parts.settings.hybrid
         weights = chosen.lexical_weight, chosen.semantic_weight
-        fusion = Fusion(chosen.fusion, *weights, chosen.rrf_k)
+        fusion = Fusion(chosen.fusion, *weights, chosen.rrf_k, chosen.dictionary)
     listed = tuple(tools)
     return HybridEngine(_bm25(listed, parts), _semantic(listed, parts), fusion=fusion)
 

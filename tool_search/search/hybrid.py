@@ -3,6 +3,7 @@
 What the default engine finds is weighed by how many of the query's words any tool has:
 where most of them are unknown, a word that is found says little, and meaning decides.
 So a Chinese query finds English tools, and a plain one is ranked by its words first.
+Chinese words that no tool has are also looked up in a dictionary, where one is installed.
 
 Source of reciprocal rank fusion: Cormack, Clarke, Buettcher, "Reciprocal Rank Fusion
 outperforms Condorcet and individual Rank Learning Methods", SIGIR 2009.
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from tool_search.catalog import Tool
 from tool_search.search.bm25 import Bm25Engine
+from tool_search.search.chinese_dictionary import in_english
 from tool_search.search.query import query_terms
 from tool_search.search.query_filter import Lexicon
 from tool_search.search.ranked import Scores
@@ -27,6 +29,8 @@ from tool_search.search.slots import Slots
 __all__ = ["Fusion", "HybridEngine"]
 
 FusionName = Literal["coverage", "weights", "rrf"]
+# Of meaning's weight: what a dictionary says of a word is less than the word itself.
+_TRANSLATED = 0.8
 # Boosts are worked out for so many, the best by their words; those behind keep their order.
 _MOST_BOOSTED = 100
 
@@ -38,6 +42,7 @@ class Fusion(NamedTuple):
     lexical_weight: float = 1.0
     semantic_weight: float = 0.3
     rrf_k: int = 60
+    dictionary: bool = True
 
 
 class HybridEngine:
@@ -87,41 +92,63 @@ class HybridEngine:
         if self._fusion.name == "rrf":
             return self._fused_ranks(query)
         parts = self._parts(query)
-        return Scores(parts.lexical + parts.semantic, parts.attainable)
+        return Scores(parts.by_word + parts.by_translation + parts.by_meaning, parts.attainable)
 
     def boosts(self, query: str, slots: Sequence[int]) -> Sequence[float]:
         """The boosts of the ranking by words, as far as words make up a tool's score."""
         if self._fusion.name == "rrf":
             return [1.0] * len(slots)
         parts = self._parts(query)
-        lexical, semantic = parts.lexical[slots].tolist(), parts.semantic[slots].tolist()
-        return [
-            (by_word * boost + by_meaning) / (by_word + by_meaning or 1.0)
-            for by_word, by_meaning, boost in zip(
-                lexical, semantic, self._lexical.boosts(query, slots), strict=True
-            )
-        ]
+        listed = list(slots)
+        plain = parts.by_word[listed] + parts.by_translation[listed] + parts.by_meaning[listed]
+        boosted = parts.by_meaning[listed].copy()
+        for text, values in ((query, parts.by_word), (parts.translation, parts.by_translation)):
+            if text:
+                boosted += values[listed] * self._lexical.boosts(text, listed)
+        return list(np.divide(boosted, plain, out=np.ones_like(plain), where=plain > 0).tolist())
 
     def unmatched(self, query: str, has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
-        """The query's words that no tool has."""
-        return self._lexical.unmatched(query, has_tool)
+        """The query's words that no tool has, not in a translation either."""
+        words = self._lexical.unmatched(query, has_tool)
+        if not self._fusion.dictionary:
+            return words
+        return [word for word in words if not self._has_translation(word, has_tool)]
+
+    def _has_translation(self, word: str, has_tool: Callable[[Iterable[int]], bool]) -> bool:
+        english = in_english(word).split()
+        return len(self._lexical.unmatched(" ".join(english), has_tool)) < len(set(english))
 
     def _parts(self, query: str) -> _Parts:
-        """What words and meaning are worth for each tool; kept until the next query."""
+        """What each side is worth for each tool; kept until the next query."""
         last = self._last
         if last is not None and last[0] == query:
             return last[1]
         by_word, by_meaning = self._lexical.scores(query), self._semantic.scores(query)
-        share = self._explained(query) if self._fusion.name == "coverage" else 1.0
-        word_weight = share * self._fusion.lexical_weight if by_word.attainable > 0 else 0.0
-        meaning_weight = self._fusion.semantic_weight if by_meaning.attainable > 0 else 0.0
+        fusion, share, translation = self._fusion, 1.0, ""
+        if fusion.name == "coverage":
+            share = self._explained(query)
+            translation = self._translation(query)
+        by_translation = self._lexical.scores(translation)
+        weights = (
+            share * fusion.lexical_weight * (by_word.attainable > 0),
+            (1.0 - share) * fusion.semantic_weight * _TRANSLATED * (by_translation.attainable > 0),
+            fusion.semantic_weight * (by_meaning.attainable > 0),
+        )
         parts = _Parts(
-            lexical=_share(by_word, word_weight),
-            semantic=_share(by_meaning, meaning_weight),
-            attainable=word_weight + meaning_weight,
+            by_word=_share(by_word, weights[0]),
+            by_translation=_share(by_translation, weights[1]),
+            by_meaning=_share(by_meaning, weights[2]),
+            translation=translation,
+            attainable=sum(weights),
         )
         self._last = (query, parts)
         return parts
+
+    def _translation(self, query: str) -> str:
+        """English words for the Chinese words that no tool has."""
+        if not self._fusion.dictionary or query.isascii():
+            return ""
+        return in_english(" ".join(self._lexical.unmatched(query, _whoever_asks)))
 
     def _explained(self, query: str) -> float:
         """Which share of the query's words any tool has, from 0 to 1."""
@@ -153,14 +180,23 @@ class _Parts(NamedTuple):
     """What each side of a ranking gives.
 
     Attributes:
-        lexical: By slot, before boosts.
-        semantic: By slot.
-        attainable: What both together could reach.
+        by_word: By slot, before boosts.
+        by_translation: By slot, before boosts.
+        by_meaning: By slot.
+        translation: English words for Chinese ones.
+        attainable: What all together could reach.
     """
 
-    lexical: NDArray[np.float64]
-    semantic: NDArray[np.float64]
+    by_word: NDArray[np.float64]
+    by_translation: NDArray[np.float64]
+    by_meaning: NDArray[np.float64]
+    translation: str
     attainable: float
+
+
+def _whoever_asks(_slots: Iterable[int]) -> bool:
+    """That every tool counts: what is ranked does not depend on who asks."""
+    return True
 
 
 def _share(scores: Scores, weight: float) -> NDArray[np.float64]:
