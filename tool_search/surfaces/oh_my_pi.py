@@ -98,6 +98,12 @@ class ToolDiscovery:
         self._is_frozen = frozen_description
         self._language = language
         self._tools = ToolCatalog(tools)
+        self._mode: DiscoveryMode
+        self._catalog: ToolCatalog
+        self._roster: ToolRoster
+        self._index: WeightedBm25Index
+        self._described: tuple[WeightedBm25Index, Tool] | None
+        self._selections: DiscoveryState
         self._start(saved or {})
 
     @property
@@ -253,10 +259,10 @@ class ToolDiscovery:
 
     def _begin(self, *, was_on: bool = False) -> None:
         """Resolves the mode, and makes list and index anew."""
-        self._mode: DiscoveryMode = self._settings.resolved(self._tools.values())
+        self._mode = self._settings.resolved(self._tools.values())
         if self._mode == "off" and was_on and self._settings.mode == "auto":
             self._mode = "mcp-only"
-        self._described: tuple[WeightedBm25Index, Tool] | None = None
+        self._described = None
         self._catalog = self._made_catalog()
         self._roster = ToolRoster.start(self._catalog, search_tool_name=SEARCH_TOOL_NAME)
         self._roster.append(self._selections.names)

@@ -161,7 +161,7 @@ def _is_visible(
         return True
     # Tools of other sources have no load mode unless they say so.
     usual = "discoverable" if tool.kind == "builtin" else None
-    return tool.annotations.get("load_mode", usual) != "discoverable"
+    return bool(tool.annotations.get("load_mode", usual) != "discoverable")
 
 
 def _is_internal(tool: Tool) -> bool:
