@@ -272,6 +272,7 @@ class ToolCatalog(Mapping[str, Tool]):
     Args:
         tools: The definitions, in any order.
         policy: Which of them are core.
+        restricted: Names that not everybody may call, beside those with roles.
 
     Raises:
         DuplicateToolError: Two tools have the same name.
@@ -281,8 +282,15 @@ class ToolCatalog(Mapping[str, Tool]):
     (['a'], ['b'])
     """
 
-    def __init__(self, tools: Iterable[Tool] = (), *, policy: CorePolicy | None = None) -> None:
+    def __init__(
+        self,
+        tools: Iterable[Tool] = (),
+        *,
+        policy: CorePolicy | None = None,
+        restricted: Iterable[str] = (),
+    ) -> None:
         self.policy = policy or CorePolicy()
+        self._restricted = frozenset(restricted)
         listed = list(tools)
         self._tools = {tool.name: tool for tool in sorted(listed, key=lambda tool: tool.name)}
         if len(self._tools) != len(listed):
@@ -356,24 +364,37 @@ class ToolCatalog(Mapping[str, Tool]):
 
         Largest first, equal counts by name; tools without a server are not counted.
         """
-        counts = Counter(tool.server for tool in self.deferred if tool.server and not tool.roles)
+        counts = Counter(
+            tool.server for tool in self.deferred if tool.server and self.is_open(tool)
+        )
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+    def is_open(self, tool: Tool) -> bool:
+        """Whether everybody may call a tool: only such are counted and described."""
+        return not tool.roles and tool.name not in self._restricted
+
+    def restricting(self, names: Iterable[str]) -> ToolCatalog:
+        """The same definitions, of which some users may not call these."""
+        return self._with(self._tools.values(), restricted=names)
 
     def with_policy(self, policy: CorePolicy) -> ToolCatalog:
         """The same definitions under another policy; this catalog where it is equal."""
-        return self if policy == self.policy else ToolCatalog(self._tools.values(), policy=policy)
+        return self if policy == self.policy else self._with(self._tools.values(), policy=policy)
 
     def updated(self, *, added: Iterable[Tool] = (), removed: Iterable[str] = ()) -> ToolCatalog:
         """A catalog with tools added or replaced, and others gone."""
         gone = set(removed)
         kept = {name: tool for name, tool in self._tools.items() if name not in gone}
         kept.update((tool.name, tool) for tool in added)
-        return ToolCatalog(kept.values(), policy=self.policy)
+        return self._with(kept.values())
 
     def deactivated(self, names: Iterable[str]) -> ToolCatalog:
         """A catalog in which these tools are switched off."""
         chosen = set(names)
-        return ToolCatalog(
-            (replace(t, active=False) if t.name in chosen else t for t in self._tools.values()),
-            policy=self.policy,
+        return self._with(
+            replace(t, active=False) if t.name in chosen else t for t in self._tools.values()
         )
+
+    def _with(self, tools: Iterable[Tool], **changed: Any) -> ToolCatalog:
+        kept = {"policy": self.policy, "restricted": self._restricted}
+        return ToolCatalog(tools, **{**kept, **changed})

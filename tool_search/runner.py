@@ -6,23 +6,28 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import islice
 
-from tool_search.catalog import ToolCatalog
+from tool_search.catalog import Tool, ToolCatalog
 from tool_search.config import ToolSearchConfig
 from tool_search.errors import ConfigurationError, SessionError
 from tool_search.events import ProviderSwitched, RunnerEvent, Warning
 from tool_search.execution import (
+    CallOptions,
+    CallRunner,
     ExecutableTool,
     FunctionExecutor,
+    Permissions,
     ToolContext,
     ToolExecutor,
+    ToolFunction,
+    TurnCalls,
     executable_tools,
 )
-from tool_search.execution.functions import ToolFunction
 from tool_search.learning import Learning
 from tool_search.messages import ContentPart
 from tool_search.profiles import ProviderProfile
@@ -67,6 +72,7 @@ class ToolSearchRunner:
         cooldown_s: Seconds a failed provider rests; one number, or by `id`, where a
             provider that is not named rests a minute.
         tool_timeout_s: Seconds one call of `tools` may take.
+        calls: How calls are run: permissions, hooks, limits, telemetry.
         store: Where conversations live; default: this process's memory.
 
     Raises:
@@ -86,6 +92,7 @@ class ToolSearchRunner:
         max_steps: int = 20,
         cooldown_s: float | Mapping[str, float] = _COOLDOWN_S,
         tool_timeout_s: float = 60.0,
+        calls: CallOptions | None = None,
         store: ConversationStore | None = None,
     ) -> None:
         named = cooldown_s if isinstance(cooldown_s, Mapping) else {}
@@ -95,6 +102,7 @@ class ToolSearchRunner:
         self._system_prompt = system_prompt
         self._max_steps = max_steps
         self._tool_timeout_s = tool_timeout_s
+        self._calls = CallRunner(options=calls)
         self._store = store or MemoryStore()
         self._learning = Learning(self._store) if self._config.learning.enabled else None
         self._assembler = ToolsAssembler()
@@ -126,8 +134,17 @@ class ToolSearchRunner:
         """
         if executor is None:
             raise ConfigurationError("a catalog needs an executor that runs its tools")
-        self._catalog = catalog
-        self._executor = executor
+        self._calls.replace(catalog, executor)
+        self._catalog = self._calls.catalog
+
+    @property
+    def permissions(self) -> Permissions:
+        """Who may call what; its mode may be changed for each conversation."""
+        return self._calls.permissions
+
+    async def aclose(self) -> None:
+        """Lets tools clean up; no turn may go on."""
+        await self._calls.aclose()
 
     def use(self, provider: str, *, conversation: ConversationKey | None = None) -> None:
         """Swaps the provider on purpose, from the next turn on, even where it rests.
@@ -155,6 +172,7 @@ class ToolSearchRunner:
         async with self._alone(conversation) as known:
             known.session = known.last = None
             self._chosen.pop(conversation, None)
+            await self._calls.forget(conversation)
             await self._store.forget(conversation)
 
     async def run(
@@ -164,6 +182,7 @@ class ToolSearchRunner:
         conversation: ConversationKey = "default",
         user: str | None = None,
         roles: Collection[str] = (),
+        idempotency_key: str | None = None,
     ) -> AsyncGenerator[RunnerEvent, None]:
         """One turn: the user's message in, events out, `Done` last.
 
@@ -172,6 +191,8 @@ class ToolSearchRunner:
             conversation: Which conversation goes on, or begins.
             user: Who asks, for the tools.
             roles: What the user is; a tool with `roles` wants one of them.
+            idempotency_key: The same for a retry of a turn that did not end, such as the
+                message's id: a call that it has made with success is not made again.
 
         Raises:
             AllProvidersFailedError: No provider answered; the message is kept, and
@@ -183,21 +204,30 @@ class ToolSearchRunner:
                 yield self._switched(known, conversation, provider)
             session = known.session or await self._loaded(conversation)
             profile = self._pool.profile(provider)
-            refusal = self._begin(session, message, profile=profile, roles=roles)
+            await self.permissions.grants.read()
+
+            @cache
+            def context() -> ToolContext:
+                # The conversation's language is settled when its turn has begun.
+                return self._calls.context(conversation, session.language, user=user, roles=roles)
+
+            refusal = self._begin(session, message, profile, roles, self._calls.refusal(context))
             if refusal is not None:
                 session = session if session.has_begun else self._without_search()
-                session.begin_turn(message, profile=profile, roles=roles)
+                session.begin_turn(
+                    message, profile=profile, roles=roles, refusal=self._calls.refusal(context)
+                )
                 yield refusal
             known.session = session
             if self._learning is not None:
                 session.inform(await self._learning.votes())
-            context = ToolContext(conversation=conversation, language=session.language, user=user)
             turn = Turn(
                 session=session,
                 pool=self._pool,
                 provider=provider,
-                executor=self._executor,
-                context=context,
+                calls=self._calls,
+                context=context(),
+                keys=TurnCalls(conversation, idempotency_key),
                 store=self._store,
                 max_steps=self._max_steps,
             )
@@ -216,13 +246,15 @@ class ToolSearchRunner:
         self,
         session: ToolSearchSession,
         message: str | Sequence[ContentPart],
-        *,
         profile: ProviderProfile,
         roles: Collection[str],
+        refusal: Callable[[Tool], str | None],
     ) -> Warning | None:
         """Begins a turn with the catalog of now; a warning, and no turn, where it is refused."""
         try:
-            session.begin_turn(message, profile=profile, catalog=self._catalog, roles=roles)
+            session.begin_turn(
+                message, profile=profile, catalog=self._catalog, roles=roles, refusal=refusal
+            )
         except SessionError as exc:
             _log.warning("catalog_refused: %s", exc)
             return Warning(code="catalog_refused", message=str(exc))

@@ -63,7 +63,7 @@ class ToolSearchTool:
         self._catalog = catalog
         self._max_results = max_results
         self._language = language
-        self._total = sum(1 for tool in catalog.deferred if not tool.roles)
+        self._total = sum(map(catalog.is_open, catalog.deferred))
         self._name = name
 
     def definition(self) -> Tool:

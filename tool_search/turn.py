@@ -8,33 +8,24 @@ from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, fields, replace
 
-from tool_search.calls import CallDecision, RunCall
 from tool_search.closing import closing
+from tool_search.discovery import Discovery
 from tool_search.errors import AllProvidersFailedError, ProviderError
 from tool_search.events import (
     Done,
     ProviderSwitched,
     RunnerEvent,
     TextDelta,
-    ToolCallStarted,
-    ToolFinished,
-    ToolProgress,
     ToolsDiscovered,
     Warning,
 )
-from tool_search.execution import (
-    CallProgress,
-    ExecutionResult,
-    ToolContext,
-    ToolExecutor,
-)
+from tool_search.execution import CallOutcome, CallRunner, ToolContext, TurnCalls
 from tool_search.fallback import ProviderHealth, Remedy, Verdict, verdict_on
 from tool_search.i18n import text
 from tool_search.messages import NoticeCode, Phase, RequestPlan, ToolCall
 from tool_search.profiles import ProviderProfile
 from tool_search.providers import ChatProvider, ReplyDelta, ReplyEnd, Usage
-from tool_search.schema import compact_json
-from tool_search.session import CallResult, ToolSearchSession
+from tool_search.session import ToolSearchSession
 from tool_search.stores import ConversationStore
 
 __all__ = ["ProviderPool", "Turn"]
@@ -92,8 +83,9 @@ class Turn:
         session: The conversation, its turn begun.
         pool: The providers.
         provider: The `id` of the one being asked.
-        executor: What runs tools.
+        calls: What runs calls.
         context: What tools may know.
+        keys: Tells the turn's calls apart, where it may be retried.
         store: Where discoveries are committed.
         max_steps: The most requests in which tools may be called.
     """
@@ -101,8 +93,9 @@ class Turn:
     session: ToolSearchSession
     pool: ProviderPool
     provider: str
-    executor: ToolExecutor
+    calls: CallRunner
     context: ToolContext
+    keys: TurnCalls
     store: ConversationStore
     max_steps: int
     _usage: Usage = field(default_factory=Usage)
@@ -123,10 +116,9 @@ class Turn:
             calls = self.session.accept(self._answered.message)
             if not calls:
                 break
-            for call in calls:
-                async with aclosing(self._one_call(call)) as events:
-                    async for event in events:
-                        yield event
+            async with aclosing(self._run_calls(calls)) as events:
+                async for event in events:
+                    yield event
         else:
             async with aclosing(self._ask("final")) as events:
                 async for event in events:
@@ -262,66 +254,36 @@ class Turn:
         }
         return self._warning(codes[verdict.remedy], f"sent once more, because {error}")
 
-    async def _one_call(self, call: ToolCall) -> AsyncGenerator[RunnerEvent, None]:
-        """Answers one call, and commits what it discovered."""
-        decision = self.session.decide(call)
-        name = _meant(decision)
-        yield ToolCallStarted(call=call, tool=name)
-        started = time.monotonic()
-        if isinstance(decision, RunCall):
-            outcome = ExecutionResult(content="")
-            async with aclosing(self._execute(decision)) as execution:
-                async for step in execution:
-                    if isinstance(step, CallProgress):
-                        yield ToolProgress(call=call, message=step.message)
-                    else:
-                        outcome = step
-            duration = time.monotonic() - started
-        else:
-            outcome = ExecutionResult(content=decision.content, is_error=decision.is_error)
-            duration = 0.0
-        result = CallResult(decision=decision, content=outcome.content, is_error=outcome.is_error)
-        new = self.session.commit((result,))
-        yield ToolFinished(
-            call=call,
-            tool=name,
-            content=self.session.history[-1].text,
-            is_error=outcome.is_error,
-            duration_s=duration,
-        )
-        if new:
-            entries = await self.store.append_discoveries(self.context.conversation, new)
-            self.session.adopt_discoveries(entries)
-            if self.session.decision.mode == "tool_search":  # elsewhere all are callable anyway
-                names = tuple(entry.name for entry in new)
-                yield ToolsDiscovered(names=names, total=len(self.session.discoveries))
+    async def _run_calls(self, calls: Sequence[ToolCall]) -> AsyncGenerator[RunnerEvent, None]:
+        """Answers a reply's calls, and commits what they discovered.
 
-    async def _execute(
-        self, decision: RunCall
-    ) -> AsyncGenerator[CallProgress | ExecutionResult, None]:
-        call = ToolCall(
-            id=decision.call.id,
-            name=decision.tool.name,
-            arguments=compact_json(dict(decision.arguments)),
-        )
+        However it ends, each call has its result in the history.
+        """
+        batch = self.calls.batch(calls, self.context, decide=self.session.decide, turn=self.keys)
         try:
-            async with closing(self.executor.run(call, self.context)) as events:
+            async with aclosing(batch.events()) as events:
                 async for event in events:
-                    yield event
-        except Exception as exc:  # noqa: BLE001  # an executor is the bot's own: it must not end the turn
-            _log.exception("the executor of tool %r failed", call.name)
-            cause = f"{type(exc).__name__}: {exc}"
-            failed = text("call.failed", self.session.language, name=call.name, cause=cause)
-            yield ExecutionResult(content=failed, is_error=True)
+                    if not isinstance(event, CallOutcome):
+                        yield event
+                        continue
+                    new = self.session.commit((event.to_commit(),))
+                    yield event.finished(self.session.history[-1].text)
+                    if new:
+                        async with aclosing(self._discovered(new)) as told:
+                            async for discovery in told:
+                                yield discovery
+        finally:
+            for outcome in batch.undelivered():
+                self.session.commit((outcome.to_commit(),))
+
+    async def _discovered(self, new: Sequence[Discovery]) -> AsyncGenerator[RunnerEvent, None]:
+        entries = await self.store.append_discoveries(self.context.conversation, new)
+        self.session.adopt_discoveries(entries)
+        if self.session.decision.mode == "tool_search":  # elsewhere all are callable anyway
+            names = tuple(entry.name for entry in new)
+            yield ToolsDiscovered(names=names, total=len(self.session.discoveries))
 
     @staticmethod
     def _warning(code: NoticeCode, message: str) -> Warning:
         _log.warning("%s: %s", code, message)
         return Warning(code=code, message=message)
-
-
-def _meant(decision: CallDecision) -> str:
-    """The canonical name of what a call comes down to, `call_tool` looked through."""
-    if isinstance(decision, RunCall):
-        return decision.tool.name
-    return decision.names_tool.name if decision.names_tool else decision.call.name

@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
@@ -36,6 +36,7 @@ from tool_search.execution.observing import CallObserver, CallTelemetry
 from tool_search.execution.permissions import Permissions
 from tool_search.execution.replay import RememberedResults, ResultMemory, TurnCalls
 from tool_search.execution.slots import CallLimits
+from tool_search.i18n import Language
 from tool_search.messages import ToolCall
 from tool_search.search_tool import CALL_TOOL_NAME
 
@@ -98,10 +99,11 @@ class CallRunner:
             if catalog is not None and not made:
                 raise ConfigurationError("a catalog needs an executor that runs its tools")
             executor = FunctionExecutor(made)
-        self.catalog = ToolCatalog(item.tool for item in made) if catalog is None else catalog
         self.options = options or CallOptions()
-        self._no_discoveries = DiscoveryState(())
         self.permissions = self.options.permissions or Permissions()
+        given = ToolCatalog(item.tool for item in made) if catalog is None else catalog
+        self.catalog = self.permissions.offered(given)
+        self._no_discoveries = DiscoveryState(())
         self._services = CallServices(
             executor=executor,
             permissions=self.permissions,
@@ -114,7 +116,7 @@ class CallRunner:
 
     def replace(self, catalog: ToolCatalog, executor: ToolExecutor) -> None:
         """Takes other tools, from the next batch on; limits, grants and memory stay."""
-        self.catalog = catalog
+        self.catalog = self.permissions.offered(catalog)
         self._services.use(executor)
 
     def batch(
@@ -161,13 +163,46 @@ class CallRunner:
         async with aclosing(self.run(calls, context)) as events:
             return tuple([event async for event in events if isinstance(event, ToolFinished)])
 
-    def refusal(self, context: ToolContext) -> Callable[..., str | None]:
-        """Says why a tool may not be called here: what a search of tools must hide.
+    def context(
+        self,
+        conversation: str,
+        language: Language,
+        *,
+        user: str | None = None,
+        roles: Collection[str] = (),
+    ) -> ToolContext:
+        """Where calls are made, with what the options give tools."""
+        return ToolContext(
+            conversation=conversation,
+            language=language,
+            user=user,
+            roles=frozenset(roles),
+            folder=self.options.folder,
+            settings=self.options.settings,
+        )
+
+    def refusal(self, context: Callable[[], ToolContext]) -> Callable[[Tool], str | None]:
+        """Says why a tool may not be called: what a search of tools must hide.
 
         Made for `ToolSearchSession.begin_turn`.
+
+        Args:
+            context: Where; asked only when a tool is.
         """
         permissions, find = self.permissions, self._services.find
-        return lambda tool: permissions.refusal(tool, context, find(tool.name))
+        known: dict[str, str | None] = {}
+        state = permissions.state
+
+        def why_not(tool: Tool) -> str | None:
+            nonlocal state
+            if state != permissions.state:
+                known.clear()
+                state = permissions.state
+            if tool.name not in known:
+                known[tool.name] = permissions.refusal(tool, context(), find(tool.name))
+            return known[tool.name]
+
+        return why_not
 
     async def forget(self, conversation: str) -> None:
         """Drops what permissions and tools keep for a conversation."""
@@ -183,7 +218,7 @@ class CallRunner:
             await close()
 
     def _decide(self, call: ToolCall, *, context: ToolContext) -> CallDecision:
-        refusal = self.refusal(context)
+        refusal = self.refusal(lambda: context)
 
         def permits(tool: Tool) -> bool:
             has_role = not tool.roles or not context.roles.isdisjoint(tool.roles)

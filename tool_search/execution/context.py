@@ -121,11 +121,11 @@ class ToolContext:
     roles: frozenset[str] = frozenset()
     folder: Path | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
-    tool: str = ""
-    call_id: str = ""
-    idempotency_key: str | None = None
+    tool: str = field(default="", compare=False)
+    call_id: str = field(default="", compare=False)
+    idempotency_key: str | None = field(default=None, compare=False)
     cancellation: Cancellation = field(default_factory=Cancellation, compare=False, repr=False)
-    depth: int = 0
+    depth: int = field(default=0, compare=False)
     channel: CallChannel = field(default=SILENT, compare=False, repr=False)
 
     @property

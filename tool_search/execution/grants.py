@@ -97,11 +97,15 @@ class GrantBook:
 
     Args:
         store: Keeps those for always; None: the process does.
+
+    Attributes:
+        changes: How often they have changed.
     """
 
     def __init__(self, store: GrantStore | None = None) -> None:
         self._store = store
         self._grants: dict[Grant, None] = {}
+        self.changes = 0
         self._is_read = store is None
 
     @property
@@ -117,6 +121,7 @@ class GrantBook:
         if self._is_read or self._store is None:
             return
         self._is_read = True
+        self.changes += 1
         try:
             self._grants = dict.fromkeys([*await self._store.load(), *self._grants])
         except (ConfigurationError, OSError) as exc:
@@ -134,12 +139,14 @@ class GrantBook:
     async def add(self, grant: Grant) -> None:
         """Takes a grant in; one for always is kept, as far as it can be."""
         self._grants[grant] = None
+        self.changes += 1
         if grant.conversation is None:
             await self._keep()
 
     async def revoke(self, grant: Grant) -> None:
         """Takes a grant back."""
         self._grants.pop(grant, None)
+        self.changes += 1
         if grant.conversation is None:
             await self._keep()
 
@@ -147,6 +154,7 @@ class GrantBook:
         """Takes back what was granted in a conversation."""
         kept = (grant for grant in self._grants if grant.conversation != conversation)
         self._grants = dict.fromkeys(kept)
+        self.changes += 1
 
     async def _keep(self) -> None:
         if self._store is None:

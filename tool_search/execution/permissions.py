@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from tool_search.catalog import Tool
+from tool_search.catalog import Tool, ToolCatalog
 from tool_search.execution.context import ToolContext
 from tool_search.execution.functions import ExecutableTool
 from tool_search.execution.grants import Grant, GrantBook, GrantFile, Scope
@@ -110,11 +110,13 @@ class Permissions:
         kept = GrantFile(self.settings.grants) if self.settings.grants else None
         self.grants = grants or GrantBook(kept)
         self._modes: dict[str, PermissionMode] = {}
+        self._changes = 0
         self._is_open = self.settings.rules_nothing
         self._questions: dict[str, asyncio.Lock] = {}
 
     def use_mode(self, mode: PermissionMode, *, conversation: str) -> None:
         """Sets a conversation's mode, from its next call on."""
+        self._changes += 1
         self._modes[conversation] = mode
 
     def mode(self, conversation: str) -> PermissionMode:
@@ -123,18 +125,29 @@ class Permissions:
 
     async def forget(self, conversation: str) -> None:
         """Drops a conversation's mode and grants."""
+        self._changes += 1
         self._modes.pop(conversation, None)
         self._questions.pop(conversation, None)
         await self.grants.forget(conversation)
 
-    def never_allows(self, tool: Tool) -> bool:
-        """Whether the rules deny a tool to everybody, whatever the arguments."""
-        return RuleSet((self.settings.policy, self.settings)).says("deny", tool)
+    @property
+    def state(self) -> tuple[int, int]:
+        """Changes whenever an answer to `refusal` may have changed."""
+        return self._changes, self.grants.changes
 
-    def restricts(self, tool: Tool) -> bool:
-        """Whether some users may not call a tool that others may."""
-        levels = tuple(self.settings.roles.values())
-        return any(RuleSet((level,)).says("deny", tool) for level in levels)
+    def offered(self, catalog: ToolCatalog) -> ToolCatalog:
+        """A catalog without what the rules deny everybody, whatever the arguments.
+
+        What they deny to some is marked, so that no count or description speaks of it.
+        """
+        if self._is_open:
+            return catalog
+        common = RuleSet((self.settings.policy, self.settings))
+        denied = [tool.name for tool in catalog.active if common.says("deny", tool)]
+        some = RuleSet(tuple(self.settings.roles.values()))
+        restricted = [tool.name for tool in catalog.active if some.says("deny", tool)]
+        offered = catalog.deactivated(denied) if denied else catalog
+        return offered.restricting(restricted) if restricted else offered
 
     def refusal(
         self, tool: Tool, context: ToolContext, item: ExecutableTool | None = None
