@@ -1,4 +1,4 @@
-"""Doubles for tests of bots: a stand-in provider server and its rule checker.
+"""Doubles for tests of bots: a stand-in provider server, its rule checker, cache checks.
 
 Example:
     >>> from tool_search.testing import ModelReply, ScriptedModel, StandInServer
@@ -22,6 +22,7 @@ from tool_search.testing.models import (
     ScriptExhaustedError,
     StandInModel,
 )
+from tool_search.testing.prefix_changes import PrefixCause, PrefixChange, prefix_change
 from tool_search.testing.rules_anthropic import check_anthropic
 from tool_search.testing.rules_openai_chat import check_openai_chat
 from tool_search.testing.rules_openai_responses import check_openai_responses
@@ -38,6 +39,8 @@ __all__ = [
     "ModelCall",
     "ModelReply",
     "ModelView",
+    "PrefixCause",
+    "PrefixChange",
     "ScriptExhaustedError",
     "ScriptedModel",
     "StandInModel",
@@ -53,4 +56,5 @@ __all__ = [
     "check_openai_chat",
     "check_openai_responses",
     "check_request",
+    "prefix_change",
 ]

@@ -1,0 +1,241 @@
+"""Where two requests of one conversation part, and why: what a prompt cache loses.
+
+A provider's cache is a prefix of the prompt: the tools, the system text, the
+messages, in this order, whatever the order of the members in the JSON. What comes
+after the first difference is paid anew.
+
+Source: Anthropic, Prompt caching ("What invalidates the cache"); OpenAI, Prompt
+caching; Anthropic, Tool search tool (deferred definitions are outside of the prefix).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from tool_search.testing.differences import Difference, first_difference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    JSON = Mapping[str, Any]
+
+__all__ = ["PrefixCause", "PrefixChange", "prefix_change"]
+
+PrefixCause = Literal[
+    "model_changed",
+    "tool_added",
+    "tool_removed",
+    "tool_changed",
+    "tools_reordered",
+    "system_changed",
+    "tool_choice_changed",
+    "history_shortened",
+    "thinking_left_out",
+    "message_changed",
+]
+
+_THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
+_LONGEST_EXCERPT = 120
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefixChange:
+    """The first place at which the next request is no longer what the last one was.
+
+    Attributes:
+        path: The place in the JSON, `tools[3].description` for instance: of the next
+            request, or of the last one where the next has nothing there.
+        cause: What kind of change it is.
+        subject: The tool it is about, or an empty string.
+        in_prompt: A prompt cache loses what follows. False for a deferred definition
+            that nothing refers to: only thinking that is bound to the prefix minds it.
+        before: What stood there, shortened; empty where nothing did.
+        after: What stands there now, shortened.
+    """
+
+    path: str
+    cause: PrefixCause
+    subject: str = ""
+    in_prompt: bool = True
+    before: str = ""
+    after: str = ""
+
+    def __str__(self) -> str:
+        about = f" ({self.subject})" if self.subject else ""
+        return f"{self.path}: {self.cause}{about}: {self.before or '-'} -> {self.after or '-'}"
+
+
+def prefix_change(before: bytes, after: bytes) -> PrefixChange | None:
+    """The first change in the prompt of the next request, or None: it only goes on.
+
+    Cache breakpoints are no content. Of a request with `previous_response_id` only
+    what it brings itself is compared.
+
+    Example:
+        >>> last = b'{"model":"m","messages":[{"role":"user","content":"Hi"}]}'
+        >>> goes_on = last.replace(b'"Hi"}', b'"Hi"},{"role":"assistant","content":"Hello"}')
+        >>> prefix_change(last, goes_on)
+        >>> prefix_change(last, goes_on.replace(b'"Hi"', b'"Ho"')).path
+        'messages[0].content'
+
+    Args:
+        before: The body of a request, JSON in any of the three dialects.
+        after: The body of the next one, of the same conversation to the same provider.
+
+    Raises:
+        ValueError: One of them is no JSON object.
+    """
+    old, new = _read(before), _read(after)
+    changes = list(_changes(old, new))
+    return next((change for change in changes if change.in_prompt), next(iter(changes), None))
+
+
+def _read(raw: bytes) -> dict[str, Any]:
+    body = _without_marks(json.loads(raw))
+    if not isinstance(body, dict):
+        raise ValueError("a request's body is a JSON object")  # noqa: TRY004 - the wire's value
+    return body
+
+
+def _without_marks(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _without_marks(item) for k, item in value.items() if k != "cache_control"}
+    return [_without_marks(item) for item in value] if isinstance(value, list) else value
+
+
+def _changes(old: JSON, new: JSON) -> Iterator[PrefixChange]:
+    """Every kind of change, in the order of the prompt."""
+    found = first_difference(old.get("model"), new.get("model"), "model")
+    if found is not None:
+        yield _change(found, "model_changed")
+    yield from _tool_changes(old, new)
+    for name in ("system", "instructions"):
+        found = first_difference(_blocks(old.get(name)), _blocks(new.get(name)), name)
+        if found is not None:
+            yield _change(found, "system_changed")
+    if any("input_schema" in tool for tool in new.get("tools") or ()):
+        found = first_difference(old.get("tool_choice"), new.get("tool_choice"), "tool_choice")
+        if found is not None:
+            yield _change(found, "tool_choice_changed")
+    name = "input" if "input" in new else "messages"
+    if not (old.get("previous_response_id") or new.get("previous_response_id")):
+        yield from _message_changes(_items(old.get(name)), _items(new.get(name)), name)
+
+
+def _change(
+    found: Difference, cause: PrefixCause, *, subject: str = "", in_prompt: bool = True
+) -> PrefixChange:
+    return PrefixChange(
+        path=found.path,
+        cause=cause,
+        subject=subject,
+        in_prompt=in_prompt,
+        before=_excerpt(found.old),
+        after=_excerpt(found.new),
+    )
+
+
+def _excerpt(value: object) -> str:
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_EXCERPT else f"{text[: _LONGEST_EXCERPT - 1]}…"
+
+
+def _tool_changes(old: JSON, new: JSON) -> Iterator[PrefixChange]:
+    """The first change among the definitions in the prefix, and the first among the others."""
+    said = json.dumps(old.get("messages") or old.get("input") or [], ensure_ascii=False)
+    for deferred in (False, True):
+        before = [(i, t) for i, t in enumerate(old.get("tools") or ()) if _defers(t) == deferred]
+        after = [(i, t) for i, t in enumerate(new.get("tools") or ()) if _defers(t) == deferred]
+        change = _list_change(before, after)
+        if change is None:
+            continue
+        found, cause, name = change
+        mentioned = f'"{name}"' in said and cause != "tool_added"
+        yield _change(found, cause, subject=name, in_prompt=not deferred or mentioned)
+
+
+def _defers(tool: JSON) -> bool:
+    return tool.get("defer_loading") is True
+
+
+def _list_change(
+    old: Sequence[tuple[int, JSON]], new: Sequence[tuple[int, JSON]]
+) -> tuple[Difference, PrefixCause, str] | None:
+    names = {_name(tool) for _, tool in old}
+    kept = {_name(tool) for _, tool in new}
+    for place in range(max(len(old), len(new))):
+        if place >= len(old):
+            index, tool = new[place]
+            return Difference(f"tools[{index}]", None, tool), "tool_added", _name(tool)
+        if place >= len(new):
+            index, tool = old[place]
+            return Difference(f"tools[{index}]", tool, None), "tool_removed", _name(tool)
+        (was, before), (index, after) = old[place], new[place]
+        if _name(before) == _name(after):
+            found = first_difference(before, after, f"tools[{index}]")
+            if found is not None:
+                return found, "tool_changed", _name(after)
+        elif _name(before) not in kept:
+            return Difference(f"tools[{was}]", before, None), "tool_removed", _name(before)
+        elif _name(after) not in names:
+            return Difference(f"tools[{index}]", None, after), "tool_added", _name(after)
+        else:
+            return Difference(f"tools[{index}]", before, after), "tools_reordered", _name(after)
+    return None
+
+
+def _name(tool: JSON) -> str:
+    return str(tool.get("name") or tool.get("function", {}).get("name") or tool.get("type"))
+
+
+def _blocks(content: object) -> object:
+    """Text as the one block it stands for."""
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def _items(given: object) -> list[Any]:
+    if isinstance(given, str):
+        return [{"role": "user", "content": given}]
+    return given if isinstance(given, list) else []
+
+
+def _message_changes(old: list[Any], new: list[Any], name: str) -> Iterator[PrefixChange]:
+    for index, before in enumerate(old):
+        where = f"{name}[{index}]"
+        if index >= len(new):
+            yield _change(Difference(where, before, None), "history_shortened")
+            return
+        after = new[index]
+        if index == len(old) - 1 and _goes_on(before, after):
+            return
+        found = first_difference(before, after, where)
+        if found is None:
+            continue
+        thoughtless = _unthought(old) == _unthought(new)[: len(_unthought(old))]
+        yield _change(found, "thinking_left_out" if thoughtless else "message_changed")
+        return
+
+
+def _goes_on(before: JSON, after: JSON) -> bool:
+    """Whether the last message has only got more behind it, as results and text are joined."""
+    said, says = before.get("content"), after.get("content")
+    if not isinstance(said, list) or not isinstance(says, list):
+        return False
+    return {**before, "content": None} == {**after, "content": None} and (says[: len(said)] == said)
+
+
+def _unthought(messages: list[Any]) -> list[Any]:
+    """The messages without any thinking."""
+    kept = []
+    for message in messages:
+        if message.get("type") in _THOUGHTS:
+            continue
+        content = message.get("content")
+        if isinstance(content, list):
+            content = [block for block in content if block.get("type") not in _THOUGHTS]
+        kept.append({**message, "content": content})
+    return kept
