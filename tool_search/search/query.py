@@ -12,17 +12,18 @@ from itertools import islice
 
 from tool_search.search.tokenizer import Piece, Segmenter, pieces
 
-__all__ = ["QueryTerms", "query_terms"]
+__all__ = ["QUOTATION", "QueryTerms", "query_terms"]
 
 _LONGEST_QUERY = 8_000
 _MOST_TERMS = 256
 _QUOTED = 0.6
 _NUMBER = 0.3
 _QUOTE = re.compile("[\"'`“‘「《«]")
-_QUOTATION = re.compile(
+QUOTATION = re.compile(
     r"\"[^\"]{1,400}\"|“[^”]{1,400}”|‘[^’]{2,400}’|「[^」]{1,400}」|《[^》]{1,100}》"
     r"|«[^»]{1,400}»|`[^`]{1,400}`|(?<!\w)'[^']{3,400}'(?!\w)"
 )
+"""What stands in quotation marks: a value, not a wish."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +79,7 @@ def _quoted_counts(query: str, segmenter: Segmenter | None) -> Mapping[str, int]
         return {}
     return Counter(
         term
-        for quotation in _QUOTATION.findall(query)
+        for quotation in QUOTATION.findall(query)
         for piece in pieces(quotation, longest=_LONGEST_QUERY, segmenter=segmenter)
         for term in (*piece.words, *piece.compounds)
     )

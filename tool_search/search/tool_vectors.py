@@ -14,15 +14,18 @@ from tool_search.catalog import Tool
 from tool_search.search.documents import field_texts
 from tool_search.search.embedder import Embedder, EmbeddingProgress
 from tool_search.search.fitting_pairs import FITTING_PAIRS
+from tool_search.search.query import QUOTATION
 from tool_search.search.vector_cache import VectorCache
 from tool_search.search.vectors import Matrix, Vector, embedded, exact, from_bytes, to_bytes, unit
 
 __all__ = ["Scale", "ToolVectors"]
 
-_RECIPE = "1"
+_RECIPE = "2"
 _BATCH = 64
-_LONGEST_LIST = 400
+_MOST_PARAMETERS = 400
+_LONGEST_PARAMETER_TEXTS = 600
 _LEAST_SPAN = 0.02
+_LONGEST_QUERY = 4_000
 _WORD_EDGE = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[\s_.\-]+")
 
 
@@ -42,7 +45,8 @@ class ToolVectors:
     """Makes the vectors of tools and queries.
 
     A tool's vector is the mean of those of its name, its description, both together,
-    and the names of its parameters: each of them alone finds other tools first.
+    the names and the texts of its parameters: each of them alone finds other tools
+    first. A query's is that of its text without quotations, which are values.
 
     Args:
         embedder: What makes vectors of texts.
@@ -86,7 +90,10 @@ class ToolVectors:
         Raises:
             SearchError: The embedder failed.
         """
-        vector: Vector = exact(embedded(self._embedder, [query]))[0]
+        wish = QUOTATION.sub(" ", query[:_LONGEST_QUERY])
+        if not any(map(str.isalnum, wish)):
+            wish = query
+        vector: Vector = exact(embedded(self._embedder, [" ".join(wish.split())]))[0]
         return vector
 
     def scale(self) -> Scale:
@@ -136,9 +143,10 @@ def _texts(tool: Tool) -> tuple[str, ...]:
     fields = field_texts(tool)
     name = ", ".join((_spoken(tool.name), *fields.get("aliases", ())))
     described = " ".join(fields.get("description", ()))
-    parameters = " ".join(islice(fields.get("parameters", ()), _LONGEST_LIST))
-    parts = (name, described, f"{name}: {described}" if described else "", parameters)
-    return tuple(part for part in parts if part)
+    both = f"{name}: {described}" if described else ""
+    parameters = " ".join(islice(fields.get("parameters", ()), _MOST_PARAMETERS))
+    about = " ".join(fields.get("parameter_texts", ()))[:_LONGEST_PARAMETER_TEXTS]
+    return tuple(part for part in (name, described, both, parameters, about) if part)
 
 
 def _spoken(name: str) -> str:
