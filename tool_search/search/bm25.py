@@ -48,7 +48,7 @@ class Bm25Engine:
         segmenter: Cuts Chinese; without one it becomes characters and bigrams.
     """
 
-    __slots__ = ("_kept", "_postings", "_segmenter", "slots")
+    __slots__ = ("_kept", "_postings", "_rows", "_segmenter", "slots")
 
     most_boost = 1.0 + _NAME_COVERED + _TEXT_COVERED
 
@@ -64,6 +64,8 @@ class Bm25Engine:
                 yield slot, own.impacts
 
         self._postings = Postings(entering())
+        # Rows of the table of actions, as they are asked for.
+        self._rows: dict[str, tuple[int, dict[str, Posting]]] = {}
         self._kept = BlockedList(kept)
 
     @property
@@ -89,12 +91,13 @@ class Bm25Engine:
         terms = query_terms(query, self._segmenter)
         weighted: list[tuple[Posting, float]] = []
         values: list[float] = []
+        find = self._postings.get
         for term, weight in terms.weights.items():
-            posting = self._postings.get(term)
-            value = weight * self._idf(len(posting or ()))
-            if posting:
+            posting = find(term)
+            value = weight * self._idf(0 if posting is None else len(posting))
+            if posting is not None:
                 weighted.append((posting, value))
-            if posting or term not in terms.compounds:
+            if posting is not None or term not in terms.compounds:
                 values.append(value * _FULL_IMPACT)
         weighted.extend(self._related(terms.weights))
         return Scores(summed(weighted, len(self.slots.tools)), attainable(values))
@@ -127,18 +130,27 @@ class Bm25Engine:
         """
         table = related_terms()
         for term in weights:
-            known = self._postings.get(term)
-            if term not in table or (known and not term.isascii()):
+            if term not in table:
                 continue
-            others = [other for other in table[term] if other not in weights]
-            if known:
-                others = [other for other in others if other.isascii()]
-            found = [posting for posting in map(self._postings.get, others) if posting]
-            # The row is as common as its words together: a rare synonym is no rare wish.
-            having = sum(map(len, found)) + len(known or ())
-            worth = _RELATED_TO_KNOWN if known else _RELATED_TO_UNKNOWN
+            row = self._rows.get(term)
+            if row is None:
+                row = self._rows[term] = self._row(term, table[term])
+            having, found = row
+            if not weights.keys().isdisjoint(found):
+                found = {other: posting for other, posting in found.items() if other not in weights}
+                having = sum(map(len, found.values())) + len(self._postings.get(term) or ())
+            worth = _RELATED_TO_KNOWN if self._postings.get(term) else _RELATED_TO_UNKNOWN
             value = worth * weights[term] * self._idf(min(having, len(self.slots)))
-            yield from ((posting, value) for posting in found)
+            yield from ((posting, value) for posting in found.values())
+
+    def _row(self, term: str, others: Iterable[str]) -> tuple[int, dict[str, Posting]]:
+        """How often a row of the table occurs, and where words of it that widen the term do."""
+        known = self._postings.get(term)
+        if known:
+            others = [other for other in others if other.isascii() and term.isascii()]
+        found = {other: posting for other in others if (posting := self._postings.get(other))}
+        # The row is as common as its words together: a rare synonym is no rare wish.
+        return sum(map(len, found.values())) + len(known or ()), found
 
     def _idf(self, having: int) -> float:
         """ln(1 + (N - df + 0.5) / (df + 0.5)), with the unseen tools in N.

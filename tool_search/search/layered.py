@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Generic, TypeVar, overload
 
@@ -22,18 +22,22 @@ class LayeredTable(Generic[_V]):
         entries: What the table holds; taken over, not copied.
     """
 
-    __slots__ = ("_base", "_changes", "_size")
+    __slots__ = ("_base", "_changes", "_size", "get")
+
+    get: Callable[[str], _V | None]
+    """The entry of a key, or None where there is none."""
 
     def __init__(self, entries: dict[str, _V] | None = None) -> None:
         self._base: dict[str, _V] = {} if entries is None else entries
         self._changes: dict[str, _V | None] = {}
         self._size = len(self._base)
+        # A table that was not changed is as fast as its dictionary.
+        self.get = self._base.get
 
     def __len__(self) -> int:
         return self._size
 
-    def get(self, key: str) -> _V | None:
-        """The entry, or None where there is none."""
+    def _get(self, key: str) -> _V | None:
         if key in self._changes:
             return self._changes[key]
         return self._base.get(key)
@@ -63,6 +67,7 @@ class LayeredTable(Generic[_V]):
                 else:
                     table._base.pop(key, None)
             table._changes = {}
+        table.get = table._get if table._changes else table._base.get
         table._size = self._size + gained
         return table
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tool_search.search.layered import LayeredTable
@@ -56,9 +56,10 @@ class Postings:
     def __len__(self) -> int:
         return len(self._terms)
 
-    def get(self, term: str) -> Posting | None:
-        """The slot of each tool that has the term, plus its impact there."""
-        return self._terms.get(term)
+    @property
+    def get(self) -> Callable[[str], Posting | None]:
+        """Gives the slot of each tool that has a term, plus its impact there."""
+        return self._terms.get
 
     def terms(self) -> Iterator[str]:
         """Every term that a document has, in no order."""

@@ -173,10 +173,9 @@ class RankedIndex:
             best[slot] = max(score, best.get(slot, 0.0))
         listed = dict.fromkeys(chain.from_iterable(each.selected for each in found))
         places = {slot: place for place, slot in enumerate(listed)}
-        ranked = sorted(best.items(), key=lambda item: self._order(item, places))[: max(limit, 0)]
         return SearchResult(
             query=" | ".join(queries),
-            matches=tuple(_match(slots.tools[slot], score) for slot, score in ranked),
+            matches=tuple(map(_match, self._ordered(best, places)[: max(limit, 0)])),
             total_found=_united(found),
             total_tools=len(slots) if is_open is None else sum(is_open),
             unmatched=tuple(dict.fromkeys(chain.from_iterable(each.unmatched for each in found)))[
@@ -217,14 +216,16 @@ class RankedIndex:
         exact = [(slot, _EXACT) for slot in named]
         unmatched = self._engine.unmatched(asked, _open_among(is_open))
         values, most = self._engine.scores(text)
-        if self._min_relevance >= _EXACT or (most <= 0 and not (passed and passed.sure)):
+        may = passed.mask(len(values), is_open) if passed else is_open
+        voted = self._voted(text, may)
+        has_scores = most > 0 or bool(voted) or bool(passed and passed.sure)
+        if self._min_relevance >= _EXACT or not has_scores:
             return _Found([], named, exact, unmatched)
         most = most if most > 0 else 1.0
-        may = passed.mask(len(values), is_open) if passed else is_open
         if may is not None:
             values = _closed(values, may)
         floor = max(-math.log1p(-self._min_relevance) * most, _INCIDENTAL * _largest(values))
-        for slot, vote in self._voted(text, may):
+        for slot, vote in voted:
             values[slot] += vote * most
         if passed:
             _lift(values, passed.sure, max(floor, _LEAST * most))
@@ -303,9 +304,17 @@ class RankedIndex:
             place, size = place + size, 2 * size
         return [(slot, score) for slot, score in found if score >= last]
 
-    def _order(self, item: tuple[int, float], places: Mapping[int, int]) -> tuple[float, int, str]:
-        tool = self._engine.slots.tools[item[0]]
-        return -item[1], places.get(item[0], len(places)), tool.name if tool else ""
+    def _ordered(
+        self, best: Mapping[int, float], places: Mapping[int, int]
+    ) -> list[tuple[float, int, str, Tool]]:
+        """Tools with their scores below 0, best first: those with a place, then by name."""
+        tools = self._engine.slots.tools.picked(best)
+        last = len(places)
+        return sorted(
+            (-score, places.get(slot, last), tool.name, tool)
+            for (slot, score), tool in zip(best.items(), tools, strict=True)
+            if tool is not None
+        )
 
 
 def _open_among(is_open: Sequence[bool] | None) -> Callable[[Iterable[int]], bool]:
@@ -371,14 +380,11 @@ def _last_of_best(scores: list[float], limit: int) -> float:
     return min(scores, default=0.0) if len(scores) <= limit else sorted(scores)[-limit]
 
 
-def _match(tool: Tool | None, score: float) -> SearchMatch:
-    if tool is None:
-        raise AssertionError("a free slot was ranked")
-    return SearchMatch(
-        name=tool.name, description=tool.description, server=tool.server, score=score
-    )
+def _match(ranked: tuple[float, int, str, Tool]) -> SearchMatch:
+    score, _, name, tool = ranked
+    return SearchMatch(name=name, description=tool.description, server=tool.server, score=-score)
 
 
 def _encodable(text: str) -> str:
     """The text with lone surrogates replaced: a result goes into UTF-8 requests."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
