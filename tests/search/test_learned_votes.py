@@ -1,0 +1,227 @@
+"""How answered queries rank tools, over any engine."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tool_search import SearchSettings, Tool, ToolSearchIndex, build_index
+from tool_search.config import EngineName
+from tool_search.search.learned import HALF_LIFE_S, Evidence, evidence_of
+from tool_search.search.learned_votes import LearnedQueries, informed
+
+NOW = 2.0e9
+TOOLS = (
+    Tool(name="get_forecast", description="Weather forecast of a city."),
+    Tool(name="send_mail", description="Send an e-mail to somebody."),
+    Tool(name="read_mail", description="Read the newest e-mails."),
+    Tool(name="convert_money", description="Convert money between currencies."),
+    Tool(name="find_route", description="The way from one place to another."),
+)
+NAMES = [tool.name for tool in TOOLS]
+QUERY_WORDS = ["weather", "mail", "umbrella", "rain", "cash", "trip", "天气", "邮件", "send_mail"]
+QUERIES = st.lists(st.sampled_from(QUERY_WORDS), min_size=1, max_size=4).map(" ".join)
+ANSWERS = st.lists(st.tuples(QUERIES, st.sampled_from(NAMES)), max_size=12)
+ENGINES: tuple[EngineName, ...] = ("bm25", "rank_bm25", "lexical")
+
+
+def answered(*answers: tuple[str, str], at: float = NOW) -> list[Evidence]:
+    """Evidence that these queries led to these tools, once each."""
+    entries = [entry for query, tool in answers for entry in evidence_of(query, tool, now=at)]
+    return list({entry.key: entry for entry in entries}.values())
+
+
+def taught(
+    *answers: tuple[str, str], engine: EngineName = "bm25", at: float = NOW
+) -> ToolSearchIndex:
+    """An index that has learned these answers."""
+    index = build_index(TOOLS, SearchSettings(engine=engine))
+    return informed(index, LearnedQueries(answered(*answers, at=at)).at(NOW))
+
+
+def names(index: ToolSearchIndex, query: str, *, limit: int = 5) -> list[str]:
+    """What an index finds."""
+    return [match.name for match in index.search(query, limit=limit).matches]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_words_that_no_tool_has_find_what_they_led_to(engine: EngineName) -> None:
+    """The engine itself finds nothing."""
+    assert names(taught(engine=engine), "umbrella tomorrow") == []
+    index = taught(("do I need an umbrella", "get_forecast"), engine=engine)
+    assert names(index, "umbrella tomorrow") == ["get_forecast"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "again"),
+    [("北京的天气", "上海天气怎么样"), ("какая погода в Москве", "погода на завтра")],
+)
+def test_one_request_in_another_language_finds_an_english_tool(asked: str, again: str) -> None:
+    """It was found by other words then."""
+    assert names(taught(), again) == []
+    assert names(taught((asked, "get_forecast")), again) == ["get_forecast"]
+
+
+def test_evidence_decides_between_tools_that_fit_alike() -> None:
+    """Both are about mail."""
+    assert names(taught(), "mail")[0] == "send_mail"
+    assert names(taught(("is there mail", "read_mail")), "mail")[0] == "read_mail"
+
+
+def test_unlike_queries_change_nothing() -> None:
+    """They share no word."""
+    plain, index = taught(), taught(("umbrella", "get_forecast"))
+    assert index.search("money", limit=5) == plain.search("money", limit=5)
+
+
+@settings(max_examples=50)
+@given(ANSWERS, st.sampled_from(NAMES))
+def test_an_exact_name_is_never_pushed_down(answers: list[tuple[str, str]], name: str) -> None:
+    """Whatever was learned about other tools."""
+    for query in (name, name.upper(), f"  {name} "):
+        first = taught(*answers).search(query, limit=5).matches[0]
+        assert (first.name, first.score) == (name, 1.0)
+
+
+@settings(max_examples=50)
+@given(ANSWERS, QUERIES)
+def test_what_was_found_is_still_found(answers: list[tuple[str, str]], query: str) -> None:
+    """Votes only add."""
+    before = taught().search(query, limit=5)
+    after = taught(*answers).search(query, limit=5)
+    assert {match.name for match in before.matches} <= {match.name for match in after.matches}
+    assert after.total_found >= before.total_found
+    assert (after.total_tools, after.unmatched) == (before.total_tools, before.unmatched)
+    scores = {match.name: match.score for match in after.matches}
+    assert all(scores[match.name] >= match.score for match in before.matches)
+
+
+@settings(max_examples=50)
+@given(ANSWERS, QUERIES, st.sets(st.sampled_from(NAMES)))
+def test_tools_a_caller_may_not_call_are_as_if_they_had_never_answered(
+    answers: list[tuple[str, str]], query: str, closed: set[str]
+) -> None:
+    """In matches, counts and scores; but for how rare a word is."""
+
+    def allowed(name: str) -> bool:
+        return name not in closed
+
+    found = taught(*answers).search(query, limit=5, allowed=allowed)
+    assert closed.isdisjoint(match.name for match in found.matches)
+    assert found.total_tools == len(NAMES) - len(closed)
+    assert found.total_found <= found.total_tools
+    votes = LearnedQueries(answered(*answers)).votes(query, now=NOW, may=allowed)
+    assert closed.isdisjoint(votes)
+
+
+@settings(max_examples=50)
+@given(ANSWERS, QUERIES, st.randoms(use_true_random=False))
+def test_the_order_of_the_evidence_changes_nothing(
+    answers: list[tuple[str, str]], query: str, chance: random.Random
+) -> None:
+    """Two processes that know the same rank the same."""
+    entries = answered(*answers)
+    mixed = chance.sample(entries, len(entries))
+    first, second = (LearnedQueries(each) for each in (entries, mixed))
+    may = NAMES.__contains__
+    assert first.votes(query, now=NOW, may=may) == second.votes(query, now=NOW, may=may)
+
+
+@settings(max_examples=50)
+@given(ANSWERS, QUERIES)
+def test_votes_are_bounded(answers: list[tuple[str, str]], query: str) -> None:
+    """No number of successes makes a vote larger than its worth."""
+    strong = [
+        Evidence(tool=entry.tool, words=entry.words, at=NOW, strength=4.0)
+        for entry in answered(*answers)
+    ]
+    votes = LearnedQueries(strong).votes(query, now=NOW, may=NAMES.__contains__)
+    assert all(0 < vote < 2.5 for vote in votes.values())
+
+
+def test_votes_fade() -> None:
+    """Last year's habit is no longer this year's."""
+    learned = LearnedQueries(answered(("umbrella", "get_forecast")))
+    given_later = [
+        learned.votes("umbrella", now=NOW + n * HALF_LIFE_S, may=NAMES.__contains__)
+        for n in range(4)
+    ]
+    votes = [vote["get_forecast"] for vote in given_later]
+    assert votes == sorted(votes, reverse=True)
+    assert votes[-1] < votes[0] / 2
+
+
+def test_evidence_for_tools_that_are_gone_is_passed_over() -> None:
+    """They answer nothing now."""
+    index = taught(("umbrella", "old_forecast"), ("umbrella stand", "find_route"))
+    assert names(index, "umbrella") == ["find_route"]
+
+
+def test_an_updated_index_keeps_what_was_learned() -> None:
+    """A server came back with the tool that had answered."""
+    index = taught(("umbrella", "rain_radar"))
+    assert names(index, "umbrella") == []
+    grown = index.updated(
+        added=[Tool(name="rain_radar", description="Where it pours.")], removed=[]
+    )
+    assert names(grown, "umbrella") == ["rain_radar"]
+
+
+def test_operators_hold_for_voted_tools_too() -> None:
+    """What is excluded stays excluded."""
+    index = taught(("umbrella", "get_forecast"), ("umbrella", "find_route"))
+    assert names(index, "umbrella NOT forecast") == ["find_route"]
+    assert names(index, "select:send_mail") == ["send_mail"]
+
+
+def test_patterns_take_no_votes() -> None:
+    """A regular expression finds what it matches, and nothing else."""
+    index = taught(("umbrella", "get_forecast"), engine="regex")
+    assert names(index, "umbrella") == []
+
+
+def test_an_index_that_takes_no_votes_stays_as_it_is() -> None:
+    """One of a third party."""
+
+    class Own:
+        """Searches in its own way."""
+
+        def search(self, *_: object, **__: object) -> object:
+            """Nothing."""
+
+        def updated(self, **_: object) -> Own:
+            """Itself."""
+            return self
+
+    own: object = Own()
+    assert informed(own, LearnedQueries(()).at(NOW)) is own  # type: ignore[arg-type]
+
+
+def many(count: int) -> Sequence[Evidence]:
+    """Evidence of so many queries, more than a plain list is summed for."""
+    chance = random.Random(3)
+    words = [f"w{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(300)]
+    return answered(
+        *((" ".join(chance.sample(words, 4)), chance.choice(NAMES)) for _ in range(count))
+    )
+
+
+def test_much_evidence_votes_as_little_does() -> None:
+    """The sums of large snapshots are made otherwise, and are the same."""
+    entries = [*many(2_500), *answered(("umbrella rain", "get_forecast"))]
+    votes = LearnedQueries(entries).votes("umbrella rain", now=NOW, may=NAMES.__contains__)
+    assert max(votes, key=lambda name: votes[name]) == "get_forecast"
+    assert LearnedQueries(entries).votes("umbrella", now=NOW, may=lambda name: False) == {}
+
+
+@pytest.mark.parametrize(
+    "query", ["", "   ", "!?", "x" * 100_000, "\ud800", "天" * 10_000, "a AND"]
+)
+def test_any_text_can_be_asked(query: str) -> None:
+    """A model writes what it likes."""
+    index = taught(("umbrella", "get_forecast"), ("天天", "find_route"))
+    assert len(index.search(query, limit=5).matches) <= 5
