@@ -1,0 +1,36 @@
+"""The compatibility tables name tests that exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+TABLES = (ROOT / "docs" / "compatibility.md").read_text(encoding="utf-8")
+TESTS = {
+    name
+    for path in (ROOT / "tests").rglob("test_*.py")
+    for name in re.findall(r"^(?:async )?def (test_\w+)", path.read_text("utf-8"), re.MULTILINE)
+}
+
+
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"`(test_\w+)`", TABLES))))
+def test_a_named_test_exists(name: str) -> None:
+    """A row that lost its test shows nothing any more."""
+    assert name in TESTS
+
+
+@pytest.mark.parametrize("path", sorted(set(re.findall(r"`(tests/[\w/.]+)`", TABLES))))
+def test_a_named_file_exists(path: str) -> None:
+    """Where a reader would look."""
+    assert (ROOT / path).is_file()
+
+
+def test_every_row_says_where_it_is_tested_or_why_it_differs() -> None:
+    """No cell is empty, and every row has as many as its table's head."""
+    rows = [line for line in TABLES.splitlines() if line.startswith("|")]
+    cells = [re.split(r"(?<!\\)\|", row)[1:-1] for row in rows]
+    assert all(len(row) in (2, 3) and all(cell.strip() for cell in row) for row in cells)
+    assert len(cells) > 100
