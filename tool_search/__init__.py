@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tool_search.catalog import CorePolicy, Tool, ToolCatalog
     from tool_search.config import (
         BotConfig,
+        PermissionSettings,
         ProviderConfig,
         SearchSettings,
         ToolSearchConfig,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         SearchError,
         SessionError,
         StoreError,
+        ToolCallError,
         ToolSearchError,
         UnsupportedStrategyError,
     )
@@ -45,15 +47,34 @@ if TYPE_CHECKING:
         TextDelta,
         ToolCallStarted,
         ToolFinished,
+        ToolPartial,
         ToolProgress,
         ToolsDiscovered,
         Warning,
     )
     from tool_search.execution import (
+        CallBatch,
+        CallLimits,
+        CallOptions,
+        CallOutcome,
+        CallPartial,
+        CallProgress,
+        CallRunner,
+        Cancellation,
         ExecutableTool,
+        ExecutionResult,
         FunctionExecutor,
+        HookAnswer,
+        HookedCall,
+        PermissionAnswer,
+        PermissionRequest,
+        Permissions,
         ToolContext,
+        ToolError,
+        ToolExecution,
         ToolExecutor,
+        ToolHook,
+        stateful_tool,
         tool_from_function,
     )
     from tool_search.messages import (
@@ -88,8 +109,16 @@ __all__ = [
     "AllProvidersFailedError",
     "AnsweredCall",
     "BotConfig",
+    "CallBatch",
     "CallDecision",
+    "CallLimits",
+    "CallOptions",
+    "CallOutcome",
+    "CallPartial",
+    "CallProgress",
     "CallResult",
+    "CallRunner",
+    "Cancellation",
     "CatalogError",
     "ChatProvider",
     "ClaudeToolSearchStrategy",
@@ -104,8 +133,11 @@ __all__ = [
     "DuplicateToolError",
     "EvidenceStore",
     "ExecutableTool",
+    "ExecutionResult",
     "FunctionExecutor",
     "GenericToolSearchStrategy",
+    "HookAnswer",
+    "HookedCall",
     "ImagePart",
     "InvalidToolError",
     "MemoryStore",
@@ -113,6 +145,10 @@ __all__ = [
     "ModeDecision",
     "Notice",
     "OpenAIResponsesToolSearchStrategy",
+    "PermissionAnswer",
+    "PermissionRequest",
+    "PermissionSettings",
+    "Permissions",
     "ProviderConfig",
     "ProviderError",
     "ProviderProfile",
@@ -132,11 +168,16 @@ __all__ = [
     "TextPart",
     "Tool",
     "ToolCall",
+    "ToolCallError",
     "ToolCallStarted",
     "ToolCatalog",
     "ToolContext",
+    "ToolError",
+    "ToolExecution",
     "ToolExecutor",
     "ToolFinished",
+    "ToolHook",
+    "ToolPartial",
     "ToolProgress",
     "ToolSearchConfig",
     "ToolSearchError",
@@ -155,6 +196,7 @@ __all__ = [
     "load_config",
     "profile_for",
     "resolve_mode",
+    "stateful_tool",
     "tool_from_function",
 ]
 
@@ -162,19 +204,25 @@ __all__ = [
 _HOMES = {
     "tool_search.calls": "AnsweredCall CallDecision RunCall",
     "tool_search.catalog": "CorePolicy Tool ToolCatalog",
-    "tool_search.config": "BotConfig ProviderConfig SearchSettings ToolSearchConfig load_config",
+    "tool_search.config": """
+        BotConfig PermissionSettings ProviderConfig SearchSettings ToolSearchConfig
+        load_config
+    """,
     "tool_search.discovery": "Discovery DiscoveryState",
     "tool_search.errors": """
         AllProvidersFailedError CatalogError ConfigurationError DuplicateToolError
-        InvalidToolError ProviderError SearchError SessionError StoreError
+        InvalidToolError ProviderError SearchError SessionError StoreError ToolCallError
         ToolSearchError UnsupportedStrategyError
     """,
     "tool_search.events": """
-        Done ProviderSwitched RunnerEvent TextDelta ToolCallStarted ToolFinished
+        Done ProviderSwitched RunnerEvent TextDelta ToolCallStarted ToolFinished ToolPartial
         ToolProgress ToolsDiscovered Warning
     """,
     "tool_search.execution": """
-        ExecutableTool FunctionExecutor ToolContext ToolExecutor tool_from_function
+        CallBatch CallLimits CallOptions CallOutcome CallPartial CallProgress CallRunner
+        Cancellation ExecutableTool ExecutionResult FunctionExecutor HookAnswer HookedCall
+        PermissionAnswer PermissionRequest Permissions ToolContext ToolError ToolExecution
+        ToolExecutor ToolHook stateful_tool tool_from_function
     """,
     "tool_search.messages": "ImagePart Message Notice ReferencePart RequestPlan TextPart ToolCall",
     "tool_search.modes": "ModeDecision resolve_mode",

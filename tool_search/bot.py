@@ -10,7 +10,9 @@ import inspect
 import traceback
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
@@ -22,7 +24,16 @@ from tool_search.errors import (
     InvalidToolError,
     UnsupportedStrategyError,
 )
-from tool_search.execution import ExecutableTool, executable_tools
+from tool_search.execution import (
+    AskUser,
+    CallOptions,
+    ExecutableTool,
+    GrantBook,
+    GrantFile,
+    Permissions,
+    executable_tools,
+)
+from tool_search.permission_settings import PermissionSettings
 from tool_search.providers import ChatProvider
 from tool_search.runner import ToolSearchRunner
 from tool_search.stores import SQLiteStore
@@ -36,21 +47,27 @@ async def open_runner(
     *,
     environment: Mapping[str, str] | None = None,
     source: Path | None = None,
+    ask: AskUser | None = None,
+    calls: CallOptions | None = None,
 ) -> AsyncGenerator[ToolSearchRunner, None]:
-    """A runner for the bot; its providers and its store are closed when the block ends.
+    """A runner for the bot; providers, store and tools are closed when the block ends.
 
     Args:
         config: The bot.
         environment: Where API keys are; default: this process's.
         source: The file that the configuration was read from: its store is found by it.
+        ask: Asks the user for permission; without it, ask means no.
+        calls: How calls are run; its permissions, where it has any, go before the
+            configuration's.
 
     Raises:
         StoreError: The store's file cannot be opened.
         ConfigurationError: A provider or a module of tools cannot be used, a key is
-            missing, or there is no provider.
+            missing, grants cannot be read, or there is no provider.
         InvalidToolError: A function cannot be a tool.
         DuplicateToolError: Two tools have the same name.
     """
+    options = await _call_options(config.permissions, calls or CallOptions(), ask, source)
     keys = _api_keys(config.providers, environment)
     tools = tools_from_modules(config.tools)
     async with AsyncExitStack() as stack:
@@ -69,10 +86,29 @@ async def open_runner(
             max_steps=config.max_steps,
             cooldown_s={entry.id: entry.cooldown_s for entry in config.providers},
             store=store,
+            calls=options,
         )
+        stack.push_async_callback(runner.aclose)
         if store is not None:
             await stack.enter_async_context(store)
         yield runner
+
+
+async def _call_options(
+    settings: PermissionSettings, calls: CallOptions, ask: AskUser | None, source: Path | None
+) -> CallOptions:
+    """The options with the configuration's permissions, and traces where they can be made."""
+    if calls.permissions is None:
+        file = settings.grants_file(source)
+        kept = GrantFile(file) if file is not None else None
+        if kept is not None:
+            await kept.load()  # what is wrong with it is said now, not in the middle of a chat
+        permissions = Permissions(settings, ask=ask, grants=GrantBook(kept))
+        calls = replace(calls, permissions=permissions)
+    if calls.telemetry is None and find_spec("opentelemetry") is not None:
+        telemetry = import_module("tool_search.telemetry").OpenTelemetry()
+        calls = replace(calls, telemetry=telemetry)
+    return calls
 
 
 def tools_from_modules(names: Iterable[str]) -> tuple[ExecutableTool, ...]:

@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from tool_search.errors import ConfigurationError
+from tool_search.permission_settings import PermissionRules, PermissionSettings
 from tool_search.search_settings import (
     EngineName,
     HybridSettings,
@@ -37,6 +38,7 @@ __all__ = [
     "HybridSettings",
     "LanguageChoice",
     "LearningSettings",
+    "PermissionSettings",
     "PresetName",
     "ProviderConfig",
     "SchemaMode",
@@ -192,6 +194,7 @@ class BotConfig(Settings):
         system_prompt: What the bot's owner tells the model.
         max_steps: The most requests in which one turn may call tools.
         store: Where conversations live, and what searches have learned.
+        permissions: What may be called, by whom, and who is asked.
         providers: The first is primary, the rest are fallbacks, in order.
         tools: Python modules that hold tools.
     """
@@ -202,6 +205,7 @@ class BotConfig(Settings):
     system_prompt: str = ""
     max_steps: Annotated[int, Field(ge=1, le=1000)] = 20
     store: StoreSettings = StoreSettings()
+    permissions: PermissionSettings = PermissionSettings()
     providers: tuple[ProviderConfig, ...] = ()
     tools: tuple[str, ...] = ()
 
@@ -338,6 +342,7 @@ def _known_keys(model: type[BaseModel], location: tuple[str | int, ...]) -> list
     sections: dict[str, type[BaseModel]] = {
         "tool_search": ToolSearchConfig, "search": SearchSettings, "hybrid": HybridSettings,
         "providers": ProviderConfig, "learning": LearningSettings, "store": StoreSettings,
+        "permissions": PermissionSettings, "policy": PermissionRules, "roles": PermissionRules,
     }  # fmt: skip
     for step in location[:-1]:
         model = sections.get(str(step), model)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
+
+from tool_search.search_settings import Settings
 
 __all__ = ["PermissionMode", "PermissionRules", "PermissionSettings"]
 
@@ -15,7 +18,7 @@ rule says so or a tool is marked destructive; `bypass`: nothing is asked; `never
 would be asked is denied. What a rule denies is denied in every mode."""
 
 
-class PermissionRules(BaseModel):
+class PermissionRules(Settings):
     """Rules of one level: `tool`, `tool(argument pattern)`, `mcp__server__*`, globs.
 
     Attributes:
@@ -24,17 +27,9 @@ class PermissionRules(BaseModel):
         deny: What never runs; wins over both.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
     allow: tuple[str, ...] = ()
     ask: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _from_list(cls, value: object) -> object:
-        """A list where a tuple is kept: YAML has no tuples."""
-        return tuple(value) if isinstance(value, list) else value
 
     @field_validator("allow", "ask", "deny")
     @classmethod
@@ -58,7 +53,8 @@ class PermissionSettings(PermissionRules):
         otherwise: What becomes of a call that no rule names.
         policy: Rules that no mode, grant or hook can lift.
         roles: Further rules for users with a role, by the role's name.
-        grants: The file in which `always` is kept; null: until the process ends.
+        grants: The file in which `always` is kept, relative to the configuration's own
+            place; null: until the process ends.
         ask_timeout_s: Seconds the user has to answer; after that the answer is no.
     """
 
@@ -75,3 +71,14 @@ class PermissionSettings(PermissionRules):
         levels = (self, self.policy, *self.roles.values())
         ruled = any(level.allow or level.ask or level.deny for level in levels)
         return not ruled and self.mode == "default" and self.otherwise == "allow"
+
+    def grants_file(self, source: Path | None = None) -> Path | None:
+        """The file of grants.
+
+        Args:
+            source: The bot's configuration file: a relative path is relative to it.
+        """
+        if self.grants is None:
+            return None
+        folder = Path() if source is None else source.resolve().parent
+        return folder / Path(self.grants).expanduser()

@@ -18,6 +18,7 @@ from tool_search.execution.hooks import HookAnswer, HookedCall, ToolHook
 from tool_search.execution.kinds import stateful_tool
 from tool_search.execution.observing import ToolError, ToolExecution
 from tool_search.execution.permissions import (
+    AskUser,
     PermissionAnswer,
     PermissionRequest,
     Permissions,
@@ -32,6 +33,7 @@ from tool_search.execution.results import (
 from tool_search.execution.slots import CallLimits
 
 __all__ = [
+    "AskUser",
     "CallBatch",
     "CallLimits",
     "CallOptions",

@@ -164,12 +164,13 @@ class RuleSet:
         self, tool: Tool, arguments: Mapping[str, Any], subjects: Subjects | None = None
     ) -> Verdict | None:
         """What the rules say of a call: deny over ask over allow; None: nothing."""
-        for verdict in ("deny", "ask", "allow"):
+        order: tuple[Verdict, ...] = ("deny", "ask", "allow")
+        for verdict in order:
             for level in self.levels:
                 for rule in _rules(getattr(level, verdict)):
                     every = verdict == "allow"
                     if rule.matches(tool, arguments, subjects=subjects, every=every):
-                        return verdict  # type: ignore[return-value]  # one of the three above
+                        return verdict
         return None
 
     def says(self, verdict: Verdict, tool: Tool, *, of_some: bool = False) -> bool:

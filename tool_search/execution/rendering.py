@@ -53,7 +53,7 @@ def as_result(value: object, data: object = None, *, language: Language) -> Exec
     # A provider that takes no pictures in results shows the text alone.
     noted = text("call.pictures", language, count=pictures)
     shown = TextPart(f"{words}\n{noted}" if words.strip() else noted)
-    whole = (shown, *(part for part in parts if isinstance(part, ImagePart)))
+    whole: tuple[ContentPart, ...] = (shown, *(p for p in parts if isinstance(p, ImagePart)))
     return ExecutionResult(content=shown.text, parts=whole, data=kept)
 
 
