@@ -14,6 +14,7 @@ from tool_search.catalog import Tool
 from tool_search.config import load_config
 from tool_search.errors import ConfigurationError
 from tool_search.search import SearchSettings, ToolSearchIndex, build_index
+from tool_search.search.learned_votes import informed
 from tool_search.search.weighted_bm25 import WeightedBm25Index
 
 PRESETS: tuple[Any, ...] = ("oh-my-pi", "tooldiscovery", "astrbot")
@@ -128,6 +129,15 @@ def test_no_operator_and_no_exact_name_changes_the_ranking(index: WeightedBm25In
     """A preset ranks as its system does."""
     assert set(names(index, "mail -read")) == {"send_mail", "read_mail"}
     assert index.search("get_weather", limit=5).matches[0].score < 1
+
+
+def test_what_was_learned_changes_no_ranking(index: WeightedBm25Index) -> None:
+    """It is the other system's."""
+
+    def votes(query: str, may: object) -> dict[str, float]:
+        return {"get_weather": 9.0}
+
+    assert informed(index, votes) is index
 
 
 def test_only_what_a_caller_may_call_is_found_and_counted(index: WeightedBm25Index) -> None:

@@ -327,11 +327,10 @@ def test_what_a_profile_forbids_is_not_found() -> None:
 
 def test_a_profile_is_asked_again_before_the_activation() -> None:
     """It may have changed while the search ran."""
-    asked: list[str] = []
+    answers = iter([True])
 
     def permits(tool: Tool) -> bool:
-        asked.append(tool.name)
-        return asked.count(tool.name) == 1
+        return next(answers, False)
 
     session = discovery([READ, POST], permits=permits)
     answer = session.call({"query": "post"})
@@ -347,7 +346,9 @@ def test_tools_for_some_callers_are_found_by_nobody_without_a_profile() -> None:
     assert found(session, "vault open").total_tools == 0
     assert "vault" not in session.search_tool().description
     boss = discovery([READ, secret], permits=lambda _: True)
-    assert found(boss, "vault open").activated_tools == (secret.name,)
+    assert "vault (1 tool)" in boss.search_tool().description
+    record = found(boss, "vault open")
+    assert (record.activated_tools, record.total_tools) == ((secret.name,), 1)
 
 
 def test_the_search_tool_has_oh_my_pis_schema() -> None:

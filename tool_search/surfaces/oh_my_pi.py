@@ -155,7 +155,7 @@ class ToolDiscovery:
         """The search tool as a definition."""
         index = self._index
         if self._described is None or (self._described[0] is not index and not self._is_frozen):
-            definition = self._searching().definition(hidden=self.hidden)
+            definition = self._searching().definition(hidden=self._permitted())
             self._described = (index, definition)
         return self._described[1]
 
@@ -189,6 +189,7 @@ class ToolDiscovery:
         forbidden = [name for name in names if not self._may(name)]
         if forbidden:
             return DiscoveryAnswer.error(denied(forbidden))
+        found = found._replace(total_tools=len(self._permitted()))
         details = searching.details(found, activated=self.activate(names), selected=self.selected)
         return DiscoveryAnswer(content=details.to_json(), details=details)
 
@@ -272,6 +273,10 @@ class ToolDiscovery:
         return self._settings.catalog(
             self._tools.values(), mode=self._mode, requested=self._requested
         )
+
+    def _permitted(self) -> list[Tool]:
+        """The tools that can be found by this session."""
+        return [tool for tool in self.hidden if self._may(tool.name)]
 
     def _searching(self) -> SearchToolBm25:
         return SearchToolBm25(

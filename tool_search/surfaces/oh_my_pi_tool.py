@@ -96,9 +96,11 @@ class SearchToolBm25(ToolSearchTool):
         """The search tool as a definition.
 
         Args:
-            hidden: The tools it speaks of; None: the catalog's deferred ones.
+            hidden: The tools it speaks of; None: the deferred ones everybody may call.
         """
         say = self._language
+        if hidden is None:
+            hidden = (tool for tool in self._catalog.deferred if not tool.roles)
         query = {"type": "string", "description": text("oh_my_pi.query", say)}
         limit = {
             "type": "number",
@@ -111,7 +113,7 @@ class SearchToolBm25(ToolSearchTool):
             kind="builtin",
             always_load=True,
             annotations={"read_only": True, "load_mode": "essential"},
-            description=self._text(self._catalog.deferred if hidden is None else hidden),
+            description=self._text(list(hidden)),
             parameters={
                 "type": "object",
                 "properties": {"query": query, "limit": limit},
@@ -224,9 +226,8 @@ class SearchToolBm25(ToolSearchTool):
         found = discoverable(tool, summary=self._summaries.get(tool.name))
         return replace(found, summary=clean_description(found.summary))
 
-    def _text(self, hidden: Iterable[Tool]) -> str:
+    def _text(self, tools: Sequence[Tool]) -> str:
         """The description; lines without content are left out."""
-        tools = [tool for tool in hidden if not tool.roles]
         say = self._language
         counts = Counter(tool.server for tool in tools if tool.server)
         servers = [
