@@ -12,7 +12,10 @@ imported before it is chosen.
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 __all__ = ["ENGINE_GROUP", "installed_engines"]
 
@@ -21,6 +24,8 @@ ENGINE_GROUP = "tool_search.engines"
 
 def installed_engines() -> dict[str, EntryPoint]:
     """The engines of other distributions by name; of two of one name, the first."""
+    from importlib.metadata import entry_points  # noqa: PLC0415 - slow, and mostly not asked for
+
     found: dict[str, EntryPoint] = {}
     for entry in entry_points(group=ENGINE_GROUP):
         found.setdefault(entry.name, entry)

@@ -20,12 +20,12 @@ from tool_search.search.lexical import LexicalEngine
 from tool_search.search.rank_bm25 import RankBm25Engine
 from tool_search.search.ranked import Engine, RankedIndex
 from tool_search.search.regex import RegexEngine
-from tool_search.search.vector_cache import SqliteVectorCache, VectorCache, default_cache_path
 from tool_search.search.vector_store import VectorStore
 
 if TYPE_CHECKING:
     # At run time the settings' library takes longer to load than 1,000 tools to index.
     from tool_search.search.semantic import SemanticEngine
+    from tool_search.search.vector_cache import VectorCache
     from tool_search.search_settings import SearchSettings
 
 __all__ = ["ENGINES", "build_index"]
@@ -100,6 +100,11 @@ def _hybrid(tools: Iterable[Tool], parts: _Parts) -> Engine:
 
 
 def _vector_cache(parts: _Parts) -> VectorCache | None:
+    from tool_search.search.vector_cache import (  # noqa: PLC0415 - loads SQLite
+        SqliteVectorCache,
+        default_cache_path,
+    )
+
     if parts.vector_cache is not None:
         return parts.vector_cache
     chosen = parts.settings.vector_cache if parts.settings else "auto"
