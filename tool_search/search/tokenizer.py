@@ -66,6 +66,7 @@ _MOST_KNOWN = 20_000
 
 # Snowball's own cache is off: whole chunks are cached here, with their stems.
 _english = Stemmer.Stemmer("english", 0).stemWord
+_english_stems = Stemmer.Stemmer("english", 0).stemWords
 _russian = Stemmer.Stemmer("russian", 0).stemWord
 
 
@@ -185,20 +186,20 @@ def _piece(chunk: str) -> Piece:
     # Most chunks are plain words: a shortcut, no other rule.
     if chunk.isascii() and chunk.isalpha() and (chunk.islower() or chunk[1:].islower()):
         form = intern(chunk.lower())
-        return Piece(chunk, (_stem(form),), (form,), is_function=form in FUNCTION_WORDS)
+        return Piece(chunk, (intern(_english(form)),), (form,), (), form in FUNCTION_WORDS)
     parts = _PART.findall(chunk)[:_MOST_PARTS]
     # s3, k8s, mp4 and IPv4 are words, not a letter beside a number.
     if len(parts) < 2 or _SHORT_CODE.fullmatch(chunk):
         form = _plain(chunk)
-        return Piece(chunk, (_stem(form),), (form,), is_function=form in FUNCTION_WORDS)
+        return Piece(chunk, tuple(_stems([form])), (form,), (), form in FUNCTION_WORDS)
     plain = [_plain(part) for part in parts]
-    forms = tuple(form for form in plain if len(form) > 1 or form.isdigit())
-    words = tuple(map(_stem, forms))
+    forms = tuple([form for form in plain if len(form) > 1 or form.isdigit()])
     if all(form.isdigit() for form in plain):
-        return Piece(chunk, words, forms)
+        return Piece(chunk, tuple(_stems(forms)), forms)
     joined = [first + second for first, second in pairwise(plain)]
-    compounds = dict.fromkeys(_stem(word) for word in (*joined, "".join(plain)))
-    return Piece(chunk, words, forms, tuple(compounds))
+    stems = _stems([*forms, *joined, "".join(plain)])
+    compounds = dict.fromkeys(stems[len(forms) :])
+    return Piece(chunk, tuple(stems[: len(forms)]), forms, tuple(compounds))
 
 
 def _plain(word: str) -> str:
@@ -211,8 +212,11 @@ def _plain(word: str) -> str:
     return "".join(char for char in decomposed if not unicodedata.combining(char))
 
 
-def _stem(word: str) -> str:
-    if len(word) < 3:
-        return intern(word)
-    cyrillic = not word.isascii() and _CYRILLIC.search(word)
-    return intern(_russian(word) if cyrillic else _english(word))
+def _stems(words: Sequence[str]) -> list[str]:
+    """The stem of each word; one of two letters is its own."""
+    if all(map(str.isascii, words)):
+        return list(map(intern, _english_stems(words)))
+    return [
+        intern(_russian(word) if len(word) > 2 and _CYRILLIC.search(word) else _english(word))
+        for word in words
+    ]
