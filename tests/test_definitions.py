@@ -241,6 +241,20 @@ def refusal(text: str) -> str:
     return "catalog"
 
 
+@pytest.mark.parametrize("gap", ["", " ", "\n \n"], ids=["none", "space", "lines"])
+def test_many_values_after_one_another_are_read_with_their_lines(gap: str) -> None:
+    """Lines are counted once, not from the beginning for each value."""
+    places = [place for place, _ in json_values(f'{{"a":\n1}}{gap}' * 20_000, source="c")]
+    assert places[-1] == f"c, line {1 + 19_999 * (1 + gap.count(chr(10)))}"
+
+
+@pytest.mark.parametrize("levels", range(960, 1_000, 4))
+def test_value_that_is_read_but_too_deep_to_be_shown_is_refused(levels: int) -> None:
+    """The stack may end between the two."""
+    with pytest.raises(CatalogError):
+        parse_tools("[" * levels + "]" * levels)
+
+
 @given(st.text() | st.binary().map(lambda raw: raw.decode("utf-8", "replace")))
 def test_any_text_gives_tools_or_a_catalog_error(text: str) -> None:
     """No input ends in another error."""

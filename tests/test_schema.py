@@ -95,6 +95,16 @@ def test_a_schema_deeper_than_the_stack_is_an_error() -> None:
         normalized_parameters("t", schema)
 
 
+@pytest.mark.parametrize("levels", [401, 600])
+def test_a_schema_of_more_than_400_levels_is_an_error(levels: int) -> None:
+    """Who writes a request with it stands deep in the stack already."""
+    schema: dict[str, Any] = {}
+    for _ in range(levels - 1):
+        schema = {"properties": schema}
+    with pytest.raises(InvalidToolError, match="nested deeper than 400 levels"):
+        normalized_parameters("deep", schema)
+
+
 def test_lone_surrogates_are_replaced() -> None:
     """No UTF-8 request could carry them."""
     schema = {"type": "object", "description": "a\ud800b"}
@@ -157,6 +167,14 @@ def test_branches_and_references_become_one_list_of_properties(
 def test_a_plain_schema_is_shown_byte_for_byte(plain: dict[str, Any]) -> None:
     """Most schemas are plain: their bytes are their author's."""
     assert compact_json(object_schema(plain)) == compact_json(plain)
+
+
+def test_references_that_meet_again_are_followed_once_each() -> None:
+    """A few hundred of them would else be billions of ways."""
+    again = [{"$ref": "#/$defs/a"}, {"$ref": "#"}] * 300
+    own = {"properties": {"x": {"type": "integer"}}, "required": ["x"]}
+    schema = {"anyOf": again, "$defs": {"a": {**own, "anyOf": again}}}
+    assert object_schema(schema)["properties"] == own["properties"]
 
 
 @given(SCHEMAS)
