@@ -124,6 +124,18 @@ async def test_a_newer_file_is_left_alone(path: Path) -> None:
         await SQLiteStore(path).__aenter__()
 
 
+async def test_a_database_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+    """A mistyped path must not add tables to it."""
+    path = tmp_path / "theirs.db"
+    other = sqlite3.connect(path)
+    other.execute("CREATE TABLE theirs (x)")
+    other.commit()
+    with pytest.raises(StoreError, match="no store of this library"):
+        await SQLiteStore(path).__aenter__()
+    assert other.execute("SELECT name FROM sqlite_master").fetchall() == [("theirs",)]
+    other.close()
+
+
 async def test_an_unreadable_conversation_is_named(path: Path) -> None:
     """Somebody wrote into the file."""
     async with SQLiteStore(path) as store:
@@ -143,7 +155,9 @@ async def test_all_conversations_are_forgotten_at_once(path: Path) -> None:
     async with SQLiteStore(path) as store:
         await store.save("a", record("tool_003"))
         await store.append_discoveries("b", discoveries("tool_005"))
+        assert await store.conversations() == ("a", "b")
         assert await store.forget_conversations() == 2
+        assert await store.conversations() == ()
         assert await store.load("a") is None
         assert await store.append_discoveries("b", []) == ()
 

@@ -20,6 +20,8 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
     "search": ("tool_search.cli.search", "search_command"),
     "eval": ("tool_search.cli.evaluate", "evaluate_command"),
     "inspect": ("tool_search.cli.inspection", "inspect_command"),
+    "learned": ("tool_search.cli.learned", "learned_command"),
+    "forget": ("tool_search.cli.forget", "forget_command"),
 }
 """Module and function of each command, in the order of the help."""
 

@@ -24,6 +24,7 @@ from tool_search.stores.base import ConversationKey, KeptEvidence
 __all__ = ["SQLiteStore"]
 
 _VERSION = 1
+_APPLICATION = int.from_bytes(b"tool", "big")
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS conversation (key TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS discovery (
@@ -36,8 +37,9 @@ CREATE TABLE IF NOT EXISTS evidence (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS evidence_by_level ON evidence (level);
 CREATE TABLE IF NOT EXISTS revision (number INTEGER NOT NULL);
-INSERT INTO revision SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM revision);
+INSERT INTO revision SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM revision)
 """
+_CONVERSATIONS = "SELECT key FROM conversation UNION SELECT key FROM discovery"
 _ADD_EVIDENCE = "INSERT OR REPLACE INTO evidence VALUES (?, ?, ?, ?, ?)"
 _EVIDENCE = "SELECT tool, words, at, strength FROM evidence"
 _FORGET_EVIDENCE = "DELETE FROM evidence WHERE :tool IS NULL OR tool = :tool"
@@ -131,6 +133,14 @@ class SQLiteStore:
         """Erases one conversation, or all of them; gives how many that were."""
         return await self._write(lambda connection: _erase_conversations(connection, key))
 
+    async def conversations(self) -> tuple[ConversationKey, ...]:
+        """The conversations there are, sorted."""
+
+        def read(connection: sqlite3.Connection) -> tuple[ConversationKey, ...]:
+            return tuple(sorted(key for (key,) in connection.execute(_CONVERSATIONS)))
+
+        return await self._read(read)
+
     async def evidence_revision(self) -> int:
         """How often the evidence has changed."""
         return await self._read(_revision)
@@ -196,10 +206,11 @@ class SQLiteStore:
         os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
         connection = sqlite3.connect(self.path, timeout=self._patience_s, isolation_level=None)
         try:
+            if _marks(connection) != (_APPLICATION, _VERSION):
+                self._make_tables(connection)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA secure_delete = ON")
-            self._make_tables(connection)
         except BaseException:
             connection.close()
             raise
@@ -207,16 +218,24 @@ class SQLiteStore:
         return connection
 
     def _make_tables(self, connection: sqlite3.Connection) -> None:
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        """Makes an empty file a store; another process may have done so meanwhile."""
+        connection.execute("BEGIN IMMEDIATE")
+        application, version = _marks(connection)
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if tables and application != _APPLICATION:
+            raise StoreError(
+                f"{self.path} is a database, and no store of this library; name another store.path"
+            )
         if version > _VERSION:
             raise StoreError(
                 f"the store {self.path} is of a newer version of this library: it has "
                 f"version {version}, known is {_VERSION}; update, or name another store.path"
             )
-        if version < _VERSION:
-            connection.executescript(
-                f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {_VERSION}; COMMIT"
-            )
+        for statement in _SCHEMA.split(";"):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {_VERSION}")
+        connection.execute("COMMIT")
 
     def _close(self) -> None:
         if self._connection is not None:
@@ -234,6 +253,13 @@ class SQLiteStore:
                 f"the store {self.path} holds something that is no conversation of this "
                 f"version ({type(exc).__name__}: {exc}); erase it with `tool-search forget`"
             ) from exc
+
+
+def _marks(connection: sqlite3.Connection) -> tuple[int, int]:
+    """Whose file it is, and of which version."""
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return application, version
 
 
 def _advice(error: Exception) -> str:
@@ -267,8 +293,8 @@ def _write_discoveries(
 
 
 def _erase_conversations(connection: sqlite3.Connection, key: ConversationKey | None) -> int:
-    keys = connection.execute("SELECT key FROM conversation UNION SELECT key FROM discovery")
-    erased = [known for known in keys.fetchall() if key in (None, known[0])]
+    known = connection.execute(_CONVERSATIONS).fetchall()
+    erased = [row for row in known if key in (None, row[0])]
     connection.executemany("DELETE FROM conversation WHERE key = ?", erased)
     connection.executemany("DELETE FROM discovery WHERE key = ?", erased)
     return len(erased)

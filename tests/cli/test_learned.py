@@ -1,0 +1,180 @@
+"""`tool-search learned` and `forget`: what a bot has learned in `chat`, shown and erased."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Command
+from tests.cli.test_bad_input import is_refused
+from tests.stores.test_conversations import record
+from tool_search import SQLiteStore
+from tool_search.search.learned import Evidence
+from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
+
+File = Callable[[str, str], Path]
+SEARCH = ModelReply(calls=(ModelCall(name="tool_search", arguments={"query": "hex colour"}),))
+CALL = ModelReply(calls=(ModelCall(name="hex_to_rgb", arguments={"color": "#ff8800"}),))
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A store with evidence for two tools, and two conversations."""
+    path = tmp_path / "kept.db"
+
+    async def fill() -> None:
+        async with SQLiteStore(path) as opened:
+            await opened.add_evidence(
+                [
+                    Evidence(tool="get_forecast", words=("天", "天气", "气"), at=4.0e9),
+                    Evidence(tool="get_forecast", words=("umbrella",), at=4.0e9, strength=2.0),
+                    Evidence(tool="send_mail", words=("mail", "[red]boss"), at=4.0e9),
+                ]
+            )
+            await opened.save("group:1", record())
+            await opened.save("group:2", record())
+
+    asyncio.run(fill())
+    return path
+
+
+def left(command: Command, store: Path) -> tuple[list[str], list[str]]:
+    """The tools of the evidence and the conversations that are still there."""
+    content = command("learned", "--store", store, "--json").json
+    return [entry["tool"] for entry in content["evidence"]], content["conversations"]
+
+
+def test_learned_shows_tools_words_and_strength(command: Command, store: Path) -> None:
+    """The strongest first, Chinese without what its pairs repeat."""
+    outcome = command("learned", "--store", store)
+    lines = [line.split() for line in outcome.out.splitlines()]
+    assert lines[1:3] == [
+        ["get_forecast", "umbrella", "2.00", "2096-10-02"],
+        ["get_forecast", "天气", "1.00", "2096-10-02"],
+    ]
+    assert "[red]boss" in outcome.out
+    assert "3 entries for 2 tools; 2 conversations" in outcome.out
+
+
+def test_learned_json_is_one_object(command: Command, store: Path) -> None:
+    """With every word."""
+    content = command("learned", "--store", store, "--tool", "get_forecast", "--json").json
+    assert content == {
+        "store": str(store),
+        "evidence": [
+            {
+                "tool": "get_forecast",
+                "words": ["umbrella"],
+                "strength": 2.0,
+                "at": "2096-10-02T07:06:40+00:00",
+            },
+            {
+                "tool": "get_forecast",
+                "words": ["天", "天气", "气"],
+                "strength": 1.0,
+                "at": "2096-10-02T07:06:40+00:00",
+            },
+        ],
+        "conversations": ["group:1", "group:2"],
+    }
+
+
+def test_learned_makes_no_store(command: Command, tmp_path: Path) -> None:
+    """Looking leaves nothing behind."""
+    outcome = command("learned", "--store", tmp_path / "none.db")
+    assert "nothing was learned" in outcome.out
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said", "counts"),
+    [
+        (("--learned",), "erased 3 entries of what was learned:", (0, 2)),
+        (("--tool", "get_forecast"), "erased 2 entries of what was learned:", (1, 2)),
+        (("--tool", "get_forecast", "--tool", "send_mail"), "erased 3 entries", (0, 2)),
+        (("--tool", "other"), "erased 0 entries of what was learned:", (3, 2)),
+        (("--conversation", "group:1"), "erased 1 conversations:", (3, 1)),
+        (("--learned", "--conversation", "group:1"), "learned and 1 conversations:", (0, 1)),
+        (("--all",), "erased 3 entries of what was learned and 2 conversations:", (0, 0)),
+    ],
+)
+def test_forget_erases_what_is_named_and_says_so(
+    command: Command,
+    store: Path,
+    arguments: tuple[str, ...],
+    said: str,
+    counts: tuple[int, int],
+) -> None:
+    """And nothing else."""
+    outcome = command("forget", "--store", store, *arguments)
+    assert outcome.status == 0
+    assert said in outcome.out
+    kept = left(command, store)
+    assert (len(kept[0]), len(kept[1])) == counts
+
+
+def test_forget_json_counts(command: Command, store: Path) -> None:
+    """For scripts."""
+    outcome = command("forget", "--store", store, "--all", "--json")
+    assert outcome.json == {"store": str(store), "evidence": 3, "conversations": 2}
+
+
+def test_erased_words_are_not_left_in_the_file(command: Command, store: Path) -> None:
+    """Erased is erased."""
+    assert b"umbrella" in store.read_bytes()
+    command("forget", "--store", store, "--all")
+    left_over = b"".join(path.read_bytes() for path in store.parent.iterdir())
+    assert b"umbrella" not in left_over
+
+
+def test_forget_wants_to_know_what(command: Command, store: Path) -> None:
+    """Nothing is erased by a bare command."""
+    assert is_refused(command("forget", "--store", store), "--learned", "--all")
+    assert left(command, store)[1] == ["group:1", "group:2"]
+
+
+def test_only_one_place_can_be_named(command: Command, store: Path) -> None:
+    """A bot's, or a file."""
+    both = command("learned", "--store", store, "--config", store)
+    assert is_refused(both, "one of --config and --store")
+
+
+def test_a_bot_that_keeps_nothing_is_named(command: Command, write: File) -> None:
+    """There is nothing to look into."""
+    bot = write("bot.yaml", "store: {type: memory}\n")
+    assert is_refused(command("learned", "--config", bot), "store.type is 'memory'")
+
+
+def test_a_file_that_is_no_store_is_named(command: Command, write: File) -> None:
+    """And left as it is."""
+    path = write("notes.txt", "no database" * 100)
+    outcome = command("forget", "--store", path, "--all")
+    assert outcome.status == 1
+    assert "notes.txt is damaged or no store" in outcome.err
+    assert path.read_text() == "no database" * 100
+
+
+def test_what_a_chat_teaches_is_kept_beside_its_bot(
+    command: Command, write: File, server: StandInServer
+) -> None:
+    """In the file that the configuration names; the chat itself leaves nothing."""
+    modules = [f"tool_search.demo.toolbox.{name}" for name in ("colors", "texts", "dates", "units")]
+    bot = write(
+        "bot.yaml",
+        f"tools: {modules}\n"
+        "store: {path: data/bot.db}\n"
+        "providers:\n"
+        "  - {id: gpt, type: openai_chat, model: gpt-5.4, api_key_env: null,\n"
+        f"     base_url: '{server.openai_base_url}'}}\n",
+    )
+    server.reset(model=ScriptedModel([SEARCH, CALL, ModelReply(text="Orange.")]))
+    assert command("chat", "--config", bot, typed="What is #ff8800?\n").status == 0
+    content = command("learned", "--config", bot, "--json").json
+    assert content["store"] == str(bot.parent / "data" / "bot.db")
+    assert [(entry["tool"], entry["words"]) for entry in content["evidence"]] == [
+        ("hex_to_rgb", ["colour", "hex"])
+    ]
+    assert content["conversations"] == []

@@ -1,0 +1,99 @@
+"""`tool-search learned`: what searches have taught, and what else is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from tool_search.cli.store_file import ConfigOption, StoreOption, store_file
+from tool_search.cli.terminal import result_console
+from tool_search.search.learned import Evidence
+from tool_search.search_tool import clean_description
+from tool_search.stores import SQLiteStore
+
+__all__ = ["learned_command"]
+
+
+def learned_command(
+    *,
+    config: ConfigOption = None,
+    store: StoreOption = None,
+    tool: Annotated[str | None, typer.Option(help="Only what this tool was found by.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Show which words led to which tools, how strongly, and when they last did.
+
+    Nothing is kept of a request but these words, sorted; and nothing of who asked.
+    """
+    path = store_file(config, store)
+    entries, conversations = asyncio.run(_kept(path)) if path.exists() else ((), ())
+    now = time.time()
+    shown = sorted(
+        (entry for entry in entries if tool in (None, entry.tool)),
+        key=lambda entry: (entry.tool, -entry.strength_at(now), entry.words),
+    )
+    if as_json:
+        content = {
+            "store": str(path),
+            "evidence": [_entry_object(entry, now) for entry in shown],
+            "conversations": list(conversations),
+        }
+        typer.echo(json.dumps(content, ensure_ascii=False))
+    else:
+        _print_table(shown, conversations, path, now)
+
+
+async def _kept(path: Path) -> tuple[tuple[Evidence, ...], tuple[str, ...]]:
+    async with SQLiteStore(path) as store:
+        return (await store.load_evidence()).entries, await store.conversations()
+
+
+def _entry_object(entry: Evidence, now: float) -> dict[str, Any]:
+    return {
+        "tool": entry.tool,
+        "words": list(entry.words),
+        "strength": round(entry.strength_at(now), 3),
+        "at": _moment(entry.at).isoformat(),
+    }
+
+
+def _print_table(
+    entries: Sequence[Evidence], conversations: Sequence[str], path: Path, now: float
+) -> None:
+    console = result_console()
+    if entries:
+        table = Table(box=None, pad_edge=False)
+        table.add_column("tool", overflow="fold")
+        table.add_column("words", overflow="fold")
+        table.add_column("strength", justify="right")
+        table.add_column("last", no_wrap=True)
+        for entry in entries:
+            strength = f"{entry.strength_at(now):.2f}"
+            last = f"{_moment(entry.at):%Y-%m-%d}"
+            # As Text, because names and words must not be read as markup.
+            cells = (clean_description(entry.tool), _readable(entry.words), strength, last)
+            table.add_row(*map(Text, cells))
+        console.print(table)
+    tools = len({entry.tool for entry in entries})
+    learned = f"{len(entries)} entries for {tools} tools" if entries else "nothing was learned"
+    console.print(Text(f"{learned}; {len(conversations)} conversations; {path}", style="dim"))
+
+
+def _readable(words: Iterable[str]) -> str:
+    """The words, without the single characters that pairs of Chinese repeat."""
+    listed = list(words)
+    paired = {char for word in listed if len(word) == 2 and not word.isascii() for char in word}
+    return clean_description(" ".join(word for word in listed if word not in paired))
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
