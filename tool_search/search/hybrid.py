@@ -89,6 +89,8 @@ class HybridEngine:
         Raises:
             SearchError: The embedder failed.
         """
+        if not len(self.slots):
+            return Scores([0.0] * len(self.slots.tools), 0.0)
         if self._fusion.name == "rrf":
             return self._fused_ranks(query)
         parts = self._parts(query)

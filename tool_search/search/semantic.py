@@ -82,9 +82,12 @@ class SemanticEngine:
         Raises:
             SearchError: The embedder or the store failed.
         """
+        nothing = Scores([0.0] * len(self.slots.tools), 0.0)
+        if not len(self.slots):
+            return nothing
         vector = self._vectors.of_query(query)
         if not vector.any():
-            return Scores(np.zeros(len(self.slots.tools)), 0.0)
+            return nothing
         noise, fit = self._scale
         values = (self._similarities(vector).astype(np.float64) - noise) / (fit - noise)
         return Scores(np.maximum(values, 0.0), _FIT)
