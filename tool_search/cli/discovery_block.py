@@ -31,7 +31,7 @@ def search_answer(index: WeightedBm25Index, query: str, *, limit: int) -> Discov
     """The answer to a search of every tool of an index, with nothing activated."""
     if not oh_my_pi_tokens(query):
         return DiscoveryAnswer.error(QUERY_WITHOUT_WORDS if query.strip() else QUERY_MISSING)
-    ranked = index.ranked(query)[:limit]
+    ranked = index.ranked(query, limit=limit)
     details = DiscoveryDetails(
         query=query.strip(),
         limit=limit,

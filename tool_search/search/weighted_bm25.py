@@ -78,7 +78,7 @@ class WeightedBm25Index:
         min_relevance: Hits below this share of what the query could reach are none.
     """
 
-    __slots__ = ("_bags", "_length", "_min_relevance", "_postings", "_recipe", "_slots")
+    __slots__ = ("_bags", "_length", "_lengths", "_min_relevance", "_postings", "_recipe", "_slots")
 
     def __init__(
         self, tools: Iterable[Tool], recipe: Bm25Recipe, *, min_relevance: float = 0.0
@@ -93,22 +93,29 @@ class WeightedBm25Index:
                 postings.setdefault(word, {})[slot] = weight
         self._bags = BlockedList(bags)
         self._postings = LayeredTable(postings)
-        self._length = sum(sum(bag.values()) for bag in bags)
+        self._lengths = BlockedList(sum(bag.values()) for bag in bags)
+        self._length = sum(self._lengths)
 
     def __len__(self) -> int:
         return len(self._slots)
 
     def ranked(
-        self, query: str, *, allowed: Callable[[str], bool] | None = None
+        self,
+        query: str,
+        *,
+        limit: int | None = None,
+        allowed: Callable[[str], bool] | None = None,
     ) -> tuple[RankedTool, ...]:
-        """Every tool with a score above 0, best first, with its raw score.
+        """The tools with a score above 0, best first, with their raw scores.
 
         Args:
             query: Of which the first 20,000 characters count.
+            limit: How many at most; None: all.
             allowed: Says by name which tools may be found.
         """
         scores = self._scores(self._counts(query))
-        return tuple(RankedTool(*entry) for entry in self._best(scores, len(scores), allowed))
+        most = len(scores) if limit is None else max(limit, 0)
+        return tuple(RankedTool(*entry) for entry in self._best(scores, most, allowed))
 
     def search(
         self,
@@ -149,8 +156,10 @@ class WeightedBm25Index:
         nothing: dict[int, Mapping[str, int]] = {slot: {} for slot, _ in change.left}
         index._bags = self._bags.changed({**nothing, **entered})
         index._postings = self._postings.changed(self._changed_postings(change, entered))
-        left = sum(sum(self._bags[slot].values()) for slot, _ in change.left)
-        index._length = self._length - left + sum(sum(bag.values()) for bag in entered.values())
+        lengths = dict.fromkeys(nothing, 0) | {s: sum(bag.values()) for s, bag in entered.items()}
+        index._lengths = self._lengths.changed(lengths)
+        left = sum(self._lengths[slot] for slot in nothing)
+        index._length = self._length - left + sum(lengths.values())
         return index
 
     def _changed_postings(
@@ -182,19 +191,18 @@ class WeightedBm25Index:
         """The raw scores above 0, by slot; each word is added in the query's order."""
         k1, b, delta = self._recipe.k1, self._recipe.b, self._recipe.delta
         mean = self._length / len(self._slots) if self._length else 1.0
-        lengths: dict[int, int] = {}
+        norms: dict[int, float] = {}
         scores: dict[int, float] = {}
         for word, count in counts.items():
             postings = self._postings.get(word) or {}
             rarity = count * self._idf(len(postings))
             for slot, tf in postings.items():
-                length = lengths.get(slot)
-                if length is None:
-                    length = lengths[slot] = sum(self._bags[slot].values())
-                norm = k1 * (1 - b + b * (length / mean))
-                scores[slot] = scores.get(slot, 0.0) + rarity * (
-                    tf * (k1 + 1) / (tf + norm) + delta
-                )
+                norm = norms.get(slot)
+                if norm is None:
+                    length = self._lengths[slot]
+                    norm = norms[slot] = k1 * (1 - b + b * (length / mean))
+                    scores[slot] = 0.0
+                scores[slot] += rarity * (tf * (k1 + 1) / (tf + norm) + delta)
         return scores
 
     def _idf(self, having: int) -> float:

@@ -62,7 +62,11 @@ class _RanksRaw(Protocol):
     """An index that gives the scores of its ranking."""
 
     def ranked(
-        self, query: str, *, allowed: Callable[[str], bool] | None = None
+        self,
+        query: str,
+        *,
+        limit: int | None = None,
+        allowed: Callable[[str], bool] | None = None,
     ) -> Sequence[RankedTool]: ...
 
 
@@ -217,7 +221,7 @@ class SearchToolBm25(ToolSearchTool):
         allowed: Callable[[str], bool] | None,
     ) -> list[RankedTool]:
         if isinstance(index, _RanksRaw):
-            return list(index.ranked(query, allowed=allowed)[:limit])
+            return list(index.ranked(query, limit=limit, allowed=allowed))
         most = min(limit, len(self._catalog))
         matches = index.search(query, limit=most, allowed=allowed).matches
         return [RankedTool(self._catalog[match.name], match.score) for match in matches]
