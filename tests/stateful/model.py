@@ -37,7 +37,10 @@ def tools_of(request: CapturedRequest) -> list[bytes]:
 
 
 def references_of(request: CapturedRequest) -> set[str]:
-    """The wire names that a Claude request refers to or has called."""
+    """The wire names that a Claude request refers to or has called, or Responses items bring."""
+    if request.dialect == "openai_responses":
+        brought = [tool for item in request.body["input"] for tool in item.get("tools", ())]
+        return {member["name"] for tool in brought for member in tool.get("tools", [tool])}
     found = set()
     for message in request.body["messages"]:
         blocks = message["content"] if isinstance(message["content"], list) else []
@@ -53,6 +56,10 @@ def is_callable(name: str, request: CapturedRequest) -> bool:
     """Whether a request lets the model call a discovered tool without a search."""
     wire = wire_name(name)
     names = set(request.tool_names)
+    if request.dialect == "openai_responses":
+        # What a kept reply's history brought in lies with the service.
+        is_elsewhere = "previous_response_id" in request.body
+        return is_elsewhere or wire in names | references_of(request)
     if any("defer_loading" in tool for tool in request.body.get("tools") or ()):
         return wire in names and wire in references_of(request)
     return wire in names or ("call_tool" in names and _shows_schema(name, request))

@@ -60,7 +60,7 @@ _NUMBER = st.integers(0, 10**6)
 
 @dataclass(frozen=True)
 class World:
-    """What all conversations share: two servers, four providers, one event loop."""
+    """What all conversations share: two servers, their providers, one event loop."""
 
     run: Callable[[Coroutine[Any, Any, object]], object]
     full: StandInServer
@@ -89,6 +89,19 @@ def world() -> Iterator[World]:
             ProviderConfig(
                 id="gpt", type="openai_chat", model="gpt-5.4",
                 base_url=full.openai_base_url, api_key_env=None,
+            ),
+            ProviderConfig(
+                id="responses", type="openai_responses", model="gpt-5.5",
+                strategy="openai_responses", base_url=full.openai_base_url, api_key_env=None,
+            ),
+            ProviderConfig(
+                id="kept", type="openai_responses", model="gpt-5.6", tool_search="deferred",
+                strategy="openai_responses", previous_response_id=True,
+                base_url=full.openai_base_url, api_key_env=None,
+            ),
+            ProviderConfig(
+                id="late", type="openai_responses", model="gpt-5.2",
+                strategy="openai_responses", base_url=full.openai_base_url, api_key_env=None,
             ),
             ProviderConfig(
                 id="compatible", type="anthropic", model="glm-5",
@@ -148,7 +161,9 @@ class Conversations(RuleBasedStateMachine):
         size=st.sampled_from([0, 3, 12, 30, 150, 150]),
         core=st.integers(0, 3),
         mode=st.sampled_from(["auto", "tool_search", "full", "skills_like"]),
-        providers=st.permutations(["claude", "gpt", "compatible", "bound"]),
+        providers=st.permutations(
+            ["claude", "gpt", "responses", "compatible", "bound", "kept", "late"]
+        ),
         count=st.integers(1, 4),
         most=st.sampled_from([2, 5, 100]),
     )
@@ -225,7 +240,7 @@ class Conversations(RuleBasedStateMachine):
     @rule(
         text=_TEXTS,
         steps=_STEPS,
-        dialect=st.sampled_from(["anthropic", "openai_chat"]),
+        dialect=st.sampled_from(["anthropic", "openai_chat", "openai_responses"]),
         status=st.sampled_from([400, 401, 408, 429, 500, 529, None]),
         skip=st.integers(0, 3),
         after=st.sampled_from([None, 2, "tool_call"]),
@@ -389,10 +404,11 @@ class Conversations(RuleBasedStateMachine):
             for code, full, plain in self.warned
             if before.number < (plain if is_plain else full) <= request.number
         }
-        if any("defer_loading" in tool for tool in request.body["tools"]):
-            if not causes & _CATALOG_CAUSES:
-                assert request.tools_bytes == before.tools_bytes
-        elif not causes & _LIST_CAUSES:
+        declares_all = b'"defer_loading"' in (request.tools_bytes or b"")
+        is_fixed = declares_all or request.dialect == "openai_responses"
+        if is_fixed and not causes & _CATALOG_CAUSES:
+            assert request.tools_bytes == before.tools_bytes
+        if not declares_all and not causes & _LIST_CAUSES:
             old = tools_of(before)
             assert tools_of(request)[: len(old)] == old
 
