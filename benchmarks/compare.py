@@ -61,14 +61,15 @@ def environment(group: str) -> Path:
     """The interpreter of a group's environment, made where it is missing."""
     home = HERE / ".peers" / group
     python = home / "bin" / "python"
-    if not (home / ".ready").exists():
+    requirements = HERE / "peers" / f"{group}.txt"
+    wanted, ready = requirements.read_text("utf-8"), home / ".ready"
+    if not ready.exists() or ready.read_text("utf-8") != wanted:
         print(f"making the environment {group}", file=sys.stderr)
         venv.create(home, with_pip=True, clear=True)
-        requirements = HERE / "peers" / f"{group}.txt"
         subprocess.run(
             [python, "-m", "pip", "install", "--quiet", "-r", str(requirements)], check=True
         )
-        (home / ".ready").touch()
+        ready.write_text(wanted, "utf-8")
     return python
 
 
