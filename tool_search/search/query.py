@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
+from tool_search.search.chinese_script import simplified
 from tool_search.search.tokenizer import Piece, Segmenter, pieces
 
 __all__ = ["QUOTATION", "QueryTerms", "query_terms"]
@@ -96,7 +97,7 @@ def _unknown_stretches(piece: Piece, known: Callable[[str], bool]) -> list[str]:
 
     Single characters occur everywhere and explain nothing, but where the run is one.
     """
-    run = piece.original
+    run = simplified(piece.original)
     explained = dict.fromkeys(word for word in piece.words if len(word) > 1 or len(run) == 1)
     covered = [False] * len(run)
     for word in filter(known, explained):
@@ -104,5 +105,7 @@ def _unknown_stretches(piece: Piece, known: Callable[[str], bool]) -> list[str]:
         while place >= 0:
             covered[place : place + len(word)] = [True] * len(word)
             place = run.find(word, place + 1)
-    marked = "".join(" " if hit else char for char, hit in zip(run, covered, strict=True))
+    marked = "".join(
+        " " if hit else char for char, hit in zip(piece.original, covered, strict=True)
+    )
     return [stretch for stretch in marked.split() if len(stretch) > 1 or len(run) == 1]

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from tool_search.catalog import Tool
+from tool_search.search.chinese_script import simplified
 from tool_search.search.documents import FIELDS, FieldName, field_texts
 from tool_search.search.tokenizer import Piece, Segmenter, field_pieces
 
@@ -99,7 +100,7 @@ def _read(found: Sequence[Piece], *, is_name: bool) -> tuple[list[str], float, s
     compounds: list[str] = []
     length = 0.0
     for original, own, _, joined, is_function, is_cjk in found:
-        ordered += original if is_cjk else own
+        ordered += simplified(original) if is_cjk else own
         # A name may be nothing but function words: what_to_do.
         if is_function and not is_name:
             continue

@@ -4,7 +4,8 @@ One rule for definitions and queries: NFKC, then runs of letters and digits.
 Identifiers are cut at camelCase, snake_case, hyphens, dots and digits, and
 stay searchable whole and by neighbouring parts (`createGitHubIssue`: create,
 git, hub, issue; github, creategithubissue). Chinese, Japanese and Korean runs
-become single characters and bigrams. English and Russian words are stemmed.
+become single characters and bigrams, traditional ones as simplified. English and
+Russian words are stemmed.
 
 Source: Snowball stemmers, https://snowballstem.org/algorithms/; characters and
 bigrams for Chinese: Nie, Gao, Zhang, Zhou, "On the use of words and n-grams for
@@ -22,6 +23,7 @@ from typing import NamedTuple
 
 import Stemmer
 
+from tool_search.search.chinese_script import simplified
 from tool_search.search.function_words import (
     CHINESE_CHARACTERS,
     CHINESE_PHRASES,
@@ -56,6 +58,7 @@ _PHRASE = re.compile("|".join(CHINESE_PHRASES))
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff"
 # 火 车 票 is 火车票; a space before a word of several characters stays one.
 _SPACED_HAN = re.compile(rf"(?<=[{_HAN}])[ \t]+(?=[{_HAN}](?![{_HAN}]))")
+_HAS_HAN = re.compile(f"[{_HAN}]")
 _CYRILLIC = re.compile("[Ѐ-ӿ]")
 _LONGEST_NORMALIZED = 512
 _NORMALIZED = re.compile(r".{1,512}(?=[\x00-\x7f]|\Z)|.{1,512}", re.DOTALL)
@@ -168,10 +171,23 @@ def _mixed_pieces(chunk: str, segmenter: Segmenter | None) -> Iterator[Piece]:
             for part in _CHUNK.findall(run):
                 yield _known_words[part]
             continue
-        for stretch in filter(None, _PHRASE.split(run)):
+        text = simplified(run) if _HAS_HAN.search(run) else run
+        for start, end in _between_phrases(text):
+            stretch = text[start:end]
             words = segmenter(stretch) if segmenter else _characters_and_bigrams(stretch)
-            kept = tuple(intern(word) for word in words if word not in CHINESE_CHARACTERS)
-            yield Piece(stretch, kept, kept, is_function=not kept, is_cjk=True)
+            kept = tuple([intern(word) for word in words if word not in CHINESE_CHARACTERS])
+            yield Piece(run[start:end], kept, kept, (), is_function=not kept, is_cjk=True)
+
+
+def _between_phrases(text: str) -> Iterator[tuple[int, int]]:
+    """Where the stretches of a text begin and end that are no function words."""
+    place = 0
+    for phrase in _PHRASE.finditer(text):
+        if place < phrase.start():
+            yield place, phrase.start()
+        place = phrase.end()
+    if place < len(text):
+        yield place, len(text)
 
 
 def _characters_and_bigrams(run: str) -> list[str]:
