@@ -12,7 +12,7 @@ CIKM 2011.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 from operator import itemgetter
@@ -113,9 +113,9 @@ class WeightedBm25Index:
             limit: How many at most; None: all.
             allowed: Says by name which tools may be found.
         """
-        scores = self._scores(self._counts(query))
-        most = len(scores) if limit is None else max(limit, 0)
-        return tuple(RankedTool(*entry) for entry in self._best(scores, most, allowed))
+        scores = self._open_scores(self._counts(query), self._hidden(allowed))
+        best = _top(scores, len(scores) if limit is None else limit)
+        return tuple(RankedTool(*entry) for entry in self._sorted(best)[:limit])
 
     def search(
         self,
@@ -126,24 +126,28 @@ class WeightedBm25Index:
     ) -> SearchResult:
         """The tools that fit the query; see `ToolSearchIndex.search`."""
         queries = [encodable(text) for text in ([query] if isinstance(query, str) else query)]
-        found: dict[int, tuple[float, float]] = {}
+        limit = max(limit, 0)
+        hidden = self._hidden(allowed)
+        hits: set[int] = set()
+        # The raw score too: shares of long queries round to the same.
+        best: dict[int, tuple[float, float]] = {}
         unmatched: dict[str, None] = {}
         for text in queries[:_MOST_QUERIES]:
             counts = self._counts(text)
+            scores = self._open_scores(counts, hidden)
             most = attainable(self._worth(counts))
-            for slot, score in self._scores(counts).items():
-                share = -math.expm1(-score / most)
-                if share >= self._min_relevance:
-                    # The raw score too: shares of long queries round to the same.
-                    found[slot] = max((share, score), found.get(slot, (0.0, 0.0)))
-            unmatched.update(dict.fromkeys(self._unknown(counts, allowed)))
-        best = self._best(found, max(limit, 0), allowed)
-        tools = self._slots.tools
+            floor = self._floor(most)
+            if floor > 0:
+                scores = {slot: score for slot, score in scores.items() if score >= floor}
+            hits.update(scores)
+            for slot, score in _top(scores, limit).items():
+                best[slot] = max((-math.expm1(-score / most), score), best.get(slot, (0.0, 0.0)))
+            unmatched.update(dict.fromkeys(self._unknown(counts, hidden)))
         return SearchResult(
             query=" | ".join(queries),
-            matches=tuple(_match(tool, share) for tool, (share, _) in best),
-            total_found=sum(_may(tools[slot], allowed) for slot in found),
-            total_tools=sum(_may(tool, allowed) for tool in tools),
+            matches=tuple(_match(tool, share) for tool, (share, _) in self._sorted(best)[:limit]),
+            total_found=len(hits),
+            total_tools=len(self._slots) - len(hidden),
             unmatched=tuple(unmatched)[:_MOST_UNMATCHED],
         )
 
@@ -191,6 +195,7 @@ class WeightedBm25Index:
         """The raw scores above 0, by slot; each word is added in the query's order."""
         k1, b, delta = self._recipe.k1, self._recipe.b, self._recipe.delta
         mean = self._length / len(self._slots) if self._length else 1.0
+        lengths = list(self._lengths)
         norms: dict[int, float] = {}
         scores: dict[int, float] = {}
         for word, count in counts.items():
@@ -199,8 +204,7 @@ class WeightedBm25Index:
             for slot, tf in postings.items():
                 norm = norms.get(slot)
                 if norm is None:
-                    length = self._lengths[slot]
-                    norm = norms[slot] = k1 * (1 - b + b * (length / mean))
+                    norm = norms[slot] = k1 * (1 - b + b * (lengths[slot] / mean))
                     scores[slot] = 0.0
                 scores[slot] += rarity * (tf * (k1 + 1) / (tf + norm) + delta)
         return scores
@@ -216,39 +220,52 @@ class WeightedBm25Index:
             for word, count in counts.items()
         ]
 
-    def _best(
-        self, scores: Mapping[int, _Score], limit: int, allowed: Callable[[str], bool] | None
-    ) -> list[tuple[Tool, _Score]]:
+    def _floor(self, most: float) -> float:
+        """The least raw score of a hit, where the query could reach `most`."""
+        if self._min_relevance >= 1:
+            return math.inf
+        return -math.log1p(-self._min_relevance) * most
+
+    def _hidden(self, allowed: Callable[[str], bool] | None) -> frozenset[int]:
+        """The slots of the tools that may not be found."""
+        if allowed is None:
+            return frozenset()
+        return frozenset(slot for slot, tool in self._slots.taken() if not allowed(tool.name))
+
+    def _open_scores(self, counts: Mapping[str, int], hidden: Container[int]) -> dict[int, float]:
+        scores = self._scores(counts)
+        if not hidden:
+            return scores
+        return {slot: score for slot, score in scores.items() if slot not in hidden}
+
+    def _sorted(self, scores: Mapping[int, _Score]) -> list[tuple[Tool, _Score]]:
         tools, order = self._slots.tools, self._recipe.order
         found = [
-            (tool, score)
-            for slot, score in scores.items()
-            if (tool := tools[slot]) is not None and _may(tool, allowed)
+            (tool, score) for slot, score in scores.items() if (tool := tools[slot]) is not None
         ]
-        if 0 < limit < len(found):
-            # Names are compared among the best alone.
-            least = nlargest(limit, (score for _, score in found))[-1]
-            found = [(tool, score) for tool, score in found if score >= least]
         found.sort(key=lambda entry: (order(entry[0].name), entry[0].name))
         found.sort(key=itemgetter(1), reverse=True)
-        return found[:limit]
+        return found
 
-    def _unknown(
-        self, counts: Iterable[str], allowed: Callable[[str], bool] | None
-    ) -> Iterable[str]:
+    def _unknown(self, counts: Iterable[str], hidden: frozenset[int]) -> Iterable[str]:
         """The words that no tool has that may be found."""
-        tools = self._slots.tools
         for word in counts:
-            having = self._postings.get(word) or ()
-            if len(word) <= _LONGEST_UNMATCHED and not any(_may(tools[s], allowed) for s in having):
+            having = self._postings.get(word) or {}
+            if len(word) <= _LONGEST_UNMATCHED and having.keys() <= hidden:
                 yield word
+
+
+def _top(scores: Mapping[int, float], limit: int) -> Mapping[int, float]:
+    """The scores within the limit, and those equal to the last: names are compared of few."""
+    if limit <= 0:
+        return {}
+    if limit >= len(scores):
+        return scores
+    least = nlargest(limit, scores.values())[-1]
+    return {slot: score for slot, score in scores.items() if score >= least}
 
 
 def _match(tool: Tool, share: float) -> SearchMatch:
     return SearchMatch(
         name=tool.name, description=tool.description, server=tool.server, score=share
     )
-
-
-def _may(tool: Tool | None, allowed: Callable[[str], bool] | None) -> bool:
-    return tool is not None and (allowed is None or bool(allowed(tool.name)))
