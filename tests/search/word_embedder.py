@@ -16,14 +16,17 @@ __all__ = ["WordEmbedder"]
 class WordEmbedder:
     """Counts stems, each in a place of its own as far as there are places.
 
+    Args:
+        identity: Indexes of equal identities are shared.
+
     Attributes:
         asked: Every text that was embedded, in order.
     """
 
-    identity = "words"
-    dimensions = 512
+    dimensions = 2_048
 
-    def __init__(self) -> None:
+    def __init__(self, identity: str = "words") -> None:
+        self.identity = identity
         self.asked: list[str] = []
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
