@@ -66,6 +66,7 @@ class ConversationTools:
         self._discoveries = discoveries
         self._max_core = None if max_tools is None else _core_room(max_tools)
         self._index: ToolSearchIndex | None = None
+        self._informed: tuple[ToolSearchIndex, Votes | None, ToolSearchIndex] | None = None
         self.votes: Votes | None = None
         self.trail = SearchTrail()
         self._notices: list[Notice] = []
@@ -110,12 +111,19 @@ class ConversationTools:
         if self._index is None:
             return None
         return _search_tool_class(self._config)(
-            informed(self._index, self.votes),
+            self._searched(self._index),
             self.catalog,
             name=self._config.search_tool_name,
             max_results=self._config.max_results,
             language=language or self.required.language,
         )
+
+    def _searched(self, index: ToolSearchIndex) -> ToolSearchIndex:
+        """The index with the votes of now, the same one until either changes."""
+        known = self._informed
+        if known is None or known[0] is not index or known[1] is not self.votes:
+            known = self._informed = (index, self.votes, informed(index, self.votes))
+        return known[2]
 
     def take_notices(self) -> tuple[Notice, ...]:
         """What an operator should know, since the last call of this."""
