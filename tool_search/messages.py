@@ -54,6 +54,7 @@ NoticeCode = Literal[
     "request_repaired",
     "rendered_within_limit",
     "answer_missing",
+    "prefix_moved",
 ]
 
 

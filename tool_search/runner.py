@@ -30,6 +30,7 @@ from tool_search.execution import (
 )
 from tool_search.learning import Learning
 from tool_search.messages import ContentPart
+from tool_search.prefix_watch import PrefixWatch
 from tool_search.profiles import ProviderProfile
 from tool_search.providers import ChatProvider
 from tool_search.session import ToolSearchSession
@@ -51,6 +52,7 @@ class _Conversation:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     session: ToolSearchSession | None = None
     last: str | None = None
+    prefixes: PrefixWatch = field(default_factory=PrefixWatch)
     users: int = 0
 
 
@@ -171,6 +173,7 @@ class ToolSearchRunner:
         """Erases a conversation and what it discovered, once no turn of it goes on."""
         async with self._alone(conversation) as known:
             known.session = known.last = None
+            known.prefixes = PrefixWatch()
             self._chosen.pop(conversation, None)
             await self._calls.forget(conversation)
             await self._store.forget(conversation)
@@ -230,6 +233,7 @@ class ToolSearchRunner:
                 keys=TurnCalls(conversation, idempotency_key),
                 store=self._store,
                 max_steps=self._max_steps,
+                prefixes=known.prefixes,
             )
             try:
                 async with aclosing(turn.run()) as events:

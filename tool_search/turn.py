@@ -23,6 +23,7 @@ from tool_search.execution import CallOutcome, CallRunner, ToolContext, TurnCall
 from tool_search.fallback import ProviderHealth, Remedy, Verdict, verdict_on
 from tool_search.i18n import text
 from tool_search.messages import NoticeCode, Phase, RequestPlan, ToolCall
+from tool_search.prefix_watch import PrefixWatch
 from tool_search.profiles import ProviderProfile
 from tool_search.providers import ChatProvider, ReplyDelta, ReplyEnd, Usage
 from tool_search.session import ToolSearchSession
@@ -88,6 +89,7 @@ class Turn:
         keys: Tells the turn's calls apart, where it may be retried.
         store: Where discoveries are committed.
         max_steps: The most requests in which tools may be called.
+        prefixes: What each provider was sent last.
     """
 
     session: ToolSearchSession
@@ -98,6 +100,7 @@ class Turn:
     keys: TurnCalls
     store: ConversationStore
     max_steps: int
+    prefixes: PrefixWatch = field(default_factory=PrefixWatch)
     _usage: Usage = field(default_factory=Usage)
     _steps: int = 0
     _reply: ReplyEnd | None = None
@@ -179,8 +182,8 @@ class Turn:
         while True:
             profile = self.pool.profile(self.provider)
             plan = self._plan = self.session.plan(profile, phase=phase, selected=selected)
-            for notice in self.session.take_notices():
-                yield self._warning(notice.code, notice.message)
+            for warning in self._noticed(profile, plan):
+                yield warning
             streamed: list[str] = []
             try:
                 async with aclosing(self._stream(plan, streamed)) as events:
@@ -208,6 +211,25 @@ class Turn:
             else:
                 self.pool.health.succeeded(self.provider)
                 return
+
+    def _noticed(self, profile: ProviderProfile, plan: RequestPlan) -> Iterator[Warning]:
+        """What the session has to tell, and where a prompt cache breaks untold."""
+        notices = self.session.take_notices()
+        for notice in notices:
+            yield self._warning(notice.code, notice.message)
+        moved = self.prefixes.look(
+            self.provider,
+            profile,
+            plan,
+            history=self.session.history,
+            announced=[notice.code for notice in notices],
+        )
+        if moved is not None:
+            yield self._warning(
+                "prefix_moved",
+                f"what {self.provider!r} is sent differs from its last request at {moved}, and "
+                "nothing announced explains it: its prompt cache ends there",
+            )
 
     async def _stream(
         self, plan: RequestPlan, streamed: list[str]
@@ -242,6 +264,7 @@ class Turn:
         """Takes in what an error taught, so that the next plan avoids it."""
         if verdict.profile is not None:
             self.pool.learn(self.provider, verdict.profile)
+        self.prefixes.forget(self.provider)
         plan = self._plan
         if verdict.references and plan is not None:
             self.session.refuse_references(verdict.references)

@@ -1,0 +1,75 @@
+"""Whether an operator is told of a prompt cache that breaks for no announced reason."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from tests.runner.bench import (
+    FORECAST,
+    SEARCHING,
+    Bench,
+    calling,
+    named,
+    say,
+    search,
+    some_tools,
+    turn,
+)
+from tool_search import ToolCatalog, ToolSearchSession
+from tool_search.events import Warning
+from tool_search.execution import CallRunner, ToolContext, TurnCalls
+from tool_search.prefix_watch import PrefixWatch
+from tool_search.stores import MemoryStore
+from tool_search.testing import ScriptedModel, prefix_change
+from tool_search.turn import ProviderPool, Turn
+
+
+@pytest.mark.parametrize(("system", "codes"), [("Other.", ["prefix_moved"]), (None, [])])
+async def test_request_that_leaves_its_prefix_untold_is_a_warning(
+    bench: Bench, system: str | None, codes: list[str]
+) -> None:
+    """It says which provider, and where."""
+    bench.server.reset(model=ScriptedModel([say("Hello.")]))
+    gpt = await bench.provider("gpt")
+    session = ToolSearchSession(ToolCatalog(some_tools()), config=SEARCHING)
+    session.begin_turn("Hi", profile=gpt.profile)
+    plan = session.plan(gpt.profile)
+    watch = PrefixWatch()
+    last = plan if system is None else replace(plan, system=system)
+    watch.look("gpt", gpt.profile, last, history=session.history)
+    asked = Turn(
+        session=session,
+        pool=ProviderPool({"gpt": gpt}, {"gpt": 1.0}),
+        provider="gpt",
+        calls=CallRunner(),
+        context=ToolContext(conversation="c", language="en-US"),
+        keys=TurnCalls("c"),
+        store=MemoryStore(),
+        max_steps=2,
+        prefixes=watch,
+    )
+    warnings = named([event async for event in asked.run()], Warning)
+    assert [warning.code for warning in warnings] == codes
+    assert all("'gpt' is sent differs" in warning.message for warning in warnings)
+    assert all("at system" in warning.message for warning in warnings)
+
+
+async def test_conversation_with_swaps_tells_of_no_broken_cache(
+    bench: Bench,
+) -> None:
+    """What the bytes of its requests confirm, for each provider."""
+    forecast = calling(FORECAST)
+    script = [search("weather"), forecast, say("Sunny."), say("Yes."), search("mail"), say("No.")]
+    bench.server.reset(model=ScriptedModel(script))
+    runner = await bench.runner("claude", "gpt")
+    warnings: list[Warning] = []
+    for provider in ("claude", "gpt", "claude"):
+        runner.use(provider)
+        warnings += named(await turn(runner, "And now?"), Warning)
+    assert warnings == []
+    bodies = [r.raw_body for r in bench.server.requests if r.dialect == "anthropic"]
+    assert len(bodies) == 5
+    assert [prefix_change(*pair) for pair in pairwise(bodies)] == [None] * 4
