@@ -17,6 +17,7 @@ from tests.conversations import (
     tool,
     toolbox,
 )
+from tests.search.word_embedder import FailingEmbedder
 from tool_search import SearchSettings, SessionError, Tool, ToolCatalog
 from tool_search.profiles import ProviderProfile
 
@@ -223,6 +224,21 @@ def test_if_tool_search_cannot_start_the_bot_runs_in_full_mode() -> None:
     (notice,) = chat.session.take_notices()
     assert notice.code == "search_unavailable"
     assert "'missing'" in notice.message
+
+
+EMBEDDER = FailingEmbedder("of a conversation")
+
+
+def test_a_changed_catalog_that_cannot_be_searched_leaves_the_conversation_as_it_was() -> None:
+    """An embedder that fails in the middle of a conversation ends no bot."""
+    search = SearchSettings(engine="semantic", embedder=f"{__name__}:EMBEDDER", vector_cache=None)
+    chat = Chat(toolbox(30), {"search": search})
+    before = chat.turn().tools
+    EMBEDDER.is_broken = True
+    with pytest.raises(SessionError, match=r"cannot be searched: .* no memory left"):
+        chat.begin(tools=[*toolbox(30), tool("another")])
+    EMBEDDER.is_broken = False
+    assert chat.turn().tools == before
 
 
 def test_the_search_tools_description_is_settled_with_the_first_turn() -> None:

@@ -207,7 +207,7 @@ class ConversationTools:
             return
         self._max_core = _core_room(max_tools)
         catalog = self.with_policy(self.catalog)
-        self._index = self._index.updated(**_difference(self.catalog, catalog))
+        self._index = self._updated(self._index, catalog)
         self.catalog = catalog
         before = len(self.roster.core)
         self.roster.defer(catalog, self._discoveries)
@@ -263,13 +263,24 @@ class ConversationTools:
             self._check_names(catalog)
         if catalog.fingerprint != self.catalog.fingerprint:
             if self._index is not None:
-                self._index = self._index.updated(**_difference(self.catalog, catalog))
+                self._index = self._updated(self._index, catalog)
             self.catalog = catalog
             self._follow_catalog()
         if self.mode == "full":
             now = self._resolved(catalog, profile)
             if now.mode == "tool_search":
                 self._search_from_now(now.reason)
+
+    def _updated(self, index: ToolSearchIndex, catalog: ToolCatalog) -> ToolSearchIndex:
+        """The index over another catalog.
+
+        Raises:
+            SessionError: The engine failed; the catalog is not taken in.
+        """
+        try:
+            return index.updated(**_difference(self.catalog, catalog))
+        except SearchError as exc:
+            raise SessionError(f"the changed catalog cannot be searched: {exc}") from exc
 
     def _follow_catalog(self) -> None:
         self._notices += self.roster.take_in(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.search.word_embedder import WordEmbedder
+from tests.search.word_embedder import FailingEmbedder, WordEmbedder
 from tool_search import SearchSettings, Tool, ToolCatalog, ToolSearchIndex, ToolSearchTool
 from tool_search.errors import SearchError
 from tool_search.search import build_index
@@ -40,18 +40,6 @@ class KeptInMemory:
     def put(self, entries: Mapping[str, bytes]) -> None:
         """Keeps the entries."""
         self.entries.update(entries)
-
-
-class Failing(WordEmbedder):
-    """An embedder that fails once it is told to."""
-
-    is_broken = False
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors, or an error."""
-        if self.is_broken:
-            raise RuntimeError("no memory left")
-        return super().embed(texts)
 
 
 class Far(WordEmbedder):
@@ -143,7 +131,7 @@ def test_search_an_embedder_whose_vectors_are_all_similar_still_has_a_floor() ->
 
 def test_search_failing_embedder_raises_a_search_error_with_its_cause() -> None:
     """The caller learns what the embedder said."""
-    embedder = own(Failing)
+    embedder = own(FailingEmbedder)
     index = built(embedder)
     embedder.is_broken = True
     with pytest.raises(SearchError, match="failed: RuntimeError: no memory left") as err:
@@ -153,7 +141,7 @@ def test_search_failing_embedder_raises_a_search_error_with_its_cause() -> None:
 
 def test_search_tool_answers_a_failing_embedder_with_an_error() -> None:
     """A bot's turn goes on: the model is told."""
-    embedder = own(Failing)
+    embedder = own(FailingEmbedder)
     catalog = ToolCatalog(TOOLS)
     tool = ToolSearchTool(build_index(TOOLS, SETTINGS, embedder=embedder), catalog)
     embedder.is_broken = True
@@ -162,7 +150,7 @@ def test_search_tool_answers_a_failing_embedder_with_an_error() -> None:
 
 def test_build_with_a_failing_embedder_raises_a_search_error() -> None:
     """An index that cannot be built says why."""
-    embedder = own(Failing)
+    embedder = own(FailingEmbedder)
     embedder.is_broken = True
     tools = [Tool(name="another", description="One that no index holds yet.")]
     with pytest.raises(SearchError, match="no memory left"):
@@ -171,7 +159,7 @@ def test_build_with_a_failing_embedder_raises_a_search_error() -> None:
 
 def test_updated_with_a_failing_embedder_leaves_the_index_as_it_was() -> None:
     """A failed update changes nothing."""
-    embedder = own(Failing)
+    embedder = own(FailingEmbedder)
     index = built(embedder)
     embedder.is_broken = True
     with pytest.raises(SearchError):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tool_search.search.tokenizer import pieces
 
-__all__ = ["WordEmbedder"]
+__all__ = ["FailingEmbedder", "WordEmbedder"]
 
 
 class WordEmbedder:
@@ -38,6 +38,22 @@ class WordEmbedder:
                 for word in () if piece.is_function else piece.words:
                     row[_place(word, self.dimensions)] += 1.0
         return rows
+
+
+class FailingEmbedder(WordEmbedder):
+    """An embedder that fails once it is told to.
+
+    Attributes:
+        is_broken: Whether it fails.
+    """
+
+    is_broken = False
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors, or an error."""
+        if self.is_broken:
+            raise RuntimeError("no memory left")
+        return super().embed(texts)
 
 
 def _place(word: str, places: int) -> int:
