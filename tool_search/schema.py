@@ -99,8 +99,8 @@ def plain_copy(value: object) -> Any:
     return copy
 
 
-def _is_too_deep(value: object) -> bool:
-    level = [value]
+def _is_too_deep(value: Any) -> bool:
+    level: list[Any] = [value]
     for _ in range(_DEEPEST_NESTING):
         inner = (part.values() if isinstance(part, dict) else part for part in level)
         level = [v for values in inner for v in values if isinstance(v, dict | list)]
