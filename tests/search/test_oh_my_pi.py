@@ -194,7 +194,7 @@ _TOOLS = st.lists(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(tools=_TOOLS, query=_TEXTS.map(" ".join))
 def test_scores_are_those_of_the_formula_to_six_decimals(tools: list[Tool], query: str) -> None:
     """Whatever the tools and the query."""
@@ -226,7 +226,7 @@ def test_scores_of_a_real_catalog_are_those_of_the_formula(shared: Path) -> None
         assert scores(built, query) == scores_by_steps(tools, query)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(first=_TOOLS, added=_TOOLS, query=_TEXTS.map(" ".join), data=st.data())
 def test_updated_ranks_as_a_fresh_build(
     first: list[Tool], added: list[Tool], query: str, data: st.DataObject
