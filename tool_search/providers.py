@@ -40,6 +40,11 @@ class Usage:
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
 
+    @property
+    def uncached_tokens(self) -> int:
+        """Of the input: what was read anew, written to the cache or not."""
+        return max(0, self.input_tokens - self.cache_read_tokens)
+
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             input_tokens=self.input_tokens + other.input_tokens,
