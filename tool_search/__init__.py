@@ -91,7 +91,15 @@ if TYPE_CHECKING:
     from tool_search.providers import ChatProvider, Usage
     from tool_search.record import ConversationRecord
     from tool_search.runner import ToolSearchRunner
-    from tool_search.search import SearchMatch, SearchResult, ToolSearchIndex, build_index
+    from tool_search.search import (
+        Embedder,
+        SearchMatch,
+        SearchResult,
+        ToolSearchIndex,
+        VectorCache,
+        VectorStore,
+        build_index,
+    )
     from tool_search.search_tool import ToolSearchTool
     from tool_search.session import CallResult, ToolSearchSession
     from tool_search.stores import ConversationStore, EvidenceStore, MemoryStore, SQLiteStore
@@ -131,6 +139,7 @@ __all__ = [
     "DiscoveryState",
     "Done",
     "DuplicateToolError",
+    "Embedder",
     "EvidenceStore",
     "ExecutableTool",
     "ExecutionResult",
@@ -190,6 +199,8 @@ __all__ = [
     "ToolsDiscovered",
     "UnsupportedStrategyError",
     "Usage",
+    "VectorCache",
+    "VectorStore",
     "Warning",
     "build_index",
     "estimate_tokens",
@@ -230,7 +241,9 @@ _HOMES = {
     "tool_search.providers": "ChatProvider Usage",
     "tool_search.record": "ConversationRecord",
     "tool_search.runner": "ToolSearchRunner",
-    "tool_search.search": "SearchMatch SearchResult ToolSearchIndex build_index",
+    "tool_search.search": """
+        Embedder SearchMatch SearchResult ToolSearchIndex VectorCache VectorStore build_index
+    """,
     "tool_search.search_tool": "ToolSearchTool",
     "tool_search.session": "CallResult ToolSearchSession",
     "tool_search.stores": "ConversationStore EvidenceStore MemoryStore SQLiteStore",
