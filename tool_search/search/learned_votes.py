@@ -38,8 +38,8 @@ _UNSEEN_QUERIES = 100.0
 # What a few answers say of the share of tools with a history, they say too loudly.
 _SUPPOSED_QUERIES = 10.0
 _LARGEST_IMPACT = 1.0 - 2.0**-24
-# Nearer than the first hundreds of neighbours only a few can be tools of others.
-_MOST_CANDIDATES = 512
+# More than vote: some of the nearest may have been answered by tools that are gone.
+_MOST_CANDIDATES = 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache
 from heapq import nlargest
 from itertools import chain
 from operator import itemgetter
@@ -244,6 +245,7 @@ class RankedIndex:
             return []
         slots = self._engine.slots
 
+        @cache
         def slot_of(name: str) -> int | None:
             for slot in slots.named(name):
                 tool = slots.tools[slot]
