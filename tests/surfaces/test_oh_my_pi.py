@@ -266,6 +266,15 @@ def test_auto_goes_from_off_to_mcp_only_once() -> None:
     assert (session.mode, active(session)) == ("mcp-only", ["read", SEARCH])
 
 
+def test_the_search_tool_among_the_tools_counts_for_nothing() -> None:
+    """A host may list its own."""
+    many = [mcp("big", f"t{number}") for number in range(40)]
+    session = discovery([*many, Tool(name=SEARCH)], settings=None)
+    assert (session.mode, SEARCH in active(session)) == ("off", False)
+    session.set_tools([*many, POST, Tool(name=SEARCH)])
+    assert active(session) == [SEARCH]
+
+
 def test_the_list_grows_only_at_its_end() -> None:
     """Also where a visible tool comes late."""
     session = discovery()

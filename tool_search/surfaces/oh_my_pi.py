@@ -66,7 +66,7 @@ class ToolDiscovery:
     `system_notice()`, and answers calls of `search_tool_bm25` with `call`.
 
     Args:
-        tools: All there are, without the search tool; definitions only.
+        tools: All there are, definitions only; the search tool is left out of them.
         settings: oh-my-pi's.
         requested: Names that are visible from the start.
         summaries: Instead of the tools' own, by name.
@@ -97,7 +97,7 @@ class ToolDiscovery:
         self._permits = permits or _is_for_everybody
         self._is_frozen = frozen_description
         self._language = language
-        self._tools = ToolCatalog(tools)
+        self._tools = _without_search(tools)
         self._mode: DiscoveryMode
         self._catalog: ToolCatalog
         self._roster: ToolRoster
@@ -211,7 +211,7 @@ class ToolDiscovery:
 
         Gives whether anything changed; an equal list changes no byte of any request.
         """
-        listed = ToolCatalog(tools)
+        listed = _without_search(tools)
         if listed.fingerprint == self._tools.fingerprint:
             return False
         self._tools = listed
@@ -289,6 +289,10 @@ class ToolDiscovery:
 
     def _may(self, name: str) -> bool:
         return self._permits(self._tools[name])
+
+
+def _without_search(tools: Iterable[Tool]) -> ToolCatalog:
+    return ToolCatalog(tool for tool in tools if tool.name != SEARCH_TOOL_NAME)
 
 
 def _is_for_everybody(tool: Tool) -> bool:
