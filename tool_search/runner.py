@@ -242,9 +242,9 @@ class ToolSearchRunner:
             finally:
                 known.last = turn.provider
                 session.close_open_calls()
+                await self._store.save(conversation, session.record())
                 if self._learning is not None:
                     await self._learning.learn(session.take_lessons())
-                await self._store.save(conversation, session.record())
 
     def _begin(
         self,
