@@ -354,3 +354,73 @@ async def test_refusal_is_a_part_of_its_own(
     (message,) = (await gpt.responses.create(**body)).output
     assert message.type == "message"
     assert [part.to_dict() for part in message.content] == [{"type": "refusal", "refusal": "No."}]
+
+
+CRM: dict[str, Any] = {
+    "type": "namespace",
+    "name": "crm",
+    "description": "Customers.",
+    "tools": [
+        {**WEATHER, "name": "list_orders", "description": "Orders.", "defer_loading": True},
+        {**WEATHER, "name": "get_customer", "description": "A customer.", "defer_loading": True},
+    ],
+}
+
+
+@pytest.fixture
+def hosted() -> dict[str, Any]:
+    """A request that lets the service search."""
+    deferred = {**WEATHER, "defer_loading": True}
+    return {
+        "model": "gpt-5.4",
+        "input": [QUESTION],
+        "tools": [{"type": "tool_search"}, deferred, CRM],
+    }
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_service_searches_itself_and_the_model_goes_on_in_the_same_reply(
+    server: StandInServer, gpt: AsyncOpenAI, hosted: Any, stream: bool
+) -> None:
+    """Call and output without an id for pairs, then the call of what was found."""
+    server.reset(model=KeywordModel())
+    if stream:
+        events = [event async for event in await gpt.responses.create(**hosted, stream=True)]
+        output = events[-1].response.output
+        added = [event.item for event in events if event.type == "response.output_item.added"]
+        assert [item.type for item in added] == [item.type for item in output]
+    else:
+        output = (await gpt.responses.create(**hosted)).output
+    search, found, call = (item.to_dict() for item in output)
+    assert (search["type"], search["execution"], search["call_id"]) == (
+        "tool_search_call",
+        "server",
+        None,
+    )
+    assert found["tools"] == [hosted["tools"][1]]
+    assert (call["name"], call["namespace"]) == ("get_weather", "get_weather")
+    answer = {"type": "function_call_output", "call_id": call["call_id"], "output": "18 degrees"}
+    hosted["input"] += [search, found, call, answer]
+    assert (await gpt.responses.create(**hosted)).output_text == "get_weather: 18 degrees"
+    assert server.violations == ()
+
+
+async def test_path_of_a_namespace_brings_all_that_waits_in_it(
+    server: StandInServer, gpt: AsyncOpenAI, hosted: Any
+) -> None:
+    """A model may name what it wants; the reply that holds the search is kept as a whole."""
+    script = [
+        ModelReply(calls=(ModelCall(name="tool_search", arguments={"paths": ["crm"]}),)),
+        ModelReply(calls=(ModelCall(name="list_orders", arguments={"city": "Paris"}),)),
+        ModelReply(text="None."),
+    ]
+    server.reset(model=ScriptedModel(script))
+    first = await gpt.responses.create(**hosted)
+    _, found, call = (item.to_dict() for item in first.output)
+    assert found["tools"] == [CRM]
+    assert (call["name"], call["namespace"]) == ("list_orders", "crm")
+    answer = {"type": "function_call_output", "call_id": call["call_id"], "output": "none"}
+    second = await gpt.responses.create(
+        **{**hosted, "input": [answer]}, previous_response_id=first.id
+    )
+    assert second.output_text == "None."

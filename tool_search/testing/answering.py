@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from tool_search.testing.dialect import Answer, AnswerCall
 from tool_search.testing.models import ModelCall, ModelReply
 from tool_search.testing.usage import input_tokens, reply_usage
+from tool_search.testing.view import read_arguments
 from tool_search.testing.violations import Violation
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Asked", "Counted", "outcome", "parsed_body"]
 
+_MOST_SEARCHES = 16
 _MAX_BODY = 32 * 1024 * 1024
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -122,26 +124,53 @@ def _accepted(asked: Asked) -> Mapping[str, Any] | Violation:
 
 def _reply(asked: Asked, conversation: Mapping[str, Any], view: ModelView) -> Answer | Violation:
     fault, request = asked.fault, asked.request
+    digest = hashlib.sha256(request.raw_body).hexdigest()
+    searches: list[Mapping[str, Any]] = []
+    known = conversation
+    while True:
+        reply = _said(asked, view)
+        if isinstance(reply, Violation):
+            return reply
+        search = next((call for call in reply.calls if _is_hosted(call, view)), None)
+        if search is None or len(searches) >= _MOST_SEARCHES:
+            break
+        made = f"{digest[:20]}{len(searches):02d}"
+        arguments = read_arguments(_text(search))
+        known, items = asked.dialect.searched(known, arguments, made=made)
+        searches += items
+        view = asked.dialect.view(known)
+    calls = [call for call in reply.calls if not _is_hosted(call, view)]
+    answer = Answer(
+        body=request.body,
+        conversation=conversation,
+        digest=digest,
+        text=reply.text,
+        calls=tuple(_call(call, view, fault) for call in calls),
+        thinking=reply.thinking,
+        stop_reason=reply.stop_reason,
+        usage=reply_usage(view, reply, asked.state.cache),
+        searches=tuple(searches),
+    )
+    asked.dialect.remember(answer, asked.state.memory)
+    return answer
+
+
+def _said(asked: Asked, view: ModelView) -> ModelReply | Violation:
+    """What the model says to what it is shown, or that it can say no such thing."""
     try:
-        reply = ModelReply() if fault.empty else asked.state.model.reply(view)
+        reply = ModelReply() if asked.fault.empty else asked.state.model.reply(view)
     except Exception as exc:  # noqa: BLE001 - whatever a test's model raises, the test's client is told
         return _script_error(f"{type(exc).__name__}: {exc}")
     for call in reply.calls:
         impossible = _impossible(call, view)
         if impossible:
             return _script_error(impossible)
-    answer = Answer(
-        body=request.body,
-        conversation=conversation,
-        digest=hashlib.sha256(request.raw_body).hexdigest(),
-        text=reply.text,
-        calls=tuple(_call(call, view, fault) for call in reply.calls),
-        thinking=reply.thinking,
-        stop_reason=reply.stop_reason,
-        usage=reply_usage(view, reply, asked.state.cache),
-    )
-    asked.dialect.remember(answer, asked.state.memory)
-    return answer
+    return reply
+
+
+def _is_hosted(call: ModelCall, view: ModelView) -> bool:
+    tool = view.tool(call.name)
+    return tool is not None and tool.is_hosted
 
 
 def _call(call: ModelCall, view: ModelView, fault: Fault) -> AnswerCall:

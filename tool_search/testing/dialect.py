@@ -57,6 +57,7 @@ class Answer:
         thinking: Its thinking, or None.
         stop_reason: The dialect's own stop reason, or None for the natural one.
         usage: The token figures.
+        searches: The items of searches that the service ran itself, which come first.
     """
 
     body: Mapping[str, Any]
@@ -67,6 +68,7 @@ class Answer:
     thinking: str | None
     stop_reason: str | None
     usage: UsageFigures
+    searches: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +137,15 @@ class Dialect(Protocol):
         """What the model is shown; the body has passed `check`."""
         ...
 
+    def searched(
+        self, conversation: Mapping[str, Any], arguments: Mapping[str, Any], *, made: str
+    ) -> tuple[Mapping[str, Any], tuple[Mapping[str, Any], ...]]:
+        """The conversation after a search that the service runs itself, and its items.
+
+        Asked for only where a view has such a tool; `made` makes the items' ids.
+        """
+        ...
+
     def counted(self, tokens: int) -> Mapping[str, Any]:
         """The body that answers `count_path`."""
         ...
@@ -165,7 +176,17 @@ class Dialect(Protocol):
 
 
 class Forgetful:
-    """A dialect whose requests always carry the whole conversation."""
+    """A dialect whose requests always carry the whole conversation, searches too."""
+
+    def searched(
+        self,
+        conversation: Mapping[str, Any],
+        arguments: Mapping[str, Any],  # noqa: ARG002 - the service runs no search
+        *,
+        made: str,  # noqa: ARG002 - likewise
+    ) -> tuple[Mapping[str, Any], tuple[Mapping[str, Any], ...]]:
+        """The conversation as it is."""
+        return conversation, ()
 
     def recalled(
         self,

@@ -8,12 +8,11 @@ search revealed, and answers with what the tool returned.
 from __future__ import annotations
 
 import json
-import re
-import unicodedata
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tool_search.testing.arguments import fill_arguments
+from tool_search.testing.likeness import likeness, words
 from tool_search.testing.models import ModelCall, ModelReply
 
 if TYPE_CHECKING:
@@ -23,23 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["KeywordModel"]
 
-_WORD = re.compile(r"[^\W\d_]+|\d+")
-_CJK = re.compile(r"[\u3400-\u9fff\u3040-\u30ff\uac00-\ud7af]+")
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_STEM = 5
-_NAME_WEIGHT = 2
 _ENOUGH = 2
 _QUOTED_RESULT = 2_000
-
-_FUNCTION_WORDS = frozenset(
-    """
-    a about all an and any are as at be by can could do does for from get give has have how i in is
-    it its me my of on one or please show tell that the them there this to use what when where which
-    who will with would you your
-    и в на по с к о у за из что как это мне мой какой какая какое какие сколько пожалуйста для
-    怎么 什么 一下 一个 可以 请问 帮我 我的 多少 告诉 现在 怎样 样子 给我
-    """.split()  # noqa: SIM905 - a list of words reads best as words
-)
 
 
 class KeywordModel:
@@ -151,26 +135,10 @@ def _found(result: ViewResult) -> Iterator[Mapping[str, Any]]:
 
 def _best(tools: list[VisibleTool], text: str, *, enough: int) -> VisibleTool | None:
     """The tool that shares most with the text, the first of equals; None below `enough`."""
-    asked = _words(text)
+    asked = words(text)
     best, best_score = None, enough - 1
     for tool in tools:
-        named = _words(tool.name)
-        properties = tool.parameters.get("properties")
-        described = _words(f"{tool.description} {' '.join(properties or ())}") - named
-        score = _NAME_WEIGHT * len(asked & named)
-        score += sum(_NAME_WEIGHT if _CJK.match(word) else 1 for word in asked & described)
+        score = likeness(tool, asked)
         if score > best_score:
             best, best_score = tool, score
     return best
-
-
-def _words(text: str) -> set[str]:
-    plain = unicodedata.normalize("NFKC", _CAMEL.sub(" ", text)).replace("_", " ").lower()
-    words: set[str] = set()
-    for word in _WORD.findall(plain):
-        for run in _CJK.findall(word):
-            words.update(run[i : i + 2] for i in range(max(1, len(run) - 1)))
-        rest = _CJK.sub("", word)
-        if len(rest) > 1 and rest not in _FUNCTION_WORDS:
-            words.add(rest[:_STEM])
-    return words - _FUNCTION_WORDS

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tool_search.testing.dialect import StreamEvent, dumped
+from tool_search.testing.hosted_search import hosted_search
 from tool_search.testing.render_openai import CREATED, OpenAIErrors
 from tool_search.testing.responses_memory import recalled, remember
 from tool_search.testing.responses_tools import brought_by
@@ -54,6 +55,12 @@ class OpenAIResponses(OpenAIErrors):
     def view(self, body: JSON) -> ModelView:
         """What the model is shown."""
         return view_of(body)
+
+    def searched(
+        self, conversation: JSON, arguments: JSON, *, made: str
+    ) -> tuple[JSON, tuple[JSON, ...]]:
+        """The conversation after a hosted search, and the two items of it."""
+        return hosted_search(conversation, arguments, made=made)
 
     def counted(self, tokens: int) -> JSON:
         """The body of a token count."""
@@ -131,17 +138,20 @@ def _response(answer: Answer, output: list[dict[str, Any]], *, done: bool) -> di
 
 def _echoed(body: JSON) -> list[JSON]:
     """The request's tools as the service repeats them: what was brought in comes last, wrapped."""
-    brought = {function["name"]: function for _, function in brought_by(items_of(body))}
+    brought: dict[str, list[JSON]] = {}
+    for namespace, function in brought_by(items_of(body)):
+        plain = {key: function[key] for key in function if key != "defer_loading"}
+        brought.setdefault(namespace or function["name"], []).append(plain)
     kept = [tool for tool in body.get("tools") or () if tool.get("name") not in brought]
     kept.sort(key=lambda tool: str(tool["type"]) == "tool_search")
     wrapped = [
         {
             "type": "namespace",
             "name": name,
-            "description": function.get("description") or "",
-            "tools": [{key: function[key] for key in function if key != "defer_loading"}],
+            "description": functions[0].get("description") or "",
+            "tools": functions,
         }
-        for name, function in brought.items()
+        for name, functions in brought.items()
     ]
     return [*kept, *wrapped]
 
@@ -161,8 +171,8 @@ def _usage(answer: Answer) -> JSON:
 
 
 def _output(answer: Answer) -> list[dict[str, Any]]:
-    """The reply's items: reasoning, the text, the calls."""
-    items: list[dict[str, Any]] = []
+    """The reply's items: the service's own searches, reasoning, the text, the calls."""
+    items: list[dict[str, Any]] = [dict(item) for item in answer.searches]
     if answer.thinking is not None:
         items.append(_reasoning(answer, answer.thinking))
     if answer.text or not answer.calls:

@@ -17,6 +17,7 @@ _OPEN: dict[str, dict[str, Any]] = {
     "message": {"content": []},
     "function_call": {"arguments": ""},
     "tool_search_call": {"arguments": {}},
+    "tool_search_output": {},
     "reasoning": {"summary": []},
 }
 
@@ -27,7 +28,7 @@ def item_events(index: int, item: JSON) -> Iterator[dict[str, Any]]:
     opened = {**item, **_OPEN[kind]}
     if "status" in item:
         opened["status"] = "in_progress"
-    if kind == "tool_search_call":
+    if kind == "tool_search_call" and item["call_id"]:
         opened["call_id"] = f"{item['call_id']}_opening"
     yield {"type": "response.output_item.added", "output_index": index, "item": opened}
     place = {"item_id": item["id"], "output_index": index}

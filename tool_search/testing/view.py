@@ -37,7 +37,8 @@ class VisibleTool:
         description: What the model reads about it.
         parameters: Its JSON Schema.
         namespace: The namespace that calls of it name (OpenAI Responses), or None.
-        is_search: It is the dialect's own search tool, which the client runs.
+        is_search: It is the dialect's own search tool.
+        is_hosted: The service runs it, and the model goes on in the same reply.
         is_late: Its definition stands where the conversation revealed it, not in front.
         cache_breakpoint: The prompt cache may end behind it.
     """
@@ -47,6 +48,7 @@ class VisibleTool:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     namespace: str | None = None
     is_search: bool = False
+    is_hosted: bool = False
     is_late: bool = False
     cache_breakpoint: bool = False
 

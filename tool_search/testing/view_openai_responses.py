@@ -64,8 +64,10 @@ def _tools(
     shown: dict[tuple[str | None, str], VisibleTool] = {}
     hidden: dict[tuple[str | None, str], VisibleTool] = {}
     for tool in tools:
-        if tool["type"] == "tool_search" and tool.get("execution") == "client":
-            shown[(None, SEARCH_NAME)] = _visible(tool, None, is_search=True)
+        if tool["type"] == "tool_search":
+            hosted = tool.get("execution") != "client"
+            search = replace(_visible({**tool, "name": SEARCH_NAME}, None), is_hosted=hosted)
+            shown[(None, SEARCH_NAME)] = replace(search, is_search=True)
         for namespace, function in members([tool], brought=False):
             place = hidden if function.get("defer_loading") else shown
             place[(namespace, function["name"])] = _visible(function, namespace)
@@ -76,13 +78,12 @@ def _tools(
     return tuple(shown.values()), tuple(hidden.values())
 
 
-def _visible(tool: JSON, namespace: str | None, *, is_search: bool = False) -> VisibleTool:
+def _visible(tool: JSON, namespace: str | None) -> VisibleTool:
     return VisibleTool(
-        name=SEARCH_NAME if is_search else tool["name"],
+        name=tool["name"],
         description=tool.get("description") or "",
         parameters=tool.get("parameters") or {},
         namespace=namespace,
-        is_search=is_search,
     )
 
 
