@@ -194,9 +194,19 @@ class _Input:
                 self.items.append({"role": "assistant", "content": message.text})
             self.items.extend(map(self._call, message.tool_calls))
             return
-        self.items.extend(self._sent_back(block) for block in native if block["type"] != KEPT_REPLY)
+        own = [block for block in native if block["type"] != KEPT_REPLY]
+        sent = [self._sent_back(block) for block in own]
+        self.items.extend(sent)
+        moved = any(
+            "namespace" in a and a["namespace"] != b.get("namespace")
+            for a, b in zip(own, sent, strict=True)
+        )
         for block in native:
-            if block["type"] == KEPT_REPLY and block["input"] == _digest(self.items[:start]):
+            if (
+                block["type"] == KEPT_REPLY
+                and not moved
+                and block["input"] == _digest(self.items[:start])
+            ):
                 self.kept = _KeptReply(text_of(block["id"]), len(self.items))
 
     def _native(self, message: Message) -> Sequence[Mapping[str, Any]] | None:
@@ -206,8 +216,14 @@ class _Input:
         blocks = message.native.blocks
         if self._search is None and any(b["type"].startswith("tool_search") for b in blocks):
             return None
-        calls = [wire_id(text_of(block["call_id"])) for block in blocks if _is_call(block)]
-        return blocks if calls == [wire_id(call.id) for call in message.tool_calls] else None
+        written = [
+            (wire_id(text_of(block["call_id"])), block["type"] == "tool_search_call")
+            for block in blocks
+            if _is_call(block)
+        ]
+        # A search that was a function when it was called is one of the service's own now.
+        called = [(wire_id(call.id), call.name == self._search) for call in message.tool_calls]
+        return blocks if written == called else None
 
     def _sent_back(self, block: Mapping[str, Any]) -> dict[str, Any]:
         """An item as it came, under an id that the format allows and in a namespace it has."""

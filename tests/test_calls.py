@@ -56,6 +56,15 @@ def test_a_deferred_tool_called_with_wrong_arguments_answers_with_its_schema(cha
     assert "tool_003" in chat.session.discoveries
 
 
+@pytest.mark.parametrize(("name", "is_found"), [("tool_003", True), ("shutdown_server", False)])
+def test_a_deferred_tool_called_with_broken_arguments_is_discovered_too(
+    chat: Chat, name: str, is_found: bool
+) -> None:
+    """It was called by its name; a tool that this caller may not call stays unknown."""
+    chat.call(name, '{"count": ')
+    assert (name in chat.session.discoveries) is is_found
+
+
 def test_a_declared_tool_called_with_wrong_arguments_answers_without_its_schema(
     chat: Chat,
 ) -> None:

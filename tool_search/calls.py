@@ -120,7 +120,12 @@ class CallDesk:
         """What becomes of one call; nothing a model writes raises."""
         arguments: Mapping[str, Any] | None = read_arguments(call.arguments)
         if arguments is None:
-            return self._refuse(call, self._broken_json(call))
+            return AnsweredCall(
+                call=call,
+                content=self._broken_json(call),
+                is_error=True,
+                names_tool=self._meant(call.name),
+            )
         name = call.name
         if name == self.call_tool_name and name not in self.catalog:
             inner = _inner_call(arguments)
@@ -155,6 +160,14 @@ class CallDesk:
         schema = tool.schema_json[:_LONGEST_SCHEMA]
         hint = self._say("schema", tool.name, schema=schema)
         return AnsweredCall(call=call, content=f"{message} {hint}", is_error=True, names_tool=tool)
+
+    def _meant(self, name: str) -> Tool | None:
+        """The tool of the catalog that a call names, where this caller may call it."""
+        tool = self._find(name)
+        present = self.catalog.get(tool.name) if tool else None
+        if present is None or not present.active or not self.permits(present):
+            return None
+        return present
 
     def _search(
         self, call: ToolCall, search_tool: ToolSearchTool, arguments: Mapping[str, Any]

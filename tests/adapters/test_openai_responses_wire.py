@@ -320,6 +320,15 @@ def test_reply_with_a_search_becomes_plain_where_searches_are_functions() -> Non
     assert kinds[:3] == [None, "function_call", "function_call_output"]
 
 
+def test_search_that_was_a_function_becomes_one_of_the_service() -> None:
+    """The mode moved to `tool_search` since: call and output are of one kind."""
+    block = {"type": "function_call", "call_id": "call_2", "name": "tool_search", "arguments": "{}"}
+    native = NativeReply(CLIENT.origin, (*REASONED.blocks[:1], block))
+    call, result = found(WEATHER)
+    kinds = [item.get("type") for item in items(searching(replace(call, native=native), result))]
+    assert kinds == ["tool_search_call", "tool_search_output"]
+
+
 def kept(plan: RequestPlan, name: str = "resp_1", text: str = "Sunny.") -> Message:
     """A reply to a plan that the service keeps."""
     output = [{"type": "message", "role": "assistant", "content": [{"text": text}]}]

@@ -19,6 +19,7 @@ from tool_search.messages import (
     ResultPart,
     StrategyName,
     TextPart,
+    ToolCall,
     ToolList,
 )
 from tool_search.names import wire_name
@@ -105,7 +106,7 @@ class _Introductions:
                 yield message
 
     def _called(self, message: Message) -> Message:
-        called = (wire_name(call.name, self._rule) for call in message.tool_calls if call.name)
+        called = map(self._called_name, message.tool_calls)
         known = [self._discovered[name] for name in called if name in self._discovered]
         part = self._part([name for name in known if name not in self._shown])
         if not part.names:
@@ -115,6 +116,13 @@ class _Introductions:
             content if not isinstance(content, str) else (TextPart(content),) if content else ()
         )
         return replace(message, content=(part, *rest))
+
+    def _called_name(self, call: ToolCall) -> str:
+        """The wire name of what a call comes down to, `call_tool` looked through."""
+        name = call.name
+        if name == self._conversation.call_tool.name:
+            name = str((call.parsed_arguments() or {}).get("name", name))
+        return wire_name(name, self._rule)
 
     def _found(self, part: ContentPart) -> ContentPart:
         if not isinstance(part, ReferencePart):
