@@ -248,6 +248,7 @@ class CallBatch:
         job.is_running = True
         job.began = perf_counter()
         job.task = asyncio.create_task(self._run(job, job.one))
+        job.task.add_done_callback(lambda _: self._ended(job))
 
     async def _run(self, job: _Job, one: OneCall) -> None:
         telemetry = self._services.telemetry
@@ -274,6 +275,11 @@ class CallBatch:
         if result.failure in ("failed", "timed_out") and self._siblings_end:
             self._end_siblings()
         self._wake()
+
+    def _ended(self, job: _Job) -> None:
+        """Settles a call whose task was cancelled before it began."""
+        if job.is_running and job.one is not None:
+            self._over(job, job.one.error("cancelled", job.cancelled_as))
 
     def _give_up(self, job: _Job) -> None:
         """Goes on without a call that ignores that its time is over."""

@@ -1,0 +1,79 @@
+"""What the tests of calls share: a reply's calls, run to their results."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterable, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from tool_search import (
+    CallOptions,
+    CallRunner,
+    ExecutableTool,
+    RunnerEvent,
+    Tool,
+    ToolCall,
+    ToolContext,
+    ToolFinished,
+)
+from tool_search.execution import ToolFunction
+
+CONTEXT = ToolContext(conversation="c", language="en-US", user="ann")
+PATIENCE_S = 20.0
+
+Wanted = tuple[str, dict[str, Any]] | str
+
+
+def calls(*wanted: Wanted) -> list[ToolCall]:
+    """A reply's calls, by name or by name and arguments."""
+    made = []
+    for number, one in enumerate(wanted):
+        name, arguments = (one, {}) if isinstance(one, str) else one
+        made.append(ToolCall(id=f"c{number}", name=name, arguments=json.dumps(arguments)))
+    return made
+
+
+def runner(*tools: ExecutableTool | ToolFunction, options: CallOptions | None = None) -> CallRunner:
+    """Runs these tools."""
+    return CallRunner(tools, options=options)
+
+
+def tool(function: ToolFunction, name: str = "it", **more: Any) -> ExecutableTool:
+    """A tool of a function that takes whatever it is given."""
+    of_tool = {key: more.pop(key) for key in list(more) if key in Tool.__dataclass_fields__}
+    return ExecutableTool(tool=Tool(name=name, **of_tool), function=function, **more)
+
+
+async def told(
+    run: CallRunner, wanted: Sequence[ToolCall], context: ToolContext = CONTEXT
+) -> list[RunnerEvent]:
+    """All events of a reply's calls."""
+    async with asyncio.timeout(PATIENCE_S), aclosing(run.run(wanted, context)) as events:
+        return [event async for event in events]
+
+
+async def result(run: CallRunner, wanted: Wanted, context: ToolContext = CONTEXT) -> ToolFinished:
+    """The one result of one call."""
+    (finished,) = await run.results(calls(wanted), context)
+    return finished
+
+
+def of_kind(events: Iterable[RunnerEvent], kind: type[Any]) -> list[Any]:
+    """The events of one kind."""
+    return [event for event in events if isinstance(event, kind)]
+
+
+def leftovers() -> tuple[int, int]:
+    """How many tasks beside the test's own are left, and how many tools' threads."""
+    threads = sum(thread.name == "tool" for thread in threading.enumerate())
+    return len(asyncio.all_tasks()) - 1, threads
+
+
+async def nothing_left() -> None:
+    """Waits until no task and no tool's thread is left; the test fails where one stays."""
+    async with asyncio.timeout(PATIENCE_S):
+        while leftovers() != (0, 0):  # noqa: ASYNC110  # nothing announces it
+            await asyncio.sleep(0.001)

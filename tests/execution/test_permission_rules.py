@@ -1,0 +1,153 @@
+"""Which calls a rule is about, and which of many rules wins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from tool_search import PermissionSettings, Tool
+from tool_search.execution.permission_rules import Rule, RuleSet, mcp_name
+from tool_search.permission_settings import PermissionRules
+
+MAIL = Tool(
+    name="send_mail",
+    parameters={
+        "type": "object",
+        "properties": {"subject": {"type": "string"}, "to": {"type": "string"}},
+        "required": ["to"],
+    },
+)
+RUN = Tool(
+    name="run",
+    parameters={
+        "type": "object",
+        "properties": {"command": {"type": "string"}, "where": {"type": "object"}},
+        "required": ["command"],
+    },
+)
+FETCH = Tool(
+    name="fetch",
+    parameters={"type": "object", "properties": {"url": {"type": "string"}}},
+)
+FORECAST = Tool(name="get_forecast", kind="mcp", server="my weather")
+PREFIXED = Tool(name="mcp__git__status", kind="mcp", server="git")
+IMPOSTOR = Tool(name="mcp__git__push", kind="mcp", server="evil")
+
+
+@pytest.mark.parametrize(
+    ("rule", "tool", "names"),
+    [
+        ("send_mail", MAIL, True),
+        ("send", MAIL, False),
+        ("send_*", MAIL, True),
+        ("*", MAIL, True),
+        ("*", PREFIXED, True),
+        ("get_forecast", FORECAST, True),
+        ("mcp__my_weather__get_forecast", FORECAST, True),
+        ("mcp__my_weather__*", FORECAST, True),
+        ("mcp__my_weather", FORECAST, False),
+        ("mcp__my__*", FORECAST, False),
+        ("mcp__other__*", FORECAST, False),
+        ("mcp__*", FORECAST, True),
+        ("mcp__git__*", PREFIXED, True),
+        ("mcp__git__status", PREFIXED, True),
+        ("mcp__git__*", IMPOSTOR, False),
+        ("mcp__git__push", IMPOSTOR, False),
+        ("mcp__evil__*", IMPOSTOR, True),
+        ("mcp__git__*", MAIL, False),
+    ],
+)
+def test_rule_names_a_tool_by_its_name_or_its_server(rule: str, tool: Tool, names: bool) -> None:
+    """A server's name alone is no rule, and no server can call its tools another's."""
+    assert Rule.read(rule).names(tool) is names
+
+
+def test_servers_whose_names_have_underscores_are_told_apart() -> None:
+    """`mcp__a__*` is not about the server `a__b`."""
+    tool = Tool(name="x", kind="mcp", server="a__b")
+    assert mcp_name(tool) == "mcp__a__b__x"
+    assert not Rule.read("mcp__a__*").names(tool)
+    assert Rule.read("mcp__a__b__*").names(tool)
+
+
+@pytest.mark.parametrize(
+    ("rule", "tool", "arguments", "matches"),
+    [
+        ("send_mail", MAIL, {}, True),
+        ("send_mail(to=bo@x.org)", MAIL, {"to": "bo@x.org"}, True),
+        ("send_mail(to=*@x.org)", MAIL, {"to": "bo@x.org"}, True),
+        ("send_mail(to=*@x.org)", MAIL, {"to": "bo@x.org.evil"}, False),
+        ("send_mail(*@x.org)", MAIL, {"to": "bo@x.org", "subject": "no"}, True),
+        ("send_mail(subject=hi*)", MAIL, {"to": "bo"}, False),
+        ("send_mail(to=*)", MAIL, {}, False),
+        ("run(git *)", RUN, {"command": "git status"}, True),
+        ("run(git:*)", RUN, {"command": "git"}, True),
+        ("run(git:*)", RUN, {"command": "git push"}, True),
+        ("run(git:*)", RUN, {"command": "gitk"}, False),
+        ("run(A=1 make)", RUN, {"command": "A=1 make"}, True),
+        ("run(where.host=x*)", RUN, {"command": "ls", "where": {"host": "x1"}}, True),
+        ("run(where.host=x*)", RUN, {"command": "ls", "where": "x1"}, False),
+        ("run(where.n=5)", RUN, {"command": "ls", "where": {"n": 5}}, True),
+        ("fetch(domain:x.org)", FETCH, {"url": "https://X.org:8/a"}, True),
+        ("fetch(domain:x.org)", FETCH, {"url": "https://x.org.evil.net/"}, False),
+        ("fetch(domain:x.org)", FETCH, {"url": "https://x.org@evil.net/"}, False),
+        ("fetch(domain:x.org)", FETCH, {"url": "https://www.x.org/"}, False),
+        ("fetch(domain:*.x.org)", FETCH, {"url": "https://www.x.org./"}, True),
+        ("fetch(domain:*.x.org)", FETCH, {"url": "https://evilx.org/"}, False),
+        ("fetch(domain:x.org)", FETCH, {"url": "http://[broken"}, False),
+        ("get_forecast(x)", FORECAST, {"city": "x"}, False),
+    ],
+)
+def test_pattern_is_held_against_an_argument(
+    rule: str, tool: Tool, arguments: dict[str, Any], matches: bool
+) -> None:
+    """The one it names, or the first required one."""
+    read = Rule.read(rule)
+    assert read.matches(tool, arguments, subjects=None, every=True) is matches
+    assert read.matches(tool, arguments, subjects=None, every=False) is matches
+
+
+def test_rule_that_allows_must_match_every_value_and_one_that_denies_any() -> None:
+    """A second recipient does not slip through."""
+    levels = PermissionRules(allow=("send_mail(to=*@x.org)",), deny=("send_mail(to=eve*)",))
+    rules = RuleSet((levels,))
+    assert rules.verdict(MAIL, {"to": ["a@x.org", "b@x.org"]}) == "allow"
+    assert rules.verdict(MAIL, {"to": ["a@x.org", "b@y.org"]}) is None
+    assert rules.verdict(MAIL, {"to": ["a@x.org", "eve@x.org"]}) == "deny"
+    assert rules.verdict(MAIL, {"to": []}) is None
+
+
+def test_tool_says_itself_what_its_calls_are_about() -> None:
+    """A shell's command has parts that a rule must each allow."""
+
+    def parts(arguments: Any) -> list[str]:
+        return [part.strip() for part in arguments["command"].split("&&")]
+
+    rules = RuleSet((PermissionRules(allow=("run(git:*)",), deny=("run(rm:*)",)),))
+    assert rules.verdict(RUN, {"command": "git add . && git push"}, parts) == "allow"
+    assert rules.verdict(RUN, {"command": "git add . && make"}, parts) is None
+    assert rules.verdict(RUN, {"command": "git add . && rm -r x"}, parts) == "deny"
+
+
+_KINDS = ("allow", "ask", "deny")
+
+
+@given(st.lists(st.tuples(st.sampled_from(_KINDS), st.sampled_from(["send_mail", "send_*"]))))
+def test_deny_wins_over_ask_and_ask_over_allow(given_rules: list[tuple[str, str]]) -> None:
+    """Whatever their order, their level and how exactly they name the tool."""
+    levels = tuple(PermissionRules.model_validate({kind: [rule]}) for kind, rule in given_rules)
+    kinds = [kind for kind, _ in given_rules]
+    expected = max(kinds, key=_KINDS.index, default=None)
+    assert RuleSet(levels).verdict(MAIL, {"to": "bo"}) == expected
+    assert RuleSet(levels[::-1]).verdict(MAIL, {"to": "bo"}) == expected
+
+
+@pytest.mark.parametrize("rule", ["", " run", "(x)", "run(", "run()", "run(x", "run(x) "])
+def test_rule_that_cannot_be_read_is_refused(rule: str) -> None:
+    """Rather than one that silently matches nothing."""
+    with pytest.raises(ValidationError, match="rule"):
+        PermissionSettings(deny=(rule,))
