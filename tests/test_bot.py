@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +11,13 @@ from typing import Any
 import pytest
 
 from tool_search.bot import open_runner, tools_from_modules
-from tool_search.config import BotConfig, ProviderConfig
-from tool_search.errors import ConfigurationError, DuplicateToolError, InvalidToolError
+from tool_search.config import BotConfig, ProviderConfig, StoreSettings
+from tool_search.errors import (
+    ConfigurationError,
+    DuplicateToolError,
+    InvalidToolError,
+    StoreError,
+)
 from tool_search.events import Done
 from tool_search.testing import ModelReply, ScriptedModel, StandInServer
 
@@ -163,5 +169,37 @@ async def test_strategy_that_the_model_cannot_honour_names_the_provider() -> Non
     """A setting is wrong, and it is that provider's."""
     config = BotConfig(providers=(provider("old", strategy="claude"),))
     with pytest.raises(ConfigurationError, match="provider 'old'"):
+        async with open_runner(config):
+            pass
+
+
+async def test_bot_keeps_its_conversations_in_the_file_it_names(tmp_path: Path) -> None:
+    """Relative to its configuration, and closed with the runner."""
+    config = BotConfig(providers=(provider(),), store=StoreSettings(path="kept/bot.db"))
+    async with open_runner(config, source=tmp_path / "bot.yaml"):
+        assert (tmp_path / "kept" / "bot.db").is_file()
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["bot.db"]
+
+
+def test_bot_that_keeps_nothing_makes_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its conversations end with the process."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    config = BotConfig(providers=(provider(),), store=StoreSettings(type="memory"))
+
+    async def run() -> None:
+        async with open_runner(config):
+            pass
+
+    asyncio.run(run())
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_store_that_cannot_be_opened_is_named_at_once(tmp_path: Path) -> None:
+    """Not in the middle of the first turn."""
+    (tmp_path / "bot.db").write_bytes(b"no database" * 100)
+    config = BotConfig(providers=(provider(),), store=StoreSettings(path=str(tmp_path / "bot.db")))
+    with pytest.raises(StoreError, match="damaged or no store"):
         async with open_runner(config):
             pass

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tool_search import ConfigurationError, load_config
 from tool_search.store_settings import StoreSettings, default_store_path
 
 
@@ -35,3 +36,35 @@ def test_a_path_is_relative_to_the_configuration(tmp_path: Path) -> None:
     assert StoreSettings(path="data/x.db").file(source) == tmp_path / "data" / "x.db"
     assert StoreSettings(path="/data/x.db").file(source) == Path("/data/x.db")
     assert StoreSettings(path="~/x.db").file(source) == Path.home() / "x.db"
+
+
+@pytest.mark.parametrize(
+    ("text", "messages"),
+    [
+        ("store: {type: redis9}\n", ("line 1: store.type", "'redis9'", "sqlite")),
+        ("store: {file: x}\n", ("store.file is unknown", "path, type")),
+        (
+            "tool_search:\n  learning: {active: true}\n",
+            ("line 2", "learning.active is unknown", "enabled"),
+        ),
+        ("tool_search:\n  learning: {enabled: maybe}\n", ("learning.enabled", "'maybe'")),
+    ],
+)
+def test_a_wrong_setting_is_named(tmp_path: Path, text: str, messages: tuple[str, ...]) -> None:
+    """With its line, and what is allowed."""
+    path = tmp_path / "bot.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigurationError) as caught:
+        load_config(path)
+    assert [message for message in messages if message not in str(caught.value)] == []
+
+
+def test_settings_are_read_from_yaml(tmp_path: Path) -> None:
+    """Where the design has them."""
+    path = tmp_path / "bot.yaml"
+    path.write_text(
+        "store: {type: memory}\ntool_search:\n  learning: {enabled: false}\n", encoding="utf-8"
+    )
+    config = load_config(path)
+    assert config.store.type == "memory"
+    assert not config.tool_search.learning.enabled
