@@ -53,6 +53,16 @@ def test_search_object_counts_more_than_a_related_action() -> None:
     assert names("delete message", *tools)[0] == "archive_message"
 
 
+def test_search_related_word_in_a_name_counts_more_than_in_passing() -> None:
+    """Another word for an action is meant where a tool is named by it."""
+    tools = (
+        Tool(name="search", description="The web."),
+        Tool(name="upload_report", description="A report of the web that people search later."),
+        Tool(name="find_friend", description="A friend."),
+    )
+    assert names("find the web", *tools).index("search") == 0
+
+
 def test_related_terms_are_mutual_and_never_the_term_itself() -> None:
     """Whatever stands for a word, the word stands for it."""
     table = related_terms()

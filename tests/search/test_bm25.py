@@ -11,7 +11,7 @@ import pytest
 
 from tool_search.catalog import Tool
 from tool_search.search.bm25 import Bm25Engine
-from tool_search.search.postings import Postings, summed
+from tool_search.search.postings import Postings, squared, summed
 from tool_search.search.ranked import RankedIndex
 
 WORDS = [f"{first}{second}" for first in ("mail", "file", "user", "road") for second in "abcdefgh"]
@@ -48,6 +48,18 @@ def test_scores_by_python_and_by_numpy_are_equal() -> None:
         for entry in posting:
             whole[int(entry)] += (entry - int(entry)) * weight
     assert list(summed(weighted, 5_000)) == whole
+
+
+def test_squared_by_python_and_by_numpy_are_equal() -> None:
+    """A long posting is squared as short ones are, to the last bit."""
+    rng = random.Random(4)
+    posting = array("d", [slot + rng.randrange(2**24) / 2**24 for slot in range(3_000)])
+    halves = [squared([posting[:1_500]]), squared([posting[1_500:]])]
+    assert squared([posting]) == halves[0] + halves[1]
+    assert all(
+        0 <= new - int(new) <= old - int(old)
+        for new, old in zip(halves[0], posting[:1_500], strict=True)
+    )
 
 
 def test_boosted_top_equals_exhaustive_scoring(large: list[Tool]) -> None:

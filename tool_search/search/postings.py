@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Posting", "Postings", "summed"]
+__all__ = ["Posting", "Postings", "squared", "summed"]
 
 Posting = "array[float]"
 """A term's numbers, ascending; none is empty."""
@@ -116,6 +116,23 @@ def _changed(old: Posting | None, entries: Mapping[int, float | None]) -> Postin
     for entry in new:
         posting.insert(bisect_left(posting, entry), entry)
     return posting or None
+
+
+def squared(postings: Iterable[Posting]) -> Posting:
+    """The numbers of several postings one after the other, their impacts squared."""
+    together = array("d")
+    for posting in postings:
+        together += posting
+    if len(together) < _MANY_SLOTS:
+        slots = map(int, together)
+        pairs = ((slot, (entry - slot) ** 2) for slot, entry in zip(slots, together, strict=True))
+        return array("d", [slot + int(square * _STEPS) / _STEPS for slot, square in pairs])
+    import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
+
+    entries = np.frombuffer(together)
+    whole = np.floor(entries)
+    squares = np.floor((entries - whole) ** 2 * _STEPS) / _STEPS
+    return array("d", (whole + squares).tobytes())
 
 
 def summed(
