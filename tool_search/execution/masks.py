@@ -13,7 +13,7 @@ __all__ = ["masked", "masked_json"]
 _MASK = "***"
 _LONGEST = 500
 _SECRET_NAME = re.compile(
-    r"pass(word|wd|phrase)?$|pwd|secret|token|api_?key|access_?key|private_?key|credential|"
+    r"pass(word|wd|phrase)?$|pwd|secret|token|(api|access|private)[-_ ]?key|credential|"
     r"authorization|cookie|session_?id|signature|otp$|pin$|密码|密钥|口令|парол|секрет",
     re.IGNORECASE,
 )
