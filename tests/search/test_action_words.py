@@ -60,7 +60,8 @@ def test_search_related_word_in_a_name_counts_more_than_in_passing() -> None:
         Tool(name="upload_report", description="A report of the web that people search later."),
         Tool(name="find_friend", description="A friend."),
     )
-    assert names("find the web", *tools).index("search") == 0
+    found = names("find the web", *tools)
+    assert found.index("search") < found.index("upload_report")
 
 
 def test_related_terms_are_mutual_and_never_the_term_itself() -> None:
