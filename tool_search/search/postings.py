@@ -14,7 +14,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from tool_search.search.layered import LayeredTable
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Posting", "Postings", "squared", "summed"]
 
-Posting = "array[float]"
+Posting: TypeAlias = "array[float]"
 """A term's numbers, ascending; none is empty."""
 
 _STEPS = 2**24
