@@ -226,6 +226,24 @@ def test_an_endpoint_without_a_key_needs_no_variable() -> None:
     assert provider.api_key({}) == "unused"
 
 
+def test_a_responses_provider_has_its_own_options() -> None:
+    """And the key of its vendor."""
+    provider = ProviderConfig(
+        id="a", type="openai_responses", model="m", tool_search="hosted", previous_response_id=True
+    )
+    assert (provider.tool_search, provider.previous_response_id) == ("hosted", True)
+    assert provider.api_key({"OPENAI_API_KEY": "k1"}) == "k1"
+
+
+@pytest.mark.parametrize("option", ["tool_search: hosted", "previous_response_id: true"])
+def test_an_option_of_responses_is_refused_elsewhere(tmp_path: Path, option: str) -> None:
+    """It would do nothing."""
+    entry = f"{{id: a, type: openai_chat, model: m, {option}}}"
+    said = complaint(tmp_path, f"providers:\n  - {entry}\n")
+    assert f"providers[0].{option.partition(':')[0]}" in said
+    assert "is for providers of type openai_responses, not openai_chat" in said
+
+
 def test_lists_do_in_code_as_they_do_in_yaml() -> None:
     """Settings made in Python take lists."""
     provider = ProviderConfig(id="a", type="openai_chat", model="m")

@@ -108,3 +108,83 @@ def test_a_profile_changes_only_its_strategy_when_it_is_generic() -> None:
     assert (profile.family, generic.family) == ("anthropic/claude", "anthropic/generic")
     assert generic.origin == profile.origin
     assert wire_name("a.b", generic.name_rule) == wire_name("a.b", profile.name_rule)
+
+
+@pytest.mark.parametrize(
+    ("model", "form"),
+    [
+        ("gpt-5.4", "client"), ("gpt-5.4-mini-2026-03-17", "client"), ("gpt-5.6-sol", "client"),
+        ("gpt-6", "client"), ("gpt-10.2-pro", "client"), ("ft:gpt-5.5:me", "client"),
+        ("gpt-5.4-nano", "additional"), ("gpt-5", "additional"), ("gpt-5-2025-08-07", "additional"),
+        ("gpt-5.2", "additional"), ("gpt-5.3-codex", "additional"),
+    ],
+)  # fmt: skip
+def test_a_responses_model_is_told_of_late_tools_its_way(model: str, form: str) -> None:
+    """By a search of its own from gpt-5.4 on, but for that version's nano."""
+    profile = profile_for("openai_responses", model)
+    assert (profile.strategy, profile.search_form) == ("openai_responses", form)
+    assert profile.generic().strategy == "generic"
+
+
+@pytest.mark.parametrize("model", ["gpt-4.1", "gpt-4o", "o3", "gpt-oss-120b", "kimi-k3", ""])
+def test_a_model_that_takes_no_late_tools_gets_the_generic_strategy(model: str) -> None:
+    """And an error where the other was asked for by name."""
+    assert profile_for("openai_responses", model).strategy == "generic"
+    with pytest.raises(UnsupportedStrategyError, match="gpt-5 or later"):
+        profile_for("openai_responses", model, strategy="openai_responses")
+
+
+def test_an_endpoint_that_only_looks_like_openais_gets_the_generic_strategy() -> None:
+    """Unless the configuration says otherwise."""
+    url = "https://proxy.example/v1"
+    assert profile_for("openai_responses", "gpt-5.4", base_url=url).strategy == "generic"
+    named = profile_for("openai_responses", "gpt-5.4", base_url=url, strategy="openai_responses")
+    assert named.strategy == "openai_responses"
+
+
+@pytest.mark.parametrize(
+    ("model", "strategy", "base_url"),
+    [("gpt-5.2", "auto", None), ("gpt-5.4", "generic", None), ("gpt-5.4", "auto", "http://x")],
+)
+def test_a_form_of_search_that_a_model_cannot_have_is_an_error(
+    model: str, strategy: Any, base_url: str | None
+) -> None:
+    """Rather than something else than was asked for."""
+    with pytest.raises(UnsupportedStrategyError, match="tool_search: hosted"):
+        profile_for(
+            "openai_responses", model, strategy=strategy, base_url=base_url, search_form="hosted"
+        )
+
+
+@pytest.mark.parametrize(
+    ("dialect", "strategy"),
+    [
+        ("openai_chat", "openai_responses"), ("anthropic", "openai_responses"),
+        ("openai_responses", "claude"), ("openai_chat", "claude"),
+    ],
+)  # fmt: skip
+def test_a_strategy_of_another_dialect_is_an_error(dialect: Any, strategy: Any) -> None:
+    """Which says what it needs."""
+    needed = {"claude": "anthropic"}.get(strategy, strategy)
+    with pytest.raises(UnsupportedStrategyError, match=f"needs type {needed}"):
+        profile_for(dialect, "gpt-5.4", strategy=strategy)
+
+
+@pytest.mark.parametrize(
+    ("model", "base_url", "asked"),
+    [
+        ("gpt-5.4", None, True), ("o3", None, True), ("gpt-4.1", None, False),
+        ("gpt-5-chat-latest", None, False), ("gpt-5.4", "http://localhost:1234", False),
+    ],
+)  # fmt: skip
+def test_reasoning_is_asked_for_where_a_model_has_it(
+    model: str, base_url: str | None, asked: bool
+) -> None:
+    """Others refuse the question."""
+    assert profile_for("openai_responses", model, base_url=base_url).gives_reasoning is asked
+
+
+def test_replies_of_responses_belong_to_one_model() -> None:
+    """No other can read its reasoning."""
+    origins = {profile_for("openai_responses", m).origin for m in ("gpt-5.4", "gpt-5.5")}
+    assert len(origins) == 2

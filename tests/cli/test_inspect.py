@@ -11,9 +11,9 @@ import pytest
 from pydantic import ConfigDict, TypeAdapter
 
 from tests.cli.conftest import Command
-from tool_search.testing import check_anthropic, check_openai_chat
+from tool_search.testing import check_anthropic, check_openai_chat, check_request
 
-PROVIDERS = ("anthropic", "openai-chat")
+PROVIDERS = ("anthropic", "openai-chat", "openai-responses")
 SUMMARY = ["tools_declared", "tools_loaded", "bytes", "tokens", "full_tokens", "saving"]
 HEAD = ["provider", "model", "strategy", "mode"]
 File = Callable[[str, str], Path]
@@ -68,6 +68,25 @@ def test_inspect_openai_declares_the_core_alone(command: Command, large_catalog:
     shown = command("inspect", *options).json
     assert (shown["model"], shown["strategy"]) == ("gpt-5.4", "generic")
     assert wire_names(shown["tools"]) == ["hand_over", "tool_search"]
+
+
+def test_inspect_responses_declares_the_core_and_a_client_search(
+    command: Command, large_catalog: Path
+) -> None:
+    """What was found stands in the history: it weighs, and is not in the list."""
+    options = ("--catalog", large_catalog, "--provider", "openai-responses")
+    shown = command("inspect", *options).json
+    assert (shown["model"], shown["strategy"]) == ("gpt-5.4", "openai_responses")
+    search, core = shown["tools"]
+    assert (search["type"], search["execution"]) == ("tool_search", "client")
+    assert core["name"] == "hand_over"
+    found = command("inspect", *options, "--discovered", "tool_009,tool_003").json
+    assert found["tools"] == shown["tools"]
+    before = command("inspect", *options, "--summary").json
+    after = command("inspect", *options, "--discovered", "tool_009,tool_003", "--summary").json
+    assert (before["tools_loaded"], after["tools_loaded"]) == (2, 4)
+    assert before["tokens"] < after["tokens"]
+    assert before["bytes"] == after["bytes"]
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
@@ -216,6 +235,18 @@ def test_inspect_tools_fit_the_types_of_the_openai_sdk(
     assert [validate(tool)["type"] for tool in listed] == ["function"] * 3
     asked = {"model": "gpt-5.4", "tools": listed, "messages": [{"role": "user", "content": "Hi"}]}
     assert check_openai_chat(asked) is None
+
+
+def test_inspect_tools_fit_the_types_of_the_openai_sdk_for_responses(
+    command: Command, large_catalog: Path
+) -> None:
+    """Strictly by `ToolSearchToolParam` and `FunctionToolParam`, and by the service's rules."""
+    options = ("--catalog", large_catalog, "--provider", "openai-responses")
+    search, core = command("inspect", *options).json["tools"]
+    assert _validator("openai.types.responses", "ToolSearchToolParam")(search) == search
+    assert _validator("openai.types.responses", "FunctionToolParam")(core) == core
+    asked = {"model": "gpt-5.4", "tools": [search, core], "input": "Hi"}
+    assert check_request("openai_responses", asked) is None
 
 
 def _validator(module: str, name: str) -> Callable[[Any], Any]:
