@@ -86,9 +86,9 @@ def item(body: dict[str, Any], index: int, **fields: Any) -> None:
     body["input"][index].update(fields)
 
 
-def hosted(body: dict[str, Any]) -> None:
-    """The search is the service's own."""
-    body["tools"][0] = {"type": "tool_search"}
+def hosted(body: dict[str, Any], *more: dict[str, Any]) -> None:
+    """The search is the service's own, and there are more tools."""
+    body["tools"] = [{"type": "tool_search"}, *body["tools"][1:], *more]
 
 
 REFUSED = (
@@ -343,7 +343,7 @@ ACCEPTED = (
         id="output of a call that lies with the service",
     ),
     pytest.param(
-        lambda b: (hosted(b), b["tools"].append(function("ask", defer_loading=True))),
+        lambda b: hosted(b, function("ask", defer_loading=True)),
         id="hosted search beside client exchanges",
     ),
     pytest.param(

@@ -19,6 +19,7 @@ from tool_search.testing import (
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
+    from openai.types.responses import Response
 
 QUESTION = {"role": "user", "content": "What is the weather in Paris?"}
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -167,7 +168,8 @@ async def test_keyword_model_searches_calls_and_answers(
     """It goes by the dialect's own search, whatever else the search tool is called."""
     server.reset(model=KeywordModel(search_tool="find_tools"))
     history: list[Any] = [QUESTION]
-    answers = {
+    tools: Any = [SEARCH]
+    answers: dict[str, Any] = {
         "tool_search_call": {
             "type": "tool_search_output",
             "execution": "client",
@@ -176,11 +178,11 @@ async def test_keyword_model_searches_calls_and_answers(
         "function_call": {"type": "function_call_output", "output": "18 degrees"},
     }
     for _ in range(2):
-        response = await gpt.responses.create(model="gpt-5.4", input=history, tools=[SEARCH])
+        response = await gpt.responses.create(model="gpt-5.4", input=history, tools=tools)
         (item,) = response.output
-        answer: Any = {**answers[item.type], "call_id": getattr(item, "call_id", None)}
+        answer = {**answers[item.type], "call_id": getattr(item, "call_id", None)}
         history += [item.to_dict(), answer]
-    final = await gpt.responses.create(model="gpt-5.4", input=history, tools=[SEARCH])
+    final = await gpt.responses.create(model="gpt-5.4", input=history, tools=tools)
     assert [item.get("type") for item in history] == [
         None,
         "tool_search_call",
@@ -259,7 +261,7 @@ async def test_reasoning_goes_back_with_its_call_and_in_full_where_nothing_is_ke
     again = [item.to_dict() for item in unkept.output]
     with pytest.raises(openai.NotFoundError, match="Items are not persisted"):
         await gpt.responses.create(**{**body, "input": [QUESTION, *again, QUESTION]})
-    include = ["reasoning.encrypted_content"]
+    include: Any = ["reasoning.encrypted_content"]
     unkept = await gpt.responses.create(**body, store=False, include=include)
     again = [item.to_dict() for item in unkept.output]
     server.reset(model=ScriptedModel([ModelReply(text="Done.")]))
@@ -275,9 +277,9 @@ async def test_cached_input_is_what_the_service_has_read_before(
     body["instructions"] = "Be brief. " * 1_000
 
     async def cached() -> int:
-        usage = (await gpt.responses.create(**body)).usage
-        assert usage is not None
-        return usage.input_tokens_details.cached_tokens
+        response: Response = await gpt.responses.create(**body)
+        assert response.usage is not None
+        return response.usage.input_tokens_details.cached_tokens
 
     first = await cached()
     brings = {"type": "additional_tools", "role": "developer"}
