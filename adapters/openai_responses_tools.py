@@ -63,8 +63,8 @@ def definitions(
                 "type": "namespace", "name": namespace, "description": "", "tools": [function],
             }  # fmt: skip
             wire.append(namespaces[namespace])
-    for namespace in namespaces.values():
-        namespace["description"] = _listing(namespace)
+    for whole in namespaces.values():
+        whole["description"] = _listing(whole)
     return wire
 
 

@@ -119,7 +119,7 @@ class Bench:
     """One test's server, the providers it opened, and what its tools did.
 
     Attributes:
-        server: Answers in both dialects.
+        server: Answers in every dialect.
         ran: The tools that were run, with their arguments, in order.
         stack: Closes the providers.
         may_refuse: The test means the server to refuse a request.
@@ -133,9 +133,15 @@ class Bench:
     async def provider(
         self, name: str, *, server: StandInServer | None = None, **settings: Any
     ) -> ChatProvider:
-        """A provider: `claude` by references, `glm` by Anthropic's format alone, else `gpt`."""
+        """A provider of the kind its name begins with.
+
+        `claude` goes by references, `glm` by Anthropic's format alone; `responses` by tool
+        search, `kept` by that and replies the service keeps, `late` by additional tools;
+        `gpt` is any other.
+        """
         chosen = server or self.server
-        address = chosen.openai_base_url if name.startswith("gpt") else chosen.anthropic_base_url
+        is_claude = name.startswith(("claude", "bound", "glm"))
+        address = chosen.anthropic_base_url if is_claude else chosen.openai_base_url
         common: dict[str, Any] = {"id": name, "base_url": address, "api_key_env": None}
         if name.startswith("claude"):
             common |= {"type": "anthropic", "model": "claude-sonnet-4-6", "strategy": "claude"}
@@ -143,6 +149,10 @@ class Bench:
             common |= {"type": "anthropic", "model": "claude-opus-5-5", "strategy": "claude"}
         elif name.startswith("glm"):
             common |= {"type": "anthropic", "model": "glm-5"}
+        elif name.startswith(("responses", "kept", "late")):
+            model = "gpt-5.2" if name.startswith("late") else "gpt-5.5"
+            common |= {"type": "openai_responses", "strategy": "openai_responses", "model": model}
+            common["previous_response_id"] = name.startswith("kept")
         else:
             common |= {"type": "openai_chat", "model": "gpt-5.4"}
         config = ProviderConfig(**{**common, **settings})
@@ -184,7 +194,11 @@ class Bench:
     @property
     def asked(self) -> list[tuple[str, int | None]]:
         """The dialect and the status of each request."""
-        short = {"anthropic": "claude", "openai_chat": "gpt"}
+        short = {
+            "anthropic": "claude",
+            "openai_chat": "gpt",
+            "openai_responses": "responses",
+        }
         return [(short[request.dialect], request.status) for request in self.requests]
 
 

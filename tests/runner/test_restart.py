@@ -35,7 +35,9 @@ from tool_search import (
 from tool_search.discovery import Discovery
 from tool_search.testing import ModelReply, ScriptedModel
 
-NAMES = pytest.mark.parametrize("name", ["claude", "gpt", "bound", "glm"])
+NAMES = pytest.mark.parametrize(
+    "name", ["claude", "gpt", "responses", "kept", "late", "bound", "glm"]
+)
 
 
 class JsonStore(MemoryStore):

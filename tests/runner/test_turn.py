@@ -39,7 +39,7 @@ from tool_search import (
 from tool_search.i18n import Language, text
 from tool_search.testing import Fault, ModelReply, ScriptedModel
 
-BOTH = pytest.mark.parametrize("name", ["claude", "gpt"])
+BOTH = pytest.mark.parametrize("name", ["claude", "gpt", "responses", "kept", "late"])
 PIXEL = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
     "+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -176,7 +176,7 @@ async def test_usage_is_summed_with_the_cache(bench: Bench, name: str) -> None:
     assert 0 <= usage.cache_read_tokens + usage.cache_write_tokens <= usage.input_tokens
 
 
-@BOTH
+@pytest.mark.parametrize("name", ["claude", "gpt", "responses", "late"])
 async def test_pictures_of_the_user_reach_the_model(bench: Bench, name: str) -> None:
     """By address and as data, beside the text; they stay in the history."""
     message = (TextPart("What is this?"), ImagePart(PIXEL), ImagePart("https://example.com/a.png"))
