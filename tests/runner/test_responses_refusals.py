@@ -38,8 +38,9 @@ ROWS = {
     ),
     "a wrong namespace": (
         (
-            "Missing namespace for function_call 'get_forecast'. It does not exist in the default "
-            "namespace. Round-trip the model's function_call item with its namespace field included."
+            "Missing namespace for function_call 'get_forecast'. It does not exist in the "
+            "default namespace. Round-trip the model's function_call item with its namespace "
+            "field included."
         ),
         400,
         "request_repaired",
@@ -59,8 +60,8 @@ ROWS = {
     ),
     "a bad name": (
         (
-            "Invalid 'tools[1].name': string does not match pattern. Expected a string that matches "
-            "the pattern '^[a-zA-Z0-9_-]+$'."
+            "Invalid 'tools[1].name': string does not match pattern. Expected a string that "
+            "matches the pattern '^[a-zA-Z0-9_-]+$'."
         ),
         400,
         "rendered_within_limit",
