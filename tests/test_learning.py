@@ -85,7 +85,7 @@ class OnlyConversations:
 
 async def test_a_store_without_evidence_learns_in_memory() -> None:
     """Until the process ends."""
-    store: ConversationStore = OnlyConversations()  # type: ignore[assignment]
+    store: ConversationStore = OnlyConversations()
     assert not isinstance(store, EvidenceStore)
     learning = Learning(store)
     await learning.learn([UMBRELLA])

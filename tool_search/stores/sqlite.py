@@ -104,9 +104,10 @@ class SQLiteStore:
 
         def append(connection: sqlite3.Connection) -> tuple[Discovery, ...]:
             state = _discoveries(connection, key)
+            before = state.entries
             for entry in entries:
                 state.commit((entry.tool,), via=entry.via)
-            _write_discoveries(connection, key, state)
+            _write_discoveries(connection, key, before, state)
             return state.entries
 
         return await self._write(append)
@@ -117,10 +118,11 @@ class SQLiteStore:
 
         def write(connection: sqlite3.Connection) -> None:
             state = _discoveries(connection, key)
+            before = state.entries
             for entry in record.discoveries:
                 state.commit((entry.tool,), via=entry.via)
                 state.refresh(entry.tool)
-            _write_discoveries(connection, key, state)
+            _write_discoveries(connection, key, before, state)
             connection.execute("INSERT OR REPLACE INTO conversation VALUES (?, ?)", (key, content))
 
         await self._write(write)
@@ -281,13 +283,18 @@ def _discoveries(connection: sqlite3.Connection, key: ConversationKey) -> Discov
 
 
 def _write_discoveries(
-    connection: sqlite3.Connection, key: ConversationKey, state: DiscoveryState
+    connection: sqlite3.Connection,
+    key: ConversationKey,
+    before: Sequence[Discovery],
+    state: DiscoveryState,
 ) -> None:
+    """Writes the discoveries that are new, or whose definition is."""
     connection.executemany(
         "INSERT OR REPLACE INTO discovery VALUES (?, ?, ?, ?, ?)",
         [
             (key, place, entry.name, compact_json(entry.tool.to_dict()), entry.via)
             for place, entry in enumerate(state)
+            if place >= len(before) or before[place] != entry
         ],
     )
 
