@@ -27,6 +27,7 @@ from tool_search.testing.rules_anthropic import check_anthropic
 from tool_search.testing.rules_openai_chat import check_openai_chat
 from tool_search.testing.rules_openai_responses import check_openai_responses
 from tool_search.testing.server import StandInServer, StandInServerError
+from tool_search.testing.tool_trial import ToolTrial
 from tool_search.testing.view import ModelView, ViewCall, ViewMessage, ViewResult, VisibleTool
 from tool_search.testing.violations import Violation
 
@@ -46,6 +47,7 @@ __all__ = [
     "StandInModel",
     "StandInServer",
     "StandInServerError",
+    "ToolTrial",
     "UnknownDialectError",
     "ViewCall",
     "ViewMessage",
