@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import openai
@@ -356,6 +357,38 @@ async def test_refusal_is_a_part_of_its_own(
     (message,) = (await gpt.responses.create(**body)).output
     assert message.type == "message"
     assert [part.to_dict() for part in message.content] == [{"type": "refusal", "refusal": "No."}]
+
+
+@pytest.mark.parametrize("how", ["cut", "bad_escape"])
+async def test_arguments_that_are_no_json(
+    server: StandInServer, gpt: AsyncOpenAI, body: Any, how: Any
+) -> None:
+    """Of a search the service only ever sends an object; endpoints that imitate it do not."""
+    server.reset(model=ScriptedModel([REPLY]))
+    server.faults.add(Fault(arguments=how))
+    *_, call, search = (item.to_dict() for item in (await gpt.responses.create(**body)).output)
+    for arguments in (call["arguments"], search["arguments"]):
+        assert isinstance(arguments, str)
+        with pytest.raises(ValueError, match="line 1"):
+            json.loads(arguments)
+
+
+async def test_empty_reply_has_a_message_without_content(
+    server: StandInServer, gpt: AsyncOpenAI, body: Any
+) -> None:
+    """No text, no call."""
+    server.faults.add(Fault(empty=True))
+    response = await gpt.responses.create(**body)
+    assert (response.output_text, [item.type for item in response.output]) == ("", ["message"])
+
+
+async def test_conversation_that_nobody_made_is_not_found(
+    server: StandInServer, gpt: AsyncOpenAI, body: Any
+) -> None:
+    """The stand-in keeps replies, and has no conversations."""
+    with pytest.raises(openai.NotFoundError, match="Conversation with id 'conv_1' not found"):
+        await gpt.responses.create(**body, conversation="conv_1")
+    assert len(server.violations) == 1
 
 
 CRM: dict[str, Any] = {

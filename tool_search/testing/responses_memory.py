@@ -23,6 +23,10 @@ __all__ = ["recalled", "remember"]
 
 def recalled(body: JSON, memory: ReplyMemory) -> JSON | Violation:
     """The request with the conversation that it goes on from, or what cannot be found."""
+    named = body.get("conversation")
+    if named is not None:
+        name = named.get("id") if isinstance(named, dict) else named
+        return _not_found(f"Conversation with id '{name}' not found.")
     before: Sequence[JSON] = ()
     previous = body.get("previous_response_id")
     if previous is not None:
@@ -63,15 +67,15 @@ def _resolved(item: JSON, memory: ReplyMemory) -> JSON | Violation:
     known = memory.item(str(name))
     if known is not None:
         return known
-    return Violation(
-        status=404,
-        error_type="invalid_request_error",
-        message=(
-            f"Item with id '{name}' not found. Items are not persisted when `store` is set to "
-            "false. Try again with `store` set to true, or remove this item from your input."
-        ),
+    return _not_found(
+        f"Item with id '{name}' not found. Items are not persisted when `store` is set to "
+        "false. Try again with `store` set to true, or remove this item from your input.",
         param="input",
     )
+
+
+def _not_found(message: str, *, param: str | None = None) -> Violation:
+    return Violation(status=404, error_type="invalid_request_error", message=message, param=param)
 
 
 def _without_its_reasoning(items: Sequence[JSON], memory: ReplyMemory) -> Violation | None:
