@@ -13,6 +13,10 @@ WITHOUT_SDK = (
     "anthropic_wire",
     "openai_chat_reply",
     "openai_chat_wire",
+    "openai_responses_history",
+    "openai_responses_reply",
+    "openai_responses_tools",
+    "openai_responses_wire",
 )
 
 
@@ -31,7 +35,11 @@ def test_import_of_the_formats_loads_no_sdk() -> None:
 
 @pytest.mark.parametrize(
     ("module", "sdk", "extra"),
-    [("anthropic", "anthropic", "anthropic"), ("openai_chat", "openai", "openai")],
+    [
+        ("anthropic", "anthropic", "anthropic"),
+        ("openai_chat", "openai", "openai"),
+        ("openai_responses", "openai", "openai"),
+    ],
 )
 def test_import_without_the_sdk_names_the_extra(module: str, sdk: str, extra: str) -> None:
     """The error says what to install."""
