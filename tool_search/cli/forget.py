@@ -25,10 +25,12 @@ def forget_command(
         bool, typer.Option("--learned", help="Everything that searches have taught.")
     ] = False,
     tool: Annotated[
-        list[str] | None, typer.Option(help="What they taught of this tool; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="What they taught of this tool; repeatable."),
     ] = None,
     conversation: Annotated[
-        list[str] | None, typer.Option(help="The conversation of this key; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="KEY", help="The conversation of this key; repeatable."),
     ] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="All that was learned, and all conversations.")

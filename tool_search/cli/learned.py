@@ -27,10 +27,12 @@ def learned_command(
     *,
     config: ConfigOption = None,
     store: StoreOption = None,
-    tool: Annotated[str | None, typer.Option(help="Only what this tool was found by.")] = None,
+    tool: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only what this tool was found by.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
-    """Show which words led to which tools, how strongly, and when they last did.
+    """Show which words led to which tools, and how strongly.
 
     Nothing is kept of a request but these words, sorted; and nothing of who asked.
     """
