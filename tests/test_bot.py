@@ -11,7 +11,13 @@ from typing import Any
 import pytest
 
 from tool_search.bot import open_runner, tools_from_modules
-from tool_search.config import BotConfig, ProviderConfig, StoreSettings
+from tool_search.config import (
+    BotConfig,
+    ProviderConfig,
+    SearchSettings,
+    StoreSettings,
+    ToolSearchConfig,
+)
 from tool_search.errors import (
     ConfigurationError,
     DuplicateToolError,
@@ -144,6 +150,25 @@ async def test_runner_of_a_configuration_answers(module: Module) -> None:
     assert events[-1].answer == "Hello."
     assert [tool["function"]["name"] for tool in body["tools"]] == ["add"]
     assert body["messages"][0]["content"] == "Be kind."
+
+
+@pytest.mark.parametrize("embedder", ["word_embedder:WordEmbedder", "no_such:Embedder"])
+async def test_bot_that_searches_by_meaning_has_its_vectors_before_its_first_turn(
+    module: Module, tmp_path: Path, embedder: str
+) -> None:
+    """No conversation waits for them; where they cannot be made, the bot starts all the same."""
+    kept = tmp_path / "vectors.sqlite"
+    search = SearchSettings(
+        engine="semantic", embedder=f"tests.search.{embedder}", vector_cache=str(kept)
+    )
+    config = BotConfig(
+        providers=(provider(),),
+        tools=(module(ADD),),
+        store=StoreSettings(type="memory"),
+        tool_search=ToolSearchConfig(auto_always_load_builtin=False, search=search),
+    )
+    async with open_runner(config):
+        assert kept.exists() == embedder.startswith("word_embedder")
 
 
 async def test_missing_keys_are_all_named_at_once() -> None:

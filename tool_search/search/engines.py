@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tool_search.search.vector_cache import VectorCache
     from tool_search.search_settings import SearchSettings
 
-__all__ = ["ENGINES", "build_index"]
+__all__ = ["EMBEDDING_ENGINES", "ENGINES", "build_index"]
 
 _MOST_CACHED = 8
 # Those of `SearchSettings`, which a test compares.
@@ -125,7 +125,7 @@ ENGINES: Mapping[str, _EngineBuilder] = {
 
 _OWN_SYNTAX = frozenset(("regex",))
 """Engines whose queries are not in the query language."""
-_EMBEDDING = frozenset(("semantic", "hybrid"))
+EMBEDDING_ENGINES = frozenset(("semantic", "hybrid"))
 """Engines that need vectors."""
 
 
@@ -186,7 +186,7 @@ def build_index(
     engine, _, segmenter = _DEFAULTS
     if settings is not None:
         engine, segmenter = settings.engine, settings.segmenter
-    if engine not in _EMBEDDING and not (embedder is None and vector_store is None):
+    if engine not in EMBEDDING_ENGINES and not (embedder is None and vector_store is None):
         raise SearchError(
             f"engine {engine!r} takes no embedder and no vector store; "
             "set engine to semantic or hybrid"
@@ -231,7 +231,7 @@ def _how(engine: str, parts: _Parts) -> str:
     else:
         floor, preset = settings.min_relevance, settings.preset
     how = f"{engine} {floor!r} {parts.segmenter} {preset}"
-    if engine in _EMBEDDING:
+    if engine in EMBEDDING_ENGINES:
         named = (settings.hybrid, settings.embedder) if settings else ()
         how += f" {named!r} {parts.embedder.identity if parts.embedder else None}"
     return how if engine in ENGINES else f"{how} {settings!r}"

@@ -94,5 +94,4 @@ def from_bytes(content: bytes, dimensions: int) -> Vector | None:
     steps = np.frombuffer(content, "<i2")
     if np.abs(steps.astype(np.int32)).max(initial=0) > _STEPS:
         return None
-    vector: Vector = steps.astype(np.float32) / np.float32(_STEPS)
-    return vector
+    return np.divide(steps, np.float32(_STEPS), dtype=np.float32)
