@@ -12,8 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from tool_search.cli.terminal import result_console
+from tool_search.cli.trace_tree import trees
 from tool_search.demo.accounting import Ledger
 from tool_search.demo.conversation import Demo, UserTurn, prepared_demo
+from tool_search.demo.trace import Trace
 from tool_search.events import (
     Done,
     ProviderSwitched,
@@ -34,26 +36,37 @@ def demo_command(
     live: Annotated[
         bool, typer.Option("--live", help="Real providers, with the keys in the environment.")
     ] = False,
+    with_trace: Annotated[
+        bool, typer.Option("--trace", help="Each call with its steps and durations, as a tree.")
+    ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="The figures as one JSON object.")
     ] = False,
 ) -> None:
     """Show a conversation that finds its tools and survives its provider."""
-    demo = asyncio.run(_run(None if as_json else result_console(), live=live))
+    console = None if as_json else result_console()
+    demo, trace = asyncio.run(_run(console, live=live, with_trace=with_trace))
     if as_json:
-        typer.echo(json.dumps(demo.to_dict(), ensure_ascii=False))
+        traced = {"trace": trace.to_json()} if with_trace else {}
+        typer.echo(json.dumps({**demo.to_dict(), **traced}, ensure_ascii=False))
 
 
-async def _run(console: Console | None, *, live: bool) -> Demo:
+async def _run(console: Console | None, *, live: bool, with_trace: bool) -> tuple[Demo, Trace]:
     async with prepared_demo(live=live) as (demo, events):
+        trace = Trace(demo.ledger)
         if console is not None:
             _print_opening(console, demo.ledger, live=live)
         async for event in events:
-            if console is not None:
+            trace.note(event)
+            if console is not None and not with_trace:
                 _print_event(console, event)
+        if console is not None and with_trace:
+            for tree in trees(trace.to_json()):
+                console.print()
+                console.print(tree)
         if console is not None:
             _print_figures(console, demo)
-    return demo
+    return demo, trace
 
 
 def _print_opening(console: Console, ledger: Ledger, *, live: bool) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, field
+from time import perf_counter
 
 from tool_search.catalog import Tool, ToolCatalog
 from tool_search.closing import closing
@@ -52,10 +53,12 @@ class Ledger:
     Attributes:
         catalog: What `full` mode would send with each request.
         requests: The figures.
+        durations_s: Seconds until the last byte of each reply, or until it failed.
     """
 
     catalog: ToolCatalog
     requests: list[RequestFigures] = field(default_factory=list)
+    durations_s: list[float] = field(default_factory=list)
     _prompts: dict[str, list[str]] = field(default_factory=dict)
 
     @property
@@ -112,9 +115,13 @@ class RecordedProvider:
     async def stream(self, plan: RequestPlan) -> AsyncGenerator[ReplyEvent, None]:
         """The provider's reply."""
         self._ledger.add(self._name, plan)
-        async with closing(self._provider.stream(plan)) as events:
-            async for event in events:
-                yield event
+        began = perf_counter()
+        try:
+            async with closing(self._provider.stream(plan)) as events:
+                async for event in events:
+                    yield event
+        finally:
+            self._ledger.durations_s.append(perf_counter() - began)
 
 
 def _shown(tool: Tool) -> str:

@@ -211,7 +211,9 @@ class CallBatch:
             job = self._jobs[self._next]
             began = perf_counter()
             decision = self._decide(job.call)
-            job.steps = [CallStep("decision", perf_counter() - began)]
+            took = perf_counter() - began
+            searched = isinstance(decision, AnsweredCall) and decision.result is not None
+            job.steps = [CallStep("search" if searched else "decision", took)]
             if isinstance(decision, AnsweredCall):
                 self._next += 1
                 job.decision = decision

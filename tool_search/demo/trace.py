@@ -1,0 +1,99 @@
+"""The demo conversation as a tree: turns, their requests, and each call with its steps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tool_search.demo.accounting import Ledger
+from tool_search.demo.conversation import UserTurn
+from tool_search.events import (
+    Done,
+    ProviderSwitched,
+    RunnerEvent,
+    ToolFinished,
+    ToolPartial,
+    ToolProgress,
+)
+
+__all__ = ["Trace"]
+
+
+@dataclass(slots=True)
+class Trace:
+    """What happened in which request, with how long it took.
+
+    Attributes:
+        ledger: The conversation's requests.
+        turns: What is known by now, as JSON objects.
+    """
+
+    ledger: Ledger
+    turns: list[dict[str, Any]] = field(default_factory=list)
+    _said: dict[str, list[str]] = field(default_factory=dict)
+
+    def note(self, event: UserTurn | RunnerEvent) -> None:
+        """Takes one event in."""
+        if isinstance(event, UserTurn):
+            self.turns.append({"user": event.text, "requests": []})
+            return
+        self._take_requests()
+        if isinstance(event, ToolProgress):
+            self._said.setdefault(event.call.id, []).append(event.message)
+        elif isinstance(event, ToolPartial):
+            self._said.setdefault(event.call.id, []).append(event.content)
+        elif isinstance(event, ToolFinished):
+            self._requests[-1]["calls"].append(self._call(event))
+        elif isinstance(event, ProviderSwitched):
+            self._requests[-1]["failed"] = event.cause
+        elif isinstance(event, Done):
+            self.turns[-1]["answer"] = event.answer
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """The tree as JSON values; durations in seconds."""
+        numbers = iter(self.ledger.durations_s)
+        for turn in self.turns:
+            for request in turn["requests"]:
+                request["duration_s"] = round(next(numbers, 0.0), 6)
+        return self.turns
+
+    @property
+    def _requests(self) -> list[dict[str, Any]]:
+        requests: list[dict[str, Any]] = self.turns[-1]["requests"]
+        return requests
+
+    def _take_requests(self) -> None:
+        known = sum(len(turn["requests"]) for turn in self.turns)
+        for figures in self.ledger.requests[known:]:
+            self._requests.append(
+                {"provider": figures.provider, "strategy": figures.strategy, "calls": []}
+            )
+
+    def _call(self, event: ToolFinished) -> dict[str, Any]:
+        call: dict[str, Any] = {
+            "tool": event.tool,
+            "arguments": event.call.arguments,
+            "outcome": event.outcome,
+            "duration_s": round(event.duration_s, 6),
+            "steps": [
+                {"name": step.name, "duration_s": round(step.duration_s, 6)} for step in event.steps
+            ],
+        }
+        said = self._said.pop(event.call.id, [])
+        if said:
+            call["said"] = said
+        found = list(_found(event.content))
+        return {**call, "found": found} if found else call
+
+
+def _found(content: str) -> Iterable[str]:
+    """The names in a search's result; nothing in any other."""
+    try:
+        read = json.loads(content)
+    except ValueError:
+        return
+    if isinstance(read, dict) and "total_tools" in read:
+        yield from (match["name"] for match in read.get("matches", ()))
+        yield from read.get("loaded", ())
