@@ -45,13 +45,14 @@ def _message(item: JSON, place: JSON) -> Iterator[dict[str, Any]]:
     for number, part in enumerate(item["content"]):
         here = {**place, "content_index": number}
         refuses = part["type"] == "refusal"
+        extra = {} if refuses else {"logprobs": []}
         key = "refusal" if refuses else "text"
         prefix = "response.refusal" if refuses else "response.output_text"
         started = {"type": "response.content_part.added", "part": {**part, key: ""}}
         yield {**started, **here}
         for piece in pieces(part[key]):
-            yield {"type": f"{prefix}.delta", "delta": piece, **here}
-        yield {"type": f"{prefix}.done", key: part[key], **here}
+            yield {"type": f"{prefix}.delta", "delta": piece, **extra, **here}
+        yield {"type": f"{prefix}.done", key: part[key], **extra, **here}
         yield {"type": "response.content_part.done", "part": part, **here}
 
 
