@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.adapters.test_openai_responses_wire import CLIENT, WEATHER, found, items, searching
+from tests.adapters.contract import WEATHER
+from tests.adapters.test_openai_responses_wire import CLIENT, found, items, searching
 from tool_search.adapters.openai_responses_history import history_from_wire
 from tool_search.messages import ImagePart, Message, TextPart, ToolCall
 

@@ -90,9 +90,7 @@ def test_search_result_brings_the_definitions_it_found(chat: Chat) -> None:
     chat.find("tool_003")
     plan = chat.session.plan(RESPONSES)
     assert brought(plan) == [("tool_003",)]
-    (part,) = plan.messages[-1].content
-    assert isinstance(part, ReferencePart)
-    assert part.tools[0] == tool("tool_003")
+    assert plan.messages[-1].content == (ReferencePart(("tool_003",), (tool("tool_003"),)),)
 
 
 def test_result_of_a_function_keeps_its_text(chat: Chat) -> None:
