@@ -45,7 +45,7 @@ def _message(item: JSON, place: JSON) -> Iterator[dict[str, Any]]:
     for number, part in enumerate(item["content"]):
         here = {**place, "content_index": number}
         refuses = part["type"] == "refusal"
-        extra = {} if refuses else {"logprobs": []}
+        extra: dict[str, Any] = {} if refuses else {"logprobs": []}
         key = "refusal" if refuses else "text"
         prefix = "response.refusal" if refuses else "response.output_text"
         started = {"type": "response.content_part.added", "part": {**part, key: ""}}
