@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.runner.bench import FORECAST, Bench, calling, many_tools, named, say, search, turn
+from tests.runner.bench import FORECAST, Bench, call, calling, many_tools, named, say, search, turn
 from tool_search import ProviderSwitched, ToolFinished, ToolSearchConfig, Warning
 from tool_search.testing import Endpoint, Fault, ModelReply, ScriptedModel
 
@@ -35,6 +35,32 @@ async def test_search_and_call_leave_the_list_as_it_was(bench: Bench, name: str)
     assert codes(events) == []
     assert len({request.tools_bytes for request in bench.requests}) == 1
     assert len(bench.ran) == 2
+
+
+@pytest.mark.parametrize("form", ["deferred", "hosted"])
+async def test_declared_catalog_is_called_in_its_servers_namespace(bench: Bench, form: str) -> None:
+    """Found by our search or by the service's, and found again by its name after a swap."""
+    first = [search("weather")] if form == "deferred" else []
+    forecast = calling(call("get_forecast", {"city": "Paris"}))
+    script = [*first, forecast, say("1"), forecast, say("2"), say("3")]
+    bench.server.reset(model=ScriptedModel(script))
+    providers = {
+        "responses": await bench.provider("responses", tool_search=form),
+        "gpt": await bench.provider("gpt"),
+    }
+    runner = await bench.runner(providers=providers)
+    await turn(runner, "Weather?")
+    runner.use("gpt")
+    await turn(runner, "Sure?")
+    runner.use("responses")
+    await turn(runner, "And now?")
+    assert [name for name, _ in bench.ran] == ["get_forecast"] * 2
+    body = bench.requests[-1].body
+    assert {item.get("namespace") for item in body["input"]} == {None, "weather"}
+    assert body["tools"] == bench.requests[0].body["tools"]
+    assert {tool["name"] for tool in body["tools"] if tool["type"] == "namespace"} == {
+        "weather", "mail",
+    }  # fmt: skip
 
 
 async def test_kept_replies_are_gone_on_from(bench: Bench) -> None:
