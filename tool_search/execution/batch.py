@@ -106,6 +106,7 @@ class _Job:
     outcome: CallOutcome | None = None
     cancelled_as: str = "call.cancelled"
     is_running: bool = False
+    has_begun: bool = False
 
 
 class CallBatch:
@@ -156,8 +157,7 @@ class CallBatch:
             self._cancelled(job)
         self._next = len(self._jobs)
         for job in self._jobs:
-            if job.task is not None and job.outcome is None:
-                job.task.cancel()
+            self._end_early(job)
         self._wake()
 
     def undelivered(self) -> tuple[CallOutcome, ...]:
@@ -250,9 +250,9 @@ class CallBatch:
         job.is_running = True
         job.began = perf_counter()
         job.task = asyncio.create_task(self._run(job, job.one))
-        job.task.add_done_callback(lambda _: self._ended(job))
 
     async def _run(self, job: _Job, one: OneCall) -> None:
+        job.has_begun = True
         telemetry = self._services.telemetry
         span = telemetry.start(one.tool, job.call, self._context) if telemetry else None
         result = None
@@ -278,9 +278,12 @@ class CallBatch:
             self._end_siblings()
         self._wake()
 
-    def _ended(self, job: _Job) -> None:
-        """Settles a call whose task was cancelled before it began."""
-        if job.is_running and job.one is not None:
+    def _end_early(self, job: _Job) -> None:
+        """Cancels a call that runs; one whose task has not begun is over at once."""
+        if job.task is None or job.one is None or not job.is_running:
+            return
+        job.task.cancel()
+        if not job.has_begun:
             self._over(job, job.one.error("cancelled", job.cancelled_as))
 
     def _give_up(self, job: _Job) -> None:
@@ -295,9 +298,9 @@ class CallBatch:
 
     def _end_siblings(self) -> None:
         for job in self._jobs[: self._next]:
-            if job.task is not None and job.outcome is None:
+            if job.is_running:
                 job.cancelled_as = "call.given_up"
-                job.task.cancel()
+                self._end_early(job)
 
     def _settle(self, job: _Job, result: ExecutionResult, duration_s: float) -> None:
         """Gives a call its outcome; the first one stays."""

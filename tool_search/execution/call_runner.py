@@ -160,8 +160,10 @@ class CallRunner:
         self, calls: Sequence[ToolCall], context: ToolContext
     ) -> tuple[ToolFinished, ...]:
         """The same without what happens meanwhile."""
-        async with aclosing(self.run(calls, context)) as events:
-            return tuple([event async for event in events if isinstance(event, ToolFinished)])
+        batch = self.batch(calls, context)
+        async with aclosing(batch.events()) as events:
+            outcomes = [event async for event in events if isinstance(event, CallOutcome)]
+        return tuple(outcome.finished() for outcome in outcomes)
 
     def context(
         self,
