@@ -1,0 +1,61 @@
+"""Builds the AstrBot plugin's zip, the library inside: nothing needs publishing.
+
+    python .ci/astrbot_plugin.py dist/astrbot_plugin_tool_search.zip
+
+The same sources give the same bytes.
+"""
+
+import sys
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PLUGIN = ROOT / "examples" / "astrbot_plugin_tool_search"
+NAME = PLUGIN.name
+# What no bot's process runs.
+LEFT_OUT = ("tool_search.cli", "tool_search.demo", "tool_search.testing")
+FIRST_DAY = (1980, 1, 1, 0, 0, 0)
+
+
+def library_files() -> Iterator[tuple[Path, str]]:
+    """Every file of the library, and where it stands once installed."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    table = settings["tool"]["setuptools"]
+    for package in table["packages"]:
+        if package.startswith(LEFT_OUT):
+            continue
+        named = table["package-dir"].get(package)
+        folder = ROOT / (named or package.replace(".", "/"))
+        place = package.replace(".", "/")
+        for source in sorted(folder.glob("*.py")):
+            yield source, f"library/{place}/{source.name}"
+        for pattern in table["package-data"].get(package, ()):
+            for source in sorted(folder.glob(pattern)):
+                yield source, f"library/{place}/{source.relative_to(folder).as_posix()}"
+
+
+def plugin_files() -> Iterator[tuple[Path, str]]:
+    """The plugin's own files."""
+    for source in sorted(PLUGIN.rglob("*")):
+        if source.is_file() and "__pycache__" not in source.parts:
+            yield source, source.relative_to(PLUGIN).as_posix()
+
+
+def build(target: Path) -> int:
+    """Writes the zip; gives how many files are in it."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    files = [*plugin_files(), (ROOT / "LICENSE", "LICENSE"), *library_files()]
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for source, place in files:
+            entry = zipfile.ZipInfo(f"{NAME}/{place}", FIRST_DAY)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, source.read_bytes())
+    return len(files)
+
+
+if __name__ == "__main__":
+    written = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "dist" / f"{NAME}.zip")
+    print(f"{written}: {build(written)} files, {written.stat().st_size:,} bytes")

@@ -1,0 +1,256 @@
+"""The tool set that AstrBot's agent is given: one object, whose content grows.
+
+AstrBot reads `req.func_tool` anew for every request of a run, so nothing of its agent
+needs a change. AstrBot is imported when the first set is made.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from typing import Any, ClassVar
+
+from tool_search.adapters.anthropic_wire import encode_tools
+from tool_search.adapters.astrbot_run import LIMITED, UNLIMITED, AstrBotRun
+from tool_search.adapters.astrbot_tools import shown_parameters
+from tool_search.calls import RunCall
+from tool_search.catalog import Tool
+from tool_search.profiles import ProviderProfile
+from tool_search.search_tool import CALL_TOOL_NAME, call_tool_definition
+
+__all__ = ["run_of", "searching_tool_set"]
+
+Answer = Callable[[Any, Mapping[str, Any]], Awaitable[Any]]
+
+
+def searching_tool_set(run: AstrBotRun) -> Any:
+    """The set of one run, to be assigned to `req.func_tool`."""
+    return _searching_set_class()(run)
+
+
+def run_of(tools: Any) -> AstrBotRun | None:
+    """The run whose set this is; None for any other set, and for none."""
+    run = getattr(tools, "tool_search_run", None)
+    return run if isinstance(run, AstrBotRun) else None
+
+
+class OwnTool:
+    """A tool that is answered here, to be joined with AstrBot's class of tools."""
+
+    def __init__(self, definition: Tool, answer: Answer) -> None:
+        written: dict[str, Any] = {
+            "name": definition.name,
+            "description": definition.description,
+            "parameters": shown_parameters(definition),
+        }
+        super().__init__(**written)
+        self._answer = answer
+
+    async def call(self, context: Any, **kwargs: Any) -> Any:
+        """What the library or, through it, AstrBot makes of a call."""
+        return await self._answer(context, kwargs)
+
+
+class OrderedTools:
+    """A set that is written in its own order: AstrBot sorts what OpenAI gets.
+
+    To be joined with AstrBot's class of sets.
+    """
+
+    tools: Any
+    plain_set: ClassVar[Any]
+
+    def openai_schema(self, *args: Any, **kwargs: Any) -> list[dict[str, Any]]:
+        """Each tool as AstrBot writes it."""
+        return [
+            written
+            for tool in self.tools
+            for written in self.plain_set([tool]).openai_schema(*args, **kwargs)
+        ]
+
+
+class NativeTools(OrderedTools):
+    """A set for a Claude model: the whole catalog, deferred tools deferred."""
+
+    def __init__(self, tools: Iterable[Any], wire: list[dict[str, Any]]) -> None:
+        super().__init__(list(tools))  # type: ignore[call-arg]  # AstrBot's class comes next
+        self._wire = wire
+
+    def anthropic_schema(self) -> list[dict[str, Any]]:
+        """The list as this library writes it."""
+        return self._wire
+
+
+class SearchingTools:
+    """Core, search tool and discoveries of one run, read anew at every request.
+
+    To be joined with AstrBot's class of sets, whose methods it answers.
+
+    Args:
+        run: The run.
+    """
+
+    own_tool: ClassVar[Any]
+    plain_set: ClassVar[Any]
+    ordered_set: ClassVar[Any]
+    native_set: ClassVar[Any]
+
+    def __init__(self, run: AstrBotRun) -> None:
+        self.tool_search_run = run
+        self._own = _own_tools(run, self.own_tool)
+        super().__init__([])  # type: ignore[call-arg]  # AstrBot's class comes next
+
+    @property
+    def tools(self) -> list[Any]:
+        """What is declared now; adding to this list adds to the set."""
+        return _GrowingList(self._resolved(self.tool_search_run.declared()), self.add_tool)
+
+    @tools.setter
+    def tools(self, tools: Iterable[Any]) -> None:
+        wanted = {tool.name: tool for tool in tools}
+        if not wanted:
+            return
+        for tool in self.tools:
+            if tool.name not in wanted:
+                self.remove_tool(tool.name)
+        for tool in wanted.values():
+            if self.get_tool(tool.name) is None:
+                self.add_tool(tool)
+
+    def add_tool(self, tool: Any) -> None:
+        """Takes in what another plugin adds."""
+        if self._own.get(tool.name) is not tool:
+            self.tool_search_run.add(tool.name, tool)
+
+    def remove_tool(self, name: str) -> None:
+        """Takes away what another plugin removes."""
+        self.tool_search_run.remove(name)
+
+    def get_tool(self, name: str) -> Any:
+        """What runs a call: AstrBot's own tool, or ours where it must be looked at first."""
+        run = self.tool_search_run
+        definition = run.to_be_checked(name)
+        if definition is not None:
+            return _checked(run, definition, name, self.own_tool)
+        return run.executors.get(name) or (self._own.get(name) if run.is_own(name) else None)
+
+    def for_profile(self, profile: ProviderProfile) -> Any:
+        """The set as one provider is told of it."""
+        run = self.tool_search_run
+        if profile.strategy != "claude":
+            return self.ordered_set(list(self._resolved(run.declared(profile))))
+        tools = run.plan(profile).tools
+        late = [run.executors[name] for name in run.late if not tools.declares(name)]
+        wire = json.loads(encode_tools(tools, profile)) + self.plain_set(late).anthropic_schema()
+        return self.native_set([*self._resolved(tools.names), *late], wire)
+
+    def openai_schema(self, *args: Any, **kwargs: Any) -> Any:
+        """The list within OpenAI's limit."""
+        return self.for_profile(LIMITED).openai_schema(*args, **kwargs)
+
+    def google_schema(self) -> Any:
+        """The list within the same limit."""
+        return self.for_profile(LIMITED).google_schema()
+
+    def anthropic_schema(self) -> Any:
+        """The filtered list, for whoever speaks this dialect and is not Claude."""
+        return self.for_profile(UNLIMITED).anthropic_schema()
+
+    def get_light_tool_set(self) -> Any:
+        """The set itself: `skills_like` would freeze it."""
+        return self
+
+    def get_param_only_tool_set(self) -> Any:
+        """An empty set, so that `skills_like` asks nothing twice."""
+        return self.plain_set([])
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """The set itself: a copy would not grow."""
+        return self
+
+    def _resolved(self, names: Iterable[str]) -> Iterator[Any]:
+        return (tool for tool in map(self.get_tool, names) if tool is not None)
+
+
+@cache
+def _searching_set_class() -> Any:
+    """`SearchingTools` as one of AstrBot's own sets."""
+    from astrbot.core.agent.tool import FunctionTool, ToolSet  # noqa: PLC0415 - AstrBot is here
+
+    plain = {"plain_set": ToolSet}
+    parts = {
+        **plain,
+        "own_tool": type("OwnFunctionTool", (OwnTool, FunctionTool), {}),
+        "ordered_set": type("OrderedToolSet", (OrderedTools, ToolSet), plain),
+        "native_set": type("NativeToolSet", (NativeTools, ToolSet), plain),
+    }
+    return type("SearchingToolSet", (SearchingTools, ToolSet), parts)
+
+
+class _GrowingList(list[Any]):
+    """The tools of a set, for plugins that append to `func_tool.tools`."""
+
+    def __init__(self, tools: Iterable[Any], add: Callable[[Any], None]) -> None:
+        super().__init__(tools)
+        self._add = add
+
+    def append(self, tool: Any) -> None:
+        """Adds a tool to the set."""
+        super().append(tool)
+        self._add(tool)
+
+    def extend(self, tools: Iterable[Any]) -> None:
+        """Adds tools to the set."""
+        for tool in tools:
+            self.append(tool)
+
+
+def _own_tools(run: AstrBotRun, own_tool: Any) -> dict[str, Any]:
+    async def search(_context: Any, arguments: Mapping[str, Any]) -> str:
+        return run.search(arguments)
+
+    async def call(context: Any, arguments: Mapping[str, Any]) -> Any:
+        return await _answered(run, CALL_TOOL_NAME, context, arguments)
+
+    search_tool = next(
+        entry.tool for entry in run.plan(UNLIMITED).tools if entry.tool.name == run.search_tool_name
+    )
+    definition = call_tool_definition(run.session.language)
+    return {
+        run.search_tool_name: own_tool(search_tool, search),
+        CALL_TOOL_NAME: own_tool(definition, call),
+    }
+
+
+def _checked(run: AstrBotRun, definition: Tool, name: str, own_tool: Any) -> Any:
+    """A tool whose call is looked at before it runs."""
+
+    async def answer(context: Any, arguments: Mapping[str, Any]) -> Any:
+        return await _answered(run, definition.name, context, arguments)
+
+    return own_tool(replace(definition, name=name), answer)
+
+
+async def _answered(run: AstrBotRun, name: str, context: Any, arguments: Mapping[str, Any]) -> Any:
+    """The result of a call that is looked at before it runs."""
+    decision = run.conversation.decide(name, arguments)
+    if not isinstance(decision, RunCall):
+        return decision.content
+    return await _executed(run.executors[decision.tool.name], context, decision.arguments)
+
+
+async def _executed(tool: Any, context: Any, arguments: Mapping[str, Any]) -> Any:
+    """What AstrBot's executor makes of a call; the guard, where there is one, decides."""
+    from astrbot.core.astr_agent_tool_exec import (  # noqa: PLC0415 - AstrBot is here
+        FunctionToolExecutor,
+    )
+
+    if tool.handler:
+        known = (tool.parameters or {}).get("properties") or {}
+        arguments = {key: value for key, value in arguments.items() if key in known}
+    last = None
+    async for result in FunctionToolExecutor.execute(tool=tool, run_context=context, **arguments):
+        last = result
+    return last

@@ -1,0 +1,72 @@
+"""Tool search for AstrBot: the bot's model finds its tools when it needs them."""
+
+import sys
+from pathlib import Path
+
+# The zip brings the library along; a copy that is installed otherwise comes second.
+_LIBRARY = str(Path(__file__).parent / "library")
+if _LIBRARY not in sys.path:
+    sys.path.insert(0, _LIBRARY)
+
+from astrbot.api import AstrBotConfig  # noqa: E402 - the library's folder comes first
+from astrbot.api.event import AstrMessageEvent, filter  # noqa: E402 - AstrBot's name
+from astrbot.api.provider import ProviderRequest  # noqa: E402
+from astrbot.api.star import Context, Star, StarTools  # noqa: E402
+from astrbot.core.star.filter.command import GreedyStr  # noqa: E402
+
+from tool_search.adapters.astrbot import AstrBotToolSearch  # noqa: E402
+from tool_search.adapters.astrbot_commands import AstrBotCommands  # noqa: E402
+
+
+class ToolSearchPlugin(Star):
+    """Hands AstrBot's requests to the library, and takes its commands."""
+
+    def __init__(self, context: Context, config: AstrBotConfig) -> None:
+        super().__init__(context)
+        evidence = StarTools.get_data_dir("astrbot_plugin_tool_search") / "learned.sqlite"
+        self.tool_search = AstrBotToolSearch(context, config, evidence=evidence)
+        self.commands = AstrBotCommands(self.tool_search, context)
+
+    async def initialize(self) -> None:
+        """AstrBot has loaded the plugin."""
+        self.tool_search.install()
+
+    async def terminate(self) -> None:
+        """AstrBot unloads the plugin: nothing of it stays."""
+        await self.tool_search.close()
+        for name in [n for n in sys.modules if n.partition(".")[0] == "tool_search"]:
+            if str(getattr(sys.modules[name], "__file__", "")).startswith(_LIBRARY):
+                del sys.modules[name]
+        if _LIBRARY in sys.path:
+            sys.path.remove(_LIBRARY)
+
+    # After all other plugins, so that what they add is seen.
+    @filter.on_llm_request(priority=-1_000_000)
+    async def search_tools(self, event: AstrMessageEvent, req: ProviderRequest) -> None:
+        """Replaces the request's tools by ones that are searched."""
+        await self.tool_search.prepare(event, req)
+
+    @filter.on_llm_tool_respond()
+    async def learn(self, event: AstrMessageEvent, tool, tool_args, tool_result) -> None:  # noqa: ANN001, ARG002
+        """Lets searches learn which tools were called."""
+        self.tool_search.observe(event, tool, tool_args)
+
+    @filter.permission_type(filter.PermissionType.ADMIN)
+    @filter.command_group("tool_search")
+    def tool_search_group(self) -> None:
+        """Tool search: status, test, reset."""
+
+    @tool_search_group.command("status")
+    async def status(self, event: AstrMessageEvent):  # noqa: ANN201
+        """Shows what tool search does in this conversation."""
+        yield event.plain_result(await self.commands.status(event))
+
+    @tool_search_group.command("test")
+    async def test(self, event: AstrMessageEvent, query: GreedyStr):  # noqa: ANN201
+        """Shows what a search finds."""
+        yield event.plain_result(await self.commands.test(event, str(query)))
+
+    @tool_search_group.command("reset")
+    async def reset(self, event: AstrMessageEvent):  # noqa: ANN201
+        """Forgets what was found in this conversation."""
+        yield event.plain_result(await self.commands.reset(event))
