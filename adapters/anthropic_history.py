@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from tool_search.adapters.anthropic_reply import is_search_block
@@ -21,6 +22,7 @@ from tool_search.adapters.imported_searches import (
     simple,
 )
 from tool_search.adapters.wire_values import list_of, mapping_of, text_of
+from tool_search.i18n import LANGUAGES, locale
 from tool_search.messages import ContentPart, ImagePart, Message, TextPart, ToolCall
 from tool_search.search.result import SearchResult
 
@@ -168,10 +170,14 @@ class _Reader:
 
     def _user(self, blocks: Sequence[JSON]) -> Iterator[Message]:
         """The results first, each a message, then what the user said."""
-        for block in blocks:
-            if block.get("type") == "tool_result":
-                yield self._tool(block)
-        parts = _parts(blocks)
+        results = [block for block in blocks if block.get("type") == "tool_result"]
+        for block in results:
+            yield self._tool(block)
+        rest: Iterable[JSON] = blocks
+        if any(map(_references, results)):
+            # What a client lets follow references is nothing that a user said.
+            rest = (b for b in blocks if text_of(b.get("text")).strip() not in _boundaries())
+        parts = _parts(rest)
         if parts:
             yield Message(role="user", content=simple(parts))
 
@@ -202,6 +208,12 @@ class _Reader:
         if result.names:
             query = f"select:{','.join(result.names)}"
             yield from self._exchange(f"added_{place}", replace(result, query=query))
+
+
+@cache
+def _boundaries() -> frozenset[str]:
+    """Ours in each language, and Claude Code's."""
+    return frozenset({"Tool loaded.", *(locale(each)["search.loaded"] for each in LANGUAGES)})
 
 
 def _references(block: JSON | None) -> list[JSON]:

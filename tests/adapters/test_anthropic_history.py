@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from tool_search.adapters.anthropic_history import history_from_wire
 from tool_search.messages import ImagePart, Message, TextPart, ToolCall
 
@@ -129,6 +131,28 @@ def test_client_search_is_known_by_its_references() -> None:
     assert history[1].tool_calls[0] == ToolCall(id="t1", name="find", arguments='{"query":"a | b"}')
     assert history[2].name == "find"
     assert found(history[2]) == ["x.y"]
+
+
+@pytest.mark.parametrize("line", ["Tools loaded.", "工具已加载。", "Tool loaded."])
+def test_line_behind_references_is_nothing_that_a_user_said(line: str) -> None:
+    """What is written for the model's sake is not read as a message; what the user adds is."""
+    references = result("t1", [reference("get_weather")])
+    said = [references, text(line), text("And the time?")]
+    history = history_from_wire(
+        [
+            USER,
+            {"role": "assistant", "content": [call("t1", "tool_search", query="weather")]},
+            {"role": "user", "content": said},
+        ]
+    )
+    assert [message.role for message in history] == ["user", "assistant", "tool", "user"]
+    assert history[-1].text == "And the time?"
+
+
+def test_user_may_say_the_same_where_nothing_was_found() -> None:
+    """The line is known by the references before it."""
+    (message,) = history_from_wire([{"role": "user", "content": [text("Tools loaded.")]}])
+    assert message.text == "Tools loaded."
 
 
 def test_repeated_id_is_read_by_its_neighbours() -> None:
