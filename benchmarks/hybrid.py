@@ -27,7 +27,6 @@ from tool_search.search.embedder import Embedder, embedder_named
 
 OTHERS = ("ultratool_zh2en", "mcp_dehydrator")
 WEIGHTS = (0.1, 0.2, 0.3, 0.4, 0.5)
-CHOSEN = f"hybrid {HybridSettings().semantic_weight}"
 
 
 class Remembering:
@@ -116,8 +115,8 @@ def main() -> None:
                 min_relevance=options.floor,
                 vector_cache=options.cache,
             )
-            extra = {} if engine == "bm25" else {"embedder": embedder}
-            index = Timed(build_index(tools, settings, **extra))
+            given = None if engine == "bm25" else embedder
+            index = Timed(build_index(tools, settings, embedder=given))
             table[name][variant] = evaluate(index, queries).recall_at_5
             medians.append(1e3 * statistics.median(index.seconds))
         print(f"{name:17}" + "".join(f"{value:14.4f}" for value in table[name].values()))

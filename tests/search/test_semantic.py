@@ -218,7 +218,7 @@ def test_search_in_a_store_of_others_finds_the_same() -> None:
     """Whoever keeps the vectors, a tool has one score."""
     ours, theirs = built(), built(vector_store=Foreign())
     for change in ({"added": (), "removed": ()}, {"added": TOOLS[:1], "removed": ["send_mail"]}):
-        ours, theirs = ours.updated(**change), theirs.updated(**change)  # type: ignore[arg-type]
+        ours, theirs = ours.updated(**change), theirs.updated(**change)
         for query in ("weather in a city", "mail", "way"):
             assert ours.search(query, limit=5) == theirs.search(query, limit=5)
 

@@ -16,7 +16,8 @@ _IDS = [f"tool_{number}" for number in range(12)]
 
 def vector(*numbers: float) -> NDArray[np.float32]:
     """A unit vector of these proportions."""
-    return exact(unit(np.array([numbers], np.float32)))[0]
+    found: NDArray[np.float32] = exact(unit(np.array([numbers], np.float32)))[0]
+    return found
 
 
 def filled(*names: str) -> ExactVectorStore:

@@ -24,7 +24,7 @@ Matrix: TypeAlias = NDArray[np.float32]
 """A vector a row."""
 
 _LONGEST_TEXT = 2_000
-_STEPS = 2.0**11
+_STEPS = np.float32(2048)
 
 
 def embedded(embedder: Embedder, texts: Sequence[str]) -> Matrix:
@@ -78,13 +78,13 @@ def unit(matrix: Matrix) -> Matrix:
 
 def exact(matrix: Matrix) -> Matrix:
     """The rows, each component the nearest multiple of 2**-11."""
-    rows: Matrix = np.round(matrix * np.float32(_STEPS)) / np.float32(_STEPS)
+    rows: Matrix = (np.round(matrix * _STEPS) / _STEPS).astype(np.float32, copy=False)
     return rows
 
 
 def to_bytes(vector: Vector) -> bytes:
     """An exact vector in two bytes a component."""
-    return (vector * np.float32(_STEPS)).astype("<i2").tobytes()
+    return (vector * _STEPS).astype("<i2").tobytes()
 
 
 def from_bytes(content: bytes, dimensions: int) -> Vector | None:
@@ -94,4 +94,5 @@ def from_bytes(content: bytes, dimensions: int) -> Vector | None:
     steps = np.frombuffer(content, "<i2")
     if np.abs(steps.astype(np.int32)).max(initial=0) > _STEPS:
         return None
-    return np.divide(steps, np.float32(_STEPS), dtype=np.float32)
+    vector: Vector = steps.astype(np.float32) / _STEPS
+    return vector
