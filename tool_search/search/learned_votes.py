@@ -35,8 +35,10 @@ __all__ = ["DEFAULT_VOTING", "LearnedQueries", "Voting", "informed"]
 
 # As if so many more queries without the word had been answered.
 _UNSEEN_QUERIES = 100.0
-# What a few answers say of the share of tools with a history, they say too loudly.
+# What a few answers say of the share of tools with a history, they say too loudly: as if
+# there had been ten more, of which seven went to a tool with a history.
 _SUPPOSED_QUERIES = 10.0
+_SUPPOSED_AGAIN = 7.0
 _LARGEST_IMPACT = 1.0 - 2.0**-24
 # More than vote: some of the nearest may have been answered by tools that are gone.
 _MOST_CANDIDATES = 128
@@ -122,7 +124,7 @@ class LearnedQueries:
         total = 0.0
         for similarity, answers in self._neighbours(query, may):
             weight = similarity**voting.power
-            trust = max(self._coverage, similarity)
+            trust = max(self._coverage, similarity) ** 2
             strengths = {entry.tool: entry.strength_at(now) for entry in answers}
             total += weight * max(strengths.values())
             for tool, strength in strengths.items():
@@ -158,13 +160,13 @@ class LearnedQueries:
 
 
 def _coverage(answers: Sequence[Sequence[Evidence]]) -> float:
-    """How likely it is that the next wanted tool has answered before; at first one half.
+    """How likely it is that the next wanted tool has answered before.
 
     Source: Good's estimate of the share of unseen species.
     """
     counts = Counter(entry.tool for entries in answers for entry in entries)
     again = counts.total() - sum(count == 1 for count in counts.values())
-    return (again + _SUPPOSED_QUERIES / 2) / (counts.total() + _SUPPOSED_QUERIES)
+    return (again + _SUPPOSED_AGAIN) / (counts.total() + _SUPPOSED_QUERIES)
 
 
 def _rarity(having: int, queries: int) -> float:
