@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from tests.conversations import CLAUDE, OPENAI, Chat, toolbox
-from tool_search.adapters import anthropic_wire, openai_chat_wire
+from tool_search import profile_for
+from tool_search.adapters import anthropic_wire, openai_chat_wire, openai_responses_wire
+from tool_search.profiles import ProviderProfile
 from tool_search.testing import PrefixChange, prefix_change
 
 Change = Callable[[dict[str, Any]], object]
@@ -250,16 +252,30 @@ def test_body_that_is_no_object_is_an_error() -> None:
         prefix_change(b"[]", b"{}")
 
 
-def test_claude_requests_of_a_conversation_only_go_on() -> None:
+@pytest.mark.parametrize(
+    ("profile", "wire"),
+    [
+        pytest.param(CLAUDE, anthropic_wire, id="claude"),
+        *(
+            pytest.param(
+                profile_for("openai_responses", "gpt-5.5", search_form=form),
+                openai_responses_wire,
+                id=f"responses, {form}",
+            )
+            for form in ("client", "deferred")
+        ),
+    ],
+)
+def test_requests_of_a_native_search_only_go_on(profile: ProviderProfile, wire: Any) -> None:
     """A search, a call, an answer and a new turn: nothing that was sent is changed."""
     chat = Chat(toolbox(40, core=2))
-    bodies = [anthropic_wire.encode(chat.begin(CLAUDE), CLAUDE)]
+    bodies = [wire.encode(chat.begin(profile), profile)]
     chat.find("tool_003", "tool_017")
-    bodies.append(anthropic_wire.encode(chat.session.plan(CLAUDE), CLAUDE))
+    bodies.append(wire.encode(chat.session.plan(profile), profile))
     chat.call("tool_003", {"count": 1})
-    bodies.append(anthropic_wire.encode(chat.session.plan(CLAUDE), CLAUDE))
+    bodies.append(wire.encode(chat.session.plan(profile), profile))
     chat.answer()
-    bodies.append(anthropic_wire.encode(chat.begin(CLAUDE), CLAUDE))
+    bodies.append(wire.encode(chat.begin(profile), profile))
     assert [prefix_change(*pair) for pair in pairwise(bodies)] == [None] * 3
 
 

@@ -1,5 +1,8 @@
 """OpenAI Responses' rules for what belongs together in `input`.
 
+Two rules are ours, where the service is not known to be as strict: a namespace that a
+call names has to exist in the request, and a call has one output.
+
 Source: recorded errors (`Missing namespace`, `Duplicate item`); GitHub issues that
 quote the service (continue 8933 and 10092, sub2api 1885); dust 31323 on which tools
 are in the default namespace.
