@@ -115,6 +115,24 @@ def test_strict_mode_is_on_where_the_schema_is_as_it_wants(schema: Any, strict: 
     assert tool["parameters"] == {"properties": {}, **whole}
 
 
+@pytest.mark.parametrize("count", [100, 101])
+def test_strict_mode_is_off_for_a_schema_beyond_its_bounds(count: int) -> None:
+    """A hundred properties, five levels."""
+    names = [f"p{n}" for n in range(count)]
+    wide = {
+        "type": "object", "additionalProperties": False, "required": names,
+        "properties": {name: {"type": "string"} for name in names},
+    }  # fmt: skip
+    (tool,) = to_wire(plan_of(tools=(Tool(name="t", parameters=wide),)), CLIENT)["tools"]
+    assert tool["strict"] is (count <= 100)
+    deep: dict[str, Any] = {"type": "string"}
+    for _ in range(count // 20):
+        deep = {"type": "array", "items": deep}
+    nested = {**wide, "required": ["p0"], "properties": {"p0": deep}}
+    (tool,) = to_wire(plan_of(tools=(Tool(name="t", parameters=nested),)), CLIENT)["tools"]
+    assert tool["strict"] is False
+
+
 def test_client_search_is_declared_without_the_catalog() -> None:
     """A description is required in practice."""
     (tool,) = to_wire(searching(), CLIENT)["tools"]
