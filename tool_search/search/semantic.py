@@ -59,7 +59,7 @@ class SemanticEngine:
         made = vectors.of_tools((tool for _, tool in entered), progress=progress)
         self._store = _updated(ExactVectorStore() if store is None else store, made, ())
         self._places = np.zeros(0, np.intp)
-        self._place(entered)
+        self._place((), entered)
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> SemanticEngine:
         """The same ranking over changed tools; only new ones are embedded.
@@ -73,7 +73,7 @@ class SemanticEngine:
         engine.slots = change.slots
         engine._store = _updated(self._store, made, [tool.name for _, tool in change.left])
         engine._places = self._places
-        engine._place(change.entered)
+        engine._place([slot for slot, _ in change.left], change.entered)
         return engine
 
     def scores(self, query: str) -> Scores:
@@ -113,17 +113,17 @@ class SemanticEngine:
                 found[slot] = similarity
         return found
 
-    def _place(self, entered: Sequence[tuple[int, Tool]]) -> None:
+    def _place(self, left: Iterable[int], entered: Iterable[tuple[int, Tool]]) -> None:
         """Notes where the store in memory has the vectors of the slots."""
         store = self._store
         if not isinstance(store, ExactVectorStore):
             return
         places = np.full(len(self.slots.tools), -1, np.intp)
         places[: len(self._places)] = self._places
+        for slot in left:
+            places[slot] = -1
         for slot, tool in entered:
             places[slot] = store.place(tool.name)
-        free = [slot for slot in range(len(places)) if self.slots.tools[slot] is None]
-        places[free] = -1
         self._places = places
 
 
