@@ -51,21 +51,23 @@ class ToolSearchPlugin(Star):
         """Lets searches learn which tools were called."""
         self.tool_search.observe(event, tool, tool_args)
 
-    @filter.permission_type(filter.PermissionType.ADMIN)
     @filter.command_group("tool_search")
     def tool_search_group(self) -> None:
         """Tool search: status, test, reset."""
 
+    @filter.permission_type(filter.PermissionType.ADMIN)
     @tool_search_group.command("status")
     async def status(self, event: AstrMessageEvent):  # noqa: ANN201
         """Shows what tool search does in this conversation."""
         yield event.plain_result(await self.commands.status(event))
 
+    @filter.permission_type(filter.PermissionType.ADMIN)
     @tool_search_group.command("test")
     async def test(self, event: AstrMessageEvent, query: GreedyStr):  # noqa: ANN201
         """Shows what a search finds."""
         yield event.plain_result(await self.commands.test(event, str(query)))
 
+    @filter.permission_type(filter.PermissionType.ADMIN)
     @tool_search_group.command("reset")
     async def reset(self, event: AstrMessageEvent):  # noqa: ANN201
         """Forgets what was found in this conversation."""
