@@ -22,7 +22,7 @@ class LayeredTable(Generic[_V]):
         entries: What the table holds; taken over, not copied.
     """
 
-    __slots__ = ("_base", "_changes", "_size", "get")
+    __slots__ = ("_base", "_changes", "get")
 
     get: Callable[[str], _V | None]
     """The entry of a key, or None where there is none."""
@@ -30,12 +30,11 @@ class LayeredTable(Generic[_V]):
     def __init__(self, entries: dict[str, _V] | None = None) -> None:
         self._base: dict[str, _V] = {} if entries is None else entries
         self._changes: dict[str, _V | None] = {}
-        self._size = len(self._base)
         # A table that was not changed is as fast as its dictionary.
         self.get = self._base.get
 
     def __len__(self) -> int:
-        return self._size
+        return sum(1 for _ in self)
 
     def _get(self, key: str) -> _V | None:
         if key in self._changes:
@@ -53,9 +52,6 @@ class LayeredTable(Generic[_V]):
     def changed(self, entries: Mapping[str, _V | None]) -> LayeredTable[_V]:
         """A table with other entries; None takes one out."""
         table: LayeredTable[_V] = LayeredTable()
-        gained = sum(
-            (new is not None) - (self.get(key) is not None) for key, new in entries.items()
-        )
         table._base, table._changes = self._base, self._changes.copy()
         table._changes.update(entries)
         if len(table._changes) > len(self._base) // 16:
@@ -68,7 +64,6 @@ class LayeredTable(Generic[_V]):
                     table._base.pop(key, None)
             table._changes = {}
         table.get = table._get if table._changes else table._base.get
-        table._size = self._size + gained
         return table
 
 

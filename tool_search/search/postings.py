@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -78,44 +79,44 @@ class Postings:
             added: A slot and the impacts of its terms each; the slot may be one
                 that is removed here.
         """
-        changes: dict[str, dict[int, float | None]] = {}
+        gone: defaultdict[str, list[int]] = defaultdict(list)
+        new: defaultdict[str, list[float]] = defaultdict(list)
         for slot, words in removed:
             for term in words:
-                changes.setdefault(term, {})[slot] = None
+                gone[term].append(slot)
         for slot, impacts in added:
             for term, impact in impacts.items():
-                changes.setdefault(term, {})[slot] = slot + int(impact * _STEPS) / _STEPS
+                new[term].append(slot + int(impact * _STEPS) / _STEPS)
+        find = self._terms.get
+        changes: dict[str, Posting | None] = {}
+        for term, slots in gone.items():
+            changes[term] = _changed(find(term) or array("d"), slots, new.pop(term, ()))
+        for term, entries in new.items():
+            changes[term] = _changed(find(term) or array("d"), (), entries)
         postings = Postings()
-        postings._terms = self._terms.changed(
-            {term: _changed(self._terms.get(term), entries) for term, entries in changes.items()}
-        )
+        postings._terms = self._terms.changed(changes)
         return postings
 
 
-def _changed(old: Posting | None, entries: Mapping[int, float | None]) -> Posting | None:
-    """A posting with other numbers in some slots; None takes a slot out."""
-    posting = array("d") if old is None else old
-    gone: list[int] = []
-    new: list[float] = []
-    for slot, entry in entries.items():
-        place = bisect_left(posting, slot)
-        is_there = place < len(posting) and posting[place] < slot + 1
-        if is_there and entry is None:
-            gone.append(place)
-        elif is_there and entry is not None and entry != posting[place]:
-            # A tool that took over a slot mostly shares the words of the one before.
-            posting = posting[:] if posting is old else posting
-            posting[place] = entry
-        elif not is_there and entry is not None:
-            new.append(entry)
-    if not gone and not new:
-        return posting
-    posting = posting[:] if posting is old else posting
-    for place in sorted(gone, reverse=True):
-        del posting[place]
+def _changed(old: Posting, gone: Sequence[int], new: Sequence[float]) -> Posting | None:
+    """A posting with some slots taken out, and numbers in others or in the same ones."""
+    # Most words are those of few tools.
+    if len(gone) == len(old):
+        return array("d", sorted(new)) if new else None
+    posting = old[:]
+    left = set(gone)
     for entry in new:
-        posting.insert(bisect_left(posting, entry), entry)
-    return posting or None
+        slot = int(entry)
+        place = bisect_left(posting, slot)
+        # A tool that took over a slot mostly shares the words of the one before.
+        if slot in left:
+            left.remove(slot)
+            posting[place] = entry
+        else:
+            posting.insert(place, entry)
+    for slot in left:
+        del posting[bisect_left(posting, slot)]
+    return posting
 
 
 def squared(postings: Iterable[Posting]) -> Posting:
