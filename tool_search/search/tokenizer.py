@@ -53,6 +53,7 @@ _SCRIPT_RUN = re.compile(f"[{_CJK}]+|[^{_CJK}]+")
 _PART = re.compile(
     rf"[{_UPPER}]+(?=[{_UPPER}][{_LOWER}])|[{_UPPER}]?[{_LOWER}]+|[{_UPPER}]+|\d+|[^\W\d_]+"
 )
+_ASCII_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _CONTRACTION = re.compile(r"['’](?:s|t|re|ve|ll|d|m)\b", re.IGNORECASE)
 _PHRASE = re.compile("|".join(CHINESE_PHRASES))
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff"
@@ -203,7 +204,7 @@ def _piece(chunk: str) -> Piece:
     if chunk.isascii() and chunk.isalpha() and (chunk.islower() or chunk[1:].islower()):
         form = intern(chunk.lower())
         return Piece(chunk, (intern(_english(form)),), (form,), (), form in FUNCTION_WORDS)
-    parts = _PART.findall(chunk)[:_MOST_PARTS]
+    parts = (_ASCII_PART if chunk.isascii() else _PART).findall(chunk)[:_MOST_PARTS]
     # s3, k8s, mp4 and IPv4 are words, not a letter beside a number.
     if len(parts) < 2 or _SHORT_CODE.fullmatch(chunk):
         form = _plain(chunk)
