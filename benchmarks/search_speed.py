@@ -3,20 +3,25 @@
 Run: python benchmarks/search_speed.py --data ../shared/data
 
 One thread, real queries (union_en_dev), every engine asked the same query in
-turn, the best of three; figures are ratios within the run, as machines differ.
-bm25s is timed with its own tokenizer, stemmer and stop words, as ours is.
+turn, the best of five; figures are ratios within the run, as machines differ.
+bm25s is timed with its own tokenizer, stemmer and stop words, as ours is, on numpy
+and, where numba is installed, on numba after a warm-up.
 """
 
 from __future__ import annotations
 
 import os
 
-os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", NUMBA_NUM_THREADS="1")
 
 import argparse
 import gc
 import importlib
+import json
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -29,6 +34,18 @@ from tool_search.config import SearchSettings
 from tool_search.search import ToolSearchIndex, build_index
 from tool_search.search.documents import field_texts
 from tool_search.search.query import query_terms
+from tool_search.search.query_language import parsed
+
+# The first line of the source, so that the imports are its own and are timed.
+COLD_START = """import json, sys, time; start = time.perf_counter()
+from tool_search import Tool, build_index
+rows = json.load(open(sys.argv[1]))
+index = build_index([Tool(**row) for row in rows])
+index.search("find the weather forecast for Paris tomorrow", limit=5)
+print(1e3 * (time.perf_counter() - start), 1e3 * time.process_time())
+print(*sorted({"pydantic", "numpy"} & set(sys.modules)))
+"""
+PHRASES = ('"list all"', '"get the"', 'description:"list of"', '+"search for" user')
 
 
 def resident() -> float:
@@ -52,15 +69,17 @@ def ours(index: ToolSearchIndex) -> Callable[[str], object]:
 
     def ask(query: str) -> object:
         query_terms.cache_clear()
+        parsed.cache_clear()
         return index.search(query, limit=5)
 
     return ask
 
 
-def bm25s_search(tools: list[Tool]) -> Callable[[str], object] | None:
-    """bm25s on numpy over the same text, or None where it is not installed."""
+def bm25s_search(tools: list[Tool], backend: str) -> Callable[[str], object] | None:
+    """bm25s over the same text, or None where it or its backend is not installed."""
     try:
         bm25s = importlib.import_module("bm25s")
+        importlib.import_module(backend)
     except ImportError:
         return None
     stemmer = importlib.import_module("Stemmer").Stemmer("english")
@@ -69,13 +88,16 @@ def bm25s_search(tools: list[Tool]) -> Callable[[str], object] | None:
         return bm25s.tokenize(texts, stopwords="en", stemmer=stemmer, show_progress=False)
 
     texts = [" ".join(t for lines in field_texts(tool).values() for t in lines) for tool in tools]
-    ranker = bm25s.BM25(backend="numpy")
+    ranker = bm25s.BM25(backend=backend)
     ranker.index(tokenized([text.replace("_", " ") for text in texts]), show_progress=False)
     return lambda query: ranker.retrieve(tokenized([query]), k=5, show_progress=False, n_threads=0)
 
 
 def timed(asks: dict[str, Callable[[str], object]], queries: list[str]) -> None:
-    """Prints median and 99th percentile in microseconds, and the ratio of medians."""
+    """Prints median and 99th percentile in microseconds, and ours as a ratio.
+
+    First the ratio of medians, then the median of the queries' ratios.
+    """
     times: dict[str, list[float]] = {name: [] for name in asks}
     for query in queries[:20]:
         for ask in asks.values():
@@ -83,30 +105,71 @@ def timed(asks: dict[str, Callable[[str], object]], queries: list[str]) -> None:
     for query in queries:
         for name, ask in asks.items():
             runs = []
-            for _ in range(3):
+            for _ in range(5):
                 start = time.perf_counter()
                 ask(query)
                 runs.append(time.perf_counter() - start)
             times[name].append(1e6 * min(runs))
-    first = statistics.median(next(iter(times.values())))
+    own = next(iter(times.values()))
     for name, taken in times.items():
         median, late = statistics.median(taken), statistics.quantiles(taken, n=100)[98]
+        ratio = statistics.median(mine / other for mine, other in zip(own, taken, strict=True))
         print(
-            f"  {name:12} p50 {median:9.0f} us  p99 {late:9.0f} us  ours is {median / first:.2f} x"
+            f"  {name:12} p50 {median:9.0f} us  p99 {late:9.0f} us"
+            f"  ours is {statistics.median(own) / median:.2f} or {ratio:.2f} of it"
         )
 
 
 def swapped(index: ToolSearchIndex, tools: list[Tool]) -> None:
-    """Prints what exchanging one server of 30 tools takes."""
-    old = [tool for tool in tools if tool.server][:30]
-    new = [replace(tool, name=f"v2_{tool.name}") for tool in old]
+    """Prints what exchanging one server of 30 tools takes, each time for tools not seen before."""
+    servers = {tool.server: list[Tool]() for tool in tools if tool.server}
+    for tool in tools:
+        if tool.server:
+            servers[tool.server].append(tool)
+    large = [listed[:30] for listed in servers.values() if len(listed) >= 30][:20]
     runs = []
-    for _ in range(20):
+    for turn, old in enumerate(large):
+        new = [
+            replace(tool, name=f"v2_{tool.name}", description=f"{tool.description} turn{turn}")
+            for tool in large[turn - 1]
+        ]
         start = time.perf_counter()
         index = index.updated(added=new, removed=[tool.name for tool in old])
         runs.append(1e3 * (time.perf_counter() - start))
-        old, new = new, old
     print(f"  swap of 30 tools: median {statistics.median(runs):.2f} ms, best {min(runs):.2f} ms")
+
+
+def phrases(index: ToolSearchIndex) -> None:
+    """Prints what phrase queries of common words take, the best of five."""
+    for query in PHRASES:
+        runs = []
+        for _ in range(5):
+            start = time.perf_counter()
+            found = index.search(query, limit=5).total_found
+            runs.append(1e3 * (time.perf_counter() - start))
+        print(f"  {query}: {min(runs):.1f} ms, {found} found")
+
+
+def cold_start(tools: list[Tool]) -> None:
+    """Prints what a fresh process takes to import, index 1,000 tools and search, compiled."""
+    rows = [
+        {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+        for tool in tools[:: len(tools) // 1_000][:1_000]
+    ]
+    environment = {key: value for key, value in os.environ.items() if key[:8] != "PYTHONDO"}
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "tools.json"
+        file.write_text(json.dumps(rows), "utf-8")
+        environment["PYTHONPYCACHEPREFIX"] = folder
+        command = [sys.executable, "-c", COLD_START, str(file)]
+        runs = [
+            subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+            for _ in range(6)
+        ]
+    # The first run compiles.
+    wall, cpu = (min(float(run.stdout.split()[n]) for run in runs[1:]) for n in (0, 1))
+    loaded = " and ".join(runs[0].stdout.split()[2:]) or "neither pydantic nor numpy"
+    print(f"cold start, 1,000 tools: best {wall:.0f} ms of 5, CPU {cpu:.0f} ms; loads {loaded}")
 
 
 def main() -> None:
@@ -118,13 +181,16 @@ def main() -> None:
     queries = [judged.query for judged in read_queries(folder)]
     index = built(tools, "real catalog")
     asks = {"ours": ours(index)}
-    peer = bm25s_search(tools)
-    if peer is not None:
-        asks["bm25s numpy"] = peer
+    for backend in ("numpy", "numba"):
+        peer = bm25s_search(tools, backend)
+        if peer is not None:
+            asks[f"bm25s {backend}"] = peer
     timed(asks, queries)
     reference = build_index(tools, SearchSettings(engine="rank_bm25"))
     timed({"ours": ours(index), "rank_bm25": ours(reference)}, queries[::25])
     swapped(index, tools)
+    phrases(index)
+    cold_start(tools)
     many = [
         replace(tool, name=f"{tool.name}_{copy}", description=f"{tool.description} v{copy}")
         for copy in range(4)
