@@ -140,6 +140,53 @@ def test_a_file_that_cannot_be_settings_is_a_configuration_error(tmp_path: Path,
     assert complaint(tmp_path, text).startswith("bot.yaml")
 
 
+def test_permissions_are_read_with_their_levels(tmp_path: Path) -> None:
+    """Rules, policy, roles, and where grants are kept: beside the file that names it."""
+    text = """
+permissions:
+  mode: never-ask
+  deny: [run, "send_mail(to=*@x.org)"]
+  policy: {ask: ["mcp__bank__*"]}
+  roles: {guest: {deny: ["*"]}}
+  grants: grants.json
+"""
+    permissions = read(tmp_path, text).permissions
+    assert (permissions.mode, permissions.otherwise) == ("never-ask", "allow")
+    assert permissions.deny == ("run", "send_mail(to=*@x.org)")
+    assert permissions.policy.ask == ("mcp__bank__*",)
+    assert permissions.roles["guest"].deny == ("*",)
+    assert permissions.grants_file(tmp_path / "bot.yaml") == tmp_path / "grants.json"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("permissions: {mode: maybe}\n", 1, "permissions.mode is 'maybe'"),
+        (
+            "permissions:\n  denied: [x]\n",
+            2,
+            "permissions.denied is unknown; known here: allow, ask",
+        ),
+        (
+            "permissions:\n  policy: {mode: plan}\n",
+            2,
+            "policy.mode is unknown; known here: allow, ",
+        ),
+        ("permissions:\n  roles: {guest: {forbid: [x]}}\n", 2, "roles.guest.forbid is unknown"),
+        ("permissions:\n  deny: ['run(']\n", 2, "the rule 'run(' must be tool or tool(pattern)"),
+        ("permissions:\n  deny: run\n", 2, "permissions.deny is 'run'"),
+        ("permissions:\n  ask_timeout_s: 0\n", 2, "permissions.ask_timeout_s is 0"),
+    ],
+)
+def test_a_mistake_in_permissions_names_its_key(
+    tmp_path: Path, text: str, line: int, said: str
+) -> None:
+    """A rule that is passed over would be worse than none."""
+    found = complaint(tmp_path, text)
+    assert found.startswith(f"bot.yaml, line {line}: permissions")
+    assert said in found
+
+
 def test_a_syntax_error_names_its_line(tmp_path: Path) -> None:
     """YAML's own mistakes have a line too."""
     assert "line 2, column" in complaint(tmp_path, "max_steps: 3\na: b: c\n")

@@ -125,8 +125,8 @@ async def test_tool_knows_its_call_and_what_it_may_use(tmp_path: Path) -> None:
     await run.results(calls("look"), run.context("c", "ru-RU", user="ann", roles=["admin"]))
     (context,) = seen
     assert (context.conversation, context.language, context.user) == ("c", "ru-RU", "ann")
-    assert (context.folder, context.settings, context.roles) == (
-        tmp_path, {"unit": "km"}, {"admin"},
+    assert (context.folder, context.settings, sorted(context.roles)) == (
+        tmp_path, {"unit": "km"}, ["admin"],
     )  # fmt: skip
     assert (context.tool, context.call_id, context.is_cancelled) == ("look", "c0", False)
     assert context.logger is logging.getLogger("tool_search.tools.look")

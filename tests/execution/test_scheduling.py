@@ -361,7 +361,7 @@ async def test_tool_that_ignores_the_end_of_its_time_is_given_up_and_noticed(
     assert "'stubborn' ignores that it was cancelled" in caplog.text
     stubborn.free.set()
     await nothing_left()
-    assert batch.runaways == ()
+    assert not batch.runaways
     assert "'stubborn', which had been given up, has ended" in caplog.text
 
 

@@ -148,7 +148,7 @@ async def test_safe_call_that_ended_keeps_its_result_in_a_cancelled_turn(
         ended.set()
         return "here already"
 
-    safe = {"always_load": True, "annotations": {"concurrency_safe": True}}
+    safe: dict[str, Any] = {"always_load": True, "annotations": {"concurrency_safe": True}}
     made = [
         ExecutableTool(tool=Tool(name="wait", **safe), function=wait),
         ExecutableTool(tool=Tool(name="quick", **safe), function=quick),

@@ -55,7 +55,8 @@ async def test_arguments_that_no_model_can_write_are_a_mistake_of_the_test() -> 
 async def test_rules_of_the_bot_can_be_tried_too() -> None:
     """The user's answers stand in for the bot's own question."""
     rules = Permissions(PermissionSettings(ask=("remove",)))
-    answers = [PermissionAnswer(allow=True, scope="always"), True, True]
+    answers: list[PermissionAnswer | bool] = [PermissionAnswer(allow=True, scope="always")]
+    answers += [True, True]
     trial = ToolTrial(remove, answers=answers, options=CallOptions(permissions=rules))
     assert not (await trial.call(name="a")).is_error
     assert not (await trial.call(name="b")).is_error
