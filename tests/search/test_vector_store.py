@@ -89,3 +89,18 @@ def test_search_finds_as_sorting_everything_would(
     )
     assert store.search(asked, limit=limit) == expected[:limit]
     assert len(store) == len(kept)
+
+
+def test_search_many_vectors_that_came_in_parts() -> None:
+    """Places beyond one block are found as those within it."""
+    rows = {f"tool_{n:04}": vector(n, 2_500 - n, 1) for n in range(2_500)}
+    names, store = list(rows), ExactVectorStore()
+    for start, stop in ((0, 1_000), (1_000, 2_200), (2_200, 2_500)):
+        store = store.updated(added={n: rows[n] for n in names[start:stop]}, removed=())
+    asked = vector(1, 1, 0)
+    expected = sorted(((n, float(row @ asked)) for n, row in rows.items()), key=_by_similarity)
+    assert store.search(asked, limit=50) == expected[:50]
+
+
+def _by_similarity(found: tuple[str, float]) -> tuple[float, str]:
+    return -found[1], found[0]

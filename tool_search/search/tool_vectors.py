@@ -41,6 +41,10 @@ class Scale(NamedTuple):
     fit: float
 
 
+# One for each embedder of the process: they are few, and each takes 0.1 s to find out.
+_scales: dict[tuple[str, int], Scale] = {}
+
+
 class ToolVectors:
     """Makes the vectors of tools and queries.
 
@@ -56,7 +60,6 @@ class ToolVectors:
     def __init__(self, embedder: Embedder, *, cache: VectorCache | None = None) -> None:
         self._embedder = embedder
         self._cache = cache
-        self._scale: Scale | None = None
 
     def of_tools(
         self, tools: Iterable[Tool], *, progress: EmbeddingProgress | None = None
@@ -102,14 +105,15 @@ class ToolVectors:
         Raises:
             SearchError: The embedder failed.
         """
-        if self._scale is None:
+        key = self._embedder.identity, self._embedder.dimensions
+        if key not in _scales:
             tools = self.of_tools(tool for _, tool in FITTING_PAIRS)
             queries = exact(embedded(self._embedder, [query for query, _ in FITTING_PAIRS]))
             found = queries @ np.stack([tools[tool.name] for _, tool in FITTING_PAIRS]).T
             fitting = np.eye(len(FITTING_PAIRS), dtype=bool)
             noise, fit = float(np.mean(found[~fitting])), float(np.mean(found[fitting]))
-            self._scale = Scale(noise, max(fit, noise + _LEAST_SPAN))
-        return self._scale
+            _scales[key] = Scale(noise, max(fit, noise + _LEAST_SPAN))
+        return _scales[key]
 
     def _kept(self, keys: dict[str, str]) -> dict[str, Vector]:
         if self._cache is None:

@@ -125,16 +125,19 @@ def _changed(
 ) -> list[NDArray[np.float32]]:
     import numpy as np  # noqa: PLC0415 - only who asks pays for it
 
-    changed, own = list(blocks), set[int]()
-    for place in sorted(rows):
-        number, vector = place // _BLOCK, rows[place]
+    changed, ends = list(blocks), dict[int, int]()
+    for place, vector in rows.items():
+        number = place // _BLOCK
+        end = place % _BLOCK + 1 if vector is not None else 0
+        ends[number] = max(end, ends.get(number, 0))
+    dimensions = next((len(vector) for vector in rows.values() if vector is not None), 0)
+    for number, end in sorted(ends.items()):
         if number == len(changed):
-            if vector is None:
-                continue
-            changed.append(np.zeros((_BLOCK, len(vector)), np.float32))
-            own.add(number)
-        elif number not in own:
-            changed[number] = changed[number].copy()
-            own.add(number)
-        changed[number][place % _BLOCK] = 0.0 if vector is None else vector
+            changed.append(np.zeros((end, dimensions), np.float32))
+            continue
+        block = changed[number]
+        new = np.zeros((max(end - len(block), 0), block.shape[1]), np.float32)
+        changed[number] = np.concatenate((block, new))
+    for place, vector in rows.items():
+        changed[place // _BLOCK][place % _BLOCK] = 0.0 if vector is None else vector
     return changed
