@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conversations import OPENAI, Chat, tool, toolbox
+from tool_search.adapters.openai_responses_wire import encode_tools
 from tool_search.messages import Message, ReferencePart, RequestPlan
 from tool_search.profiles import ProviderProfile, profile_for
 
@@ -190,6 +191,18 @@ def test_refused_tool_is_declared_plainly(chat: Chat) -> None:
     plan = chat.session.plan(RESPONSES)
     assert plan.tools.names[-1] == "tool_003"
     assert brought(plan) == [()]
+
+
+@pytest.mark.parametrize("profile", [RESPONSES, ADDITIONAL])
+def test_catalog_that_changes_elsewhere_leaves_the_bytes_of_the_list(
+    chat: Chat, profile: ProviderProfile
+) -> None:
+    """Servers come and go, a schema changes: the core is what it was."""
+    before = encode_tools(chat.turn(profile).tools, profile)
+    changed = [tool("tool_003", description="Another one."), *toolbox(0, core=2)]
+    late = [tool(f"late_{n}") for n in range(30)]
+    plan = chat.begin(profile, "again", tools=[*changed, *late])
+    assert encode_tools(plan.tools, profile) == before
 
 
 def test_late_core_tool_comes_at_the_end(chat: Chat) -> None:
