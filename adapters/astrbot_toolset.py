@@ -98,9 +98,9 @@ class SearchingTools:
     native_set: ClassVar[Any]
 
     def __init__(self, run: AstrBotRun) -> None:
+        super().__init__([])  # type: ignore[call-arg]  # AstrBot's class comes next
         self.tool_search_run = run
         self._own = _own_tools(run, self.own_tool)
-        super().__init__([])  # type: ignore[call-arg]  # AstrBot's class comes next
 
     @property
     def tools(self) -> list[Any]:
@@ -171,7 +171,11 @@ class SearchingTools:
         return self
 
     def _resolved(self, names: Iterable[str]) -> Iterator[Any]:
-        return (tool for tool in map(self.get_tool, names) if tool is not None)
+        """What is declared under these names, which is not always what a call runs."""
+        for name in names:
+            tool = self.tool_search_run.executors.get(name) or self.get_tool(name)
+            if tool is not None:
+                yield tool
 
 
 @cache

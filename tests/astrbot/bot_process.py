@@ -1,0 +1,229 @@
+"""A real AstrBot in a process of its own, told what to do line by line.
+
+Run by AstrBot's interpreter as `bot_process.py ROOT`; ROOT holds `setup.json`. Imports
+nothing of the library: what works here comes out of the plugin's zip.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(sys.argv[1])
+SETUP = json.loads((ROOT / "setup.json").read_text(encoding="utf-8"))
+os.environ["ASTRBOT_ROOT"] = str(ROOT)
+os.chdir(ROOT)
+sys.path.insert(0, str(ROOT))
+# What AstrBot logs must not come between the answers.
+ANSWERS = os.fdopen(os.dup(1), "w", encoding="utf-8")
+os.dup2(2, 1)
+
+PLUGIN = "astrbot_plugin_tool_search"
+
+
+def merged(target: Any, changes: dict[str, Any]) -> None:
+    """Changes nested settings in place."""
+    for key, value in changes.items():
+        if isinstance(value, dict) and isinstance(target.get(key), dict):
+            merged(target[key], value)
+        else:
+            target[key] = value
+
+
+class Bot:
+    """The operations; each gives what JSON can hold."""
+
+    def __init__(self) -> None:
+        self.lifecycle: Any = None
+        self._messages = 0
+
+    async def start(self) -> dict[str, Any]:
+        """Boots the core, and installs the plugin from its zip where it is not yet."""
+        from astrbot.core import LogBroker, astrbot_config, db_helper
+        from astrbot.core.core_lifecycle import AstrBotCoreLifecycle
+
+        self.before = self.methods()
+        merged(astrbot_config, SETUP["config"])
+        astrbot_config.save_config()
+        self.lifecycle = AstrBotCoreLifecycle(LogBroker(), db_helper)
+        await self.lifecycle.initialize()
+        # What the platform's loop would run, alone.
+        await self.mcp_ready()
+        if SETUP["zip"] and not (ROOT / "data/plugins" / PLUGIN).exists():
+            await self.lifecycle.plugin_manager.install_plugin_from_file(SETUP["zip"])
+        return {"failed": str(self.lifecycle.plugin_manager.failed_plugin_info or "")}
+
+    async def mcp_ready(self) -> None:
+        """Waits for the MCP servers of the setup."""
+        manager = self.lifecycle.provider_manager.llm_tools
+        for _ in range(600):
+            if len(manager.mcp_client_dict) >= SETUP["servers"]:
+                return
+            await asyncio.sleep(0.1)
+        raise RuntimeError("the MCP servers did not start")
+
+    async def say(
+        self, text: str, user: str = "u1", group: str = "", streaming: bool | None = None
+    ) -> list[str]:
+        """One message through the whole pipeline; gives what the bot sent."""
+        event = self._event(text, user, group)
+        if streaming is not None:
+            event.set_extra("enable_streaming", streaming)
+        (scheduler,) = self.lifecycle.pipeline_scheduler_mapping.values()
+        await asyncio.wait_for(scheduler.execute(event), 90)
+        return event.sent
+
+    async def say_together(self, messages: list[dict[str, Any]]) -> list[list[str]]:
+        """Messages at the same time."""
+        return list(await asyncio.gather(*(self.say(**message) for message in messages)))
+
+    async def history(self, user: str = "u1") -> list[dict[str, Any]]:
+        """The saved history of a user's conversation."""
+        manager = self.lifecycle.star_context.conversation_manager
+        umo = f"probe:FriendMessage:{user}"
+        current = await manager.get_curr_conversation_id(umo)
+        found = await manager.get_conversation(umo, current) if current else None
+        return json.loads(found.history or "[]") if found else []
+
+    async def configure(self, changes: dict[str, Any]) -> None:
+        """Changes AstrBot's settings, and builds its pipeline anew."""
+        config = self.lifecycle.astrbot_config
+        merged(config, changes)
+        (key,) = self.lifecycle.pipeline_scheduler_mapping
+        await self.lifecycle.reload_pipeline_scheduler(key)
+
+    async def settings(self, changes: dict[str, Any]) -> None:
+        """Changes the plugin's settings, and loads it anew, as the WebUI does."""
+        star = self._star()
+        star.config.update(changes)
+        star.config.save_config()
+        await self.reload()
+
+    async def reload(self) -> None:
+        """Loads the plugin anew."""
+        done, problem = await self.lifecycle.plugin_manager.reload(PLUGIN)
+        if not done:
+            raise RuntimeError(problem)
+
+    async def uninstall(self) -> None:
+        """Takes the plugin away."""
+        await self.lifecycle.plugin_manager.uninstall_plugin(PLUGIN, delete_config=True)
+
+    async def switch(self, tool: str, active: bool) -> None:
+        """Switches a tool on or off, as the WebUI does."""
+        context = self.lifecycle.star_context
+        (context.activate_llm_tool if active else context.deactivate_llm_tool)(tool)
+
+    async def permit(self, tool: str, who: str) -> None:
+        """Says who may call a tool, as the WebUI does."""
+        from astrbot.core import sp
+
+        kept = await sp.global_get("tool_permissions", {})
+        kept.setdefault("_default", {})[tool] = who
+        await sp.global_put("tool_permissions", kept)
+
+    async def run(self, code: str) -> Any:
+        """Runs the body of an async function `(bot)` of a test, and gives what it returns."""
+        body = "\n".join(f"    {line}" for line in code.splitlines())
+        scope: dict[str, Any] = {}
+        exec(f"async def _(bot):\n{body}", scope)  # noqa: S102 - a test's own lines
+        return await scope["_"](self)
+
+    def methods(self) -> list[int]:
+        """What of AstrBot's own the plugin touches, by identity."""
+        from astrbot.core.agent.runners.tool_loop_agent_runner import ToolLoopAgentRunner
+        from astrbot.core.provider.sources.anthropic_source import ProviderAnthropic
+
+        touched = (ProviderAnthropic.text_chat, ProviderAnthropic.text_chat_stream)
+        return [id(method) for method in (*touched, ToolLoopAgentRunner.reset)]
+
+    async def state(self) -> dict[str, Any]:
+        """What of the plugin is left in the process."""
+        library = sys.modules.get("tool_search")
+        return {
+            "untouched": self.methods() == self.before,
+            "library": str(getattr(library, "__file__", "")),
+            "paths": [path for path in sys.path if PLUGIN in path],
+            "wrapped": self._depth(),
+            "handlers": self._handlers(),
+        }
+
+    def _handlers(self) -> int:
+        from astrbot.core.star.star_handler import star_handlers_registry
+
+        return sum(PLUGIN in handler.handler_module_path for handler in star_handlers_registry)
+
+    def _depth(self) -> int:
+        from astrbot.core.provider.sources.anthropic_source import ProviderAnthropic
+
+        depth, method = 0, ProviderAnthropic.text_chat
+        while hasattr(method, "__wrapped__"):
+            depth, method = depth + 1, method.__wrapped__
+        return depth
+
+    def _star(self) -> Any:
+        (star,) = [s for s in self.lifecycle.star_context.get_all_stars() if s.name == PLUGIN]
+        return star
+
+    def _event(self, text: str, user: str, group: str) -> Any:
+        from astrbot.core.message.components import Plain
+        from astrbot.core.platform import (
+            AstrBotMessage,
+            AstrMessageEvent,
+            MessageMember,
+            MessageType,
+            PlatformMetadata,
+        )
+
+        class Event(AstrMessageEvent):
+            sent: list[str]
+
+            async def send(self, message: Any) -> None:
+                self.sent.append(message.get_plain_text())
+                await super().send(message)
+
+            async def send_streaming(self, generator: Any, use_fallback: bool = False) -> None:
+                parts = [part.get_plain_text() async for part in generator]
+                self.sent.append("".join(parts))
+                await super().send_streaming(generator, use_fallback)
+
+        self._messages += 1
+        message = AstrBotMessage()
+        message.type = MessageType.GROUP_MESSAGE if group else MessageType.FRIEND_MESSAGE
+        message.self_id, message.session_id = "bot", group or user
+        message.message_id = str(self._messages)
+        message.sender = MessageMember(user, user)
+        message.message, message.message_str = [Plain(text)], text
+        message.raw_message, message.timestamp = {}, int(time.time())
+        if group:
+            message.group_id = group
+        about = PlatformMetadata(name="probe", description="probe", id="probe")
+        event = Event(text, message, about, group or user)
+        event.sent = []
+        event.is_wake = event.is_at_or_wake_command = True
+        return event
+
+
+async def main() -> None:
+    """Answers one line after the other until the input ends."""
+    bot = Bot()
+    loop = asyncio.get_running_loop()
+    while line := await loop.run_in_executor(None, sys.stdin.readline):
+        asked = json.loads(line)
+        operation: Callable[..., Any] = getattr(bot, asked["do"])
+        try:
+            answer = {"result": await operation(**asked["with"])}
+        except Exception as exc:  # noqa: BLE001 - the test reads it
+            answer = {"error": f"{type(exc).__name__}: {exc}"}
+        ANSWERS.write(json.dumps(answer) + "\n")
+        ANSWERS.flush()
+    os._exit(0)
+
+
+asyncio.run(main())

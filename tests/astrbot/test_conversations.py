@@ -1,0 +1,74 @@
+"""A bot with 120 tools answers as it should, on every kind of provider."""
+
+from __future__ import annotations
+
+from tests.astrbot.bot import AstrBot, lists, new_user
+from tool_search.testing import StandInServer
+
+CORE = ("future_task", "send_message_to_user", "tool_search")
+ASK = "convert a length from metres to feet"
+
+
+def test_a_tool_is_searched_called_and_answered(
+    generic_bot: AstrBot, server: StandInServer
+) -> None:
+    """Three requests: a search, the call of what it found, the answer."""
+    answer = generic_bot.say(ASK, user=new_user())
+    assert "convert_length" in answer
+    first, second, third = lists(server.requests)
+    assert first == CORE
+    assert second[: len(first)] == first
+    assert "convert_length" in second
+    assert third == second
+    assert not server.violations
+
+
+def test_the_library_is_the_one_in_the_zip(generic_bot: AstrBot) -> None:
+    """So that nothing needs publishing."""
+    assert "astrbot_plugin_tool_search/library" in generic_bot.ask("state")["library"]
+
+
+def test_a_tool_of_an_mcp_server_is_deferred_and_runs(
+    generic_bot: AstrBot, server: StandInServer
+) -> None:
+    """AstrBot's guard hides that it is one."""
+    answer = generic_bot.say(ASK, user=new_user())
+    assert "mcp convert_length" in answer
+
+
+def test_a_decorated_tool_of_a_plugin_runs(generic_bot: AstrBot, server: StandInServer) -> None:
+    """Its handler gets the event and its arguments."""
+    answer = generic_bot.say("greet the person named Ann by name", user=new_user())
+    assert "decorated greet_person" in answer
+
+
+def test_what_was_found_stays_for_later_messages(
+    generic_bot: AstrBot, server: StandInServer
+) -> None:
+    """And each list begins with the one before."""
+    user = new_user()
+    generic_bot.say(ASK, user=user)
+    generic_bot.say("hello there", user=user)
+    generic_bot.say("how many days between two dates", user=user)
+    generic_bot.say(ASK, user=user)
+    sent = lists(server.requests)
+    assert all(late[: len(early)] == early for early, late in zip(sent, sent[1:], strict=False))
+    assert "convert_length" in sent[-1]
+    assert not server.violations
+
+
+def test_a_claude_model_gets_the_whole_catalog_deferred(
+    claude_bot: AstrBot, server: StandInServer
+) -> None:
+    """The list's bytes never change, and a search result is references."""
+    user = new_user()
+    answer = claude_bot.say(ASK, user=user)
+    claude_bot.say("how many days between two dates", user=user)
+    assert "convert_length" in answer
+    assert {request.dialect for request in server.requests} == {"anthropic"}
+    assert len({request.tools_bytes for request in server.requests}) == 1
+    tools = server.requests[0].body["tools"]
+    assert len(tools) == 121
+    assert [tool["name"] for tool in tools if not tool.get("defer_loading")] == list(CORE)
+    assert b'"tool_reference"' in server.requests[1].raw_body
+    assert not server.violations

@@ -1,0 +1,42 @@
+"""A real MCP server over standard input and output, with the tools of a file."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import mcp.types as types
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+
+TOOLS = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+server: Any = Server("toolbox")
+
+
+@server.list_tools()
+async def list_tools() -> list[types.Tool]:
+    """Every tool of the file."""
+    return [
+        types.Tool(
+            name=tool["name"], description=tool["description"], inputSchema=tool["parameters"]
+        )
+        for tool in TOOLS
+    ]
+
+
+@server.call_tool(validate_input=False)
+async def call_tool(name: str, arguments: dict[str, Any]) -> list[types.TextContent]:
+    """Says what was called."""
+    return [types.TextContent(type="text", text=f"mcp {name} {json.dumps(arguments)}")]
+
+
+async def main() -> None:
+    """Serves until the input ends."""
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+asyncio.run(main())
