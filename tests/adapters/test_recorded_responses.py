@@ -53,6 +53,7 @@ EQUAL: dict[str, tuple[SearchForm, tuple[int, ...]]] = {
 
 _CAPABILITY = "a tool that is no search brings other tools in; here only a search does"
 _HISTORY = "one request with a history made by hand, led by no session"
+_OTHER_DEFINITION = "found by hand: neither strict nor deferred, unlike the one declared"
 OTHERS = {
     "test_openai_native_tool_search_round_trip-1": "leaves the service's search output out",
     "test_openai_native_tool_search_streaming-1": "leaves the service's search output out",
@@ -70,8 +71,8 @@ OTHERS = {
     "test_supported_model_calls_additional_tool-0": _CAPABILITY,
     "test_unsupported_model_calls_the_tool_the_announcement_revealed-0": _CAPABILITY,
     "test_openai_native_tool_search-0": "a namespace without a server, made by hand",
-    "test_openai_promotes_local_search_history_round_trip-0": _HISTORY,
-    "test_openai_promotes_local_search_history_round_trip-1": _HISTORY,
+    "test_openai_promotes_local_search_history_round_trip-0": _OTHER_DEFINITION,
+    "test_openai_promotes_local_search_history_round_trip-1": _OTHER_DEFINITION,
     "test_tool_availability_portability_matrix[R1-T3-native-search]-0": _HISTORY,
     "test_tool_availability_portability_matrix[R1-T4-local-search-additional-tools]-0": _HISTORY,
     "test_tool_availability_portability_matrix[R2-T3-native-search]-0": _HISTORY,
