@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from itertools import pairwise
 from sys import intern
 from typing import NamedTuple
@@ -57,9 +58,7 @@ _ASCII_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _CONTRACTION = re.compile(r"['’](?:s|t|re|ve|ll|d|m)\b", re.IGNORECASE)
 _PHRASE = re.compile("|".join(CHINESE_PHRASES))
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff"
-# 火 车 票 is 火车票; a space before a word of several characters stays one.
-_SPACED_HAN = re.compile(rf"(?<=[{_HAN}])[ \t]+(?=[{_HAN}](?![{_HAN}]))")
-_HAS_HAN = re.compile(f"[{_HAN}]")
+_FIRST_HAN = "\u3400"
 _CYRILLIC = re.compile("[Ѐ-ӿ]")
 _LONGEST_NORMALIZED = 512
 _NORMALIZED = re.compile(r".{1,512}(?=[\x00-\x7f]|\Z)|.{1,512}", re.DOTALL)
@@ -136,7 +135,9 @@ def _cut(pattern: re.Pattern[str], text: str, segmenter: Segmenter | None) -> li
         if "'" in text:
             text = _CONTRACTION.sub("", text)
         return list(map(_known_words.__getitem__, pattern.findall(text)))
-    text = _SPACED_HAN.sub("", _compatible(text)[: len(text)])
+    text = _compatible(text)[: len(text)]
+    if max(text, default="") >= _FIRST_HAN:
+        text = _spaced_han().sub("", text)
     found: list[Piece] = []
     for chunk in pattern.findall(_CONTRACTION.sub("", text)):
         if chunk.isascii() or not _HAS_CJK.search(chunk):
@@ -144,6 +145,15 @@ def _cut(pattern: re.Pattern[str], text: str, segmenter: Segmenter | None) -> li
         else:
             found.extend(_mixed_pieces(chunk, segmenter))
     return found
+
+
+@cache
+def _spaced_han() -> re.Pattern[str]:
+    """What is left out so that 火 车 票 is 火车票; before a word of several a space stays.
+
+    Compiled when first needed: large ranges of characters take a while.
+    """
+    return re.compile(rf"(?<=[{_HAN}])[ \t]+(?=[{_HAN}](?![{_HAN}]))")
 
 
 class _KnownWords(dict[str, Piece]):
@@ -172,7 +182,7 @@ def _mixed_pieces(chunk: str, segmenter: Segmenter | None) -> Iterator[Piece]:
             for part in _CHUNK.findall(run):
                 yield _known_words[part]
             continue
-        text = simplified(run) if _HAS_HAN.search(run) else run
+        text = simplified(run)
         for start, end in _between_phrases(text):
             stretch = text[start:end]
             words = segmenter(stretch) if segmenter else _characters_and_bigrams(stretch)
