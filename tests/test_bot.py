@@ -24,8 +24,9 @@ from tool_search.errors import (
     InvalidToolError,
     StoreError,
 )
-from tool_search.events import Done
-from tool_search.testing import ModelReply, ScriptedModel, StandInServer
+from tool_search.events import Done, ToolFinished
+from tool_search.execution import PermissionAnswer, PermissionRequest
+from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
 
 Module = Callable[[str], str]
 ADD = 'def add(a: int, b: int) -> int:\n    "Add two numbers."\n    return a + b\n'
@@ -227,4 +228,52 @@ async def test_store_that_cannot_be_opened_is_named_at_once(tmp_path: Path) -> N
     config = BotConfig(providers=(provider(),), store=StoreSettings(path=str(tmp_path / "bot.db")))
     with pytest.raises(StoreError, match="damaged or no store"):
         async with open_runner(config):
+            pass
+
+
+async def _calls_add(module: Module, permissions: dict[str, Any], **settings: Any) -> ToolFinished:
+    """How the call of a bot's tool ends."""
+    call = ModelCall(name="add", arguments={"a": 1, "b": 2}, hidden=True)
+    script = [ModelReply(calls=(call,)), ModelReply(text="Done.")]
+    with StandInServer(model=ScriptedModel(script)) as server:
+        config = BotConfig.model_validate(
+            {
+                "providers": [provider(base_url=server.openai_base_url)],
+                "tools": [module(ADD)],
+                "store": StoreSettings(type="memory"),
+                "permissions": permissions,
+            }
+        )
+        async with open_runner(config, **settings) as runner:
+            events = [event async for event in runner.run("Add")]
+    return next(event for event in events if isinstance(event, ToolFinished))
+
+
+async def test_permissions_of_a_configuration_hold(module: Module) -> None:
+    """Without anybody to ask, ask means no."""
+    assert (await _calls_add(module, {})).content == "3"
+    assert (await _calls_add(module, {"ask": ["add"]})).outcome == "denied"
+    assert "no tool named add" in (await _calls_add(module, {"deny": ["a*"]})).content
+
+
+async def test_grants_are_kept_beside_the_configuration(module: Module, tmp_path: Path) -> None:
+    """The next run of the bot knows them."""
+
+    async def always(request: PermissionRequest) -> PermissionAnswer:
+        return PermissionAnswer(allow=True, scope="always")
+
+    permissions = {"ask": ["add"], "grants": "kept/grants.json"}
+    source = tmp_path / "bot.yaml"
+    first = await _calls_add(module, permissions, source=source, ask=always)
+    again = await _calls_add(module, permissions, source=source)
+    assert (first.outcome, again.outcome) == ("finished", "finished")
+    assert (tmp_path / "kept" / "grants.json").is_file()
+
+
+async def test_broken_file_of_grants_is_said_at_the_start(tmp_path: Path) -> None:
+    """Not in the middle of a chat."""
+    (tmp_path / "grants.json").write_text("{")
+    config = BotConfig.model_validate({"permissions": {"grants": "grants.json"}})
+    with pytest.raises(ConfigurationError, match=r"grants\.json cannot be read"):
+        async with open_runner(config, source=tmp_path / "bot.yaml"):
             pass
