@@ -113,6 +113,7 @@ class StreamedReply:
         self._items: dict[int, JSON] = {}
         self._arguments: dict[int, list[str]] = {}
         self._speaking: int | None = None
+        self._spoken: set[int] = set()
         self._response: JSON | None = None
 
     def read(self, event: object) -> Iterator[ReplyEvent]:
@@ -148,11 +149,15 @@ class StreamedReply:
         # Some endpoints leave the output out of the last event.
         items = [self._items[index] for index in sorted(self._items)]
         whole = {**self._response, "output": items or self._response.get("output") or []}
-        yield from_wire(whole, self._plan, self._profile)
+        if not items and self._speaking is None:
+            yield from events_of(whole, self._plan, self._profile)
+        else:
+            yield from_wire(whole, self._plan, self._profile)
 
     def _separator(self, index: int) -> str:
         """What stands before a message's first words, where another was before it."""
         before, self._speaking = self._speaking, index
+        self._spoken.add(index)
         return "" if before in (None, index) else _BETWEEN_MESSAGES
 
     def _close(self, index: int, item: JSON) -> Iterator[ReplyEvent]:
@@ -162,6 +167,8 @@ class StreamedReply:
         self._items[index] = item
         if _is_call(item):
             yield CallDelta(self._make(item, position))
+        elif index not in self._spoken and _text(item):
+            yield ReplyDelta(self._separator(index) + _text(item))
 
 
 def _malformed(reply: object) -> Failure:

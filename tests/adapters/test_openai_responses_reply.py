@@ -224,9 +224,17 @@ def test_interleaved_calls_are_told_apart() -> None:
 
 def test_output_of_the_last_event_counts_where_no_item_was_streamed() -> None:
     """Some endpoints send items only there."""
-    events = streamed([{"type": "response.completed", "response": response(SAID)}])
-    assert isinstance(events[-1], ReplyEnd)
-    assert events[-1].message.text == "Sunny."
+    events = streamed([{"type": "response.completed", "response": response(SAID, CALLED)}])
+    assert [type(event) for event in events] == [ReplyDelta, CallDelta, ReplyEnd]
+    assert events[0] == ReplyDelta("Sunny.")
+
+
+def test_text_that_came_without_deltas_is_streamed_at_once() -> None:
+    """And never twice."""
+    assert streamed([done(0, SAID), COMPLETED])[0] == ReplyDelta("Sunny.")
+    spoken = [delta(0, "Sunny."), delta(1, "Sunny."), done(0, SAID), done(1, SAID)]
+    events = streamed([*spoken, COMPLETED])
+    assert [type(event) for event in events] == [ReplyDelta, ReplyDelta, ReplyEnd]
 
 
 @pytest.mark.parametrize(
