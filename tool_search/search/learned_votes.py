@@ -5,8 +5,8 @@ words, rare words counting more. The nearest ones vote for the tools that answer
 them, and a sum of few votes is shrunk towards nothing. How far a distant neighbour
 is trusted follows how likely it is that the wanted tool has any history at all:
 one minus the share of tools that answered a single query, as Good and Turing
-estimate it. A near neighbour is trusted by itself. Votes only add, so a tool without history loses nothing but its place
-to a tool with votes.
+estimate it. A near neighbour is trusted by itself. Votes only add, so a tool
+without history loses nothing but its place to a tool with votes.
 
 Source: I. J. Good, "The Population Frequencies of Species and the Estimation of
 Population Parameters", Biometrika 40, 1953.
