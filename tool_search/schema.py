@@ -60,7 +60,7 @@ def read_json(text: str) -> Any:
         ValueError: It is no JSON; NaN, infinities and numbers beyond a double are none.
         RecursionError: It is nested deeper than the interpreter's stack.
     """
-    value = _decode(text)
+    value = _decoded(text.strip(_JSON_SPACES))
     return json.loads(encodable(compact_json(value))) if "\\ud" in text.lower() else value
 
 
@@ -73,7 +73,16 @@ def _finite(written: str) -> float:
     return value if math.isfinite(value) else _no_number(written)
 
 
-_decode = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite).decode
+_read_one = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite).raw_decode
+_JSON_SPACES = " \t\n\r"
+
+
+def _decoded(text: str) -> Any:
+    """The one value of a text without spaces around it; no call waits for a regex here."""
+    value, end = _read_one(text)
+    if end != len(text):
+        raise json.JSONDecodeError("Extra data", text, end)
+    return value
 
 
 def encodable(text: str) -> str:

@@ -40,14 +40,17 @@ def complaints_about(tool: Tool, arguments: Mapping[str, Any]) -> tuple[str, ...
     validator = _validator(tool)
     if validator is None:
         return ()
+    arguments = arguments if isinstance(arguments, dict) else dict(arguments)
     try:
+        if validator.is_valid(arguments):
+            return ()
         return tuple(_described(validator, arguments))
     except ValueError as exc:  # nested deeper than the validator reads
         return (str(exc)[:_LONGEST_COMPLAINT],)
 
 
 def _described(validator: jsonschema_rs.Validator, arguments: Mapping[str, Any]) -> Iterator[str]:
-    for error in islice(validator.iter_errors(dict(arguments)), _MOST_COMPLAINTS):
+    for error in islice(validator.iter_errors(arguments), _MOST_COMPLAINTS):
         path = "/".join(map(str, error.instance_path))
         message = error.message[:_LONGEST_COMPLAINT]
         yield f"{path}: {message}" if path else message

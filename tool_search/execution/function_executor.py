@@ -8,6 +8,7 @@ import logging
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -189,8 +190,14 @@ def _in_types(model: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any
             f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in exc.errors()
         )
         raise ValueError(problems) from exc
-    known = model.model_fields
-    return {known[key].alias or key: getattr(read, key) for key in read.model_fields_set}
+    aliases = _aliases(model)
+    return {aliases[key]: getattr(read, key) for key in read.__pydantic_fields_set__}
+
+
+@lru_cache(maxsize=4096)
+def _aliases(model: type[BaseModel]) -> dict[str, str]:
+    """A model's own field names, and what its arguments are called."""
+    return {key: field.alias or key for key, field in model.model_fields.items()}
 
 
 class _Line:

@@ -112,6 +112,8 @@ class Permissions:
         self._modes: dict[str, PermissionMode] = {}
         self._changes = 0
         self._is_open = self.settings.rules_nothing
+        self._policy = RuleSet((self.settings.policy,))
+        self._common = RuleSet((self.settings.policy, self.settings))
         self._questions: dict[str, asyncio.Lock] = {}
 
     def use_mode(self, mode: PermissionMode, *, conversation: str) -> None:
@@ -142,8 +144,7 @@ class Permissions:
         """
         if self._is_open:
             return catalog
-        common = RuleSet((self.settings.policy, self.settings))
-        denied = [tool.name for tool in catalog.active if common.says("deny", tool)]
+        denied = [tool.name for tool in catalog.active if self._common.says("deny", tool)]
         some = RuleSet(tuple(self.settings.roles.values()))
         restricted = [tool.name for tool in catalog.active if some.says("deny", tool)]
         offered = catalog.deactivated(denied) if denied else catalog
@@ -181,11 +182,11 @@ class Permissions:
         can_ask: bool,
     ) -> Verdict:
         """What becomes of the call of a tool that fares best."""
-        if RuleSet((self.settings.policy,)).says("ask", tool):
+        if self._policy.says("ask", tool):
             return "ask"
-        granted = RuleSet((PermissionRules(allow=self._granted(context)),))
+        granted = self._granted(context)
         bypassed = self.mode(context.conversation) == "bypass"
-        if bypassed or granted.says("allow", tool, of_some=True):
+        if bypassed or (granted and granted.says("allow", tool, of_some=True)):
             return "allow"
         if rules.says("ask", tool):
             return "ask"
@@ -231,14 +232,14 @@ class Permissions:
         ruled = self._rules(context.roles).verdict(tool, arguments, subjects)
         if ruled == "deny":
             return "deny"
-        if RuleSet((self.settings.policy,)).verdict(tool, arguments, subjects) == "ask":
+        if self._policy.verdict(tool, arguments, subjects) == "ask":
             return "ask"
         if self.mode(context.conversation) == "bypass":
             return "allow"
         if wish == "ask":
             return "ask"
-        granted = RuleSet((PermissionRules(allow=self._granted(context)),))
-        if wish == "allow" or granted.verdict(tool, arguments, subjects) == "allow":
+        granted = self._granted(context)
+        if wish == "allow" or (granted and granted.verdict(tool, arguments, subjects)):
             return "allow"
         return ruled or self._unnamed(tool, arguments, context, item)
 
@@ -345,11 +346,15 @@ class Permissions:
         wanted = item is not None and item.needs_permission is not None
         return self._is_open and not self._modes and not wanted
 
-    def _granted(self, context: ToolContext) -> tuple[str, ...]:
-        return self.grants.rules(user=context.user, conversation=context.conversation)
+    def _granted(self, context: ToolContext) -> RuleSet | None:
+        """What the user has granted here, where it is anything."""
+        rules = self.grants.rules(user=context.user, conversation=context.conversation)
+        return RuleSet((PermissionRules(allow=rules),)) if rules else None
 
     def _rules(self, roles: Collection[str]) -> RuleSet:
         named = self.settings.roles
+        if not named or not roles:
+            return self._common
         levels = (named[role] for role in sorted(roles) if role in named)
         return RuleSet((self.settings.policy, self.settings, *levels))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -23,7 +23,7 @@ class TurnCalls:
 
     def __init__(self, conversation: str = "", key: str | None = None) -> None:
         self._turn = None if key is None else [conversation, key]
-        self._made: Counter[str] = Counter()
+        self._made: dict[str, int] = {}
 
     def key(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
         """32 hexadecimal digits for the turn's next call of this kind.
@@ -34,7 +34,7 @@ class TurnCalls:
         if self._turn is None:
             return None
         written = compact_json([*self._turn, tool, _sorted(arguments)])
-        self._made[written] += 1
+        self._made[written] = self._made.get(written, 0) + 1
         numbered = f"{self._made[written]}:{written}"
         return hashlib.sha256(numbered.encode("utf-8", "replace")).hexdigest()[:32]
 
