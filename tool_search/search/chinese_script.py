@@ -36,6 +36,9 @@ def _table() -> dict[int, str]:
         return {}
     folders = spec.submodule_search_locations or [""]
     lines = read(f"{folders[0]}/data/TSCharacters.txt").decode().splitlines()
-    rows = (line.partition("\t") for line in lines if line[1:2] == "\t")
-    found = {ord(char): forms.split()[0] for char, _, forms in rows}
-    return {code: form for code, form in found.items() if len(form) == 1 and form != chr(code)}
+    # A character, a tab, its simplified forms with a space between: most lines have one.
+    return {
+        ord(line[0]): line[2]
+        for line in lines
+        if line[1:2] == "\t" and line[3:4] in ("", " ") and line[0] != line[2]
+    }

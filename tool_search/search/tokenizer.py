@@ -136,7 +136,7 @@ def _cut(pattern: re.Pattern[str], text: str, segmenter: Segmenter | None) -> li
             text = _CONTRACTION.sub("", text)
         return list(map(_known_words.__getitem__, pattern.findall(text)))
     text = _compatible(text)[: len(text)]
-    if max(text, default="") >= _FIRST_HAN:
+    if (" " in text or "\t" in text) and max(text) >= _FIRST_HAN:
         text = _spaced_han().sub("", text)
     found: list[Piece] = []
     for chunk in pattern.findall(_CONTRACTION.sub("", text)):
