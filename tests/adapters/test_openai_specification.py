@@ -75,7 +75,7 @@ def test_specification_finds_what_is_wrong_within_an_item() -> None:
     assert problems("CreateChatCompletionRequest", body)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(plan=plans(), profile=st.sampled_from(RESPONSES))
 def test_any_responses_request_is_as_specified(plan: RequestPlan, profile: ProviderProfile) -> None:
     """Whatever the history holds, in every form of search."""
@@ -83,7 +83,7 @@ def test_any_responses_request_is_as_specified(plan: RequestPlan, profile: Provi
     assert problems("CreateResponse", body) == []
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(plan=plans())
 def test_any_chat_request_is_as_specified(plan: RequestPlan) -> None:
     """Whatever the history holds."""

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.runner.bench import FORECAST, Bench, call, calling, many_tools, named, say, search, turn
-from tool_search import ProviderSwitched, ToolFinished, ToolSearchConfig, Warning
+from tests.runner.bench import FORECAST, Bench, call, calling, named, say, search, turn
+from tool_search import ProviderSwitched, ToolFinished, Warning
 from tool_search.testing import Endpoint, Fault, ModelReply, ScriptedModel
 
 SCRIPT: list[ModelReply] = [search("weather"), calling(FORECAST), say("Sunny."), say("Yes.")]
@@ -149,12 +149,3 @@ async def test_swap_in_the_middle_of_a_conversation_needs_no_search(bench: Bench
     runner.use("responses")
     await turn(runner, "Really?")
     assert [name for name, _ in bench.ran] == ["get_forecast"] * 3
-
-
-async def test_large_catalog_is_searched_though_the_list_takes_128(bench: Bench) -> None:
-    """A full list would be refused."""
-    bench.server.reset(model=ScriptedModel([say("Hello.")]))
-    config = ToolSearchConfig(tool_schema_mode="full")
-    runner = await bench.runner("responses", tools=many_tools(200), config=config)
-    await turn(runner)
-    assert bench.requests[0].tool_names == ("tool_search",)
