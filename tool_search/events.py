@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from tool_search.messages import ContentPart, ToolCall
 from tool_search.providers import Usage
@@ -29,8 +29,7 @@ Outcome = Literal["finished", "failed", "denied", "cancelled"]
 """How a call ended: with its tool's result, or without."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallStep:
+class CallStep(NamedTuple):
     """One step of a call's life, and the seconds it took."""
 
     name: str

@@ -133,6 +133,7 @@ class OneCall:
         self.steps: list[CallStep] = []
         self.partials: list[str] = []
         self.clock = CallClock(overdue, services.limits.grace_s)
+        self._call = decision.call
         self._id = decision.call.id
         self._services = services
         self._decide = decide
@@ -304,7 +305,7 @@ class OneCall:
         services, name = self._services, self.tool.name
         try:
             if services.functions is not None:
-                call = ToolCall(id=self._id, name=name)
+                call = self._call if self._call.name == name else ToolCall(id=self._id, name=name)
                 return await services.functions.run_here(
                     call, self.arguments, self._context, self, self.clock
                 )

@@ -25,6 +25,8 @@ def as_text(value: object) -> str:
         return ""
     if isinstance(value, str):
         return value
+    if type(value) is int:
+        return str(value)
     try:
         return compact_json(to_jsonable_python(value, fallback=str))
     except (TypeError, ValueError, RecursionError):
