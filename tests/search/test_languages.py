@@ -75,6 +75,29 @@ def test_a_homophone_finds_nothing(engine: str) -> None:
     assert violations(build_index(tools, chosen), traps, names) == ()
 
 
+def test_one_character_of_several_seldom_finds_a_tool() -> None:
+    """权力 shares 权 with 权利, and a wish that no tool fits shares something with many."""
+    tools = read_tools("chinese")
+    traps = [trap for trap in read_traps("chinese") if trap.kind != "homophone"]
+    sprung = violations(build_index(tools), traps, [tool.name for tool in tools])
+    assert len(sprung) <= len(traps) // 10
+
+
+@pytest.mark.parametrize("others", [0, 2_500])
+def test_a_tool_with_one_of_the_characters_is_no_hit_beside_one_with_the_word(others: int) -> None:
+    """In a small catalog and in a large one, which is counted in another way."""
+    more = [Tool(name=f"other_{n}", description="Something else.") for n in range(others)]
+    tools = [Tool(name="rights", description="权利"), Tool(name="power", description="权力"), *more]
+    found = build_index(tools).search("权利", limit=5)
+    assert [match.name for match in found.matches] == ["rights"]
+
+
+def test_one_character_that_is_the_whole_query_finds_its_tools() -> None:
+    """There is nothing else to go by."""
+    found = build_index([Tool(name="map", description="地图")]).search("图", limit=5)
+    assert [match.name for match in found.matches] == ["map"]
+
+
 def test_homophones_share_no_character_with_what_they_must_not_find() -> None:
     """What makes them pure: only the sound could find them."""
     texts = {

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from tool_search.catalog import Tool
 from tool_search.search.action_words import related_terms
 from tool_search.search.layered import BlockedList
+from tool_search.search.lone_characters import without_lone_characters
 from tool_search.search.postings import Posting, Postings, squared, summed
 from tool_search.search.query import query_terms
 from tool_search.search.query_filter import Lexicon
@@ -91,16 +92,24 @@ class Bm25Engine:
         terms = query_terms(query, self._segmenter)
         weighted: list[tuple[Posting, float]] = []
         values: list[float] = []
+        characters: list[Posting] = []
         find = self._postings.get
         for term, weight in terms.weights.items():
             posting = find(term)
             value = weight * self._idf(0 if posting is None else len(posting))
             if posting is not None:
                 weighted.append((posting, value))
+                if term in terms.characters:
+                    characters.append(posting)
             if posting is not None or term not in terms.compounds:
                 values.append(value * _FULL_IMPACT)
         weighted.extend(self._related(terms.weights))
-        return Scores(summed(weighted, len(self.slots.tools)), attainable(values))
+        scores = summed(weighted, len(self.slots.tools))
+        if characters and len(terms.characters) > 1:
+            single = set(map(id, characters))
+            words = [posting for posting, _ in weighted if id(posting) not in single]
+            scores = without_lone_characters(scores, characters, words)
+        return Scores(scores, attainable(values))
 
     def boosts(self, query: str, slots: Sequence[int]) -> Sequence[float]:
         """1 and a share for how much of name and text the query covers, word for word."""

@@ -36,12 +36,14 @@ class QueryTerms:
         weights: What each term weighs, in the order of the query.
         compounds: Terms that only repeat others: missing them is nothing missed.
         forms: Its words before stemming.
+        characters: Those of its terms that are one Chinese character.
     """
 
     pieces: tuple[Piece, ...]
     weights: dict[str, float]
     compounds: frozenset[str]
     forms: frozenset[str]
+    characters: frozenset[str]
 
     def unmatched(self, known: Callable[[str], bool]) -> list[str]:
         """The words of which no term is known, as they were written, in order."""
@@ -71,6 +73,9 @@ def query_terms(query: str, segmenter: Segmenter | None = None) -> QueryTerms:
         },
         compounds=frozenset(compounds.keys() - words.keys()),
         forms=frozenset([form for piece in chosen for form in piece.forms]),
+        characters=frozenset(
+            [word for piece in chosen if piece.is_cjk for word in piece.words if len(word) == 1]
+        ),
     )
 
 
