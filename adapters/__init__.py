@@ -5,9 +5,9 @@ Each is a module of its own, imported when it is needed, with an extra of its na
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from tool_search.config import Dialect, ProviderConfig
+from tool_search.config import Dialect, ProfileSettings, ProviderConfig
 from tool_search.profiles import profile_of
 from tool_search.providers import ConnectedProvider
 
@@ -16,7 +16,13 @@ __all__ = ["build_provider"]
 _RETRIES_WITHOUT_FALLBACK = 2
 
 
-def build_provider(config: ProviderConfig, *, api_key: str, fallbacks: bool) -> ConnectedProvider:
+def build_provider(
+    config: ProviderConfig,
+    *,
+    api_key: str,
+    fallbacks: bool,
+    profiles: Mapping[str, ProfileSettings] | None = None,
+) -> ConnectedProvider:
     """The provider that an entry of `providers` describes.
 
     Args:
@@ -24,13 +30,14 @@ def build_provider(config: ProviderConfig, *, api_key: str, fallbacks: bool) -> 
         api_key: Its key.
         fallbacks: Whether another provider can take its turns over; where none can,
             the SDK repeats a failed request twice.
+        profiles: The configuration's `profiles`.
 
     Raises:
         ConfigurationError: A setting or the key cannot be used.
         UnsupportedStrategyError: It names a strategy its model cannot honour.
         ImportError: The SDK is not installed; the message names the extra.
     """
-    profile = profile_of(config)
+    profile = profile_of(config, profiles or {})
     return _provider_class(config.type)(
         profile=profile,
         api_key=api_key,

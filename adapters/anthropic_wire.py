@@ -36,7 +36,6 @@ __all__ = ["MAX_TOKENS", "encode", "encode_tools", "to_wire"]
 MAX_TOKENS = 4096
 """The most tokens of a reply, where `extra_body` does not say otherwise."""
 
-_OWN_ORIGIN = "anthropic:api.anthropic.com"
 _MOST_BREAKPOINTS = 4
 _BREAKPOINT = {"type": "ephemeral"}
 _UNMARKABLE = ("thinking", "redacted_thinking")
@@ -88,8 +87,8 @@ def encode_tools(tools: ToolList, profile: ProviderProfile) -> bytes:
 
 
 def _caches(profile: ProviderProfile) -> bool:
-    """Whether cache breakpoints are understood: compatible endpoints refuse or ignore them."""
-    return profile.strategy == "claude" or profile.origin == _OWN_ORIGIN
+    """Whether cache breakpoints are written: not where they are refused or mean nothing."""
+    return profile.cache == "explicit"
 
 
 def _tool(entry: DeclaredTool, profile: ProviderProfile) -> dict[str, Any]:

@@ -64,23 +64,22 @@ class OrderedTools:
 
     def openai_schema(self, *args: Any, **kwargs: Any) -> list[dict[str, Any]]:
         """Each tool as AstrBot writes it."""
-        return [
-            written
-            for tool in self.tools
-            for written in self.plain_set([tool]).openai_schema(*args, **kwargs)
-        ]
+        one = self.plain_set([])
+        written: list[dict[str, Any]] = []
+        for tool in self.tools:
+            one.tools = [tool]
+            written += one.openai_schema(*args, **kwargs)
+        return written
 
 
 class NativeTools(OrderedTools):
     """A set for a Claude model: the whole catalog, deferred tools deferred."""
 
-    def __init__(self, tools: Iterable[Any], wire: list[dict[str, Any]]) -> None:
-        super().__init__(list(tools))  # type: ignore[call-arg]  # AstrBot's class comes next
-        self._wire = wire
+    wire: list[dict[str, Any]]
 
     def anthropic_schema(self) -> list[dict[str, Any]]:
         """The list as this library writes it."""
-        return self._wire
+        return self.wire
 
 
 class SearchingTools:
@@ -140,11 +139,13 @@ class SearchingTools:
         """The set as one provider is told of it."""
         run = self.tool_search_run
         if profile.strategy != "claude":
-            return self.ordered_set(list(self._resolved(run.declared(profile))))
+            return _filled(self.ordered_set, self._resolved(run.declared(profile)))
         tools = run.plan(profile).tools
         late = [run.executors[name] for name in run.late if not tools.declares(name)]
-        wire = json.loads(encode_tools(tools, profile)) + self.plain_set(late).anthropic_schema()
-        return self.native_set([*self._resolved(tools.names), *late], wire)
+        native = _filled(self.native_set, [*self._resolved(tools.names), *late])
+        native.wire = json.loads(encode_tools(tools, profile))
+        native.wire += _filled(self.plain_set, late).anthropic_schema()
+        return native
 
     def openai_schema(self, *args: Any, **kwargs: Any) -> Any:
         """The list within OpenAI's limit."""
@@ -191,6 +192,13 @@ def _searching_set_class() -> Any:
         "native_set": type("NativeToolSet", (NativeTools, ToolSet), plain),
     }
     return type("SearchingToolSet", (SearchingTools, ToolSet), parts)
+
+
+def _filled(set_class: Any, tools: Iterable[Any]) -> Any:
+    """A set of these tools, which AstrBot would check one by one: 20 ms and more a tool."""
+    made = set_class([])
+    made.tools = list(tools)
+    return made
 
 
 class _GrowingList(list[Any]):

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import mcp.types as types
+from mcp import types
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 

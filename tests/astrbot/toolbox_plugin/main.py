@@ -40,5 +40,9 @@ class Toolbox(Star):
         """Adds a tool after all other plugins, where the user asks for one."""
         if req.func_tool and "with a late tool" in (req.prompt or ""):
             req.func_tool.add_tool(
-                ToolboxTool(name="a_late_tool", description="Comes late.", parameters={"type": "object", "properties": {}})
+                ToolboxTool(
+                    name="a_late_tool",
+                    description="Comes late.",
+                    parameters={"type": "object", "properties": {}},
+                )
             )

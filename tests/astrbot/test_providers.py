@@ -1,0 +1,60 @@
+"""Providers change, fail, or do not know tool search, and nothing found is lost."""
+
+from __future__ import annotations
+
+from tests.astrbot.bot import AstrBot, new_user
+from tool_search.testing import Endpoint, Fault, StandInServer
+
+ASK = "convert a length from metres to feet"
+
+
+def test_another_provider_takes_over_in_the_middle_of_a_run(
+    claude_bot: AstrBot, server: StandInServer
+) -> None:
+    """Claude searched; OpenAI's model calls what it found, as a filtered list."""
+    server.faults.add(Fault(dialect="anthropic", skip=1, times=None, status=529))
+    answer = claude_bot.say(ASK, user=new_user())
+    assert "mcp convert_length" in answer
+    dialects = [request.dialect for request in server.requests]
+    assert dialects[0] == "anthropic"
+    assert dialects[-2:] == ["openai_chat", "openai_chat"]
+    last = server.requests[-1]
+    assert "convert_length" in last.tool_names
+    assert len(last.tool_names) < 20
+    assert b"tool_reference" not in last.raw_body
+    assert not server.violations
+
+
+def test_the_saved_history_is_neutral(claude_bot: AstrBot, server: StandInServer) -> None:
+    """References are in requests alone."""
+    user = new_user()
+    claude_bot.say(ASK, user=user)
+    saved = claude_bot.ask("history", user=user)
+    assert "tool_reference" not in str(saved)
+    assert any("matches" in str(said.get("content")) for said in saved)
+
+
+def test_an_endpoint_that_does_not_know_tool_search_gets_a_filtered_list(
+    claude_bot: AstrBot, server: StandInServer
+) -> None:
+    """The same request at once, and all later ones; the log says so."""
+    server.reset(endpoint=Endpoint(supports_tool_search=False))
+    answer = claude_bot.say(ASK, user=new_user())
+    assert "mcp convert_length" in answer
+    assert {request.dialect for request in server.requests} == {"anthropic"}
+    assert sum(b"defer_loading" in request.raw_body for request in server.requests) == 1
+    assert "does not know tool search" in claude_bot.log
+    server.reset(endpoint=Endpoint())
+    claude_bot.ask("reload")
+
+
+def test_native_search_can_be_switched_off(claude_bot: AstrBot, server: StandInServer) -> None:
+    """A setting of the plugin, in force at once."""
+    claude_bot.ask("settings", changes={"native_claude": "off"})
+    try:
+        assert "mcp convert_length" in claude_bot.say(ASK, user=new_user())
+    finally:
+        claude_bot.ask("settings", changes={"native_claude": "on"})
+    assert all(b"defer_loading" not in request.raw_body for request in server.requests)
+    assert len(server.requests[0].tool_names) == 3
+    assert not server.violations

@@ -1,0 +1,293 @@
+"""Everything that AstrBot does around tools goes on working."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from tests.astrbot.bot import AstrBot, lists, new_user
+from tool_search.testing import (
+    CapturedRequest,
+    ModelCall,
+    ModelReply,
+    ModelView,
+    ScriptedModel,
+    StandInServer,
+)
+
+CORE = ("future_task", "send_message_to_user", "tool_search")
+ASK = "convert a length from metres to feet"
+
+
+def user_texts(request: CapturedRequest) -> str:
+    """Everything the users of a request's history said."""
+    return json.dumps([m for m in request.body["messages"] if m["role"] == "user"])
+
+
+def calling(name: str, arguments: dict[str, Any]) -> ModelReply:
+    """A reply that calls one tool, which may not be shown."""
+    return ModelReply(calls=(ModelCall(name=name, arguments=arguments, hidden=True),))
+
+
+def ending(seen: list[str]) -> Callable[[ModelView], ModelReply]:
+    """The last step of a script: keeps the results that the model reads."""
+
+    def step(view: ModelView) -> ModelReply:
+        seen.extend(result.text for result in view.results)
+        return ModelReply(text="done")
+
+    return step
+
+
+def test_a_streamed_reply_is_the_same(generic_bot: AstrBot, server: StandInServer) -> None:
+    """Streaming is AstrBot's business."""
+    plain = generic_bot.say(ASK, user=new_user(), streaming=False)
+    streamed = generic_bot.say(ASK, user=new_user(), streaming=True)
+    assert plain.split("{")[0] in streamed
+    assert {request.stream for request in server.requests} == {True, False}
+    assert not server.violations
+
+
+def test_a_claude_reply_is_streamed_too(claude_bot: AstrBot, server: StandInServer) -> None:
+    """With references."""
+    assert "convert_length" in claude_bot.say(ASK, user=new_user(), streaming=True)
+    assert b'"tool_reference"' in server.requests[-1].raw_body
+    assert not server.violations
+
+
+def test_reset_and_new_start_without_discoveries(
+    generic_bot: AstrBot, server: StandInServer
+) -> None:
+    """AstrBot's own commands."""
+    user = new_user()
+    for command in ("/reset", "/new"):
+        generic_bot.say(ASK, user=user)
+        generic_bot.say(command, user=user)
+        server.reset()
+        generic_bot.say("hello there", user=user)
+        assert lists(server.requests) == [CORE]
+
+
+def test_two_users_at_once_find_for_themselves(generic_bot: AstrBot, server: StandInServer) -> None:
+    """Neither sees what the other found."""
+    ann, bob = new_user(), new_user()
+    texts = {ann: ASK, bob: "roll two dice with six sides"}
+    answers = generic_bot.ask(
+        "say_together", messages=[{"text": text, "user": user} for user, text in texts.items()]
+    )
+    assert "convert_length" in answers[0][-1]
+    assert "roll_dice" in answers[1][-1]
+    for request in server.requests:
+        asked_to_roll = "dice" in user_texts(request)
+        assert ("convert_length" in request.tool_names) <= (not asked_to_roll)
+
+
+def test_a_group_shares_its_conversation(generic_bot: AstrBot, server: StandInServer) -> None:
+    """What one member's question found, the next one's can use."""
+    group = new_user()
+    generic_bot.say(ASK, user="ann", group=group)
+    server.reset()
+    generic_bot.say("hello there", user="bob", group=group)
+    assert "convert_length" in server.requests[0].tool_names
+
+
+def test_a_tool_that_a_plugin_adds_after_us_is_core(
+    generic_bot: AstrBot, claude_bot: AstrBot, server: StandInServer
+) -> None:
+    """It is declared at once, on Claude not deferred."""
+    generic_bot.say("hello there with a late tool", user=new_user())
+    assert server.requests[0].tool_names == (*CORE, "a_late_tool")
+    claude_bot.say("hello there with a late tool", user=new_user())
+    late = server.requests[-1].body["tools"][-1]
+    assert late["name"] == "a_late_tool"
+    assert "defer_loading" not in late
+    assert not server.violations
+
+
+def test_a_tool_that_is_switched_off_is_not_found(
+    generic_bot: AstrBot, server: StandInServer
+) -> None:
+    """As the WebUI switches it."""
+    generic_bot.ask("switch", tool="convert_length", active=False)
+    try:
+        generic_bot.say(ASK, user=new_user())
+    finally:
+        generic_bot.ask("switch", tool="convert_length", active=True)
+    assert all(b'"name":"convert_length"' not in request.raw_body for request in server.requests)
+    assert len(server.requests) > 1
+
+
+def test_a_tool_for_administrators_is_found_by_them_alone(
+    generic_bot: AstrBot, server: StandInServer
+) -> None:
+    """AstrBot's permissions, which its guard checks too."""
+    generic_bot.ask("permit", tool="convert_length", who="admin")
+    try:
+        generic_bot.say(ASK, user=new_user())
+        assert all("convert_length" not in request.tool_names for request in server.requests)
+        server.reset()
+        assert "convert_length" in generic_bot.say(ASK, user="boss")
+    finally:
+        generic_bot.ask("permit", tool="convert_length", who="member")
+    assert "convert_length" in server.requests[-1].tool_names
+
+
+def test_the_guard_refuses_a_call_without_a_search(
+    generic_bot: AstrBot, server: StandInServer
+) -> None:
+    """What runs is AstrBot's wrapper, never what is behind it."""
+    seen: list[str] = []
+    server.reset(
+        model=ScriptedModel(
+            [
+                calling("is_leap_year", {"year": 2000}),
+                ending(seen),
+            ]
+        )
+    )
+    generic_bot.ask("permit", tool="is_leap_year", who="admin")
+    try:
+        generic_bot.say("hm", user=new_user())
+    finally:
+        generic_bot.ask("permit", tool="is_leap_year", who="member")
+    assert "plugin is_leap_year" not in seen[0]
+
+
+def test_a_deferred_tool_called_by_name_runs_if_its_arguments_fit(
+    generic_bot: AstrBot, server: StandInServer
+) -> None:
+    """Otherwise the model reads its schema."""
+    seen: list[str] = []
+    server.reset(
+        model=ScriptedModel(
+            [
+                calling("is_leap_year", {"year": "soon"}),
+                calling("is_leap_year", {"year": 2000}),
+                ending(seen),
+            ]
+        )
+    )
+    assert generic_bot.say("hm", user=new_user()) == "done"
+    assert '"properties"' in seen[0]
+    assert "plugin is_leap_year" in seen[1]
+    assert "is_leap_year" in server.requests[-1].tool_names
+
+
+def test_the_last_step_has_neither_tools_nor_references(
+    claude_bot: AstrBot, server: StandInServer
+) -> None:
+    """AstrBot takes the tools away when the steps are used up."""
+    claude_bot.ask("configure", changes={"agent_runner": {"config": {"misc": {"max_steps": 1}}}})
+    try:
+        claude_bot.say(ASK, user=new_user())
+    finally:
+        claude_bot.ask(
+            "configure", changes={"agent_runner": {"config": {"misc": {"max_steps": 30}}}}
+        )
+    last = server.requests[-1]
+    assert not last.tool_names
+    assert b"tool_reference" not in last.raw_body
+    assert b"convert_length" in last.raw_body
+
+
+def test_skills_like_is_replaced_with_a_warning(
+    generic_bot: AstrBot, server: StandInServer
+) -> None:
+    """It would freeze the list."""
+    misc = {"misc": {"tool_schema_mode": "skills_like"}}
+    generic_bot.ask("configure", changes={"agent_runner": {"config": misc}})
+    try:
+        answer = generic_bot.say(ASK, user=new_user())
+    finally:
+        misc["misc"]["tool_schema_mode"] = "full"
+        generic_bot.ask("configure", changes={"agent_runner": {"config": misc}})
+    assert "mcp convert_length" in answer
+    assert "takes the place of AstrBot's skills_like mode" in generic_bot.log
+    assert not server.violations
+
+
+def test_a_persona_has_its_own_tools(generic_bot: AstrBot, server: StandInServer) -> None:
+    """They come without the guard, and few of them are all sent."""
+    generic_bot.ask(
+        "run",
+        code="""
+await bot.lifecycle.persona_mgr.create_persona(
+    "calm", "You are calm.", tools=["convert_length", "is_leap_year"])
+""",
+    )
+    persona = {"agent_runner": {"config": {"persona": {"persona_id": "calm"}}}}
+    generic_bot.ask("configure", changes=persona)
+    try:
+        answer = generic_bot.say(ASK, user=new_user())
+    finally:
+        persona["agent_runner"]["config"]["persona"]["persona_id"] = "default"
+        generic_bot.ask("configure", changes=persona)
+    assert "mcp convert_length" in answer
+    assert "tool_search" not in server.requests[0].tool_names
+    assert {"convert_length", "is_leap_year"} <= set(server.requests[0].tool_names)
+
+
+def test_web_search_tools_are_core(generic_bot: AstrBot, server: StandInServer) -> None:
+    """They are AstrBot's own."""
+    web = {"web_search": True, "websearch_provider": "tavily", "websearch_tavily_key": ["k"]}
+    generic_bot.ask("configure", changes={"provider_settings": web})
+    try:
+        generic_bot.say("hello there", user=new_user())
+    finally:
+        web["web_search"] = False
+        generic_bot.ask("configure", changes={"provider_settings": web})
+    assert any("tavily" in name for name in server.requests[0].tool_names)
+    assert len(server.requests[0].tool_names) < 10
+
+
+def test_a_provider_without_tool_use_gets_no_tools(
+    generic_bot: AstrBot, server: StandInServer
+) -> None:
+    """And no instructions about them."""
+    change = "bot.lifecycle.star_context.get_using_provider().provider_config['modalities'] = "
+    generic_bot.ask("run", code=f"{change}['text']")
+    try:
+        generic_bot.say("hello there", user=new_user())
+    finally:
+        generic_bot.ask("run", code=f"{change}['text', 'image', 'tool_use']")
+    (request,) = server.requests
+    assert not request.tool_names
+    assert b"tool_search" not in request.raw_body
+
+
+def test_a_handoff_is_core_and_its_agent_searches_too(
+    generic_bot: AstrBot, server: StandInServer
+) -> None:
+    """The subagent has all tools, and so a search."""
+    generic_bot.ask(
+        "run",
+        code="""
+from astrbot.core.agent.agent import Agent
+from astrbot.core.agent.handoff import HandoffTool
+tool = HandoffTool(Agent(name="helper", instructions="You help.", tools=None))
+bot.lifecycle.star_context.subagent_orchestrator.handoffs.append(tool)
+""",
+    )
+    server.reset(
+        model=ScriptedModel(
+            [
+                calling("transfer_to_helper", {"input": "is 2000 a leap year"}),
+                calling("tool_search", {"query": "leap year"}),
+                calling("is_leap_year", {"year": 2000}),
+                ModelReply(text="it is"),
+                ModelReply(text="done"),
+            ]
+        )
+    )
+    generic_bot.ask("configure", changes={"subagent_orchestrator": {"main_enable": True}})
+    try:
+        assert generic_bot.say("hm", user=new_user()) == "done"
+    finally:
+        generic_bot.ask("configure", changes={"subagent_orchestrator": {"main_enable": False}})
+    main, first, second, third, last = lists(server.requests)
+    assert "transfer_to_helper" in main
+    assert "tool_search" in first
+    assert len(first) < 10
+    assert "is_leap_year" in second
+    assert last == main
