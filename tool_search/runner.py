@@ -9,10 +9,10 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 
-from tool_search.catalog import Tool, ToolCatalog
+from tool_search.catalog import ToolCatalog
 from tool_search.config import ToolSearchConfig
 from tool_search.errors import ConfigurationError, SessionError
 from tool_search.events import ProviderSwitched, RunnerEvent, Warning
@@ -28,6 +28,7 @@ from tool_search.execution import (
     TurnCalls,
     executable_tools,
 )
+from tool_search.i18n import Language
 from tool_search.learning import Learning
 from tool_search.messages import ContentPart
 from tool_search.prefix_watch import PrefixWatch
@@ -209,17 +210,9 @@ class ToolSearchRunner:
             profile = self._pool.profile(provider)
             await self.permissions.grants.read()
 
-            @cache
-            def context() -> ToolContext:
-                # The conversation's language is settled when its turn has begun.
-                return self._calls.context(conversation, session.language, user=user, roles=roles)
-
-            refusal = self._begin(session, message, profile, roles, self._calls.refusal(context))
+            caller = partial(self._calls.context, conversation, user=user, roles=roles)
+            session, context, refusal = self._begin(session, message, profile, caller, roles)
             if refusal is not None:
-                session = session if session.has_begun else self._without_search()
-                session.begin_turn(
-                    message, profile=profile, roles=roles, refusal=self._calls.refusal(context)
-                )
                 yield refusal
             known.session = session
             if self._learning is not None:
@@ -229,7 +222,7 @@ class ToolSearchRunner:
                 pool=self._pool,
                 provider=provider,
                 calls=self._calls,
-                context=context(),
+                context=context,
                 keys=TurnCalls(conversation, idempotency_key),
                 store=self._store,
                 max_steps=self._max_steps,
@@ -251,18 +244,27 @@ class ToolSearchRunner:
         session: ToolSearchSession,
         message: str | Sequence[ContentPart],
         profile: ProviderProfile,
+        caller: Callable[[Language], ToolContext],
         roles: Collection[str],
-        refusal: Callable[[Tool], str | None],
-    ) -> Warning | None:
-        """Begins a turn with the catalog of now; a warning, and no turn, where it is refused."""
+    ) -> tuple[ToolSearchSession, ToolContext, Warning | None]:
+        """Begins a turn with the catalog of now; where it is refused, without it, and warns."""
+
+        @cache
+        def context() -> ToolContext:
+            # The conversation's language is settled when its turn has begun.
+            return caller(begun.language)
+
+        begun, warning, refusal = session, None, self._calls.refusal(context)
         try:
-            session.begin_turn(
+            begun.begin_turn(
                 message, profile=profile, catalog=self._catalog, roles=roles, refusal=refusal
             )
         except SessionError as exc:
             _log.warning("catalog_refused: %s", exc)
-            return Warning(code="catalog_refused", message=str(exc))
-        return None
+            warning = Warning(code="catalog_refused", message=str(exc))
+            begun = session if session.has_begun else self._without_search()
+            begun.begin_turn(message, profile=profile, roles=roles, refusal=refusal)
+        return begun, context(), warning
 
     def _switched(
         self, known: _Conversation, key: ConversationKey, provider: str

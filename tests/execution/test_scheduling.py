@@ -357,7 +357,7 @@ async def test_tool_that_ignores_the_end_of_its_time_is_given_up_and_noticed(
     async with asyncio.timeout(PATIENCE_S):
         (outcome,) = [e async for e in batch.events() if isinstance(e, CallOutcome)]
     assert "within 0.02 seconds" in outcome.result.content
-    assert batch.runaways == ("stubborn",)
+    assert list(batch.runaways) == ["stubborn"]
     assert "'stubborn' ignores that it was cancelled" in caplog.text
     stubborn.free.set()
     await nothing_left()
@@ -378,7 +378,7 @@ async def test_tool_that_ignores_the_turns_end_does_not_hold_it_up() -> None:
         async with asyncio.timeout(PATIENCE_S):
             await task
     assert [one.result.outcome for one in batch.undelivered()] == ["cancelled"]
-    assert batch.runaways == ("stubborn",)
+    assert list(batch.runaways) == ["stubborn"]
     stubborn.free.set()
     await nothing_left()
 
