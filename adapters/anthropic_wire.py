@@ -62,7 +62,8 @@ def to_wire(
     body = _without_tools(plan, profile, stream=stream, extra_body=extra_body)
     if not plan.tools:
         return body
-    return {"tools": [_tool(entry, profile) for entry in plan.tools], **body}
+    marked = _marked_tool(plan.tools, profile)
+    return {"tools": [_tool(entry, profile, marked) for entry in plan.tools], **body}
 
 
 def encode(
@@ -83,7 +84,8 @@ def encode(
 def encode_tools(tools: ToolList, profile: ProviderProfile) -> bytes:
     """The `tools` of a request as JSON in UTF-8, made once for each list."""
     key = f"anthropic/{profile.name_rule}/{_caches(profile)}"
-    return tools.encoded(key, partial(_tool_json, profile=profile))
+    marked = _marked_tool(tools, profile)
+    return tools.encoded(key, partial(_tool_json, profile=profile, marked=marked))
 
 
 def _caches(profile: ProviderProfile) -> bool:
@@ -91,7 +93,20 @@ def _caches(profile: ProviderProfile) -> bool:
     return profile.cache == "explicit"
 
 
-def _tool(entry: DeclaredTool, profile: ProviderProfile) -> dict[str, Any]:
+def _marked_tool(tools: ToolList, profile: ProviderProfile) -> DeclaredTool | None:
+    """The tool that ends a cached prefix: the plan's choice, or else the last one.
+
+    The mark is no part of what is cached, so it may move while a list grows.
+    """
+    if not _caches(profile) or not tools:
+        return None
+    last = None if tools[-1].deferred else tools[-1]
+    return next((entry for entry in tools if entry.cache_breakpoint), last)
+
+
+def _tool(
+    entry: DeclaredTool, profile: ProviderProfile, marked: DeclaredTool | None
+) -> dict[str, Any]:
     tool = entry.tool
     wire: dict[str, Any] = {"name": wire_name(tool.name, profile.name_rule)}
     if tool.description:
@@ -99,19 +114,21 @@ def _tool(entry: DeclaredTool, profile: ProviderProfile) -> dict[str, Any]:
     wire["input_schema"] = object_schema(tool.parameters)
     if entry.deferred:
         wire["defer_loading"] = True
-    elif entry.cache_breakpoint and _caches(profile):
+    elif entry is marked:
         wire["cache_control"] = _BREAKPOINT
     return wire
 
 
-def _tool_json(entry: DeclaredTool, *, profile: ProviderProfile) -> str:
+def _tool_json(
+    entry: DeclaredTool, *, profile: ProviderProfile, marked: DeclaredTool | None
+) -> str:
     tool = entry.tool
     name = wire_name(tool.name, profile.name_rule)
     described = f'"description":{compact_json(tool.description)},' if tool.description else ""
     more = ""
     if entry.deferred:
         more = ',"defer_loading":true'
-    elif entry.cache_breakpoint and _caches(profile):
+    elif entry is marked:
         more = f',"cache_control":{compact_json(_BREAKPOINT)}'
     return f'{{"name":"{name}",{described}"input_schema":{tool.schema_json}{more}}}'
 
@@ -134,17 +151,17 @@ def _without_tools(
         marked = caches and plan.cache_system
         block = {"type": "text", "text": plan.system, "cache_control": _BREAKPOINT}
         body["system"] = [block] if marked else plan.system
-    body["messages"] = _messages(plan, profile, _message_breakpoints(plan, extra, caches=caches))
+    body["messages"] = _messages(plan, profile, _message_breakpoints(plan, profile, extra))
     return {key: value for key, value in {**body, **extra}.items() if value is not None}
 
 
 def _message_breakpoints(
-    plan: RequestPlan, extra: Mapping[str, Any], *, caches: bool
+    plan: RequestPlan, profile: ProviderProfile, extra: Mapping[str, Any]
 ) -> frozenset[int]:
     """The messages that end a cached prefix: the last ones, as far as the limit lets."""
-    if not caches:
+    if not _caches(profile):
         return frozenset()
-    used = sum(entry.cache_breakpoint and not entry.deferred for entry in plan.tools)
+    used = int(_marked_tool(plan.tools, profile) is not None)
     used += plan.cache_system and bool(plan.system.strip())
     # At the top it is one more: the service then marks the last block itself.
     used += extra.get("cache_control") is not None

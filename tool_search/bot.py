@@ -77,7 +77,7 @@ async def open_runner(
     async with AsyncExitStack() as stack:
         providers = {}
         for entry in config.providers:
-            provider = _built(entry, keys[entry.id], fallbacks=len(config.providers) > 1)
+            provider = _built(entry, keys[entry.id], config)
             if isinstance(provider, AbstractAsyncContextManager):
                 await stack.enter_async_context(provider)
             providers[entry.id] = provider
@@ -209,8 +209,9 @@ def _api_keys(
     return keys
 
 
-def _built(config: ProviderConfig, api_key: str, *, fallbacks: bool) -> ChatProvider:
+def _built(entry: ProviderConfig, api_key: str, bot: BotConfig) -> ChatProvider:
+    fallbacks = len(bot.providers) > 1
     try:
-        return build_provider(config, api_key=api_key, fallbacks=fallbacks)
+        return build_provider(entry, api_key=api_key, fallbacks=fallbacks, profiles=bot.profiles)
     except (UnsupportedStrategyError, ImportError) as exc:
-        raise ConfigurationError(f"provider {config.id!r}: {exc}") from exc
+        raise ConfigurationError(f"provider {entry.id!r}: {exc}") from exc

@@ -21,6 +21,7 @@ from pydantic import (
 
 from tool_search.errors import ConfigurationError
 from tool_search.permission_settings import PermissionRules, PermissionSettings
+from tool_search.profile_settings import Dialect, ProfileMatch, ProfileSettings, StrategyChoice
 from tool_search.search_settings import (
     EngineName,
     HybridSettings,
@@ -40,6 +41,8 @@ __all__ = [
     "LearningSettings",
     "PermissionSettings",
     "PresetName",
+    "ProfileMatch",
+    "ProfileSettings",
     "ProviderConfig",
     "SchemaMode",
     "SearchForm",
@@ -52,8 +55,6 @@ __all__ = [
 ]
 
 SchemaMode = Literal["full", "skills_like", "tool_search", "auto"]
-Dialect = Literal["anthropic", "openai_chat", "openai_responses"]
-StrategyChoice = Literal["auto", "generic", "claude", "openai_responses"]
 SearchForm = Literal["client", "deferred", "hosted"]
 LanguageChoice = Literal["auto", "zh-CN", "en-US", "ru-RU"]
 _Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
@@ -197,6 +198,7 @@ class BotConfig(Settings):
         permissions: What may be called, by whom, and who is asked.
         providers: The first is primary, the rest are fallbacks, in order.
         tools: Python modules that hold tools.
+        profiles: What its owner knows of providers; more than, or other than, is known.
     """
 
     model_config = ConfigDict(hide_input_in_errors=True)
@@ -208,6 +210,7 @@ class BotConfig(Settings):
     permissions: PermissionSettings = PermissionSettings()
     providers: tuple[ProviderConfig, ...] = ()
     tools: tuple[str, ...] = ()
+    profiles: Mapping[str, ProfileSettings] = Field(default_factory=dict)
 
     @field_validator("providers")
     @classmethod
@@ -343,9 +346,11 @@ def _known_keys(model: type[BaseModel], location: tuple[str | int, ...]) -> list
         "tool_search": ToolSearchConfig, "search": SearchSettings, "hybrid": HybridSettings,
         "providers": ProviderConfig, "learning": LearningSettings, "store": StoreSettings,
         "permissions": PermissionSettings, "policy": PermissionRules, "roles": PermissionRules,
+        "profiles": ProfileSettings, "match": ProfileMatch,
     }  # fmt: skip
-    for step in location[:-1]:
-        model = sections.get(str(step), model)
+    for before, step in zip(("", *location), location[:-1], strict=False):
+        if before != "profiles":  # what follows it is a name of the user's
+            model = sections.get(str(step), model)
     keys = set(model.model_fields)
     # A file has the mode beside its section, where the settings have it inside.
     if model is ToolSearchConfig:

@@ -12,7 +12,9 @@ from tool_search.profiles import ProviderProfile
 
 __all__ = ["ProviderHealth", "Remedy", "Verdict", "verdict_on"]
 
-Remedy = Literal["generic_strategy", "repair", "within_limit", "next_provider"]
+Remedy = Literal[
+    "generic_strategy", "repair", "within_limit", "without_cache_marks", "next_provider"
+]
 
 _REJECTED = (400, 404, 413, 422)
 # Messages as the services and their proxies word them; matched loosely, because they change.
@@ -41,6 +43,12 @@ _WRONG_REPLY = re.compile(
     r"|encrypted content\b.{0,200}could not be (verified|decrypted)"
     r"|duplicate item found with id|item with id '[^']*' not found"
     r"|provided without its required (\S+ )?(following )?item",
+    re.IGNORECASE | re.DOTALL,
+)
+# `cache_control` itself, not where or how often it stands.
+_UNKNOWN_MARK = re.compile(
+    r"cache_control\b.{0,80}(not permitted|not supported|unknown|unrecognized|unexpected|invalid)"
+    r"|(extra|unknown|unrecognized|unexpected|unsupported|does not support).{0,60}cache_control",
     re.IGNORECASE | re.DOTALL,
 )
 _UNNAMED_REFERENCE = "tool_reference_unresolved"
@@ -93,7 +101,7 @@ def verdict_on(error: ProviderError, profile: ProviderProfile) -> Verdict:
     if error.status not in _REJECTED:
         return Verdict(remedy="next_provider", rests=True)
     said = f"{error.code or ''} {error.detail}"
-    if profile.strategy != "generic":
+    if profile.is_native:
         reference = _WRONG_REFERENCE.search(said)
         if reference:
             (name,) = filter(None, reference.groups())
@@ -101,6 +109,8 @@ def verdict_on(error: ProviderError, profile: ProviderProfile) -> Verdict:
         # Which reference is wrong is not said: none is sent any more.
         if _UNNAMED_REFERENCE in said or _UNKNOWN_FEATURE.search(said):
             return Verdict(remedy="generic_strategy", profile=profile.generic())
+    if profile.cache == "explicit" and _UNKNOWN_MARK.search(said):
+        return Verdict(remedy="without_cache_marks", profile=replace(profile, cache="automatic"))
     if profile.dialect == "openai_responses" and _WRONG_REPLY.search(said):
         return Verdict(remedy="repair", replies=True)
     if _TOO_MANY.search(said):
@@ -112,7 +122,7 @@ def verdict_on(error: ProviderError, profile: ProviderProfile) -> Verdict:
 
 def _shorter(profile: ProviderProfile, said: str) -> ProviderProfile:
     """The profile with the limit that the message names, or a cautious one."""
-    if profile.strategy != "generic":
+    if profile.is_native:
         return profile.generic()
     named = _LIMIT.search(said)
     most = int(named.group("most")) if named else min(profile.max_tools or 128, 128) // 2

@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 Role = Literal["user", "assistant", "tool"]
-StrategyName = Literal["generic", "claude", "openai_responses"]
+StrategyName = Literal["generic", "claude", "openai_responses", "bridge"]
 Phase = Literal["answer", "select", "detail", "final"]
 """`answer`: the ordinary request; `select` and `detail`: the two of `skills_like`;
 `final`: an answer without tools, after `max_steps`."""
@@ -55,6 +55,7 @@ NoticeCode = Literal[
     "rendered_within_limit",
     "answer_missing",
     "prefix_moved",
+    "cache_marks_refused",
 ]
 
 

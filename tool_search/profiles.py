@@ -1,15 +1,13 @@
 """What each provider and model can do: facts, no behaviour.
 
-Sources: Anthropic, "Tool search tool" (model support; limits of 10,000 deferred
-tools and 4 MiB of tool text), "Extended thinking" (thinking bound to the
-prefix); OpenAI, Chat Completions reference (`tools`: at most 128), "Tool search"
-(gpt-5.4 and later, its nano excepted; `additional_tools`), "Reasoning models".
+What is known by itself is in `provider_facts`; a configuration's `profiles` go before it.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -17,29 +15,20 @@ from tool_search.config import Dialect, ProviderConfig, SearchForm, StrategyChoi
 from tool_search.errors import UnsupportedStrategyError
 from tool_search.messages import StrategyName
 from tool_search.names import NameRule
+from tool_search.profile_settings import CacheKind, ProfileSettings
+from tool_search.provider_facts import OWN_HOSTS, Facts, known_facts, stated_facts
 
 __all__ = ["ProviderProfile", "profile_for", "profile_of"]
 
-_ANTHROPIC_HOSTS = ("api.anthropic.com",)
-_CLAUDE_WITHOUT_TOOL_SEARCH = (
-    "claude-1", "claude-2", "claude-3", "claude-instant",
-    "claude-sonnet-4-0", "claude-sonnet-4-2", "claude-opus-4-0", "claude-opus-4-1",
-    "claude-opus-4-2", "claude-haiku-4-0",
-)  # fmt: skip
-_CLAUDE_4_WITHOUT_POINT = ("claude-sonnet-4", "claude-opus-4")
-_CLAUDE_BOUND_THINKING = (
-    "claude-fable-5-1", "claude-fable-5-2", "claude-mythos-5-2",
-    "claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5",
-)  # fmt: skip
-_OPENAI_HOST = "api.openai.com"
-_GPT = re.compile(r"(?:ft:)?gpt-(\d+)(?:\.(\d+))?(?![\d.])(?P<rest>.*)")
-_GPT_WITH_ADDITIONAL_TOOLS = (5, 0)
-_GPT_WITH_TOOL_SEARCH = (5, 4)
-_REASONING = re.compile(r"(?:ft:)?(?:gpt-(?:[5-9]|\d\d)(?!.*-chat)|o\d|codex)")
-
-OPENAI_MOST_TOOLS = 128
-CLAUDE_MOST_DEFERRED = 10_000
-CLAUDE_MOST_TOOL_BYTES = 4 * 1024 * 1024
+_NO_PROFILES: Mapping[str, ProfileSettings] = MappingProxyType({})
+_NATIVE_TYPES: Mapping[str, Dialect] = {
+    "claude": "anthropic",
+    "openai_responses": "openai_responses",
+}
+_NEEDS = {
+    "claude": "a model with tool search (Claude Sonnet 4.5, Opus 4.5 or later)",
+    "openai_responses": "a model that takes late tools (gpt-5 or later)",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +44,8 @@ class ProviderProfile:
         max_deferred: The most deferred tools.
         max_tool_bytes: The most UTF-8 bytes of tool definitions.
         name_rule: What its tool names may be.
+        cache: How its prompts are cached: where a request marks it, wherever prefixes
+            are equal, or not at all.
         thinking_is_bound: Whether its thinking is refused once `tools`, the system
             text or earlier messages have changed.
         search_form: How an OpenAI Responses model is told of what was found: as in the
@@ -74,10 +65,16 @@ class ProviderProfile:
     max_deferred: int | None = None
     max_tool_bytes: int | None = None
     name_rule: NameRule = "common"
+    cache: CacheKind = "automatic"
     thinking_is_bound: bool = False
     search_form: SearchForm | Literal["additional"] = "client"
     keeps_replies: bool = False
     gives_reasoning: bool = False
+
+    @property
+    def is_native(self) -> bool:
+        """Whether it is told of tools in its provider's own way, not by a list alone."""
+        return self.strategy in _NATIVE_TYPES
 
     @property
     def family(self) -> str:
@@ -89,8 +86,14 @@ class ProviderProfile:
         return replace(self, strategy="generic")
 
 
-def profile_of(config: ProviderConfig) -> ProviderProfile:
+def profile_of(
+    config: ProviderConfig, profiles: Mapping[str, ProfileSettings] = _NO_PROFILES
+) -> ProviderProfile:
     """The profile of a configured provider.
+
+    Args:
+        config: Its entry.
+        profiles: The configuration's `profiles`.
 
     Raises:
         UnsupportedStrategyError: It names a strategy its model cannot honour.
@@ -102,6 +105,7 @@ def profile_of(config: ProviderConfig) -> ProviderProfile:
         strategy=config.strategy,
         search_form=config.tool_search,
         keeps_replies=config.previous_response_id,
+        profiles=profiles,
     )
 
 
@@ -113,45 +117,87 @@ def profile_for(
     strategy: StrategyChoice = "auto",
     search_form: SearchForm = "client",
     keeps_replies: bool = False,
+    profiles: Mapping[str, ProfileSettings] = _NO_PROFILES,
 ) -> ProviderProfile:
     """The profile of a model at an endpoint.
 
     An endpoint that only looks like Anthropic's or OpenAI's gets the generic strategy
-    unless `strategy` says otherwise: many accept the dialect without tool search.
+    unless `strategy` or a profile says otherwise: many accept the dialect without tool
+    search.
 
     Args:
         dialect: The wire format.
         model: The model's name.
         base_url: The endpoint; None: the vendor's own.
-        strategy: How it is told of tools.
+        strategy: How it is told of tools; `auto`: as profiles say, or else as is known.
         search_form: `tool_search` of a provider's configuration.
         keeps_replies: `previous_response_id` of a provider's configuration.
+        profiles: A configuration's `profiles`: they go before what is known.
 
     Raises:
         UnsupportedStrategyError: `strategy` names one the model cannot honour.
     """
-    host = _host(base_url) if base_url else ""
-    if dialect == "anthropic":
-        return _anthropic(model, host or _ANTHROPIC_HOSTS[0], strategy)
-    if strategy not in ("auto", "generic", dialect):
-        raise _of_another_dialect(strategy, dialect, model)
-    if dialect == "openai_responses":
-        profile = _responses(model, host or _OPENAI_HOST, strategy, search_form)
-        return replace(profile, keeps_replies=keeps_replies)
+    host = (_host(base_url) if base_url else "") or OWN_HOSTS[dialect]
+    stated = stated_facts(profiles, dialect, host, model)
+    facts: Facts = {**known_facts(dialect, host, model), **stated}
+    chosen = _strategy(dialect, model, strategy, facts)
+    responses = dialect == "openai_responses"
+    gives_reasoning = responses and facts.get("reasons", False)
+    gives_reasoning &= facts.get("knows_native", False) or strategy == "openai_responses"
     return ProviderProfile(
-        dialect="openai_chat",
+        dialect=dialect,
         model=model,
-        origin=f"openai_chat:{host or _OPENAI_HOST}",
-        max_tools=OPENAI_MOST_TOOLS,
+        # Reasoning and kept replies are of use to the same model only.
+        origin=f"{dialect}:{host}/{model}" if responses else f"{dialect}:{host}",
+        strategy=chosen,
+        max_tools=facts.get("max_tools"),
+        max_deferred=facts.get("max_deferred") if chosen == "claude" else None,
+        max_tool_bytes=facts.get("max_tool_bytes") if chosen == "claude" else None,
+        name_rule=facts.get("name_rule", "common"),
+        cache=facts.get("cache", "automatic"),
+        thinking_is_bound=facts.get("thinking_is_bound", False),
+        search_form=_search_form(search_form, chosen, facts, f"{model!r} at {host}"),
+        keeps_replies=keeps_replies and responses,
+        gives_reasoning=facts.get("gives_reasoning", gives_reasoning),
     )
 
 
-def _of_another_dialect(strategy: str, dialect: Dialect, model: str) -> UnsupportedStrategyError:
-    needed = {"claude": "anthropic"}.get(strategy, strategy)
-    return UnsupportedStrategyError(
-        f"strategy {strategy!r} needs type {needed}, not {dialect!r} (model {model!r}); "
-        "use auto or generic"
-    )
+def _strategy(dialect: Dialect, model: str, asked: StrategyChoice, facts: Facts) -> StrategyName:
+    """The strategy that was asked for, or the best that is known to work."""
+    stated = facts.get("strategy")
+    wanted = asked if asked != "auto" else stated
+    native = facts.get("native")
+    if wanted is None:
+        return native if native is not None and facts.get("knows_native") else "generic"
+    needed = _NATIVE_TYPES.get(wanted)
+    if needed is None:
+        return wanted
+    if needed != dialect:
+        raise UnsupportedStrategyError(
+            f"strategy {wanted!r} needs type {needed}, not {dialect!r} (model {model!r}); use "
+            "auto, generic or bridge, or name the type in the profile's match"
+        )
+    if wanted not in (native, stated):
+        raise UnsupportedStrategyError(
+            f"strategy {wanted!r} needs {_NEEDS[wanted]}, and {model!r} is not known to be one; "
+            "use auto or generic, or name the strategy in profiles"
+        )
+    return wanted
+
+
+def _search_form(
+    asked: SearchForm, strategy: StrategyName, facts: Facts, model: str
+) -> SearchForm | Literal["additional"]:
+    """How late tools come, under the strategy that knows several ways."""
+    if strategy == "openai_responses" and facts.get("search_form") != "additional":
+        return asked
+    if asked != "client":
+        had = "no tool search" if strategy == "openai_responses" else f"the strategy {strategy}"
+        raise UnsupportedStrategyError(
+            f"tool_search: {asked} needs the strategy openai_responses and a model with tool "
+            f"search (gpt-5.4 or later, but not its nano); {model} has {had}; leave tool_search out"
+        )
+    return facts.get("search_form", "client")
 
 
 def _host(address: str) -> str:
@@ -164,74 +210,3 @@ def _host(address: str) -> str:
         port = None
     name = parts.hostname or ""
     return f"{name}:{port}" if port not in (None, usual) else name
-
-
-def _anthropic(model: str, host: str, strategy: StrategyChoice) -> ProviderProfile:
-    if strategy not in ("auto", "generic", "claude"):
-        raise _of_another_dialect(strategy, "anthropic", model)
-    able = _has_tool_search(model)
-    if strategy == "claude" and not able:
-        raise UnsupportedStrategyError(
-            f"strategy 'claude' needs a model with tool search, and {model!r} has none; "
-            "use auto or generic, or a newer Claude model"
-        )
-    native = strategy == "claude" or (strategy == "auto" and able and host in _ANTHROPIC_HOSTS)
-    return ProviderProfile(
-        dialect="anthropic",
-        model=model,
-        origin=f"anthropic:{host}",
-        strategy="claude" if native else "generic",
-        max_deferred=CLAUDE_MOST_DEFERRED if native else None,
-        max_tool_bytes=CLAUDE_MOST_TOOL_BYTES if native else None,
-        thinking_is_bound=model.startswith(_CLAUDE_BOUND_THINKING),
-    )
-
-
-def _has_tool_search(model: str) -> bool:
-    return (
-        model.startswith("claude-")
-        and not model.startswith(_CLAUDE_WITHOUT_TOOL_SEARCH)
-        and model not in _CLAUDE_4_WITHOUT_POINT
-    )
-
-
-def _responses(
-    model: str, host: str, strategy: StrategyChoice, form: SearchForm
-) -> ProviderProfile:
-    own = host == _OPENAI_HOST
-    version, able = _gpt_version(model), _responses_has_tool_search(model)
-    named = strategy == "openai_responses"
-    if named and version < _GPT_WITH_ADDITIONAL_TOOLS:
-        raise UnsupportedStrategyError(
-            f"strategy 'openai_responses' needs a model that takes late tools, and {model!r} is "
-            "not known to; use auto or generic, or gpt-5 or later"
-        )
-    native = named or (strategy == "auto" and own and version >= _GPT_WITH_ADDITIONAL_TOOLS)
-    if form != "client" and not (native and able):
-        raise UnsupportedStrategyError(
-            f"tool_search: {form} needs the strategy openai_responses and a model with tool "
-            f"search (gpt-5.4 or later, but not its nano); {model!r} at {host} has the strategy "
-            f"{'openai_responses without it' if native else 'generic'}; leave tool_search out"
-        )
-    return ProviderProfile(
-        dialect="openai_responses",
-        model=model,
-        # Reasoning and kept replies are of use to the same model only.
-        origin=f"openai_responses:{host}/{model}",
-        strategy="openai_responses" if native else "generic",
-        max_tools=OPENAI_MOST_TOOLS,
-        search_form=form if able else "additional",
-        gives_reasoning=(own or named) and _REASONING.match(model) is not None,
-    )
-
-
-def _gpt_version(model: str) -> tuple[int, int]:
-    """The version in a GPT model's name; (0, 0) where it has none."""
-    named = _GPT.fullmatch(model)
-    return (int(named[1]), int(named[2] or 0)) if named else (0, 0)
-
-
-def _responses_has_tool_search(model: str) -> bool:
-    version = _gpt_version(model)
-    is_first_nano = version == _GPT_WITH_TOOL_SEARCH and model.find("-nano") > 0
-    return version >= _GPT_WITH_TOOL_SEARCH and not is_first_nano

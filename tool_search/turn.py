@@ -274,6 +274,7 @@ class Turn:
             "generic_strategy": "strategy_replaced",
             "repair": "request_repaired",
             "within_limit": "rendered_within_limit",
+            "without_cache_marks": "cache_marks_refused",
         }
         return self._warning(codes[verdict.remedy], f"sent once more, because {error}")
 

@@ -20,7 +20,7 @@ from tool_search.cli.planning import (
     figures_of,
     planned_request,
 )
-from tool_search.config import SchemaMode, ToolSearchConfig
+from tool_search.config import BotConfig, SchemaMode, load_config
 from tool_search.errors import ConfigurationError
 
 __all__ = ["inspect_command"]
@@ -33,7 +33,16 @@ def inspect_command(
     catalog: Annotated[Path, typer.Option(help="A file of tools, in any known format.")],
     provider: Annotated[str, typer.Option(help=f"One of {', '.join(PROVIDERS)}.")],
     model: Annotated[str | None, typer.Option(help="Default: a current one.")] = None,
-    mode: Annotated[str, typer.Option(help=f"One of {', '.join(_MODES)}.")] = "auto",
+    base_url: Annotated[
+        str | None, typer.Option(help="Another endpoint than the provider's own.")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="A bot.yaml: its `profiles` and settings count.")
+    ] = None,
+    mode: Annotated[
+        str | None,
+        typer.Option(help=f"One of {', '.join(_MODES)}. Default: the configuration's, or auto."),
+    ] = None,
     discovered: Annotated[
         str, typer.Option(help="Names of tools that were found already, with commas between.")
     ] = "",
@@ -43,15 +52,17 @@ def inspect_command(
 ) -> None:
     """Show the tool list that a provider would be sent, as JSON."""
     kind = _kind(provider)
-    profile = kind.profile(_model(model))
+    bot = load_config(config) if config else BotConfig()
+    profile = kind.profile(_model(model), base_url=base_url, profiles=bot.profiles)
+    chosen = bot.tool_search.tool_schema_mode if mode is None else _mode(mode)
     tools = read_catalog(catalog)
     request = planned_request(
         tools,
         profile,
-        config=ToolSearchConfig(tool_schema_mode=_mode(mode)),
+        config=bot.tool_search.model_copy(update={"tool_schema_mode": chosen}),
         discovered=_discovered(discovered, tools),
     )
-    _explain(request, asked=mode)
+    _explain(request, asked=chosen)
     wire = kind.encode_tools(request.plan.tools, profile)
     head = {
         "provider": provider,

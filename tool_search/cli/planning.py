@@ -7,7 +7,13 @@ from dataclasses import asdict, dataclass
 
 from tool_search.adapters import anthropic_wire, openai_chat_wire, openai_responses_wire
 from tool_search.catalog import Tool, ToolCatalog
-from tool_search.config import BotConfig, Dialect, ProviderConfig, ToolSearchConfig
+from tool_search.config import (
+    BotConfig,
+    Dialect,
+    ProfileSettings,
+    ProviderConfig,
+    ToolSearchConfig,
+)
 from tool_search.discovery import Discovery
 from tool_search.errors import SessionError
 from tool_search.messages import Notice, ReferencePart, RequestPlan, StrategyName, ToolList
@@ -44,9 +50,17 @@ class ProviderKind:
     model: str
     encode_tools: Callable[[ToolList, ProviderProfile], bytes]
 
-    def profile(self, model: str | None) -> ProviderProfile:
-        """What a model can do at the provider's own endpoint."""
-        return profile_for(self.dialect, model or self.model)
+    def profile(
+        self,
+        model: str | None,
+        *,
+        base_url: str | None = None,
+        profiles: Mapping[str, ProfileSettings] | None = None,
+    ) -> ProviderProfile:
+        """What a model can do, at the provider's own endpoint or at another."""
+        return profile_for(
+            self.dialect, model or self.model, base_url=base_url, profiles=profiles or {}
+        )
 
 
 PROVIDERS: Mapping[str, ProviderKind] = {
@@ -200,9 +214,9 @@ def next_request(
         provider: Who would be asked.
         record: The conversation; None: it has not begun.
     """
-    profile = profile_of(provider)
-    limits = [most for entry in config.providers if (most := profile_of(entry).max_tools)]
-    most = min(limits, default=None)
+    profile = profile_of(provider, config.profiles)
+    known = [profile_of(entry, config.profiles) for entry in config.providers]
+    most = min((each.max_tools for each in known if each.max_tools is not None), default=None)
     if record is None:
         settings = config.tool_search
         request = planned_request(catalog, profile, config=settings, max_tools=most)

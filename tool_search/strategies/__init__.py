@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from tool_search.strategies.assembler import ToolsAssembler
 from tool_search.strategies.base import Conversation, ToolSearchStrategy
+from tool_search.strategies.bridge import BridgeToolSearchStrategy
 from tool_search.strategies.claude import ClaudeToolSearchStrategy
 from tool_search.strategies.generic import GenericToolSearchStrategy
 from tool_search.strategies.openai_responses import OpenAIResponsesToolSearchStrategy
 from tool_search.strategies.table import strategies_by_name
 
 __all__ = [
+    "BridgeToolSearchStrategy",
     "ClaudeToolSearchStrategy",
     "Conversation",
     "GenericToolSearchStrategy",

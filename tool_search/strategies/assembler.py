@@ -17,7 +17,7 @@ from tool_search.messages import DeclaredTool, ToolList
 if TYPE_CHECKING:
     from tool_search.strategies.base import Conversation
 
-__all__ = ["ToolsAssembler", "declared_names"]
+__all__ = ["ToolsAssembler", "bridged_names", "declared_names"]
 
 
 class ToolsAssembler:
@@ -39,6 +39,10 @@ class ToolsAssembler:
         """The core, the search tool, and what was discovered, within the provider's limit."""
         names = declared_names(conversation)
         return self._kept("filtered", conversation, names, self._shown)
+
+    def bridged(self, conversation: Conversation) -> ToolList:
+        """The core, the search tool and `call_tool`: what no discovery changes."""
+        return self._kept("bridged", conversation, bridged_names(conversation), self._shown)
 
     def deferring(self, conversation: Conversation) -> ToolList:
         """The whole catalog, a cache breakpoint on the last tool that is shown.
@@ -155,12 +159,31 @@ def declared_names(conversation: Conversation) -> tuple[str, ...]:
     if search is None:
         return ledger
     if conversation.profile.thinking_is_bound:
-        place = ledger.index(search.name)
-        if most is not None and place > most - 2:
-            return (*ledger[: most - 2], search.name, call)
-        return (*ledger[: place + 1], call, *ledger[place + 1 :])[:most]
+        return _with_call_tool(ledger, search.name, call, most)
     if most is None or len(ledger) < most:
         return ledger
     if ledger.index(search.name) < most - 1:
         return (*ledger[: most - 1], call)
     return (*ledger[: most - 2], search.name, call)
+
+
+def bridged_names(conversation: Conversation) -> tuple[str, ...]:
+    """The core, the search tool and `call_tool`, within the provider's limit.
+
+    A core tool that comes late stands at the end, where the list has room for it.
+    """
+    search, call = conversation.search_tool, conversation.call_tool.name
+    if search is None:
+        return conversation.ledger
+    fixed = [n for n in conversation.ledger if n in conversation.core or n == search.name]
+    return _with_call_tool(tuple(fixed), search.name, call, conversation.profile.max_tools)
+
+
+def _with_call_tool(
+    names: tuple[str, ...], search: str, call: str, most: int | None
+) -> tuple[str, ...]:
+    """The names with `call_tool` right behind the search tool, both within the limit."""
+    place = names.index(search)
+    if most is not None and place > most - 2:
+        return (*names[: most - 2], search, call)
+    return (*names[: place + 1], call, *names[place + 1 :])[:most]

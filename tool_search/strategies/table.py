@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from tool_search.messages import StrategyName
 from tool_search.strategies.assembler import ToolsAssembler
 from tool_search.strategies.base import ToolSearchStrategy
+from tool_search.strategies.bridge import BridgeToolSearchStrategy
 from tool_search.strategies.claude import ClaudeToolSearchStrategy
 from tool_search.strategies.generic import GenericToolSearchStrategy
 from tool_search.strategies.openai_responses import OpenAIResponsesToolSearchStrategy
@@ -20,5 +21,6 @@ def strategies_by_name(assembler: ToolsAssembler) -> Mapping[StrategyName, ToolS
         GenericToolSearchStrategy(assembler),
         ClaudeToolSearchStrategy(assembler),
         OpenAIResponsesToolSearchStrategy(assembler),
+        BridgeToolSearchStrategy(assembler),
     )
     return {strategy.name: strategy for strategy in made}

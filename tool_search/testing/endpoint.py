@@ -21,6 +21,7 @@ class Endpoint:
         supports_tool_search: It takes `defer_loading`, `tool_reference` and the
             search tools (Anthropic dialect); `tool_search`, namespaces, and items that
             bring tools (OpenAI Responses dialect).
+        supports_cache_control: It takes `cache_control` (Anthropic dialect).
         max_tools: How many tools a request may have (OpenAI Chat dialect); None
             for no limit.
         extra_parameters: Top-level request parameters of this vendor that the
@@ -28,5 +29,6 @@ class Endpoint:
     """
 
     supports_tool_search: bool = True
+    supports_cache_control: bool = True
     max_tools: int | None = OPENAI_MAX_TOOLS
     extra_parameters: frozenset[str] = field(default_factory=frozenset)

@@ -97,7 +97,7 @@ def _violations(
     yield from pairing_violations(body["messages"])
     yield from reference_violations(body["messages"], tools, body["model"])
     yield from _tool_choice(body, tools)
-    yield from _cache_breakpoints(body)
+    yield from _cache_breakpoints(body, endpoint)
     if binds_thinking(body["model"]):
         yield from changed_prefixes(body)
 
@@ -187,7 +187,7 @@ def _tool_choice(body: Mapping[str, Any], tools: list[Any]) -> Iterator[Violatio
             )
 
 
-def _cache_breakpoints(body: Mapping[str, Any]) -> Iterator[Violation]:
+def _cache_breakpoints(body: Mapping[str, Any], endpoint: Endpoint) -> Iterator[Violation]:
     system = body.get("system")
     found = sum(_marked(item) for item in body.get("tools") or ())
     found += sum(_marked(block) for block in system) if isinstance(system, list) else 0
@@ -197,6 +197,8 @@ def _cache_breakpoints(body: Mapping[str, Any]) -> Iterator[Violation]:
             found += _marked(block)
             found += sum(_marked(item) for item in inner) if isinstance(inner, list) else 0
     found += _marked(body)
+    if found and not endpoint.supports_cache_control:
+        yield invalid("cache_control: Extra inputs are not permitted")
     if found > _MAX_CACHE_BREAKPOINTS:
         yield invalid(
             f"A maximum of {_MAX_CACHE_BREAKPOINTS} blocks with cache_control may be provided. "

@@ -1,0 +1,95 @@
+"""The `profiles` section of a configuration: what a bot's owner knows of a provider."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from tool_search.names import NameRule
+from tool_search.search_settings import Settings
+
+__all__ = [
+    "CacheKind",
+    "Dialect",
+    "ProfileMatch",
+    "ProfileSettings",
+    "ProviderStrategy",
+    "StrategyChoice",
+]
+
+Dialect = Literal["anthropic", "openai_chat", "openai_responses"]
+ProviderStrategy = Literal["generic", "claude", "openai_responses", "bridge"]
+StrategyChoice = Literal["auto", "generic", "claude", "openai_responses", "bridge"]
+CacheKind = Literal["explicit", "automatic", "none"]
+"""`explicit`: prefixes are cached where a request marks them; `automatic`: wherever they
+are equal; `none`: nowhere."""
+
+_Glob = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class ProfileMatch(Settings):
+    """Which providers a profile is for: those that fit all that is named.
+
+    Attributes:
+        type: Their dialect.
+        host: Globs, one of which their host fits, with or without its port.
+        model: Globs, one of which their model's name fits, in any case.
+    """
+
+    type: Dialect | None = None
+    host: tuple[_Glob, ...] = ()
+    model: tuple[_Glob, ...] = ()
+
+    @field_validator("host", "model", mode="before")
+    @classmethod
+    def _from_one(cls, value: object) -> object:
+        return (value,) if isinstance(value, str) else value
+
+    @field_validator("host")
+    @classmethod
+    def _is_host(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if any("/" in host for host in value):
+            raise ValueError("must be a host alone, as llm.example.com: no https:// and no path")
+        return value
+
+    @model_validator(mode="after")
+    def _names_something(self) -> ProfileMatch:
+        if not (self.type or self.host or self.model):
+            raise ValueError("must name a type, a host or a model")
+        return self
+
+
+class ProfileSettings(Settings):
+    """One entry of `profiles`: what is left out stays as it is known.
+
+    Attributes:
+        match: Which providers it is for.
+        strategy: How they are told of tools, where their own entry says `auto`.
+        max_tools: The longest tool list they take; null: no limit.
+        max_deferred: The most deferred tools, under the strategy `claude`; null: no limit.
+        max_tool_bytes: The most UTF-8 bytes of definitions, likewise.
+        name_rule: What tool names may be: `common` is `[a-zA-Z0-9_-]{1,64}`,
+            `identifier` the same without `-` or a digit first.
+        cache: How prompts are cached; `explicit` writes breakpoints in Anthropic's dialect.
+        thinking_is_bound: Whether thinking is refused once what is before it changed.
+        search_form: Of the strategy `openai_responses`: `client`, or `additional` for
+            models without tool search.
+        gives_reasoning: Of OpenAI Responses: whether reasoning is asked for, encrypted.
+    """
+
+    match: ProfileMatch
+    strategy: ProviderStrategy = "generic"
+    max_tools: Annotated[int, Field(ge=4, le=1_000_000)] | None = None
+    max_deferred: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    max_tool_bytes: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
+    name_rule: NameRule = "common"
+    cache: CacheKind = "automatic"
+    thinking_is_bound: bool = False
+    search_form: Literal["client", "additional"] = "client"
+    gives_reasoning: bool = False
+
+    @property
+    def stated(self) -> dict[str, Any]:
+        """What the entry says, by name; all else is its default and means nothing."""
+        return {name: getattr(self, name) for name in self.model_fields_set - {"match"}}
