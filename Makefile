@@ -13,7 +13,7 @@ test: $(READY)
 	$(BIN)/python -m pytest -m "not long" -n auto --dist worksteal
 
 test-long: $(READY)
-	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -n auto --dist worksteal
+	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest --timeout=0 -n auto --dist worksteal
 
 check: $(READY) types
 	$(BIN)/ruff check .
