@@ -1,0 +1,288 @@
+"""One folder, and no way out of it: paths, links, devices, sizes, atomic writes.
+
+A path is resolved first, links and all, and must then lie in the folder. What is opened
+is the resolved path, one component after the other and following no link, so a link that
+is put there in between is refused, not followed. What this cannot see is a hard link to a
+file outside: it is that file. Such a file can be read here, but a write replaces the name
+and leaves the file itself alone.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tool_search.errors import ConfigurationError, ToolSearchError
+
+__all__ = ["Limits", "StoredFile", "Workspace", "WorkspaceError"]
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISLNK, "a link"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+class WorkspaceError(ToolSearchError):
+    """A workspace tool cannot do what was asked; the model reads why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much of a workspace is read, shown and written.
+
+    Attributes:
+        file_bytes: The largest file that is read or written.
+        picture_bytes: The largest picture that is shown.
+        searched_bytes: The largest file that grep looks into.
+        lines: Lines that one read shows.
+        line_characters: Characters of a line that are shown.
+        characters: Characters that one result shows.
+        entries: Files and folders that one search walks over.
+    """
+
+    file_bytes: int = 10_000_000
+    picture_bytes: int = 3_750_000
+    searched_bytes: int = 2_000_000
+    lines: int = 2_000
+    line_characters: int = 2_000
+    characters: int = 60_000
+    entries: int = 50_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredFile:
+    """A file as it was read.
+
+    Attributes:
+        path: Relative to the workspace, links resolved.
+        content: Its bytes.
+        mode: Its permission bits.
+        stamp: Device, inode, size and time of change in nanoseconds.
+    """
+
+    path: str
+    content: bytes
+    mode: int
+    stamp: tuple[int, int, int, int]
+
+
+class Workspace:
+    """A folder that tools work in.
+
+    Args:
+        folder: The folder.
+        limits: How much is read, shown and written.
+
+    Raises:
+        ConfigurationError: There is no such folder, or the system cannot open files
+            relative to one.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], *, limits: Limits | None = None) -> None:
+        if os.open not in os.supports_dir_fd:
+            raise ConfigurationError(
+                "workspace tools need a system that opens files relative to a folder, such as "
+                "Linux or macOS"
+            )
+        self.folder = Path(folder).expanduser().resolve()
+        self.limits = limits or Limits()
+        if not self.folder.is_dir():
+            raise ConfigurationError(
+                f"the workspace {str(folder)!r} is not a folder: create it, or name another"
+            )
+
+    def located(self, path: str) -> str:
+        """Where a path leads, relative to the workspace; "." is the workspace itself.
+
+        Args:
+            path: Relative to the workspace, or absolute and inside of it.
+
+        Raises:
+            WorkspaceError: It leads out.
+        """
+        root = str(self.folder)
+        try:
+            real = os.path.realpath(self.folder / path)
+            os.fsencode(real)
+        except (ValueError, OSError) as exc:
+            raise WorkspaceError(f"{path!r} cannot be a path: {exc}") from exc
+        if real == root:
+            return "."
+        inside = root if root.endswith(os.sep) else root + os.sep
+        if real.startswith(inside):
+            return real.removeprefix(inside)
+        written = os.path.normpath(self.folder / path)
+        if written == root or written.startswith(inside):
+            raise WorkspaceError(f"{path!r} leads out of the workspace by a link")
+        raise WorkspaceError(f"{path!r} is outside of the workspace: use a path relative to it")
+
+    def read(self, path: str, *, most: int | None = None) -> StoredFile:
+        """A regular file.
+
+        Args:
+            path: Where.
+            most: The most bytes it may have; default: the limit of files.
+
+        Raises:
+            WorkspaceError: There is none, it is too large, or it is no regular file.
+        """
+        place = self.located(path)
+        most = self.limits.file_bytes if most is None else most
+        with self._parent(place) as (folder, name):
+            _require_regular(os.stat(name, dir_fd=folder, follow_symlinks=False), path)
+            with os.fdopen(os.open(name, _FILE, dir_fd=folder), "rb") as file:
+                found = os.fstat(file.fileno())
+                _require_regular(found, path)
+                content = file.read(most + 1) if found.st_size <= most else b""
+        if found.st_size > most or len(content) > most:
+            size = max(found.st_size, len(content))
+            raise WorkspaceError(f"{path!r} has {size:,} bytes, more than the {most:,} allowed")
+        return StoredFile(
+            path=place, content=content, mode=stat.S_IMODE(found.st_mode), stamp=_stamp(found)
+        )
+
+    def exists(self, path: str) -> bool:
+        """Whether there is anything at a path.
+
+        Raises:
+            WorkspaceError: It leads out.
+        """
+        place = self.located(path)
+        return place == "." or os.path.lexists(self.folder / place)
+
+    def replace(self, old: StoredFile, content: bytes) -> StoredFile:
+        """Writes another content in the place of a file, all of it or nothing.
+
+        Raises:
+            WorkspaceError: The file is another than the one that was read, or the
+                content is too large.
+        """
+        self._require_size(old.path, content)
+        with self._parent(old.path) as (folder, name), self._new(folder, content) as temporary:
+            os.chmod(temporary, old.mode, dir_fd=folder)
+            now = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            if _stamp(now) != old.stamp:
+                raise WorkspaceError(f"{old.path!r} changed while it was edited: read it again")
+            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        return self.read(old.path)
+
+    def create(self, path: str, content: bytes) -> StoredFile:
+        """Writes a new file, with the folders it needs; all of it or nothing.
+
+        Raises:
+            WorkspaceError: There is something at that path, or the content is too large.
+        """
+        place = self.located(path)
+        self._require_size(path, content)
+        with (
+            self._parent(place, create=True) as (folder, name),
+            self._new(folder, content) as temporary,
+        ):
+            # A rename would replace what somebody else has put there since.
+            os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+        return self.read(place)
+
+    def entries(self, path: str) -> list[tuple[str, os.stat_result]]:
+        """What a folder holds, by name, no link followed.
+
+        Raises:
+            WorkspaceError: There is no such folder.
+        """
+        place = self.located(path)
+        with self._opened(place) as folder:
+            found = []
+            for name in sorted(os.listdir(folder)):  # noqa: PTH208  # a descriptor
+                with suppress(FileNotFoundError):
+                    found.append((name, os.stat(name, dir_fd=folder, follow_symlinks=False)))
+        return found
+
+    def _require_size(self, path: str, content: bytes) -> None:
+        if len(content) > self.limits.file_bytes:
+            raise WorkspaceError(
+                f"{path!r} would have {len(content):,} bytes, more than the "
+                f"{self.limits.file_bytes:,} allowed"
+            )
+
+    @contextmanager
+    def _parent(self, place: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
+        """The open folder of a located path, and its last name."""
+        above, _, name = place.rpartition("/")
+        if name in ("", "."):
+            raise WorkspaceError("the workspace itself is a folder, not a file")
+        with self._opened(above or ".", create=create) as folder, _told(place):
+            yield folder, name
+
+    @contextmanager
+    def _opened(self, place: str, *, create: bool = False) -> Iterator[int]:
+        """A folder, opened component by component, no link followed."""
+        with _told(place):
+            folder = os.open(self.folder, _FOLDER)
+            try:
+                for name in place.split("/") if place != "." else ():
+                    if create:
+                        with suppress(FileExistsError):
+                            os.mkdir(name, dir_fd=folder)
+                    inner = os.open(name, _FOLDER, dir_fd=folder)
+                    os.close(folder)
+                    folder = inner
+                yield folder
+            finally:
+                os.close(folder)
+
+    @contextmanager
+    def _new(self, folder: int, content: bytes) -> Iterator[str]:
+        """A file beside others that is gone at the end, unless it was renamed."""
+        temporary = f".{secrets.token_hex(8)}.tmp"
+        try:
+            with os.fdopen(os.open(temporary, _NEW, 0o666, dir_fd=folder), "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            yield temporary
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary, dir_fd=folder)
+
+
+_REASONS = {
+    errno.ENOENT: "there is no {path!r} in the workspace",
+    errno.ENOTDIR: "{path!r} is in no folder, or is no folder itself",
+    errno.ELOOP: "{path!r} is a link that leads nowhere, or became one just now",
+    errno.EEXIST: "there is a {path!r} already",
+    errno.EACCES: "{path!r} may not be opened",
+    errno.ENAMETOOLONG: "{path!r} is too long for a path",
+    errno.EXDEV: "{path!r} is on another file system",
+}
+
+
+@contextmanager
+def _told(path: str) -> Iterator[None]:
+    """Says what went wrong in words, without a path of the machine."""
+    try:
+        yield
+    except OSError as exc:
+        reason = _REASONS.get(exc.errno or 0, "{path!r}: " + (exc.strerror or "it failed"))
+        raise WorkspaceError(reason.format(path=path)) from exc
+
+
+def _require_regular(found: os.stat_result, path: str) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        kind = next((name for is_it, name in _KINDS if is_it(found.st_mode)), "something else")
+        raise WorkspaceError(f"{path!r} is {kind}, not a file")
+
+
+def _stamp(found: os.stat_result) -> tuple[int, int, int, int]:
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
