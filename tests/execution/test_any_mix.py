@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Mapping
 from contextlib import aclosing
@@ -30,6 +31,7 @@ from tool_search import (
     ToolHook,
 )
 
+_MIXES = 2000 if os.environ.get("HYPOTHESIS_PROFILE") == "long" else 60
 _SAFE = {"concurrency_safe": True}
 
 
@@ -109,7 +111,7 @@ async def _hook(call: HookedCall) -> HookAnswer | None:
     return HookAnswer(block="no") if call.tool.name.startswith("blocked") else None
 
 
-@settings(max_examples=60)
+@settings(max_examples=_MIXES)
 @given(
     names=st.lists(st.sampled_from(_NAMES), min_size=1, max_size=7),
     overall=st.sampled_from([None, 1, 2]),
