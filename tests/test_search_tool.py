@@ -101,6 +101,13 @@ def test_a_query_without_a_letter_or_digit_is_an_error_the_model_can_correct(que
     assert set(result) == {"query", "error"}
 
 
+def test_a_huge_query_is_searched_whole_and_repeated_in_part() -> None:
+    """A history keeps every result."""
+    content = run({"query": "?" * 5_000 + " radar"})
+    assert [match["name"] for match in content["matches"]] == ["get_radar"]
+    assert len(content["query"]) == 1_000
+
+
 def test_a_missing_query_is_an_error_too() -> None:
     """As if it were empty."""
     assert "error" in run({})

@@ -22,6 +22,7 @@ CALL_TOOL_NAME = "call_tool"
 
 _LONGEST_DESCRIPTION = 300
 _LONGEST_TOOL_DESCRIPTION = 1200
+_LONGEST_QUERY_SHOWN = 1000
 _UNSEEN = frozenset(("Cc", "Cf", "Co", "Cs", "Cn"))
 _SPACES = re.compile(r"\s+")
 _log = logging.getLogger(__name__)
@@ -103,8 +104,8 @@ class ToolSearchTool:
             allowed: Says by name what this caller may call.
         """
         queries = _queries(arguments.get("query"))
-        shown = " | ".join(queries)
-        if not any(char.isalnum() for char in shown):
+        shown = _shown(queries)
+        if not any(char.isalnum() for each in queries for char in each):
             return SearchResult(query=shown, error=text("search.query_empty", self._language))
         if not self._total and not self._catalog.deferred:
             return SearchResult(query=shown, hint=text("search.nothing", self._language))
@@ -179,6 +180,14 @@ def _queries(value: object) -> list[str]:
         ]
         return [word for word in words if word] or [""]
     return ["" if value is None else encodable(str(value)).strip()]
+
+
+def _shown(queries: Sequence[str]) -> str:
+    """The queries as a result repeats them: a history keeps that as long as it lives."""
+    joined = " | ".join(queries)
+    if len(joined) <= _LONGEST_QUERY_SHOWN:
+        return joined
+    return f"{joined[: _LONGEST_QUERY_SHOWN - 1]}…"
 
 
 def call_tool_definition(language: Language, *, name: str = CALL_TOOL_NAME) -> Tool:
