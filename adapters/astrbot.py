@@ -151,7 +151,7 @@ class AstrBotToolSearch:
 
     async def _prepare(self, event: Any, request: Any, key: ConversationId | None) -> None:
         tools = request.func_tool
-        if not tools or run_of(tools) is not None:
+        if not tools or run_of(tools) is not None or not self._calls_tools(event):
             return
         turn = await self._turn(event, request, list(tools.tools))
         conversation = self._conversation(request, key, turn)
@@ -272,6 +272,15 @@ class AstrBotToolSearch:
         except Exception:  # noqa: BLE001  # what is known of the provider is only a help
             _log.debug("the provider of %s is not known", event, exc_info=True)
         return LIMITED
+
+    def _calls_tools(self, event: Any) -> bool:
+        """Whether the provider that is asked first may call tools, as AstrBot has it set."""
+        try:
+            provider = self._context.get_using_provider(umo=event.unified_msg_origin)
+            modalities = provider.provider_config.get("modalities")
+        except Exception:  # noqa: BLE001  # a provider that is not known is taken to
+            return True
+        return not modalities or "tool_use" in modalities
 
     def _warn_of_skills_like(self, event: Any) -> None:
         config = self._context.get_config(umo=event.unified_msg_origin)

@@ -154,7 +154,7 @@ class AstrBot:
         content = {
             "config": setup.astrbot_config(),
             "zip": None if copy is None else str(copy),
-            "servers": len(servers),
+            "served": split,
         }
         (self.root / "setup.json").write_text(json.dumps(content), encoding="utf-8")
 

@@ -63,7 +63,8 @@ class Bot:
         """Waits for the MCP servers of the setup."""
         manager = self.lifecycle.provider_manager.llm_tools
         for _ in range(600):
-            if len(manager.mcp_client_dict) >= SETUP["servers"]:
+            served = [tool for tool in manager.func_list if hasattr(tool, "mcp_server_name")]
+            if len(served) >= SETUP["served"]:
                 return
             await asyncio.sleep(0.1)
         raise RuntimeError("the MCP servers did not start")

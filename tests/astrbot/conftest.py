@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,8 +20,6 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 @pytest.fixture(scope="session")
 def plugin_zip(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The plugin as it is installed, the library inside."""
-    import runpy
-
     build = runpy.run_path(str(ROOT / ".ci" / "astrbot_plugin.py"))["build"]
     target = tmp_path_factory.mktemp("zip") / "astrbot_plugin_tool_search.zip"
     build(target)
@@ -65,6 +64,12 @@ def start_bot(
 def generic_bot(start_bot: Callable[..., AstrBot]) -> AstrBot:
     """120 tools, an OpenAI provider."""
     return start_bot(providers=("openai",))
+
+
+@pytest.fixture(scope="session")
+def small_bot(start_bot: Callable[..., AstrBot]) -> AstrBot:
+    """The same with 40 tools: AstrBot itself takes its time for each of them."""
+    return start_bot(providers=("openai",), tools=40)
 
 
 @pytest.fixture(scope="session")

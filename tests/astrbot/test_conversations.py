@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from tests.astrbot.bot import AstrBot, lists, new_user
 from tool_search.testing import StandInServer
 
@@ -52,7 +54,7 @@ def test_what_was_found_stays_for_later_messages(
     generic_bot.say("how many days between two dates", user=user)
     generic_bot.say(ASK, user=user)
     sent = lists(server.requests)
-    assert all(late[: len(early)] == early for early, late in zip(sent, sent[1:], strict=False))
+    assert all(late[: len(early)] == early for early, late in pairwise(sent))
     assert "convert_length" in sent[-1]
     assert not server.violations
 

@@ -15,7 +15,7 @@ ASK = "convert a length from metres to feet"
 @pytest.fixture(scope="module")
 def bot(start_bot: Callable[..., AstrBot]) -> AstrBot:
     """One of its own: these tests change it, in this order."""
-    return start_bot(providers=("openai",), tools=60)
+    return start_bot(providers=("openai",), tools=40)
 
 
 def test_a_restart_keeps_what_was_found(bot: AstrBot, server: StandInServer) -> None:
@@ -26,7 +26,7 @@ def test_a_restart_keeps_what_was_found(bot: AstrBot, server: StandInServer) -> 
     bot.start()
     server.reset()
     bot.say("hello there")
-    assert lists(server.requests) == [before]
+    assert lists(server.requests)[0] == before
 
 
 def test_a_reload_wraps_nothing_twice(bot: AstrBot, server: StandInServer) -> None:
@@ -48,7 +48,7 @@ bot._star().star_cls.tool_search._prepare = broken
 """,
     )
     assert "mcp convert_length" in bot.say(ASK, user="unlucky")
-    assert len(server.requests[0].tool_names) == 60
+    assert len(server.requests[0].tool_names) == 40
     assert "tool_search" not in server.requests[0].tool_names
     assert "a mistake on purpose" in bot.log
     bot.ask("reload")
@@ -84,4 +84,4 @@ def test_uninstalling_leaves_astrbot_as_it_was(bot: AstrBot, server: StandInServ
     assert state["paths"] == []
     assert state["handlers"] == 0
     bot.say(ASK, user="alone")
-    assert len(server.requests[0].tool_names) == 60
+    assert len(server.requests[0].tool_names) == 40

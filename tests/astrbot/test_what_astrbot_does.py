@@ -40,10 +40,10 @@ def ending(seen: list[str]) -> Callable[[ModelView], ModelReply]:
     return step
 
 
-def test_a_streamed_reply_is_the_same(generic_bot: AstrBot, server: StandInServer) -> None:
+def test_a_streamed_reply_is_the_same(small_bot: AstrBot, server: StandInServer) -> None:
     """Streaming is AstrBot's business."""
-    plain = generic_bot.say(ASK, user=new_user(), streaming=False)
-    streamed = generic_bot.say(ASK, user=new_user(), streaming=True)
+    plain = small_bot.say(ASK, user=new_user(), streaming=False)
+    streamed = small_bot.say(ASK, user=new_user(), streaming=True)
     assert plain.split("{")[0] in streamed
     assert {request.stream for request in server.requests} == {True, False}
     assert not server.violations
@@ -56,47 +56,45 @@ def test_a_claude_reply_is_streamed_too(claude_bot: AstrBot, server: StandInServ
     assert not server.violations
 
 
-def test_reset_and_new_start_without_discoveries(
-    generic_bot: AstrBot, server: StandInServer
-) -> None:
+def test_reset_and_new_start_without_discoveries(small_bot: AstrBot, server: StandInServer) -> None:
     """AstrBot's own commands."""
     user = new_user()
     for command in ("/reset", "/new"):
-        generic_bot.say(ASK, user=user)
-        generic_bot.say(command, user=user)
+        small_bot.say(ASK, user=user)
+        small_bot.say(command, user=user)
         server.reset()
-        generic_bot.say("hello there", user=user)
-        assert lists(server.requests) == [CORE]
+        small_bot.say("hello there", user=user)
+        assert lists(server.requests)[0] == CORE
 
 
-def test_two_users_at_once_find_for_themselves(generic_bot: AstrBot, server: StandInServer) -> None:
+def test_two_users_at_once_find_for_themselves(small_bot: AstrBot, server: StandInServer) -> None:
     """Neither sees what the other found."""
     ann, bob = new_user(), new_user()
-    texts = {ann: ASK, bob: "roll two dice with six sides"}
-    answers = generic_bot.ask(
+    texts = {ann: ASK, bob: "roll dice"}
+    answers = small_bot.ask(
         "say_together", messages=[{"text": text, "user": user} for user, text in texts.items()]
     )
     assert "convert_length" in answers[0][-1]
-    assert "roll_dice" in answers[1][-1]
+    assert "dice" in answers[1][-1]
     for request in server.requests:
-        asked_to_roll = "dice" in user_texts(request)
-        assert ("convert_length" in request.tool_names) <= (not asked_to_roll)
+        foreign = "height_to_feet_and_inches" if "dice" in user_texts(request) else "roll_dice"
+        assert foreign not in request.tool_names
 
 
-def test_a_group_shares_its_conversation(generic_bot: AstrBot, server: StandInServer) -> None:
+def test_a_group_shares_its_conversation(small_bot: AstrBot, server: StandInServer) -> None:
     """What one member's question found, the next one's can use."""
     group = new_user()
-    generic_bot.say(ASK, user="ann", group=group)
+    small_bot.say(ASK, user="ann", group=group)
     server.reset()
-    generic_bot.say("hello there", user="bob", group=group)
+    small_bot.say("hello there", user="bob", group=group)
     assert "convert_length" in server.requests[0].tool_names
 
 
 def test_a_tool_that_a_plugin_adds_after_us_is_core(
-    generic_bot: AstrBot, claude_bot: AstrBot, server: StandInServer
+    small_bot: AstrBot, claude_bot: AstrBot, server: StandInServer
 ) -> None:
     """It is declared at once, on Claude not deferred."""
-    generic_bot.say("hello there with a late tool", user=new_user())
+    small_bot.say("hello there with a late tool", user=new_user())
     assert server.requests[0].tool_names == (*CORE, "a_late_tool")
     claude_bot.say("hello there with a late tool", user=new_user())
     late = server.requests[-1].body["tools"][-1]
@@ -106,35 +104,35 @@ def test_a_tool_that_a_plugin_adds_after_us_is_core(
 
 
 def test_a_tool_that_is_switched_off_is_not_found(
-    generic_bot: AstrBot, server: StandInServer
+    small_bot: AstrBot, server: StandInServer
 ) -> None:
     """As the WebUI switches it."""
-    generic_bot.ask("switch", tool="convert_length", active=False)
+    small_bot.ask("switch", tool="convert_length", active=False)
     try:
-        generic_bot.say(ASK, user=new_user())
+        small_bot.say(ASK, user=new_user())
     finally:
-        generic_bot.ask("switch", tool="convert_length", active=True)
+        small_bot.ask("switch", tool="convert_length", active=True)
     assert all(b'"name":"convert_length"' not in request.raw_body for request in server.requests)
     assert len(server.requests) > 1
 
 
 def test_a_tool_for_administrators_is_found_by_them_alone(
-    generic_bot: AstrBot, server: StandInServer
+    small_bot: AstrBot, server: StandInServer
 ) -> None:
     """AstrBot's permissions, which its guard checks too."""
-    generic_bot.ask("permit", tool="convert_length", who="admin")
+    small_bot.ask("permit", tool="convert_length", who="admin")
     try:
-        generic_bot.say(ASK, user=new_user())
+        small_bot.say(ASK, user=new_user())
         assert all("convert_length" not in request.tool_names for request in server.requests)
         server.reset()
-        assert "convert_length" in generic_bot.say(ASK, user="boss")
+        assert "convert_length" in small_bot.say(ASK, user="boss")
     finally:
-        generic_bot.ask("permit", tool="convert_length", who="member")
+        small_bot.ask("permit", tool="convert_length", who="member")
     assert "convert_length" in server.requests[-1].tool_names
 
 
 def test_the_guard_refuses_a_call_without_a_search(
-    generic_bot: AstrBot, server: StandInServer
+    small_bot: AstrBot, server: StandInServer
 ) -> None:
     """What runs is AstrBot's wrapper, never what is behind it."""
     seen: list[str] = []
@@ -146,16 +144,16 @@ def test_the_guard_refuses_a_call_without_a_search(
             ]
         )
     )
-    generic_bot.ask("permit", tool="is_leap_year", who="admin")
+    small_bot.ask("permit", tool="is_leap_year", who="admin")
     try:
-        generic_bot.say("hm", user=new_user())
+        small_bot.say("hm", user=new_user())
     finally:
-        generic_bot.ask("permit", tool="is_leap_year", who="member")
+        small_bot.ask("permit", tool="is_leap_year", who="member")
     assert "plugin is_leap_year" not in seen[0]
 
 
 def test_a_deferred_tool_called_by_name_runs_if_its_arguments_fit(
-    generic_bot: AstrBot, server: StandInServer
+    small_bot: AstrBot, server: StandInServer
 ) -> None:
     """Otherwise the model reads its schema."""
     seen: list[str] = []
@@ -168,7 +166,7 @@ def test_a_deferred_tool_called_by_name_runs_if_its_arguments_fit(
             ]
         )
     )
-    assert generic_bot.say("hm", user=new_user()) == "done"
+    assert small_bot.say("hm", user=new_user()) == "done"
     assert '"properties"' in seen[0]
     assert "plugin is_leap_year" in seen[1]
     assert "is_leap_year" in server.requests[-1].tool_names
@@ -191,25 +189,23 @@ def test_the_last_step_has_neither_tools_nor_references(
     assert b"convert_length" in last.raw_body
 
 
-def test_skills_like_is_replaced_with_a_warning(
-    generic_bot: AstrBot, server: StandInServer
-) -> None:
+def test_skills_like_is_replaced_with_a_warning(small_bot: AstrBot, server: StandInServer) -> None:
     """It would freeze the list."""
     misc = {"misc": {"tool_schema_mode": "skills_like"}}
-    generic_bot.ask("configure", changes={"agent_runner": {"config": misc}})
+    small_bot.ask("configure", changes={"agent_runner": {"config": misc}})
     try:
-        answer = generic_bot.say(ASK, user=new_user())
+        answer = small_bot.say(ASK, user=new_user())
     finally:
         misc["misc"]["tool_schema_mode"] = "full"
-        generic_bot.ask("configure", changes={"agent_runner": {"config": misc}})
+        small_bot.ask("configure", changes={"agent_runner": {"config": misc}})
     assert "mcp convert_length" in answer
-    assert "takes the place of AstrBot's skills_like mode" in generic_bot.log
+    assert "takes the place of AstrBot's skills_like mode" in small_bot.log
     assert not server.violations
 
 
-def test_a_persona_has_its_own_tools(generic_bot: AstrBot, server: StandInServer) -> None:
+def test_a_persona_has_its_own_tools(small_bot: AstrBot, server: StandInServer) -> None:
     """They come without the guard, and few of them are all sent."""
-    generic_bot.ask(
+    small_bot.ask(
         "run",
         code="""
 await bot.lifecycle.persona_mgr.create_persona(
@@ -217,50 +213,50 @@ await bot.lifecycle.persona_mgr.create_persona(
 """,
     )
     persona = {"agent_runner": {"config": {"persona": {"persona_id": "calm"}}}}
-    generic_bot.ask("configure", changes=persona)
+    small_bot.ask("configure", changes=persona)
     try:
-        answer = generic_bot.say(ASK, user=new_user())
+        answer = small_bot.say(ASK, user=new_user())
     finally:
         persona["agent_runner"]["config"]["persona"]["persona_id"] = "default"
-        generic_bot.ask("configure", changes=persona)
+        small_bot.ask("configure", changes=persona)
     assert "mcp convert_length" in answer
     assert "tool_search" not in server.requests[0].tool_names
     assert {"convert_length", "is_leap_year"} <= set(server.requests[0].tool_names)
 
 
-def test_web_search_tools_are_core(generic_bot: AstrBot, server: StandInServer) -> None:
+def test_web_search_tools_are_core(small_bot: AstrBot, server: StandInServer) -> None:
     """They are AstrBot's own."""
     web = {"web_search": True, "websearch_provider": "tavily", "websearch_tavily_key": ["k"]}
-    generic_bot.ask("configure", changes={"provider_settings": web})
+    small_bot.ask("configure", changes={"provider_settings": web})
     try:
-        generic_bot.say("hello there", user=new_user())
+        small_bot.say("hello there", user=new_user())
     finally:
         web["web_search"] = False
-        generic_bot.ask("configure", changes={"provider_settings": web})
+        small_bot.ask("configure", changes={"provider_settings": web})
     assert any("tavily" in name for name in server.requests[0].tool_names)
     assert len(server.requests[0].tool_names) < 10
 
 
 def test_a_provider_without_tool_use_gets_no_tools(
-    generic_bot: AstrBot, server: StandInServer
+    small_bot: AstrBot, server: StandInServer
 ) -> None:
     """And no instructions about them."""
     change = "bot.lifecycle.star_context.get_using_provider().provider_config['modalities'] = "
-    generic_bot.ask("run", code=f"{change}['text']")
+    small_bot.ask("run", code=f"{change}['text']")
     try:
-        generic_bot.say("hello there", user=new_user())
+        small_bot.say("hello there", user=new_user())
     finally:
-        generic_bot.ask("run", code=f"{change}['text', 'image', 'tool_use']")
+        small_bot.ask("run", code=f"{change}['text', 'image', 'tool_use']")
     (request,) = server.requests
     assert not request.tool_names
     assert b"tool_search" not in request.raw_body
 
 
 def test_a_handoff_is_core_and_its_agent_searches_too(
-    generic_bot: AstrBot, server: StandInServer
+    small_bot: AstrBot, server: StandInServer
 ) -> None:
     """The subagent has all tools, and so a search."""
-    generic_bot.ask(
+    small_bot.ask(
         "run",
         code="""
 from astrbot.core.agent.agent import Agent
@@ -280,12 +276,12 @@ bot.lifecycle.star_context.subagent_orchestrator.handoffs.append(tool)
             ]
         )
     )
-    generic_bot.ask("configure", changes={"subagent_orchestrator": {"main_enable": True}})
+    small_bot.ask("configure", changes={"subagent_orchestrator": {"main_enable": True}})
     try:
-        assert generic_bot.say("hm", user=new_user()) == "done"
+        assert small_bot.say("hm", user=new_user()) == "done"
     finally:
-        generic_bot.ask("configure", changes={"subagent_orchestrator": {"main_enable": False}})
-    main, first, second, third, last = lists(server.requests)
+        small_bot.ask("configure", changes={"subagent_orchestrator": {"main_enable": False}})
+    main, first, second, _third, last = lists(server.requests)
     assert "transfer_to_helper" in main
     assert "tool_search" in first
     assert len(first) < 10
