@@ -272,8 +272,12 @@ class _Input:
             )
             return
         self._late.extend(tools)
-        texts = "\n".join(_result_texts(message.content, self.profile))
-        self.items.append({"type": "function_call_output", "call_id": call_id, "output": texts})
+        content = message.content
+        if not isinstance(content, str) and any(isinstance(part, ImagePart) for part in content):
+            output = _content(content)
+        else:
+            output = "\n".join(_result_texts(content, self.profile))
+        self.items.append({"type": "function_call_output", "call_id": call_id, "output": output})
 
 
 def _is_call(block: Mapping[str, Any]) -> bool:

@@ -181,24 +181,27 @@ async def test_two_searches_of_one_reply_know_of_each_other(bench: Bench, name: 
     assert second["loaded"] == ["get_forecast"]
 
 
-async def test_picture_reaches_a_provider_that_takes_it_in_results(bench: Bench) -> None:
-    """Claude gets the picture, others the words that stand for it."""
+@pytest.mark.parametrize("name", ["claude", "responses", "gpt"])
+async def test_picture_reaches_a_provider_that_takes_it_in_results(bench: Bench, name: str) -> None:
+    """Others get the words that stand for it."""
 
     def draw() -> list[Any]:
         """Draw a chart."""
         return ["A chart.", ImagePart("data:image/png;base64,iVBORw0KGgo=")]
 
     made = tool_from_function(draw, always_load=True)
-    bench.server.reset(model=ScriptedModel([calling(call("draw")), say("Nice."), say("Nice.")]))
-    runner = await bench.runner(tools=[made])
-    events = await turn(runner)
+    bench.server.reset(model=ScriptedModel([calling(call("draw")), say("Nice.")]))
+    events = await turn(await bench.runner(name, tools=[made]))
     assert len(named(events, ToolFinished)[0].parts) == 2
-    block = bench.requests[-1].body["messages"][-1]["content"][0]
-    assert [part["type"] for part in block["content"]] == ["text", "image"]
-    runner.use("gpt")
-    await turn(runner, "Again?")
-    shown = [m for m in bench.requests[-1].body["messages"] if m["role"] == "tool"]
-    assert shown[0]["content"] == "A chart.\n[pictures: 1]"
+    body = bench.requests[-1].body
+    if name == "claude":
+        shown = body["messages"][-1]["content"][0]["content"]
+        assert [part["type"] for part in shown] == ["text", "image"]
+    elif name == "responses":
+        shown = body["input"][-1]["output"]
+        assert [part["type"] for part in shown] == ["input_text", "input_image"]
+    else:
+        assert body["messages"][-1]["content"] == "A chart.\n[pictures: 1]"
 
 
 async def test_pieces_of_a_result_are_events_of_the_turn(bench: Bench) -> None:
