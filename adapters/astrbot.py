@@ -144,10 +144,11 @@ class AstrBotToolSearch:
         """Lets searches learn from a call that AstrBot has run; never raises."""
         try:
             run = event.get_extra(_RUN)
-            if isinstance(run, AstrBotRun) and run.executors.get(tool.name) is tool:
-                run.learn(tool.name, arguments or {})
+            name = str(tool.name)
+            if isinstance(run, AstrBotRun) and run.executors.get(name) is tool:
+                run.learn(name, arguments or {})
         except Exception:  # noqa: BLE001  # a bot's turn must not end by a mistake of ours
-            _log.exception("nothing is learned from a call of %r", getattr(tool, "name", tool))
+            _log.exception("nothing is learned from a call of %r", tool)
 
     async def _prepare(self, event: Any, request: Any, key: ConversationId | None) -> None:
         tools = request.func_tool
@@ -208,14 +209,12 @@ class AstrBotToolSearch:
         restricted = await _restricted(manager, definitions)
         allowed = not restricted or _is_admin(event)
         chosen = self.settings.config.language
-        language: Language = "en-US" if chosen == "auto" else chosen
+        language: Language = chosen if chosen != "auto" else "en-US"
 
         def refusal(tool: Tool) -> str | None:
             if allowed or tool.name not in restricted:
                 return None
-            return text(
-                "call.forbidden", "en-US" if language == "auto" else language, name=tool.name
-            )
+            return text("call.forbidden", language, name=tool.name)
 
         return _Turn(
             catalog=ToolCatalog(definitions.values(), restricted=restricted),

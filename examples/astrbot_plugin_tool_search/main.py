@@ -1,6 +1,7 @@
 """Tool search for AstrBot: the bot's model finds its tools when it needs them."""
 
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 # The zip brings the library along; a copy that is installed otherwise comes second.
@@ -8,14 +9,16 @@ _LIBRARY = str(Path(__file__).parent / "library")
 if _LIBRARY not in sys.path:
     sys.path.insert(0, _LIBRARY)
 
-from astrbot.api import AstrBotConfig  # noqa: E402 - the library's folder comes first
-from astrbot.api.event import AstrMessageEvent, filter  # noqa: E402 - AstrBot's name
+from astrbot.api import AstrBotConfig, FunctionTool  # noqa: E402 - the library's comes first
+from astrbot.api.event import AstrMessageEvent, MessageEventResult, filter  # noqa: E402
 from astrbot.api.provider import ProviderRequest  # noqa: E402
 from astrbot.api.star import Context, Star, StarTools  # noqa: E402
 from astrbot.core.star.filter.command import GreedyStr  # noqa: E402
 
 from tool_search.adapters.astrbot import AstrBotToolSearch  # noqa: E402
 from tool_search.adapters.astrbot_commands import AstrBotCommands  # noqa: E402
+
+Replies = AsyncIterator[MessageEventResult]
 
 
 class ToolSearchPlugin(Star):
@@ -47,7 +50,13 @@ class ToolSearchPlugin(Star):
         await self.tool_search.prepare(event, req)
 
     @filter.on_llm_tool_respond()
-    async def learn(self, event: AstrMessageEvent, tool, tool_args, tool_result) -> None:  # noqa: ANN001, ARG002
+    async def learn(
+        self,
+        event: AstrMessageEvent,
+        tool: FunctionTool,
+        tool_args: dict[str, object] | None,
+        _result: object,
+    ) -> None:
         """Lets searches learn which tools were called."""
         self.tool_search.observe(event, tool, tool_args)
 
@@ -57,18 +66,18 @@ class ToolSearchPlugin(Star):
 
     @filter.permission_type(filter.PermissionType.ADMIN)
     @tool_search_group.command("status")
-    async def status(self, event: AstrMessageEvent):  # noqa: ANN201
+    async def status(self, event: AstrMessageEvent) -> Replies:
         """Shows what tool search does in this conversation."""
         yield event.plain_result(await self.commands.status(event))
 
     @filter.permission_type(filter.PermissionType.ADMIN)
     @tool_search_group.command("test")
-    async def test(self, event: AstrMessageEvent, query: GreedyStr):  # noqa: ANN201
+    async def test(self, event: AstrMessageEvent, query: GreedyStr) -> Replies:
         """Shows what a search finds."""
         yield event.plain_result(await self.commands.test(event, str(query)))
 
     @filter.permission_type(filter.PermissionType.ADMIN)
     @tool_search_group.command("reset")
-    async def reset(self, event: AstrMessageEvent):  # noqa: ANN201
+    async def reset(self, event: AstrMessageEvent) -> Replies:
         """Forgets what was found in this conversation."""
         yield event.plain_result(await self.commands.reset(event))
