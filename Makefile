@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-long check types package clean
+.PHONY: demo test test-long check types package clean test-astrbot astrbot-plugin
 
 demo: $(READY)
 	@$(BIN)/tool-search demo
@@ -37,6 +37,26 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev -e '.[all]'
 	@touch $@
 
+# AstrBot needs Python 3.12 and an environment of its own, of about 760 MB; the newest release.
+PYTHON312 ?= $(shell for python in python3.12 $(HOME)/.pyenv/versions/3.12.*/bin/python; do \
+	$$python -c "" 2> /dev/null && echo $$python && break; done)
+ASTRBOT := .venv-astrbot
+ASTRBOT_READY := $(ASTRBOT)/.ready
+
+test-astrbot: $(ASTRBOT_READY)
+	$(ASTRBOT)/bin/python -m pytest -c tests/astrbot/pytest.ini tests/astrbot
+
+$(ASTRBOT_READY): pyproject.toml
+	@test -n "$(PYTHON312)" \
+		|| { echo "AstrBot needs Python 3.12; say which: make test-astrbot PYTHON312=..."; exit 1; }
+	@test -x $(ASTRBOT)/bin/python || $(PYTHON312) -m venv $(ASTRBOT)
+	$(ASTRBOT)/bin/python -m pip install --quiet --disable-pip-version-check \
+		astrbot pytest pytest-asyncio -e .
+	@touch $@
+
+astrbot-plugin: $(READY)
+	@$(BIN)/python .ci/astrbot_plugin.py
+
 # The wheel is built from the sdist: a checkout's build folder may hold what is gone.
 package: $(READY)
 	@rm -rf dist && $(BIN)/python -m build --outdir dist . > /dev/null
@@ -48,4 +68,4 @@ package: $(READY)
 	@rm -rf dist/venv
 
 clean:
-	rm -rf $(VENV) .typecheck build dist *.egg-info
+	rm -rf $(VENV) $(ASTRBOT) .typecheck build dist *.egg-info
