@@ -121,7 +121,7 @@ def timed(asks: dict[str, Callable[[str], object]], queries: list[str]) -> None:
 
 
 def swapped(index: ToolSearchIndex, tools: list[Tool]) -> None:
-    """Prints what exchanging one server of 30 tools takes, each time for tools not seen before."""
+    """Prints what exchanging one server of 30 tools takes: for unseen tools, and back and forth."""
     servers = {tool.server: list[Tool]() for tool in tools if tool.server}
     for tool in tools:
         if tool.server:
@@ -136,7 +136,17 @@ def swapped(index: ToolSearchIndex, tools: list[Tool]) -> None:
         start = time.perf_counter()
         index = index.updated(added=new, removed=[tool.name for tool in old])
         runs.append(1e3 * (time.perf_counter() - start))
-    print(f"  swap of 30 tools: median {statistics.median(runs):.2f} ms, best {min(runs):.2f} ms")
+    print(f"  30 unseen tools: median {statistics.median(runs):.2f} ms, best {min(runs):.2f} ms")
+    runs = []
+    for old in large[1:] * 2:
+        names = [tool.name for tool in old]
+        for change in ({"added": (), "removed": names}, {"added": old, "removed": ()}):
+            start = time.perf_counter()
+            index = index.updated(**change)
+            runs.append(1e3 * (time.perf_counter() - start))
+    away, back = runs[len(runs) // 2 :: 2], runs[len(runs) // 2 + 1 :: 2]
+    print(f"  a server away: median {statistics.median(away):.2f} ms, ", end="")
+    print(f"back again: median {statistics.median(back):.2f} ms")
 
 
 def phrases(index: ToolSearchIndex) -> None:

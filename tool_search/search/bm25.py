@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from tool_search.catalog import Tool
@@ -77,7 +78,7 @@ class Bm25Engine:
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> Bm25Engine:
         """The same ranking over changed tools, sharing what did not change."""
         change = self.slots.changed(added=added, removed=removed)
-        entered = [(slot, tool_terms(tool, self._segmenter)) for slot, tool in change.entered]
+        entered = [(slot, _changed_terms(tool, self._segmenter)) for slot, tool in change.entered]
         engine = Bm25Engine(segmenter=self._segmenter)
         engine.slots = change.slots
         engine._postings = self._postings.changed(
@@ -171,6 +172,12 @@ class Bm25Engine:
         """
         without = len(self.slots) + _UNSEEN_TOOLS - having
         return math.log(1.0 + (without + 0.5) / (having + 0.5))
+
+
+@lru_cache(maxsize=1024)
+def _changed_terms(tool: Tool, segmenter: Segmenter | None) -> ToolTerms:
+    """`tool_terms`, kept for tools that come and go with their server."""
+    return tool_terms(tool, segmenter)
 
 
 class _Row(NamedTuple):
