@@ -1,0 +1,90 @@
+"""Tools and tokens in each request of a real AstrBot, alone and with the plugin.
+
+    .venv-astrbot/bin/python benchmarks/astrbot.py
+
+Wants the environment that `make test-astrbot` makes. One message is asked of a bot with
+30, 120 and 500 tools; a stand-in on loopback answers as the providers do.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from runpy import run_path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tests.astrbot.bot import AstrBot, BotSetup  # noqa: E402 - the checkout's own
+from tool_search.testing import CapturedRequest, KeywordModel, StandInServer  # noqa: E402
+from tool_search.tokens import estimate_tokens  # noqa: E402
+
+SIZES = (30, 120, 500)
+MESSAGE = "convert a length from metres to feet"
+
+
+def shown(request: CapturedRequest) -> list[Mapping[str, Any]]:
+    """The definitions that the model is shown: what is deferred only once referred to."""
+    body = request.raw_body.decode()
+    tools = request.body.get("tools") or ()
+    return [
+        tool
+        for tool in tools
+        if not tool.get("defer_loading") or f'"tool_name":"{tool["name"]}"' in body
+    ]
+
+
+def tokens(tools: list[Mapping[str, Any]]) -> int:
+    """What the definitions weigh, estimated."""
+    return sum(estimate_tokens(json.dumps(tool, ensure_ascii=False)) for tool in tools)
+
+
+def rows(server: StandInServer, size: int, plugin: Path | None) -> Iterator[str]:
+    """One row a provider and request."""
+    setup = BotSetup(
+        server=server,
+        plugin_zip=plugin,
+        providers=("openai", "claude"),
+        tools=size,
+        settings={"native_claude": "on"},
+    )
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        bot = AstrBot(Path(folder), setup)
+        bot.start()
+        try:
+            for provider in setup.providers:
+                model = {"provider_id": provider, "fallback_provider_ids": []}
+                bot.ask("configure", changes={"agent_runner": {"config": {"model": model}}})
+                server.reset(model=KeywordModel())
+                bot.say(MESSAGE, user=provider)
+                for number, request in enumerate(server.requests, 1):
+                    tools = shown(request)
+                    yield (
+                        f"| {size} | {'plugin' if plugin else 'alone'} | {request.dialect} "
+                        f"| {number} | {len(request.tool_names)} | {len(tools)} "
+                        f"| {tokens(tools):,} | {request.status} |"
+                    )
+        finally:
+            bot.stop()
+
+
+def main() -> None:
+    """Prints the table."""
+    build = run_path(str(ROOT / ".ci" / "astrbot_plugin.py"))["build"]
+    print("| tools | AstrBot | provider | request | declared | shown | tokens of tools | status |")
+    print("|---|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder, StandInServer(model=KeywordModel()) as server:
+        plugin = Path(folder) / "plugin.zip"
+        build(plugin)
+        for size in SIZES:
+            for installed in (None, plugin):
+                for row in rows(server, size, installed):
+                    print(row, flush=True)
+
+
+if __name__ == "__main__":
+    main()
