@@ -177,20 +177,20 @@ def _answer(connection: _Connection, parts: SplitResult, most: int) -> Page | st
         "Connection": "close",
     }
     connection.request("GET", target, headers=headers)
-    answer = connection.getresponse()
     url = parts.geturl()
-    if answer.status in _MOVED:
-        return urljoin(url, answer.getheader("Location") or "")
-    if answer.status != 200:
-        raise WorkspaceError(f"{url!r} answers with {answer.status} {answer.reason}")
-    body, is_cut = _body(answer, most)
-    return Page(
-        url=url,
-        kind=answer.headers.get_content_type(),
-        charset=answer.headers.get_content_charset() or "",
-        body=body,
-        is_cut=is_cut,
-    )
+    with connection.getresponse() as answer:
+        if answer.status in _MOVED:
+            return urljoin(url, answer.getheader("Location") or "")
+        if answer.status != 200:
+            raise WorkspaceError(f"{url!r} answers with {answer.status} {answer.reason}")
+        body, is_cut = _body(answer, most)
+        return Page(
+            url=url,
+            kind=answer.headers.get_content_type(),
+            charset=answer.headers.get_content_charset() or "",
+            body=body,
+            is_cut=is_cut,
+        )
 
 
 def _body(answer: http.client.HTTPResponse, most: int) -> tuple[bytes, bool]:

@@ -1,0 +1,259 @@
+"""The shell: what lasts, what ends it, what it may run, what it knows."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.demo.workspace_calling import Desk, opened
+from tool_search import ConfigurationError, ToolCall, ToolContext
+from tool_search.demo.workspace_tools import ANY_COMMAND, READ_ONLY_COMMANDS, ShellOptions
+from tool_search.demo.workspace_tools.commands import commands_in, refusal, subjects_of
+from tool_search.demo.workspace_tools.workspace import WorkspaceError
+from tool_search.execution import Cancellation
+from tool_search.permission_settings import PermissionSettings
+
+pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+PATIENCE_S = 30.0
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    """A shell that may run anything."""
+    async with opened(tmp_path, shell=ShellOptions(commands=[ANY_COMMAND])) as made:
+        yield made
+
+
+def runs(pid: int) -> bool:
+    """Whether a process is there, and no zombie."""
+    done = subprocess.run(  # noqa: S603  # our own arguments
+        ["ps", "-o", "stat=", "-p", str(pid)],  # noqa: S607  # wherever it is
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stdout.strip()[:1] not in ("", "Z")
+
+
+async def gone(pid: int) -> bool:
+    """Whether a process ends before long; it is ended where it does not."""
+    for _ in range(100):
+        if not runs(pid):
+            return True
+        await asyncio.sleep(0.05)
+    os.kill(pid, signal.SIGKILL)
+    return False
+
+
+async def test_a_workspace_has_no_shell_unless_asked_for(tmp_path: Path) -> None:
+    """It is the one tool that its folder does not hold."""
+    assert "There is no tool named bash" in await Desk(tmp_path).refused("bash", command="ls")
+
+
+async def test_folder_and_variables_last_within_a_conversation(desk: Desk) -> None:
+    """Another conversation has a shell of its own."""
+    (desk.folder / "sub").mkdir()
+    assert await desk.said("bash", command="cd sub; x=kept") == "[in sub]"
+    assert await desk.said("bash", command='echo "$x"; pwd') == f"kept\n{desk.folder}/sub\n[in sub]"
+    assert await desk.said("bash", command="echo ${x:-none}", conversation="d") == "none"
+
+
+async def test_a_result_has_output_errors_and_exit_status(desk: Desk) -> None:
+    """In the order they were written."""
+    said = await desk.said("bash", command="echo out; echo err >&2; (exit 3)")
+    assert said == "out\nerr\n[exit status 3]"
+
+
+@pytest.mark.parametrize("command", ["echo 'open", "if", "cat <<E"])
+async def test_a_command_that_bash_cannot_read_ends_nothing(desk: Desk, command: str) -> None:
+    """An open quote does not swallow the next command."""
+    await desk.said("bash", command=command)
+    assert await desk.said("bash", command="echo next") == "next"
+
+
+async def test_a_shell_that_was_left_begins_anew(desk: Desk) -> None:
+    """The model is told."""
+    assert "begins anew" in await desk.refused("bash", command="x=1; exit 4")
+    assert await desk.said("bash", command="echo ${x:-none}") == "none"
+
+
+async def test_a_command_does_not_wait_for_input(desk: Desk) -> None:
+    """There is nobody to type."""
+    assert await desk.said("bash", command="cat; echo done") == "done"
+
+
+async def test_a_command_that_leaves_the_workspace_is_brought_back(desk: Desk) -> None:
+    """For what comes after it."""
+    assert "back in it" in await desk.said("bash", command="cd /")
+    assert await desk.said("bash", command="pwd") == str(desk.folder)
+
+
+async def test_a_command_above_its_time_is_ended_with_all_it_started(desk: Desk) -> None:
+    """What it wrote is kept, and the next one has a new shell."""
+    started = "sleep 300 & echo $!; sleep 300"
+    finished = await desk.call("bash", command=started, timeout_s=1)
+    assert finished.is_error
+    assert "[ended after 1 s: the shell begins anew" in finished.content
+    assert await gone(int(finished.content.split()[0]))
+    assert await desk.said("bash", command="echo next") == "next"
+
+
+async def test_a_cancelled_command_is_ended_and_what_it_wrote_survives(desk: Desk) -> None:
+    """The model reads it with the cancellation."""
+    cancellation = Cancellation()
+    context = ToolContext(conversation="c", language="en-US", cancellation=cancellation)
+    call = ToolCall(
+        id="1", name="bash", arguments='{"command": "echo $$; echo early; sleep 300 & sleep 300"}'
+    )
+    seen = ""
+    async with asyncio.timeout(PATIENCE_S):
+        async for event in desk.runner.run([call], context):
+            seen += getattr(event, "content", "")
+            if "early" in seen:
+                cancellation.cancel()
+            last = event
+    assert getattr(last, "outcome", "") == "cancelled"
+    assert "early" in getattr(last, "content", "")
+    assert await gone(int(seen.split()[0]))
+
+
+async def test_forgetting_a_conversation_ends_its_shell(desk: Desk) -> None:
+    """And what was left running in it."""
+    said = await desk.said("bash", command="sleep 300 & echo $!")
+    await desk.runner.forget("c")
+    assert await gone(int(said))
+
+
+async def test_long_output_keeps_its_ends(tmp_path: Path) -> None:
+    """With the count of what was cut."""
+    options = ShellOptions(commands=[ANY_COMMAND], longest_output=20)
+    async with opened(tmp_path, shell=options) as desk:
+        said = await desk.said("bash", command="echo first; seq 1 1000; echo last")
+    assert said.startswith("first\n")
+    assert said.endswith("last")
+    assert "bytes left out" in said
+    assert len(said) < 80
+
+
+async def test_nothing_of_the_bots_environment_is_inherited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys least of all; what is given is there."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "secret-key")
+    options = ShellOptions(commands=[ANY_COMMAND], environment={"GIVEN": "yes"})
+    async with opened(tmp_path, shell=options) as desk:
+        said = await desk.said("bash", command="env")
+    assert "secret-key" not in said
+    assert "GIVEN=yes" in said
+    assert f"HOME={tmp_path}" in said
+
+
+async def test_what_is_not_allowed_is_refused_before_the_user_is_asked(tmp_path: Path) -> None:
+    """With what is allowed."""
+    async with opened(tmp_path, shell=ShellOptions(commands=["ls", "git status"])) as desk:
+        told = await desk.refused("bash", command="git push")
+        assert "'git' is not allowed; allowed are: git status, ls" in told
+        assert desk.asked == []
+        (tmp_path / "seen").touch()
+        assert await desk.said("bash", command="ls") == "seen"
+        assert desk.asked == ["bash"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "rm x", "ls; rm x", "ls && rm x", "ls | rm", "ls & rm x", "ls\nrm x", "ls || rm x",
+        "ls $(rm x)", "ls `rm x`", 'ls "$(rm x)"', 'ls "`rm x`"', "ls <(rm x)", "ls >(rm x)",
+        "ls > x", "ls >> x", "ls 2> x", "ls &> x", "ls >| x", "ls >&x", "ls < /etc/passwd",
+        "ls <> x", "cat <<E\n$(rm x)\nE", "cat <<< x", "> x", "ls 2>'x'", "ls > $x",
+        "PATH=. ls", "x=1", "a[$(rm)]=1", "ls ${x@P}", "ls ${x:=1}", "ls $[1]", "ls $((1))",
+        "(rm x)", "{ rm x; }", "if true; then rm x; fi", "! rm x", "time rm x",
+        "ls() { rm x; }", "function ls { rm x; }", "ls # '\nrm x\n# '", "# '\nrm x #'",
+        "ls $'\\'' ; rm x #'", "ls 'a", 'ls "a', "ls \\", "ls \\\n; rm x", "l\\\ns; r\\\nm x",
+        "eval rm x", "command rm x", "./ls", "/bin/ls", "$x", '"$x"', "l?", "", " ", ";",
+        "ls\x00", "ls\rrm x", "{ls,rm} x", "\\rm x", "'rm' x", "r'm' x",
+        "ls >/dev/null\u00a0x", "ls 3>x",
+    ],
+)  # fmt: skip
+def test_a_line_that_does_more_than_is_allowed_is_refused(line: str) -> None:
+    """Whatever way it is written."""
+    assert refusal(line, READ_ONLY_COMMANDS) is not None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ls", "ls -la sub | wc -l", "cd a && cat b; pwd", "grep -n 'a;b|c' x", 'echo "a & b"',
+        "ls 2>/dev/null", "ls >/dev/null 2>&1", "ls &>/dev/null", 'echo "$HOME" ${HOME}',
+        "echo a\\;b", "head -n 5 *.txt\nls", "echo it\\'s", 'echo "it\'s"', "ls a#b", "echo 2>&-",
+        "l's'", "ls \\\n -l", "echo '$(x)' '`x`'", "ls;", "ls &", 'echo "a\\"b"', "echo 中文",
+    ],
+)  # fmt: skip
+def test_a_line_of_allowed_commands_passes(line: str) -> None:
+    """Quotes, pipes and what throws output away included."""
+    assert refusal(line, READ_ONLY_COMMANDS) is None
+
+
+def test_an_entry_of_several_words_allows_what_begins_with_them() -> None:
+    """And no other command of that name."""
+    assert refusal("git log --oneline", ["git log"]) is None
+    assert refusal("git -c a=b log", ["git log"]) is not None
+
+
+@given(st.text(alphabet="lsrm x;&|<>$(){}'\"`\\\n#!=*~-2/", max_size=25))
+def test_a_line_that_is_read_has_only_what_bash_would_run(line: str) -> None:
+    """No character that could begin something else is left unquoted between commands."""
+    try:
+        commands = commands_in(line)
+    except WorkspaceError:
+        return
+    assert commands
+    assert all(command.words or command.redirections for command in commands)
+    assert all(subjects_of(line))
+
+
+@pytest.mark.parametrize(
+    ("rule", "command", "outcome"),
+    [
+        ("bash(git:*)", "git status", "finished"),
+        ("bash(git:*)", "git status; touch made", "denied"),
+        ("bash(git:*)", "git status $(touch made)", "denied"),
+        ("bash(git:*)", "git status > made", "denied"),
+        ("bash(echo:*)", "echo a > made", "denied"),
+        ("bash", "touch made", "finished"),
+    ],
+)
+async def test_a_rule_allows_a_line_only_where_it_allows_all_of_it(
+    tmp_path: Path, rule: str, command: str, outcome: str
+) -> None:
+    """What no rule allows, the user is asked about; here he says no."""
+    more: dict[str, Any] = {"rules": PermissionSettings(allow=(rule,)), "allows": False}
+    async with opened(tmp_path, shell=ShellOptions(commands=[ANY_COMMAND]), **more) as desk:
+        finished = await desk.call("bash", command=command)
+    assert finished.outcome == outcome
+    assert (tmp_path / "made").exists() is (rule == "bash")
+
+
+async def test_in_plan_mode_only_what_reads_is_run(tmp_path: Path) -> None:
+    """By the command, not by the tool."""
+    rules = PermissionSettings(mode="plan")
+    async with opened(tmp_path, rules=rules, shell=ShellOptions(commands=[ANY_COMMAND])) as desk:
+        assert await desk.said("bash", command="echo a | wc -l") == "1"
+        assert "only reading is allowed" in await desk.refused("bash", command="touch made")
+        assert "only reading" in await desk.refused("write_file", file_path="made", content="")
+
+
+def test_commands_must_be_a_list() -> None:
+    """A text would be a list of letters."""
+    with pytest.raises(ConfigurationError, match="give a list of commands"):
+        ShellOptions(commands="ls")
