@@ -67,7 +67,7 @@ class Row:
 class CountingModel:
     """A model that knows which tool each turn needs, and notes what each request costs.
 
-    It calls that tool where it sees it or a search has named it, searches once with the
+    It calls that tool where it sees it or a search has ever named it, searches once with the
     turn's text where it does not, and answers.
 
     Args:
@@ -102,7 +102,8 @@ class CountingModel:
         tool = view.tool(wanted)
         if tool is not None:
             return ModelCall(name=wanted, arguments=fill_arguments(tool.parameters, text))
-        if view.tool("call_tool") and any(wanted in found_in(result) for result in view.results):
+        read = (result for message in view.messages for result in message.results)
+        if view.tool("call_tool") and any(wanted in found_in(result) for result in read):
             arguments = {"name": wanted, "arguments": {}}
             return ModelCall(name="call_tool", arguments=arguments)
         search = next((tool for tool in view.tools if tool.name in searches), None)
@@ -239,7 +240,7 @@ def rows() -> list[Row]:
         if dialect == "anthropic":
             full = partial(ours, mode="full", strategy=native)
             found.append(measured("every tool declared", dialect, full))
-        for strategy in dict.fromkeys(("generic", native)):
+        for strategy in dict.fromkeys(("generic", native, "bridge")):
             run = partial(ours, mode="tool_search", strategy=strategy)
             found.append(measured(f"ours, {strategy}", dialect, run))
         for system in ("pydantic-ai", "FastMCP"):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any, get_args
+
 import pytest
 
 from tool_search import ConfigurationError, ProviderError, profile_for
@@ -51,6 +54,16 @@ UNKNOWN_TO_RESPONSES = [
     "Invalid Value: 'tools.defer_loading'. Deferred tools require tools.tool_search.",
     "Invalid Value: 'tools.tool_search'. tools.tool_search requires at least one deferred tool.",
     "Duplicate namespace name 'crm' in input[27].tools[0]. Namespace names must be unique.",
+]
+UNKNOWN_MARKS = [
+    "cache_control: Extra inputs are not permitted",
+    "tools.3.cache_control: Extra inputs are not permitted",
+    "tools.3.custom.cache_control: Extra inputs are not permitted",
+    "system.0.cache_control: Extra inputs are not permitted",
+    "messages.13.content.0.thinking.cache_control: Extra inputs are not permitted",
+    "Unknown parameter: 'system[0].cache_control'.",
+    "Malformed input request: #/tools/0: extraneous key [cache_control] is not permitted",
+    "This model does not support cache_control.",
 ]
 NAMESPACES = {
     "Missing namespace for function_call 'create_widget'. It does not exist in the default "
@@ -152,6 +165,17 @@ def verdict(detail: str, profile: str, *, status: int | None = 400, code: str = 
     return verdict_on(error, PROFILES[profile])
 
 
+@pytest.mark.parametrize("detail", UNKNOWN_MARKS)
+@pytest.mark.parametrize("strategy", ["claude", "generic", "bridge"])
+def test_an_endpoint_that_refuses_cache_breakpoints_gets_none(detail: str, strategy: Any) -> None:
+    """The endpoint's profile remembers it; where none was written, nothing is repeated."""
+    profile = replace(CLAUDE, strategy=strategy)
+    error = ProviderError(detail, provider="p", status=400)
+    unmarked = replace(profile, cache="automatic")
+    assert verdict_on(error, profile) == Verdict(remedy="without_cache_marks", profile=unmarked)
+    assert verdict_on(error, unmarked) == Verdict(remedy="next_provider")
+
+
 @pytest.mark.parametrize("detail", UNKNOWN_FEATURE)
 @pytest.mark.parametrize("status", [400, 422])
 def test_an_endpoint_that_knows_no_tool_search_gets_the_generic_strategy(
@@ -217,6 +241,13 @@ def test_too_many_tools_are_rendered_within_the_named_limit(detail: str, most: i
     assert said.profile.max_tools == most
 
 
+def test_too_many_tools_across_the_bridge_are_rendered_within_the_limit() -> None:
+    """Its list is a filtered one, and stays its own."""
+    error = ProviderError("Too many tools. Maximum is 32", provider="p", status=400)
+    said = verdict_on(error, replace(OPENAI, strategy="bridge"))
+    assert said.profile == replace(OPENAI, strategy="bridge", max_tools=32)
+
+
 def test_too_much_for_claude_is_filtered() -> None:
     """The generic strategy sends only what is core or discovered."""
     said = verdict("too much", "claude", code="available_tools_limit_exceeded")
@@ -252,9 +283,9 @@ def test_what_says_nothing_about_the_request_makes_the_provider_rest(
 
 def test_every_verdict_has_a_remedy_of_the_table() -> None:
     """The remedies are those of the design's table of answers."""
-    details = [*UNKNOWN_FEATURE, *REFERENCES, *TOO_MANY, *BAD_NAMES, *OTHERS]
+    details = [*UNKNOWN_FEATURE, *UNKNOWN_MARKS, *REFERENCES, *TOO_MANY, *BAD_NAMES, *OTHERS]
     remedies: set[Remedy] = {verdict(detail, "claude").remedy for detail in details}
-    assert remedies == {"generic_strategy", "repair", "within_limit", "next_provider"}
+    assert remedies == set(get_args(Remedy))
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tool_search.config import (
         BotConfig,
         PermissionSettings,
+        ProfileSettings,
         ProviderConfig,
         SearchSettings,
         ToolSearchConfig,
@@ -104,6 +105,7 @@ if TYPE_CHECKING:
     from tool_search.session import CallResult, ToolSearchSession
     from tool_search.stores import ConversationStore, EvidenceStore, MemoryStore, SQLiteStore
     from tool_search.strategies import (
+        BridgeToolSearchStrategy,
         ClaudeToolSearchStrategy,
         Conversation,
         GenericToolSearchStrategy,
@@ -117,6 +119,7 @@ __all__ = [
     "AllProvidersFailedError",
     "AnsweredCall",
     "BotConfig",
+    "BridgeToolSearchStrategy",
     "CallBatch",
     "CallDecision",
     "CallLimits",
@@ -158,6 +161,7 @@ __all__ = [
     "PermissionRequest",
     "PermissionSettings",
     "Permissions",
+    "ProfileSettings",
     "ProviderConfig",
     "ProviderError",
     "ProviderProfile",
@@ -216,8 +220,8 @@ _HOMES = {
     "tool_search.calls": "AnsweredCall CallDecision RunCall",
     "tool_search.catalog": "CorePolicy Tool ToolCatalog",
     "tool_search.config": """
-        BotConfig PermissionSettings ProviderConfig SearchSettings ToolSearchConfig
-        load_config
+        BotConfig PermissionSettings ProfileSettings ProviderConfig SearchSettings
+        ToolSearchConfig load_config
     """,
     "tool_search.discovery": "Discovery DiscoveryState",
     "tool_search.errors": """
@@ -248,8 +252,8 @@ _HOMES = {
     "tool_search.session": "CallResult ToolSearchSession",
     "tool_search.stores": "ConversationStore EvidenceStore MemoryStore SQLiteStore",
     "tool_search.strategies": """
-        ClaudeToolSearchStrategy Conversation GenericToolSearchStrategy
-        OpenAIResponsesToolSearchStrategy
+        BridgeToolSearchStrategy ClaudeToolSearchStrategy Conversation
+        GenericToolSearchStrategy OpenAIResponsesToolSearchStrategy
         ToolSearchStrategy ToolsAssembler
     """,
     "tool_search.tokens": "estimate_tokens",

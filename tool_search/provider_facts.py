@@ -171,8 +171,8 @@ _ANTHROPIC: tuple[KnownProvider, ...] = (
         types=("anthropic",),
         models=(
             "claude-[123]*", "claude-instant*",
-            "claude-sonnet-4", "claude-sonnet-4[@-][02]*", "claude-haiku-4-0*",
-            "claude-opus-4", "claude-opus-4[@-][012]*",
+            "claude-sonnet-4", "claude-sonnet-4[.@-][02]*", "claude-haiku-4-0*",
+            "claude-opus-4", "claude-opus-4[.@-][012]*",
         ),
         facts={"native": None},
         source="Anthropic, Tool search tool: Opus 4.1 and earlier do not have it",

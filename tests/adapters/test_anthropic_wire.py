@@ -147,6 +147,14 @@ def test_to_wire_compatible_endpoint_gets_no_breakpoint_and_a_plain_system() -> 
     assert wire["system"] == "You are helpful."
 
 
+def test_to_wire_marks_the_end_of_a_filtered_list_too() -> None:
+    """Wherever marks are taken, by whatever strategy; a mark is no part of what is cached."""
+    tools = [DeclaredTool(Tool(name=name)) for name in "ab"]
+    profile = replace(CLAUDE.generic(), origin="anthropic:proxy.example")
+    wire = to_wire(replace(claude_plan(), tools=ToolList(tools)), profile)["tools"]
+    assert [tool["name"] for tool in wire if "cache_control" in tool] == ["b"]
+
+
 @pytest.mark.parametrize(("automatic", "expected"), [(False, 4), (True, 4)])
 def test_to_wire_never_has_more_than_four_breakpoints(automatic: bool, expected: int) -> None:
     """The last messages win; the service's own automatic one counts."""

@@ -32,8 +32,12 @@ def _hidden(call: ModelCall) -> ModelCall:
 
 
 def tools_of(request: CapturedRequest) -> list[bytes]:
-    """The entries of a request's tool list, each as bytes that compare."""
-    return [json.dumps(tool).encode() for tool in request.body.get("tools") or ()]
+    """The entries of a request's tool list, each as bytes that compare: no cache marks."""
+    tools = request.body.get("tools") or ()
+    return [
+        json.dumps({key: value for key, value in tool.items() if key != "cache_control"}).encode()
+        for tool in tools
+    ]
 
 
 def references_of(request: CapturedRequest) -> set[str]:

@@ -1,0 +1,98 @@
+"""The table of providers: what is known of each, and where that is from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tool_search import profile_for
+from tool_search.provider_facts import known_facts
+
+CLAUDE = "claude-sonnet-4-6"
+
+
+@pytest.mark.parametrize(
+    ("base_url", "model", "strategy"),
+    [
+        ("https://eu-west1-aiplatform.googleapis.com/v1", "claude-sonnet-4-5@20250929", "claude"),
+        ("https://aiplatform.us.rep.googleapis.com/v1", "claude-opus-4-5", "claude"),
+        ("https://mine.services.ai.azure.com/anthropic/", "claude-haiku-4-5", "claude"),
+        ("https://aws-external-anthropic.us-east-1.api.aws", CLAUDE, "claude"),
+        ("https://aiplatform.googleapis.com", "claude-sonnet-4@20250514", "generic"),
+        ("https://bedrock-runtime.us-east-1.amazonaws.com", f"us.anthropic.{CLAUDE}-v1:0",
+         "generic"),
+        ("https://bedrock-mantle.us-east-1.api.aws/anthropic", f"anthropic.{CLAUDE}", "generic"),
+        ("https://openrouter.ai/api", f"anthropic/{CLAUDE}", "generic"),
+    ],
+)  # fmt: skip
+def test_claude_on_a_platform_is_told_as_the_platform_allows(
+    base_url: str, model: str, strategy: str
+) -> None:
+    """Vertex, Foundry and Anthropic's own on AWS pass tool search on."""
+    assert profile_for("anthropic", model, base_url=base_url).strategy == strategy
+
+
+@pytest.mark.parametrize("model", [f"us.anthropic.{CLAUDE}-v1:0", f"anthropic/{CLAUDE}"])
+def test_a_model_is_known_under_a_gateways_name(model: str) -> None:
+    """Where the strategy is named."""
+    named = profile_for("anthropic", model, base_url="http://proxy", strategy="claude")
+    assert (named.strategy, named.model) == ("claude", model)
+
+
+@pytest.mark.parametrize("model", ["anthropic/claude-opus-4.1", "claude-3.5-sonnet"])
+def test_an_old_model_is_known_with_dots_too(model: str) -> None:
+    """As OpenRouter writes them."""
+    assert profile_for("anthropic", model).strategy == "generic"
+
+
+@pytest.mark.parametrize(
+    ("dialect", "base_url", "cache"),
+    [
+        ("anthropic", None, "explicit"),
+        ("anthropic", "https://proxy.example", "explicit"),
+        ("anthropic", "https://dashscope-intl.aliyuncs.com/apps/anthropic", "explicit"),
+        ("anthropic", "https://api.deepseek.com/anthropic", "automatic"),
+        ("anthropic", "https://api.z.ai/api/anthropic", "automatic"),
+        ("anthropic", "https://api.moonshot.ai/anthropic", "automatic"),
+        ("openai_chat", None, "automatic"),
+        ("openai_chat", "https://dashscope.aliyuncs.com/compatible-mode/v1", "automatic"),
+        ("openai_responses", None, "automatic"),
+    ],
+)
+def test_how_a_provider_caches_is_known(dialect: Any, base_url: str | None, cache: str) -> None:
+    """An unknown endpoint of Anthropic's dialect is thought to take its breakpoints."""
+    assert profile_for(dialect, "m", base_url=base_url).cache == cache
+
+
+@pytest.mark.parametrize(
+    ("base_url", "most", "rule"),
+    [
+        ("https://generativelanguage.googleapis.com/v1beta/openai/", 512, "identifier"),
+        ("http://localhost:11434/v1", None, "common"),
+        ("http://localhost:8000/v1", 128, "common"),
+        ("https://api.deepseek.com", 128, "common"),
+    ],
+)
+def test_what_a_list_may_be_is_known(base_url: str, most: int | None, rule: str) -> None:
+    """OpenAI's limit holds for whoever says nothing else."""
+    profile = profile_for("openai_chat", "m", base_url=base_url)
+    assert (profile.max_tools, profile.name_rule) == (most, rule)
+
+
+def test_responses_has_no_known_limit() -> None:
+    """Neither specification nor SDK names one."""
+    assert profile_for("openai_responses", "gpt-5.4").max_tools is None
+
+
+@pytest.mark.parametrize(("model", "known"), [("kimi-k3", True), ("kimi-k2.5", False)])
+def test_kimis_late_tools_are_a_fact(model: str, known: bool) -> None:
+    """No strategy uses it yet."""
+    facts = known_facts("openai_chat", "api.moonshot.ai", model)
+    assert ("late_tools" in facts) is known
+
+
+@pytest.mark.parametrize("model", ["gpt-35-turbo", "gpt-50", "my-gpt-5.4"])
+def test_a_name_that_only_looks_like_a_models_is_not_known(model: str) -> None:
+    """Azure writes 3.5 as 35."""
+    assert profile_for("openai_responses", model).strategy == "generic"
