@@ -83,6 +83,7 @@ def _changed(
         return f"Deleted cell {place}"
     old = notebook.cells[place]
     made = notebook.new_cell(kind or old.get("cell_type", "code"), source)
-    kept = {key: old[key] for key in ("id", "metadata", "attachments") if key in old}
-    notebook.cells[place] = {**{key: made[key] for key in made if key != "id"}, **kept}
+    made.pop("id", None)
+    made.update((key, old[key]) for key in ("id", "metadata", "attachments") if key in old)
+    notebook.cells[place] = made
     return f"Replaced cell {place}"

@@ -84,7 +84,8 @@ def _lines(workspace: Workspace, text: TextFile, path: str, offset: int, limit: 
     if offset > len(lines):
         raise WorkspaceError(f"{path!r} has {len(lines):,} lines: line {offset:,} is not there")
     limits = workspace.limits
-    chosen, characters = [], 0
+    chosen: list[str] = []
+    characters = 0
     for line in lines[offset - 1 : offset - 1 + limit]:
         characters += min(len(line), limits.line_characters)
         if chosen and characters > limits.characters:

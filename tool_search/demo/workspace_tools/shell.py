@@ -168,8 +168,9 @@ class _Shell:
                 status, folder = await self._ran(command, output)
         except TimeoutError:
             await self.end()
-            told = f"[ended after {seconds} s: the shell begins anew, in the workspace]"
-            content = output.text(told)
+            content = output.text(
+                f"[ended after {seconds} s: the shell begins anew, in the workspace]"
+            )
             return ExecutionResult(content=content, is_error=True, failure="timed_out")
         except WorkspaceError as exc:
             await self.end()

@@ -81,7 +81,7 @@ class Walk:
                 if folder == place:
                     raise
                 continue  # gone, or closed to us: a walk takes what it finds
-            inner = []
+            inner: list[str] = []
             yield from self._taken(folder, entries, inner)
             pending.extend(reversed(inner))
 
