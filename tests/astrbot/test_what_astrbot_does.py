@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 from tests.astrbot.bot import AstrBot, lists, new_user
 from tool_search.testing import (
-    CapturedRequest,
     ModelCall,
     ModelReply,
     ModelView,
@@ -18,11 +16,6 @@ from tool_search.testing import (
 
 CORE = ("future_task", "send_message_to_user", "tool_search")
 ASK = "convert a length from metres to feet"
-
-
-def user_texts(request: CapturedRequest) -> str:
-    """Everything the users of a request's history said."""
-    return json.dumps([m for m in request.body["messages"] if m["role"] == "user"])
 
 
 def calling(name: str, arguments: dict[str, Any]) -> ModelReply:
@@ -69,16 +62,19 @@ def test_reset_and_new_start_without_discoveries(small_bot: AstrBot, server: Sta
 
 def test_two_users_at_once_find_for_themselves(small_bot: AstrBot, server: StandInServer) -> None:
     """Neither sees what the other found."""
-    ann, bob = new_user(), new_user()
-    texts = {ann: ASK, bob: "roll dice"}
+    scripts = {
+        "metres": [calling("tool_search", {"query": "length", "limit": 1}), ModelReply(text="one")],
+        "prime": [calling("tool_search", {"query": "prime", "limit": 1}), ModelReply(text="two")],
+    }
+    server.reset(model=ScriptedModel(turns=scripts))
     answers = small_bot.ask(
-        "say_together", messages=[{"text": text, "user": user} for user, text in texts.items()]
+        "say_together",
+        messages=[{"text": text, "user": new_user()} for text in ("in metres", "is it prime")],
     )
-    assert "convert_length" in answers[0][-1]
-    assert "dice" in answers[1][-1]
-    for request in server.requests:
-        foreign = "height_to_feet_and_inches" if "dice" in user_texts(request) else "roll_dice"
-        assert foreign not in request.tool_names
+    assert answers == [["one"], ["two"]]
+    found = {request.tool_names[len(CORE) :] for request in server.requests}
+    assert len(found) == 3
+    assert {len(names) for names in found} == {0, 1}
 
 
 def test_a_group_shares_its_conversation(small_bot: AstrBot, server: StandInServer) -> None:
@@ -139,17 +135,18 @@ def test_the_guard_refuses_a_call_without_a_search(
     server.reset(
         model=ScriptedModel(
             [
-                calling("is_leap_year", {"year": 2000}),
+                calling("is_prime", {"number": 7}),
                 ending(seen),
             ]
         )
     )
-    small_bot.ask("permit", tool="is_leap_year", who="admin")
+    small_bot.ask("permit", tool="is_prime", who="admin")
     try:
         small_bot.say("hm", user=new_user())
     finally:
-        small_bot.ask("permit", tool="is_leap_year", who="member")
-    assert "plugin is_leap_year" not in seen[0]
+        small_bot.ask("permit", tool="is_prime", who="member")
+    assert "plugin is_prime" not in seen[0]
+    assert "may not be called" in seen[0]
 
 
 def test_a_deferred_tool_called_by_name_runs_if_its_arguments_fit(
@@ -160,16 +157,16 @@ def test_a_deferred_tool_called_by_name_runs_if_its_arguments_fit(
     server.reset(
         model=ScriptedModel(
             [
-                calling("is_leap_year", {"year": "soon"}),
-                calling("is_leap_year", {"year": 2000}),
+                calling("is_prime", {"number": "many"}),
+                calling("is_prime", {"number": 7}),
                 ending(seen),
             ]
         )
     )
     assert small_bot.say("hm", user=new_user()) == "done"
     assert '"properties"' in seen[0]
-    assert "plugin is_leap_year" in seen[1]
-    assert "is_leap_year" in server.requests[-1].tool_names
+    assert "plugin is_prime" in seen[1]
+    assert "is_prime" in server.requests[-1].tool_names
 
 
 def test_the_last_step_has_neither_tools_nor_references(
@@ -209,7 +206,7 @@ def test_a_persona_has_its_own_tools(small_bot: AstrBot, server: StandInServer) 
         "run",
         code="""
 await bot.lifecycle.persona_mgr.create_persona(
-    "calm", "You are calm.", tools=["convert_length", "is_leap_year"])
+    "calm", "You are calm.", tools=["convert_length", "is_prime"])
 """,
     )
     persona = {"agent_runner": {"config": {"persona": {"persona_id": "calm"}}}}
@@ -221,7 +218,7 @@ await bot.lifecycle.persona_mgr.create_persona(
         small_bot.ask("configure", changes=persona)
     assert "mcp convert_length" in answer
     assert "tool_search" not in server.requests[0].tool_names
-    assert {"convert_length", "is_leap_year"} <= set(server.requests[0].tool_names)
+    assert {"convert_length", "is_prime"} <= set(server.requests[0].tool_names)
 
 
 def test_web_search_tools_are_core(small_bot: AstrBot, server: StandInServer) -> None:
@@ -268,9 +265,9 @@ bot.lifecycle.star_context.subagent_orchestrator.handoffs.append(tool)
     server.reset(
         model=ScriptedModel(
             [
-                calling("transfer_to_helper", {"input": "is 2000 a leap year"}),
-                calling("tool_search", {"query": "leap year"}),
-                calling("is_leap_year", {"year": 2000}),
+                calling("transfer_to_helper", {"input": "is 7 a prime"}),
+                calling("tool_search", {"query": "prime"}),
+                calling("is_prime", {"number": 7}),
                 ModelReply(text="it is"),
                 ModelReply(text="done"),
             ]
@@ -285,5 +282,5 @@ bot.lifecycle.star_context.subagent_orchestrator.handoffs.append(tool)
     assert "transfer_to_helper" in main
     assert "tool_search" in first
     assert len(first) < 10
-    assert "is_leap_year" in second
+    assert "is_prime" in second
     assert last == main
