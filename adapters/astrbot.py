@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,6 @@ from tool_search.adapters.astrbot_tools import TranslatedTools, neutral_history
 from tool_search.adapters.astrbot_toolset import run_of, searching_tool_set
 from tool_search.calls import allowed_to_all
 from tool_search.catalog import Tool, ToolCatalog
-from tool_search.i18n import Language, text
 from tool_search.learning import Learning
 from tool_search.messages import Message
 from tool_search.profiles import ProviderProfile
@@ -40,6 +39,7 @@ ConversationId = tuple[str, str]
 _MOST_CONVERSATIONS = 500
 _SEEN = "_tool_search_seen"
 _RUN = "tool_search_run"
+_RESTORED = "restored_"  # what the ids of synthetic searches begin with
 _SCHEDULED = "CronMessageEvent"
 _log = logging.getLogger(__name__)
 
@@ -194,7 +194,9 @@ class AstrBotToolSearch:
         made = searching_tool_set(run)
         made.names()
         instructions = run.plan(UNLIMITED).system
-        written = [_as_context(message) for message in session.history[known:-1]]
+        written = [
+            _as_context(message) for message in _unsaved(session.history, known, turn.history)
+        ]
         self._warn_of_skills_like(event)
         if written:
             request.contexts = [*(request.contexts or ()), *written]
@@ -208,13 +210,10 @@ class AstrBotToolSearch:
         definitions = self._definitions(active)
         restricted = await _restricted(manager, definitions)
         allowed = not restricted or _is_admin(event)
-        chosen = self.settings.config.language
-        language: Language = chosen if chosen != "auto" else "en-US"
 
         def refusal(tool: Tool) -> str | None:
-            if allowed or tool.name not in restricted:
-                return None
-            return text("call.forbidden", language, name=tool.name)
+            # An empty reason: the session says it in the conversation's language.
+            return None if allowed or tool.name not in restricted else ""
 
         return _Turn(
             catalog=ToolCatalog(definitions.values(), restricted=restricted),
@@ -246,6 +245,8 @@ class AstrBotToolSearch:
         known = self._conversations.get(key) if key is not None else None
         if known is not None and not is_new(request):
             return known
+        if key is not None and is_new(request):
+            self._forgotten.pop(key, None)
         return AstrBotConversation(
             ToolSearchSession(turn.catalog, config=self.settings.config, assembler=self._assembler)
         )
@@ -345,6 +346,16 @@ def is_new(request: Any) -> bool:
         return not (json.loads(saved) if isinstance(saved, str) else saved)
     except ValueError:
         return False
+
+
+def _unsaved(history: Sequence[Message], known: int, saved: Iterable[Message]) -> Iterator[Message]:
+    """The searches that show again what a history lost: new ones, and lost ones of earlier."""
+    shown = {call.id for said in saved for call in said.tool_calls}
+    for said in history[:known]:
+        ids = {call.id for call in said.tool_calls} or {said.tool_call_id or ""}
+        if any(call_id.startswith(_RESTORED) for call_id in ids - shown):
+            yield said
+    yield from history[known:-1]
 
 
 def _as_context(message: Message) -> dict[str, Any]:

@@ -276,6 +276,28 @@ async def test_a_request_without_tools_stays_as_it_is() -> None:
     assert request.system_prompt == "s"
 
 
+class CronMessageEvent(SimpleNamespace):
+    """As AstrBot's, for what wakes it up by the clock."""
+
+
+@pytest.mark.parametrize(
+    ("event", "setting"),
+    [(SimpleNamespace(), "cover_subagents"), (CronMessageEvent(), "cover_scheduled_tasks")],
+)
+async def test_agents_are_covered_as_set(
+    event: SimpleNamespace, setting: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each kind by its own setting; without AstrBot, covering fails and is logged."""
+    request = SimpleNamespace(
+        func_tool=SimpleNamespace(tools=[FunctionTool("a")]), conversation=None, contexts=[]
+    )
+    event.unified_msg_origin = "o"
+    await AstrBotToolSearch(SimpleNamespace(), {setting: False}).prepare_agent(event, request)
+    assert not caplog.text
+    await AstrBotToolSearch(SimpleNamespace()).prepare_agent(event, request)
+    assert "this agent has its full tool set" in caplog.text
+
+
 async def test_a_mistake_leaves_the_request_as_it_is(caplog: pytest.LogCaptureFixture) -> None:
     """A context that is not AstrBot's; the log says so."""
     tools = SimpleNamespace(tools=[FunctionTool("a")])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.astrbot.bot import AstrBot, new_user
-from tool_search.testing import Endpoint, Fault, StandInServer
+from tool_search.testing import Endpoint, Fault, ModelReply, ScriptedModel, StandInServer
 
 ASK = "convert a length from metres to feet"
 
@@ -32,6 +32,30 @@ def test_the_saved_history_is_neutral(claude_bot: AstrBot, server: StandInServer
     saved = claude_bot.ask("history", user=user)
     assert "tool_reference" not in str(saved)
     assert any("matches" in str(said.get("content")) for said in saved)
+
+
+def test_what_a_compaction_removed_is_shown_again_once(
+    claude_bot: AstrBot, server: StandInServer
+) -> None:
+    """As a search that the history keeps from then on."""
+    user = new_user()
+    claude_bot.say(ASK, user=user)
+    claude_bot.ask(
+        "run",
+        code=f"""
+manager = bot.lifecycle.star_context.conversation_manager
+umo = "probe:FriendMessage:{user}"
+history = [{{"role": "user", "content": "hi"}}, {{"role": "assistant", "content": "hello"}}]
+await manager.update_conversation(umo, await manager.get_curr_conversation_id(umo), history)
+""",
+    )
+    server.reset(model=ScriptedModel([ModelReply(text="one"), ModelReply(text="two")]))
+    claude_bot.say("and now", user=user)
+    claude_bot.say("and then", user=user)
+    first, second = server.requests
+    assert b'"tool_name":"convert_length"' in first.raw_body
+    assert second.raw_body.count(b"restored_") == first.raw_body.count(b"restored_") == 2
+    assert not server.violations
 
 
 def test_an_endpoint_that_does_not_know_tool_search_gets_a_filtered_list(
