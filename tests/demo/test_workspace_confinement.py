@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.demo.workspace_calling import Desk
 from tool_search import ConfigurationError
+from tool_search.bot import tools_from_modules
 from tool_search.demo.workspace_tools import Limits, workspace_tools
 from tool_search.demo.workspace_tools.configured import tools_from_environment
 from tool_search.demo.workspace_tools.workspace import StoredFile, Workspace, WorkspaceError
@@ -183,10 +184,16 @@ def test_a_workspace_must_be_a_folder(tmp_path: Path) -> None:
         workspace_tools(tmp_path / "nowhere")
 
 
-def test_without_a_folder_in_the_environment_there_are_no_tools() -> None:
+def test_without_a_folder_in_the_environment_there_are_no_tools(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Naming the module in a configuration is not enough."""
+    monkeypatch.delenv("TOOL_SEARCH_WORKSPACE", raising=False)
     with pytest.raises(ConfigurationError, match="TOOL_SEARCH_WORKSPACE is not set"):
-        tools_from_environment({})
+        tools_from_modules(["tool_search.demo.workspace_tools.configured"])
+    monkeypatch.setenv("TOOL_SEARCH_WORKSPACE", str(tmp_path))
+    made = tools_from_modules(["tool_search.demo.workspace_tools.configured"])
+    assert "read_file" in {item.tool.name for item in made}
 
 
 def test_the_environment_names_the_folder_and_the_commands(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -12,18 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.demo.workspace_calling import Desk, opened
 from tool_search import ConfigurationError, ToolCall, ToolContext
 from tool_search.demo.workspace_tools import ANY_COMMAND, READ_ONLY_COMMANDS, ShellOptions
-from tool_search.demo.workspace_tools.commands import commands_in, refusal, subjects_of
-from tool_search.demo.workspace_tools.workspace import WorkspaceError
+from tool_search.demo.workspace_tools.commands import refusal, subjects_of
 from tool_search.execution import Cancellation
 from tool_search.permission_settings import PermissionSettings
 
-pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+BASH = shutil.which("bash") or ""
+pytestmark = pytest.mark.skipif(not BASH, reason="needs bash")
 PATIENCE_S = 30.0
 
 
@@ -47,7 +48,7 @@ def runs(pid: int) -> bool:
 
 async def gone(pid: int) -> bool:
     """Whether a process ends before long; it is ended where it does not."""
-    for _ in range(100):
+    for _ in range(200):
         if not runs(pid):
             return True
         await asyncio.sleep(0.05)
@@ -134,6 +135,13 @@ async def test_forgetting_a_conversation_ends_its_shell(desk: Desk) -> None:
     assert await gone(int(said))
 
 
+async def test_what_is_left_running_does_not_hold_a_command_up(desk: Desk) -> None:
+    """What it writes later comes with a later command."""
+    await desk.said("bash", command="{ while [ ! -e go ]; do sleep 0.02; done; echo late; } &")
+    said = await desk.said("bash", command="touch go; wait; echo now")
+    assert said.split() == ["late", "now"]
+
+
 async def test_long_output_keeps_its_ends(tmp_path: Path) -> None:
     """With the count of what was cut."""
     options = ShellOptions(commands=[ANY_COMMAND], longest_output=20)
@@ -210,15 +218,34 @@ def test_an_entry_of_several_words_allows_what_begins_with_them() -> None:
     assert refusal("git -c a=b log", ["git log"]) is not None
 
 
-@given(st.text(alphabet="lsrm x;&|<>$(){}'\"`\\\n#!=*~-2/", max_size=25))
-def test_a_line_that_is_read_has_only_what_bash_would_run(line: str) -> None:
-    """No character that could begin something else is left unquoted between commands."""
-    try:
-        commands = commands_in(line)
-    except WorkspaceError:
-        return
-    assert commands
-    assert all(command.words or command.redirections for command in commands)
+PIECES = (
+    "ok", "bad", "bad ok", " ", "\n", "\t", ";", "&", "|", "&&", "||", ">", "<", ">>", "2>", "&>",
+    "/dev/null", "'", '"', "\\", "`", "$", "$(", "(", ")", "{", "}", "#", "!", "=", "*", "~", "[",
+    "$x", "${x}", "\\\n", "<<", "$'", "'bad'", "\\;", " #", "2>&1 ", "\u00a0", "if ", "then ", "fi",
+    "eval ", "time ", "function ", "() ", "case ", "for ", "do ", "done ",
+)  # fmt: skip
+TOLD = 'command_not_found_handle() { echo "RAN $1" >&9; }; ok() { :; }; exec 9>&1; '
+
+
+@settings(max_examples=40)
+@given(line=st.lists(st.sampled_from(PIECES), max_size=9).map("".join))
+def test_a_line_that_passes_runs_nothing_but_what_is_allowed(
+    line: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """As bash itself runs it: no other command, and no file that it writes."""
+    line = f"ok {line}"
+    assume(refusal(line, ["ok"]) is None)
+    folder = tmp_path_factory.mktemp("any")
+    done = subprocess.run(  # noqa: S603  # its commands do not exist
+        [BASH, "--noprofile", "--norc", "-c", f"{TOLD}eval {shlex.quote(line)}"],
+        capture_output=True,
+        check=False,
+        cwd=folder,
+        env={"PATH": "/nonexistent", "LANG": "C.UTF-8"},
+        stdin=subprocess.DEVNULL,
+    )
+    assert b"RAN" not in done.stdout
+    assert list(folder.iterdir()) == []
     assert all(subjects_of(line))
 
 
@@ -251,6 +278,16 @@ async def test_in_plan_mode_only_what_reads_is_run(tmp_path: Path) -> None:
         assert await desk.said("bash", command="echo a | wc -l") == "1"
         assert "only reading is allowed" in await desk.refused("bash", command="touch made")
         assert "only reading" in await desk.refused("write_file", file_path="made", content="")
+
+
+async def test_accepting_edits_does_not_accept_commands(tmp_path: Path) -> None:
+    """The mode `accept` asks before what is marked destructive."""
+    rules = PermissionSettings(mode="accept")
+    async with opened(tmp_path, rules=rules, shell=ShellOptions(commands=["ls"])) as desk:
+        await desk.said("write_file", file_path="made", content="x")
+        assert desk.asked == []
+        assert await desk.said("bash", command="ls") == "made"
+        assert desk.asked == ["bash"]
 
 
 def test_commands_must_be_a_list() -> None:

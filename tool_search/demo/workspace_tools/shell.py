@@ -158,6 +158,7 @@ class _Shell:
         self._workspace = workspace
         self._options = options
         self._process: asyncio.subprocess.Process | None = None
+        self._left = b""
         self.lock = asyncio.Lock()
 
     async def run(self, command: str, context: ToolContext, seconds: int) -> ExecutionResult:
@@ -188,6 +189,7 @@ class _Shell:
     async def end(self) -> None:
         """Kills bash and everything in its process group."""
         process, self._process = self._process, None
+        self._left = b""
         if process is None:
             return
         with suppress(ProcessLookupError, PermissionError):
@@ -218,7 +220,7 @@ class _Shell:
     async def _read(
         self, stream: asyncio.StreamReader, mark: bytes, output: _Output
     ) -> tuple[int, str]:
-        held = b""
+        held, self._left = self._left, b""
         while True:
             chunk = await stream.read(_CHUNK)
             if not chunk:
@@ -226,12 +228,14 @@ class _Shell:
                 raise WorkspaceError("the shell has ended: it begins anew with the next call")
             held += chunk
             before, found, after = held.partition(mark)
-            if found:
+            if found and b"\n" in after:
                 output.add(before)
-                while not after.endswith(b"\n"):
-                    after += await stream.read(_CHUNK)
-                status, _, folder = after[:-1].decode("utf-8", "replace").partition(" ")
+                # What follows is of programs that were left running: the next command's output.
+                told, _, self._left = after.partition(b"\n")
+                status, _, folder = told.decode("utf-8", "replace").partition(" ")
                 return int(status), folder
+            if found:
+                continue
             # What may be the beginning of the mark is held back.
             keep = next((n for n in range(len(mark) - 1, 0, -1) if held.endswith(mark[:n])), 0)
             output.add(held[: len(held) - keep])
