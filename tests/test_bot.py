@@ -13,6 +13,7 @@ import pytest
 from tool_search.bot import open_runner, tools_from_modules
 from tool_search.config import (
     BotConfig,
+    ProfileSettings,
     ProviderConfig,
     SearchSettings,
     StoreSettings,
@@ -134,6 +135,21 @@ def provider(name: str = "p", **settings: Any) -> ProviderConfig:
     """An entry of `providers` that needs no key."""
     values = {"type": "openai_chat", "model": "m", "api_key_env": None, **settings}
     return ProviderConfig(id=name, **values)
+
+
+async def test_runner_knows_its_providers_as_the_profiles_say(module: Module) -> None:
+    """An endpoint of one's own is told of tools as its owner says."""
+    mine = ProfileSettings.model_validate({"match": {"host": "127.0.0.1"}, "strategy": "bridge"})
+    with StandInServer(model=ScriptedModel([ModelReply(text="Hello.")])) as server:
+        config = BotConfig(
+            tool_search=ToolSearchConfig(tool_schema_mode="tool_search"),
+            providers=(provider(base_url=server.openai_base_url),),
+            tools=(module(ADD),),
+            profiles={"mine": mine},
+        )
+        async with open_runner(config) as runner:
+            assert [event async for event in runner.run("Hi")]
+        assert server.requests[0].tool_names == ("tool_search", "call_tool")
 
 
 async def test_runner_of_a_configuration_answers(module: Module) -> None:

@@ -255,3 +255,20 @@ def _validator(module: str, name: str) -> Callable[[Any], Any]:
     kind.__pydantic_config__ = ConfigDict(extra="forbid")
     adapter: TypeAdapter[Any] = TypeAdapter(kind)
     return adapter.validate_python
+
+
+def test_inspect_honours_the_profiles_of_a_bot(
+    command: Command, large_catalog: Path, write: File
+) -> None:
+    """For the endpoint they match; the configuration's other settings count too."""
+    bot = write(
+        "bot.yaml",
+        "tool_search: {search_tool_name: find_tools}\n"
+        "profiles: {mine: {match: {host: llm.example.com}, strategy: bridge}}\n",
+    )
+    options = ("inspect", "--catalog", large_catalog, "--provider", "anthropic", "--config", bot)
+    assert command(*options).json["strategy"] == "claude"
+    shown = command(*options, "--base-url", "https://llm.example.com/v1").json
+    assert shown["strategy"] == "bridge"
+    assert wire_names(shown["tools"]) == ["hand_over", "find_tools", "call_tool"]
+    assert "cache_control" in shown["tools"][-1]
