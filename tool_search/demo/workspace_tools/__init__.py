@@ -8,7 +8,8 @@
 ['read_file', 'edit_file', 'multi_edit_file']
 
 What changes something, runs something or goes out needs the user's permission: without
-a rule that allows it, and without a bot that asks, it is refused.
+a rule that allows it, and without a bot that asks, it is refused. What the shell does not
+hold is said in `shell.py`. The extra `workspace` brings `.gitignore` and a faster grep.
 """
 
 from __future__ import annotations

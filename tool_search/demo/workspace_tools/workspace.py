@@ -22,9 +22,15 @@ from tool_search.errors import ConfigurationError, ToolSearchError
 
 __all__ = ["Limits", "StoredFile", "Workspace", "WorkspaceError"]
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+def _flags(*names: str) -> int:
+    """Flags of `os.open`; a system that lacks some is refused when a workspace is made."""
+    return sum(getattr(os, f"O_{name}", 0) for name in names)
+
+
+_FOLDER = _flags("RDONLY", "DIRECTORY", "NOFOLLOW", "CLOEXEC")
+_FILE = _flags("RDONLY", "NOFOLLOW", "NONBLOCK", "CLOEXEC")
+_NEW = _flags("WRONLY", "CREAT", "EXCL", "NOFOLLOW", "CLOEXEC")
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISLNK, "a link"),
