@@ -146,6 +146,7 @@ async def test_runner_knows_its_providers_as_the_profiles_say(module: Module) ->
             providers=(provider(base_url=server.openai_base_url),),
             tools=(module(ADD),),
             profiles={"mine": mine},
+            store=StoreSettings(type="memory"),
         )
         async with open_runner(config) as runner:
             assert [event async for event in runner.run("Hi")]

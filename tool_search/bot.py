@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import inspect
 import traceback
-from asyncio import to_thread
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -18,13 +17,11 @@ from pathlib import Path
 from types import ModuleType
 
 from tool_search.adapters import build_provider
-from tool_search.catalog import CorePolicy, ToolCatalog
-from tool_search.config import BotConfig, ProviderConfig, ToolSearchConfig
+from tool_search.config import BotConfig, ProviderConfig
 from tool_search.errors import (
     ConfigurationError,
     DuplicateToolError,
     InvalidToolError,
-    SearchError,
     UnsupportedStrategyError,
 )
 from tool_search.execution import (
@@ -39,7 +36,6 @@ from tool_search.execution import (
 from tool_search.permission_settings import PermissionSettings
 from tool_search.providers import ChatProvider
 from tool_search.runner import ToolSearchRunner
-from tool_search.search.engines import EMBEDDING_ENGINES, build_index
 from tool_search.stores import SQLiteStore
 
 __all__ = ["open_runner", "tools_from_modules"]
@@ -95,21 +91,8 @@ async def open_runner(
         stack.push_async_callback(runner.aclose)
         if store is not None:
             await stack.enter_async_context(store)
-        await _embed_ahead(runner.catalog, config.tool_search)
+        await runner.prepare()
         yield runner
-
-
-async def _embed_ahead(catalog: ToolCatalog, config: ToolSearchConfig) -> None:
-    """Makes the vectors that the engine needs, if any, while no event loop waits for them."""
-    if config.search.engine not in EMBEDDING_ENGINES:
-        return
-    policy = CorePolicy(
-        always_loaded_tools=config.always_loaded_tools,
-        auto_always_load_builtin=config.auto_always_load_builtin,
-    )
-    # What fails is told by each conversation, which then has all its tools declared.
-    with suppress(SearchError):
-        await to_thread(build_index, catalog.with_policy(policy).deferred, config.search)
 
 
 async def _call_options(

@@ -7,14 +7,14 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import islice
 
-from tool_search.catalog import ToolCatalog
+from tool_search.catalog import CorePolicy, ToolCatalog
 from tool_search.config import ToolSearchConfig
-from tool_search.errors import ConfigurationError, SessionError
+from tool_search.errors import ConfigurationError, SearchError, SessionError
 from tool_search.events import ProviderSwitched, RunnerEvent, Warning
 from tool_search.execution import (
     CallOptions,
@@ -34,6 +34,7 @@ from tool_search.messages import ContentPart
 from tool_search.prefix_watch import PrefixWatch
 from tool_search.profiles import ProviderProfile
 from tool_search.providers import ChatProvider
+from tool_search.search.engines import EMBEDDING_ENGINES, build_index
 from tool_search.session import ToolSearchSession
 from tool_search.stores import ConversationKey, ConversationStore, MemoryStore
 from tool_search.strategies import ToolsAssembler
@@ -111,6 +112,7 @@ class ToolSearchRunner:
         self._assembler = ToolsAssembler()
         self._conversations: OrderedDict[ConversationKey, _Conversation] = OrderedDict()
         self._chosen: dict[ConversationKey | None, str] = {}
+        self._prepared: ToolCatalog | None = None
         if catalog is None:
             self.replace_tools(tools)
         else:
@@ -139,6 +141,23 @@ class ToolSearchRunner:
             raise ConfigurationError("a catalog needs an executor that runs its tools")
         self._calls.replace(catalog, executor)
         self._catalog = self._calls.catalog
+
+    async def prepare(self) -> None:
+        """Does what the next turn would wait for: an engine by meaning embeds the tools.
+
+        Turns do it too, once for each catalog; it keeps no event loop from its work.
+        """
+        catalog, search = self._catalog, self._config.search
+        if search.engine not in EMBEDDING_ENGINES or self._prepared is catalog:
+            return
+        policy = CorePolicy(
+            always_loaded_tools=self._config.always_loaded_tools,
+            auto_always_load_builtin=self._config.auto_always_load_builtin,
+        )
+        # What fails is told by each conversation, which then has all its tools declared.
+        with suppress(SearchError):
+            await asyncio.to_thread(build_index, catalog.with_policy(policy).deferred, search)
+        self._prepared = catalog
 
     @property
     def permissions(self) -> Permissions:
@@ -209,7 +228,7 @@ class ToolSearchRunner:
             session = known.session or await self._loaded(conversation)
             profile = self._pool.profile(provider)
             await self.permissions.grants.read()
-
+            await self.prepare()
             caller = partial(self._calls.context, conversation, user=user, roles=roles)
             session, context, refusal = self._begin(session, message, profile, caller, roles)
             if refusal is not None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import ClassVar
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from tests.runner.bench import (
     FORECAST,
@@ -16,6 +21,7 @@ from tests.runner.bench import (
     search,
     turn,
 )
+from tests.search.word_embedder import WordEmbedder
 from tool_search import (
     ConversationRecord,
     Done,
@@ -23,7 +29,9 @@ from tool_search import (
     ProviderError,
     ProviderSwitched,
     RequestPlan,
+    SearchSettings,
     TextDelta,
+    ToolSearchConfig,
     Warning,
     profile_for,
 )
@@ -177,3 +185,39 @@ async def test_provider_learns_what_its_endpoint_taught(bench: Bench) -> None:
     events = await turn(runner)
     assert [event.code for event in named(events, Warning)] == ["rendered_within_limit"]
     assert own.profile.max_tools == 4
+
+
+class ThreadNoting(WordEmbedder):
+    """An embedder that notes which threads it was asked in, tool by tool."""
+
+    threads: ClassVar[list[tuple[str, int]]] = []
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """A row for each text."""
+        ThreadNoting.threads += [(text, threading.get_ident()) for text in texts]
+        return super().embed(texts)
+
+
+async def test_tools_that_replace_others_are_embedded_off_the_event_loop(
+    bench: Bench, tmp_path: Path
+) -> None:
+    """Other conversations go on meanwhile."""
+    bench.server.reset(model=ScriptedModel([say("Hello."), say("Hello again.")]))
+    search_settings = SearchSettings(
+        engine="semantic",
+        embedder=f"{__name__}:ThreadNoting",
+        vector_cache=str(tmp_path / "vectors.sqlite"),
+    )
+    config = ToolSearchConfig(tool_schema_mode="tool_search", search=search_settings)
+    runner = await bench.runner("gpt", config=config)
+    await turn(runner, "Hello?")
+    runner.replace_tools([plant_finder])
+    await turn(runner, "And now?")
+    asked_in = {number for text, number in ThreadNoting.threads if "plant" in text.lower()}
+    assert asked_in
+    assert threading.get_ident() not in asked_in
+
+
+def plant_finder(name: str) -> str:
+    """Find a plant by its name."""
+    return name
