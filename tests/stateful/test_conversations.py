@@ -39,11 +39,12 @@ from tool_search.testing import (
 )
 
 _CONVERSATIONS = (
-    1000
+    10_000
     if os.environ.get("HYPOTHESIS_PROFILE") == "long"
     else int(os.environ.get("CONVERSATIONS", "300"))
 )
 _KEY = "group:42"
+_BRIDGED = "deepseek-chat"
 # The warnings that announce a list changed elsewhere than at its end.
 _LIST_CAUSES = {"core_tool_gone", "schema_changed", "mode_changed"}
 _CATALOG_CAUSES = {"catalog_changed", *_LIST_CAUSES}
@@ -104,6 +105,10 @@ def world() -> Iterator[World]:
                 strategy="openai_responses", base_url=full.openai_base_url, api_key_env=None,
             ),
             ProviderConfig(
+                id="bridge", type="openai_chat", model=_BRIDGED, strategy="bridge",
+                base_url=full.openai_base_url, api_key_env=None,
+            ),
+            ProviderConfig(
                 id="compatible", type="anthropic", model="glm-5",
                 base_url=plain.anthropic_base_url, api_key_env=None,
             ),
@@ -162,7 +167,7 @@ class Conversations(RuleBasedStateMachine):
         core=st.integers(0, 3),
         mode=st.sampled_from(["auto", "tool_search", "full", "skills_like"]),
         providers=st.permutations(
-            ["claude", "gpt", "responses", "compatible", "bound", "kept", "late"]
+            ["claude", "gpt", "responses", "compatible", "bound", "kept", "late", "bridge"]
         ),
         count=st.integers(1, 4),
         most=st.sampled_from([2, 5, 100]),
@@ -406,6 +411,7 @@ class Conversations(RuleBasedStateMachine):
         }
         declares_all = b'"defer_loading"' in (request.tools_bytes or b"")
         is_fixed = declares_all or request.dialect == "openai_responses"
+        is_fixed |= request.model == _BRIDGED
         if is_fixed and not causes & _CATALOG_CAUSES:
             assert request.tools_bytes == before.tools_bytes
         if not declares_all and not causes & _LIST_CAUSES:
