@@ -49,6 +49,11 @@ MODELS = {
     "openai_chat": "gpt-5.4",
     "openai_responses": "gpt-5.4",
 }
+NATIVE: Mapping[str, StrategyChoice] = {
+    "anthropic": "claude",
+    "openai_chat": "generic",
+    "openai_responses": "openai_responses",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,11 +241,12 @@ def rows() -> list[Row]:
     """Every system with every dialect it has a way for."""
     found = []
     for dialect in MODELS:
-        native = {"anthropic": "claude", "openai_chat": "generic"}.get(dialect, dialect)
+        native = NATIVE[dialect]
         if dialect == "anthropic":
             full = partial(ours, mode="full", strategy=native)
             found.append(measured("every tool declared", dialect, full))
-        for strategy in dict.fromkeys(("generic", native, "bridge")):
+        strategies: tuple[StrategyChoice, ...] = ("generic", native, "bridge")
+        for strategy in dict.fromkeys(strategies):
             run = partial(ours, mode="tool_search", strategy=strategy)
             found.append(measured(f"ours, {strategy}", dialect, run))
         for system in ("pydantic-ai", "FastMCP"):

@@ -101,7 +101,8 @@ async def ask(runner: ToolSearchRunner, *names: str) -> None:
 @pytest.mark.parametrize("what", SPOKEN)
 async def test_swap_after(bench: Bench, first: str, what: str) -> None:
     """To every other kind."""
-    async for runner, _ in pairs(bench, first, [*SPOKEN[what], forecast, say("2")]):
+    script: list[Step] = [*SPOKEN[what], forecast, say("2")]
+    async for runner, _ in pairs(bench, first, script):
         await ask(runner, "one", "two")
 
 
@@ -109,7 +110,7 @@ async def test_swap_after(bench: Bench, first: str, what: str) -> None:
 @pytest.mark.parametrize("kept", [0, 3])
 async def test_swap_after_a_compaction(bench: Bench, first: str, kept: int) -> None:
     """Which took the search away, or the call that its result belonged to."""
-    script = [FOUND, forecast, say("1"), forecast, say("2")]
+    script: list[Step] = [FOUND, forecast, say("1"), forecast, say("2")]
     async for runner, _ in pairs(bench, first, script):
         await ask(runner, "one")
         said = history(runner)
@@ -122,7 +123,7 @@ async def test_swap_after_a_compaction(bench: Bench, first: str, kept: int) -> N
 @FIRST
 async def test_swap_in_the_middle_of_a_tool_exchange(bench: Bench, first: str) -> None:
     """The first fails when it is to read the results; the other reads them, and goes on."""
-    script = [FOUND, forecast, say("1"), forecast, say("2")]
+    script: list[Step] = [FOUND, forecast, say("1"), forecast, say("2")]
     fault = Fault(status=500, skip=1)
     async for runner, second in pairs(bench, first, script, middle=fault):
         await turn(runner, "Weather in Paris?")
@@ -172,7 +173,7 @@ async def test_swap_with_searches_of_services_in_an_imported_history(
     bench: Bench, first: str
 ) -> None:
     """What Claude's service or OpenAI's found elsewhere is found here."""
-    script = [say("1"), forecast, say("2"), forecast, say("3")]
+    script: list[Step] = [say("1"), forecast, say("2"), forecast, say("3")]
     async for runner, _ in pairs(bench, first, script):
         await turn(runner, "Hello")
         session = runner.session()

@@ -10,6 +10,7 @@ from tests.runner.bench import Bench, call, calling, named, say, search, some_to
 from tests.runner.kinds import KINDS, forecast, provider
 from tool_search import MemoryStore, Tool, ToolFinished, ToolSearchRunner, Warning
 from tool_search.testing import ScriptedModel
+from tool_search.testing.models import Step
 
 KIND = pytest.mark.parametrize("kind", KINDS)
 RESTARTS = pytest.mark.parametrize("restarts", [False, True], ids=["at once", "after a restart"])
@@ -47,7 +48,7 @@ async def test_tool_whose_server_is_away_stays_callable_and_comes_back(
     bench: Bench, kind: str, restarts: bool
 ) -> None:
     """Shown with its last definition; a call fails clearly until the server is there."""
-    script = [search("weather"), say("1"), forecast, say("2"), forecast, say("3")]
+    script: list[Step] = [search("weather"), say("1"), forecast, say("2"), forecast, say("3")]
     bench.server.reset(model=ScriptedModel(script))
     bot = Bot(bench, kind, restarts=restarts)
     await bot.turn(some_tools())
@@ -66,7 +67,15 @@ async def test_schema_that_changed_meanwhile_is_one_named_break(
 ) -> None:
     """The model reads the new one, and from then on nothing moves."""
     new = call("get_forecast", {"city": "Paris", "unit": "C"})
-    script = [search("weather"), say("1"), say("2"), calling(new), say("3"), forecast, say("4")]
+    script: list[Step] = [
+        search("weather"),
+        say("1"),
+        say("2"),
+        calling(new),
+        say("3"),
+        forecast,
+        say("4"),
+    ]
     bench.server.reset(model=ScriptedModel(script))
     bot = Bot(bench, kind, restarts=restarts)
     await bot.turn(some_tools())
