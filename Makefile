@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-long check types package clean test-astrbot astrbot-plugin
+.PHONY: demo test test-long check types package clean test-astrbot test-astrbot-old astrbot-plugin
 
 demo: $(READY)
 	@$(BIN)/tool-search demo
@@ -46,6 +46,15 @@ ASTRBOT_READY := $(ASTRBOT)/.ready
 test-astrbot: $(ASTRBOT_READY)
 	$(ASTRBOT)/bin/python -m pytest -c tests/astrbot/pytest.ini tests/astrbot
 
+# One release from before the permission guard and the move of the settings; by hand. It wants
+# an mcp of its time.
+test-astrbot-old:
+	@test -x $(ASTRBOT)-old/bin/python || $(PYTHON312) -m venv $(ASTRBOT)-old
+	$(ASTRBOT)-old/bin/python -m pip install --quiet --disable-pip-version-check \
+		astrbot==4.25.0 'mcp<2' pytest pytest-asyncio -e .
+	$(ASTRBOT)-old/bin/python -m pytest -c tests/astrbot/pytest.ini $(addprefix tests/astrbot/test_, \
+		commands.py conversations.py life.py providers.py)
+
 $(ASTRBOT_READY): pyproject.toml
 	@test -n "$(PYTHON312)" \
 		|| { echo "AstrBot needs Python 3.12; say which: make test-astrbot PYTHON312=..."; exit 1; }
@@ -68,4 +77,4 @@ package: $(READY)
 	@rm -rf dist/venv
 
 clean:
-	rm -rf $(VENV) $(ASTRBOT) .typecheck build dist *.egg-info
+	rm -rf $(VENV) $(ASTRBOT) $(ASTRBOT)-old .typecheck build dist *.egg-info

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from tests.astrbot.bot import AstrBot, lists, new_user
-from tool_search.testing import StandInServer
+from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
 
 CORE = ("future_task", "send_message_to_user", "tool_search")
 ASK = "convert a length from metres to feet"
@@ -64,9 +64,14 @@ def test_a_claude_model_gets_the_whole_catalog_deferred(
 ) -> None:
     """The list's bytes never change, and a search result is references."""
     user = new_user()
-    answer = claude_bot.say(ASK, user=user)
-    claude_bot.say("how many days between two dates", user=user)
-    assert "convert_length" in answer
+    arguments = {"value": 1, "from_unit": "m", "to_unit": "ft"}
+    search = ModelCall(name="tool_search", arguments={"query": "convert a length"})
+    found = ModelCall(name="convert_length", arguments=arguments)
+    replies = (ModelReply(calls=(search,)), ModelReply(calls=(found,)), ModelReply(text="so"))
+    server.reset(model=ScriptedModel([*replies, ModelReply(text="bye")]))
+    assert claude_bot.say(ASK, user=user) == "so"
+    assert claude_bot.say("thank you", user=user) == "bye"
+    assert b"mcp convert_length" in server.requests[2].raw_body
     assert {request.dialect for request in server.requests} == {"anthropic"}
     assert len({request.tools_bytes for request in server.requests}) == 1
     tools = server.requests[0].body["tools"]
