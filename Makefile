@@ -25,9 +25,10 @@ types: $(READY)
 	@ln -s $(CURDIR)/tool_search/* $(CURDIR)/adapters $(CURDIR)/i18n .typecheck/tool_search/
 	@ln -s $(CURDIR)/tests $(CURDIR)/examples $(CURDIR)/benchmarks .typecheck/
 	cd .typecheck && ../$(BIN)/mypy --config-file ../pyproject.toml -p tool_search
-	cd .typecheck && MYPYPATH=benchmarks:benchmarks/peers ../$(BIN)/mypy --config-file ../pyproject.toml \
-		--explicit-package-bases \
-		tests examples benchmarks
+	cd .typecheck && ../$(BIN)/mypy --config-file ../pyproject.toml --explicit-package-bases \
+		tests examples
+	cd .typecheck && MYPYPATH=benchmarks:benchmarks/peers ../$(BIN)/mypy \
+		--config-file ../pyproject.toml --explicit-package-bases benchmarks
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

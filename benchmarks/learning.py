@@ -15,16 +15,14 @@ import argparse
 import itertools
 import random
 import statistics
-import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from search import MACRO, read_queries, read_tools
 
-from benchmarks.search import MACRO, read_queries, read_tools
 from tool_search.config import EngineName, SearchSettings
 from tool_search.search import JudgedQuery, ToolSearchIndex, build_index
 from tool_search.search.learned import HALF_LIFE_S, Evidence, evidence_of, merged

@@ -87,7 +87,9 @@ async def with_fastmcp(job: Mapping[str, Any]) -> None:
     from fastmcp.server.transforms.search import BM25SearchTransform
     from fastmcp.tools.base import Tool, ToolResult
 
-    class Canned(Tool):
+    base: Any = Tool
+
+    class Canned(base):  # type: ignore[misc]  # the package is there at run time alone
         async def run(self, arguments: dict[str, Any]) -> ToolResult:
             del arguments
             return ToolResult(returned(self.name))
@@ -132,7 +134,8 @@ async def _chat_loop(job: Mapping[str, Any], listed: Any, call: Any) -> None:
             messages.append(message.model_dump(exclude_none=True))
             if not message.tool_calls:
                 break
-            for each in message.tool_calls:
+            calls: Any = message.tool_calls
+            for each in calls:
                 content = await call(each.function.name, json.loads(each.function.arguments))
                 messages.append({"role": "tool", "tool_call_id": each.id, "content": content})
 

@@ -13,7 +13,12 @@ from typing import Any, Literal
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    rule,
+    run_state_machine_as_test,
+)
 
 from tests.stateful.model import ObedientModel, is_callable, tools_of
 from tool_search import (
@@ -43,6 +48,8 @@ _CONVERSATIONS = (
     if os.environ.get("HYPOTHESIS_PROFILE") == "long"
     else int(os.environ.get("CONVERSATIONS", "300"))
 )
+# Parts of the conversations, so that they share the machine's cores; each with other providers.
+_PARTS = 4
 _KEY = "group:42"
 _BRIDGED = "deepseek-chat"
 # The warnings that announce a list changed elsewhere than at its end.
@@ -161,6 +168,7 @@ class Conversations(RuleBasedStateMachine):
     """One conversation, whatever happens to it."""
 
     world: World
+    part = 0
 
     @initialize(
         size=st.sampled_from([0, 3, 12, 30, 150, 150]),
@@ -183,7 +191,7 @@ class Conversations(RuleBasedStateMachine):
         self.tools = {name: _tool(name, server=f"s{n % 3}") for n, name in enumerate(deferred)}
         self.tools |= {f"core_{n}": _tool(f"core_{n}", core=True) for n in range(core)}
         self.gone: dict[str, Tool] = {}
-        self.ids = providers[:count]
+        self.ids = [*providers[self.part * 2 :], *providers[: self.part * 2]][:count]
         self.config = ToolSearchConfig.model_validate(
             {"tool_schema_mode": mode, "max_results": most}
         )
@@ -430,9 +438,12 @@ async def _collect() -> None:
     await asyncio.sleep(0)
 
 
-def test_a_conversation_survives_anything(world: World) -> None:
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("part", range(_PARTS))
+def test_a_conversation_survives_anything(world: World, part: int) -> None:
     """Searches, calls, catalog changes, swaps, failures, restarts, in any order."""
-    Conversations.world = world
-    case = Conversations.TestCase
-    case.settings = settings(max_examples=_CONVERSATIONS, stateful_step_count=7)
-    case().runTest()
+    machine = type(f"Part{part}", (Conversations,), {"world": world, "part": part})
+    run_state_machine_as_test(
+        machine,
+        settings=settings(max_examples=_CONVERSATIONS // _PARTS, stateful_step_count=7),
+    )

@@ -11,8 +11,10 @@ BM25 and Beyond", 2009, sections 3.1 and 3.6.
 
 from __future__ import annotations
 
+import gc
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -65,7 +67,8 @@ class Bm25Engine:
                 kept.append(_kept(own))
                 yield slot, own.impacts
 
-        self._postings = Postings(entering())
+        with _uncollected():
+            self._postings = Postings(entering())
         # Rows of the table of actions, as they are asked for.
         self._rows: dict[tuple[str, ...], _Row] = {}
         self._kept = BlockedList(kept)
@@ -172,6 +175,18 @@ class Bm25Engine:
         """
         without = len(self.slots) + _UNSEEN_TOOLS - having
         return math.log(1.0 + (without + 0.5) / (having + 0.5))
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keeps the garbage collector still: all that is made stays, and it would look each time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 @lru_cache(maxsize=1024)
