@@ -108,7 +108,7 @@ class SearchingTools:
 
     @tools.setter
     def tools(self, tools: Iterable[Any]) -> None:
-        """Takes these for the set; an empty list, which AstrBot's class begins with, is passed over."""
+        """Takes these for the set; the empty list of AstrBot's own class is passed over."""
         wanted = {tool.name: tool for tool in tools}
         if not wanted:
             return
