@@ -25,8 +25,12 @@ MAPS: dict[ModuleType, ErrorMap] = {
 
 
 def exceptions_of(sdk: ModuleType) -> Iterator[type[Exception]]:
-    """The exception classes that an SDK has by a public name, and those below them."""
-    roots = (getattr(sdk, name) for name in dir(sdk) if not name.startswith("_"))
+    """The exception classes that an SDK has by a public name, and those below them.
+
+    Only names of exceptions are asked for: the SDKs load the rest when it is.
+    """
+    names = (name for name in dir(sdk) if name.endswith(("Error", "Exception")))
+    roots = (getattr(sdk, name) for name in names if not name.startswith("_"))
     found = [value for value in roots if isinstance(value, type) and issubclass(value, Exception)]
     for kind in found:
         yield kind

@@ -98,7 +98,7 @@ def test_result_type_is_json(tool: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize("tool", SYNCHRONOUS, ids=lambda tool: tool.__name__)
 @settings(
-    max_examples=25,
+    max_examples=15,
     deadline=None,
     derandomize=True,
     database=None,
