@@ -39,7 +39,7 @@ $(READY): pyproject.toml
 	@touch $@
 
 # AstrBot needs Python 3.12 and an environment of its own, of about 760 MB; the newest release.
-PYTHON312 ?= $(shell for python in python3.12 $(HOME)/.pyenv/versions/3.12.*/bin/python; do \
+PYTHON312 ?= $(shell for python in python3.12 "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/3.12.*/bin/python; do \
 	$$python -c "" 2> /dev/null && echo $$python && break; done)
 ASTRBOT := .venv-astrbot
 ASTRBOT_READY := $(ASTRBOT)/.ready
