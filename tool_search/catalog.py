@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal, get_args
 
 from tool_search.errors import DuplicateToolError, InvalidToolError
@@ -32,7 +32,10 @@ __all__ = ["CorePolicy", "Tool", "ToolCatalog", "ToolKind"]
 
 ToolKind = Literal["builtin", "plugin", "mcp", "handoff"]
 
+_KINDS = get_args(ToolKind)
 _LONGEST_NAME = 256
+# Control characters, lone surrogates, separators of lines and paragraphs.
+_UNFIT = frozenset(("Cc", "Cs", "Zl", "Zp"))
 _TEXTS = ("title", "summary", "server", "category", "namespace", "version")
 _LISTS = ("tags", "aliases", "roles")
 # Bytes around a definition's values: keys, quotes, `defer_loading`; about the same in each dialect.
@@ -131,13 +134,9 @@ class Tool:
     @cached_property
     def fingerprint(self) -> str:
         """32 hexadecimal digits of SHA-256 over the definition's content."""
-        rest = {
-            item.name: getattr(self, item.name)
-            for item in fields(self)
-            if item.name not in ("parameters", "parameters_json")
-        }
-        content = compact_json([rest, self.parameters_json])
-        return hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()[:32]
+        rest = compact_json([getattr(self, name) for name in _beside_parameters()])
+        content = f"{rest}{self.parameters_json}".encode("utf-8", "replace")
+        return hashlib.sha256(content).hexdigest()[:32]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tool):
@@ -150,10 +149,10 @@ class Tool:
     def to_dict(self) -> dict[str, Any]:
         """The definition as a JSON object, without what has its default value."""
         content: dict[str, Any] = {"name": self.name, "kind": self.kind}
-        for item in fields(self):
-            value = getattr(self, item.name)
-            if value and item.name not in (*content, "active", "parameters", "parameters_json"):
-                content[item.name] = list(value) if isinstance(value, tuple) else value
+        for name in _beside_parameters():
+            value = getattr(self, name)
+            if value and name not in (*content, "active"):
+                content[name] = list(value) if isinstance(value, tuple) else value
         if not self.active:
             content["active"] = False
         return {**content, "parameters": self.parameters}
@@ -161,8 +160,14 @@ class Tool:
     @classmethod
     def from_dict(cls, definition: Mapping[str, Any]) -> Tool:
         """The tool that `to_dict` wrote; keys it does not know are passed over."""
-        known = {item.name for item in fields(cls)} - {"parameters_json"}
+        known = {*_beside_parameters(), "parameters"}
         return cls(**{key: value for key, value in definition.items() if key in known})
+
+
+@cache
+def _beside_parameters() -> tuple[str, ...]:
+    """The fields of a tool but its schema."""
+    return tuple(each.name for each in fields(Tool) if each.name[:10] != "parameters")
 
 
 def _checked_name(name: object) -> str:
@@ -170,14 +175,11 @@ def _checked_name(name: object) -> str:
         raise InvalidToolError(f"a tool's name must be a string, not {shown(name)}")
     allowed = f"names have 1 to {_LONGEST_NAME} characters, none of them a control character"
     if not name or name != name.strip():
-        raise InvalidToolError(
-            f"tool {name!r}: the name is empty or has spaces at an end; {allowed}"
-        )
+        raise InvalidToolError(f"tool {name!r}: its name is empty or ends in a space; {allowed}")
     if len(name) > _LONGEST_NAME:
-        raise InvalidToolError(
-            f"tool {name[:60]!r}...: the name has {len(name)} characters; {allowed}"
-        )
-    if any(unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") for char in name):
+        raise InvalidToolError(f"tool {name[:60]!r}...: its name has {len(name)}; {allowed}")
+    is_plain = name.isascii() and name.isprintable()
+    if not is_plain and not _UNFIT.isdisjoint(map(unicodedata.category, name)):
         raise InvalidToolError(f"tool {name!r}: the name has a control character; {allowed}")
     return name
 
@@ -196,11 +198,9 @@ def _check_texts(tool: Tool) -> None:
             raise InvalidToolError(
                 f"tool {tool.name!r}: {key} must be a list of strings, not {shown(value)}"
             )
-    if tool.kind not in get_args(ToolKind):
-        raise InvalidToolError(
-            f"tool {tool.name!r}: kind must be one of {', '.join(get_args(ToolKind))}, "
-            f"not {shown(tool.kind)}"
-        )
+    if tool.kind not in _KINDS:
+        problem = f"kind must be one of {', '.join(_KINDS)}, not {shown(tool.kind)}"
+        raise InvalidToolError(f"tool {tool.name!r}: {problem}")
 
 
 def _json_copy(tool: Tool, key: str) -> Any:
