@@ -177,7 +177,7 @@ def _checked_name(name: object) -> str:
     if not name or name != name.strip():
         raise InvalidToolError(f"tool {name!r}: its name is empty or ends in a space; {allowed}")
     if len(name) > _LONGEST_NAME:
-        raise InvalidToolError(f"tool {name[:60]!r}...: its name has {len(name)}; {allowed}")
+        raise InvalidToolError(f"tool {name[:60]!r}...: has {len(name)} characters; {allowed}")
     is_plain = name.isascii() and name.isprintable()
     if not is_plain and not _UNFIT.isdisjoint(map(unicodedata.category, name)):
         raise InvalidToolError(f"tool {name!r}: the name has a control character; {allowed}")
