@@ -7,16 +7,21 @@ wrong in here, the request stays as AstrBot made it, and the log says why.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tool_search.adapters.astrbot_claude import ClaudeHook
-from tool_search.adapters.astrbot_reset import ResetHook
+from tool_search.adapters.astrbot_history import as_context, is_new, unsaved
+from tool_search.adapters.astrbot_installation import InstalledHooks
+from tool_search.adapters.astrbot_preferences import (
+    is_admin,
+    is_switched_off,
+    kept_settings,
+    restricted_tools,
+)
 from tool_search.adapters.astrbot_run import LIMITED, UNLIMITED, AstrBotConversation, AstrBotRun
 from tool_search.adapters.astrbot_settings import AstrBotSettings, read_settings
 from tool_search.adapters.astrbot_tools import TranslatedTools, neutral_history
@@ -26,7 +31,6 @@ from tool_search.catalog import Tool, ToolCatalog
 from tool_search.learning import Learning
 from tool_search.messages import Message
 from tool_search.profiles import ProviderProfile
-from tool_search.record import message_to_dict
 from tool_search.session import ToolSearchSession
 from tool_search.stores import MemoryStore, SQLiteStore
 from tool_search.strategies import ToolsAssembler
@@ -39,7 +43,6 @@ ConversationId = tuple[str, str]
 _MOST_CONVERSATIONS = 500
 _SEEN = "_tool_search_seen"
 _RUN = "tool_search_run"
-_RESTORED = "restored_"  # what the ids of synthetic searches begin with
 _SCHEDULED = "CronMessageEvent"
 _log = logging.getLogger(__name__)
 
@@ -60,6 +63,7 @@ class AstrBotToolSearch:
     Args:
         context: AstrBot's context for plugins.
         settings: The plugin's settings, as AstrBot has them.
+        plugin: The plugin's name, under which AstrBot may have it switched off somewhere.
         evidence: The file that keeps what searches taught; None: memory does.
     """
 
@@ -68,9 +72,12 @@ class AstrBotToolSearch:
         context: Any,
         settings: Mapping[str, Any] | None = None,
         *,
+        plugin: str = "astrbot_plugin_tool_search",
         evidence: str | Path | None = None,
     ) -> None:
         self._context = context
+        self._given = dict(settings or {})
+        self._plugin = plugin
         self.settings: AstrBotSettings = read_settings(settings)
         self._tools = TranslatedTools()
         self._assembler = ToolsAssembler()
@@ -78,31 +85,16 @@ class AstrBotToolSearch:
         self._forgotten: dict[ConversationId, frozenset[str]] = {}
         self._store = MemoryStore() if evidence is None else SQLiteStore(evidence)
         self._learning = Learning(self._store)
-        self._hooks: list[ClaudeHook | ResetHook] = []
+        self._hooks = InstalledHooks(self.prepare_agent)
         self._said: set[str] = set()
 
     def install(self) -> None:
-        """Hooks Claude's provider and, where agents of agents are covered, the runner.
-
-        Safe to call again. Without a hook, Claude is told of tools as every provider is.
-        """
-        self.remove()
-        makers: list[Callable[[], ClaudeHook | ResetHook]] = [self._claude_hook]
-        if self.settings.cover_subagents or self.settings.cover_scheduled_tasks:
-            makers.append(self._reset_hook)
-        for make in makers:
-            try:
-                hook = make()
-                hook.install()
-            except (ImportError, AttributeError) as exc:
-                _log.warning("this AstrBot is not as expected: %s; tools are filtered", exc)
-            else:
-                self._hooks.append(hook)
+        """Hooks what AstrBot's API does not offer. Safe to call again."""
+        self._hooks.install(self.settings)
 
     def remove(self) -> None:
         """Leaves AstrBot as it was."""
-        while self._hooks:
-            self._hooks.pop().remove()
+        self._hooks.remove()
 
     async def close(self) -> None:
         """Removes all hooks, and lets go of what was learned."""
@@ -154,8 +146,11 @@ class AstrBotToolSearch:
         tools = request.func_tool
         if not tools or run_of(tools) is not None or not self._calls_tools(event):
             return
+        if await self._is_off(event):
+            return
+        settings = await self.settings_at(event.unified_msg_origin)
         turn = await self._turn(event, request, list(tools.tools))
-        conversation = self._conversation(request, key, turn)
+        conversation = self._conversation(request, key, turn, settings)
         session = conversation.session
         await self._exchange_lessons(session)
         known = len(turn.history)
@@ -164,7 +159,7 @@ class AstrBotToolSearch:
             known = len(session.history)
         session.begin_turn(
             request.prompt or "…",
-            profile=self.profile(event),
+            profile=self.profile(event, settings),
             catalog=turn.catalog,
             refusal=turn.refusal,
         )
@@ -189,14 +184,12 @@ class AstrBotToolSearch:
         run = AstrBotRun(
             conversation,
             turn.executors,
-            search_tool_name=self.settings.config.search_tool_name,
+            search_tool_name=conversation.settings.config.search_tool_name,
         )
         made = searching_tool_set(run)
         made.names()
         instructions = run.plan(UNLIMITED).system
-        written = [
-            _as_context(message) for message in _unsaved(session.history, known, turn.history)
-        ]
+        written = [as_context(said) for said in unsaved(session.history, known, turn.history)]
         self._warn_of_skills_like(event)
         if written:
             request.contexts = [*(request.contexts or ()), *written]
@@ -208,8 +201,9 @@ class AstrBotToolSearch:
         active = [tool for tool in tools if getattr(tool, "active", True)]
         manager = self._context.get_llm_tool_manager()
         definitions = self._definitions(active)
-        restricted = await _restricted(manager, definitions)
-        allowed = not restricted or _is_admin(event)
+        executors = {tool.name: tool for tool in active}
+        restricted = await restricted_tools(manager, definitions, executors)
+        allowed = not restricted or is_admin(event)
 
         def refusal(tool: Tool) -> str | None:
             # An empty reason: the session says it in the conversation's language.
@@ -217,16 +211,32 @@ class AstrBotToolSearch:
 
         return _Turn(
             catalog=ToolCatalog(definitions.values(), restricted=restricted),
-            executors={tool.name: tool for tool in active},
+            executors=executors,
             history=self._history(event, request),
             refusal=refusal if restricted else allowed_to_all,
         )
 
-    def catalog_of(self, tools: Iterable[Any]) -> ToolCatalog:
+    def catalog_of(self, tools: Iterable[Any], settings: AstrBotSettings) -> ToolCatalog:
         """The catalog of AstrBot's tools, core and deferred told apart as a conversation does."""
         active = [tool for tool in tools if getattr(tool, "active", True)]
         catalog = ToolCatalog(self._definitions(active).values())
-        return ToolSearchSession(catalog, config=self.settings.config).catalog
+        return ToolSearchSession(catalog, config=settings.config).catalog
+
+    async def settings_at(self, umo: str) -> AstrBotSettings:
+        """What holds at a place: what was set for it goes before the plugin's own settings."""
+        try:
+            own = await kept_settings(umo)
+        except Exception as exc:  # noqa: BLE001  # the plugin's own settings hold then
+            _log.warning("AstrBot's preferences of %s cannot be read: %r", umo, exc)
+            return self.settings
+        return read_settings({**self._given, **own}) if own else self.settings
+
+    async def _is_off(self, event: Any) -> bool:
+        try:
+            return await is_switched_off(event, self._plugin)
+        except Exception as exc:  # noqa: BLE001  # AstrBot has called us, then
+            _log.debug("whether %s is switched off cannot be read: %r", self._plugin, exc)
+            return False
 
     def _definitions(self, tools: Iterable[Any]) -> dict[str, Tool]:
         manager = self._context.get_llm_tool_manager()
@@ -239,17 +249,16 @@ class AstrBotToolSearch:
         return tuple(said for said in history if said.tool_call_id not in forgotten)
 
     def _conversation(
-        self, request: Any, key: ConversationId | None, turn: _Turn
+        self, request: Any, key: ConversationId | None, turn: _Turn, settings: AstrBotSettings
     ) -> AstrBotConversation:
-        """The conversation that goes on, or a new one."""
+        """The conversation that goes on, or a new one: other settings begin anew, too."""
         known = self._conversations.get(key) if key is not None else None
-        if known is not None and not is_new(request):
+        if known is not None and not is_new(request) and known.settings == settings:
             return known
         if key is not None and is_new(request):
             self._forgotten.pop(key, None)
-        return AstrBotConversation(
-            ToolSearchSession(turn.catalog, config=self.settings.config, assembler=self._assembler)
-        )
+        session = ToolSearchSession(turn.catalog, config=settings.config, assembler=self._assembler)
+        return AstrBotConversation(session, settings, assembler=self._assembler)
 
     def _keep(self, key: ConversationId, conversation: AstrBotConversation) -> None:
         self._conversations[key] = conversation
@@ -262,13 +271,11 @@ class AstrBotToolSearch:
             await self._learning.learn(session.take_lessons())
             session.inform(await self._learning.votes())
 
-    def profile(self, event: Any) -> ProviderProfile:
+    def profile(self, event: Any, settings: AstrBotSettings | None = None) -> ProviderProfile:
         """The provider that is asked first, as far as AstrBot says."""
         try:
             provider = self._context.get_using_provider(umo=event.unified_msg_origin)
-            for hook in self._hooks:
-                if isinstance(hook, ClaudeHook) and hook.is_for(provider):
-                    return hook.profile(provider)
+            return self._hooks.profile(provider, settings or self.settings)
         except Exception:  # noqa: BLE001  # what is known of the provider is only a help
             _log.debug("the provider of %s is not known", event, exc_info=True)
         return LIMITED
@@ -295,24 +302,6 @@ class AstrBotToolSearch:
                 self._said.add("skills_like")
                 _log.warning("tool search takes the place of AstrBot's skills_like mode")
 
-    def _claude_hook(self) -> ClaudeHook:
-        from astrbot.core.provider.sources.anthropic_source import (  # noqa: PLC0415 - AstrBot is here
-            ProviderAnthropic,
-        )
-
-        return ClaudeHook(
-            ProviderAnthropic,
-            native=self.settings.native_claude,
-            boundary=self.settings.config.boundary_text,
-        )
-
-    def _reset_hook(self) -> ResetHook:
-        from astrbot.core.agent.runners.tool_loop_agent_runner import (  # noqa: PLC0415 - as above
-            ToolLoopAgentRunner,
-        )
-
-        return ResetHook(ToolLoopAgentRunner, self.prepare_agent)
-
     @staticmethod
     def key_of(event: Any, request: Any) -> ConversationId:
         """What a conversation is known by."""
@@ -336,57 +325,5 @@ class AstrBotToolSearch:
         return len(known.session.discoveries) if known is not None else 0
 
 
-def is_new(request: Any) -> bool:
-    """Whether a request opens its conversation: `/reset` leaves one without a history."""
-    conversation = getattr(request, "conversation", None)
-    if conversation is None:
-        return not neutral_history(request.contexts)
-    saved = getattr(conversation, "history", None)
-    try:
-        return not (json.loads(saved) if isinstance(saved, str) else saved)
-    except ValueError:
-        return False
-
-
-def _unsaved(history: Sequence[Message], known: int, saved: Iterable[Message]) -> Iterator[Message]:
-    """The searches that show again what a history lost: new ones, and lost ones of earlier."""
-    shown = {call.id for said in saved for call in said.tool_calls}
-    for said in history[:known]:
-        ids = {call.id for call in said.tool_calls} or {said.tool_call_id or ""}
-        if any(call_id.startswith(_RESTORED) for call_id in ids - shown):
-            yield said
-    yield from history[known:-1]
-
-
-def _as_context(message: Message) -> dict[str, Any]:
-    """A message as AstrBot keeps it: no name beside a result."""
-    content = message_to_dict(message)
-    if message.role == "assistant":
-        content["content"] = content["content"] or None
-    content.pop("name", None)
-    return content
-
-
 def _never(_name: str) -> bool:
     return False
-
-
-def _is_admin(event: Any) -> bool:
-    is_admin = getattr(event, "is_admin", None)
-    return bool(is_admin()) if callable(is_admin) else False
-
-
-async def _restricted(manager: Any, definitions: Mapping[str, Tool]) -> frozenset[str]:
-    """The tools that AstrBot keeps for administrators; its guard checks every call anyway."""
-    fallback = getattr(manager, "_default_permission", None)
-    if fallback is None:
-        return frozenset()
-    from astrbot.core import sp  # noqa: PLC0415 - AstrBot is here
-
-    kept = await sp.global_get("tool_permissions", {})
-    own = kept.get("_default", {}) if isinstance(kept, Mapping) else {}
-    return frozenset(
-        name
-        for name, tool in definitions.items()
-        if tool.kind in ("plugin", "mcp") and (own.get(name) or fallback(name)) == "admin"
-    )

@@ -7,96 +7,61 @@ see a reference.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from functools import wraps
-from typing import Any, Literal
+from typing import Any
 
+from tool_search.adapters.astrbot_hooks import NativeHook, Wrapper
 from tool_search.adapters.astrbot_run import AstrBotRun
-from tool_search.adapters.astrbot_tools import plain_message
+from tool_search.adapters.astrbot_tools import plain_message, text_behind
 from tool_search.adapters.astrbot_toolset import run_of
-from tool_search.errors import ProviderError, UnsupportedStrategyError
-from tool_search.fallback import verdict_on
 from tool_search.i18n import text
 from tool_search.messages import ReferencePart, RequestPlan
 from tool_search.names import wire_name
-from tool_search.profiles import ProviderProfile, profile_for
+from tool_search.profiles import ProviderProfile
 from tool_search.search.result import SearchResult
 from tool_search.strategies import ClaudeToolSearchStrategy
 
-__all__ = ["ClaudeHook", "NativeChoice", "with_references"]
+__all__ = ["ClaudeHook", "with_references"]
 
-NativeChoice = Literal["auto", "on", "off"]
-_METHODS = ("text_chat", "text_chat_stream")
-_MARK = "_tool_search_original"
 _strategy = ClaudeToolSearchStrategy()
 _log = logging.getLogger(__name__)
 
 
-class ClaudeHook:
+class ClaudeHook(NativeHook):
     """The wrapper around AstrBot's Anthropic provider.
 
     Args:
         provider_class: AstrBot's `ProviderAnthropic`. Its subclasses are other vendors'.
-        native: `auto`: for Claude models at Anthropic's own endpoint; `on`: at any
-            endpoint; `off`: nowhere.
         boundary: Whether a line of text stands behind references.
     """
 
-    def __init__(
-        self, provider_class: Any, *, native: NativeChoice = "auto", boundary: bool = True
-    ) -> None:
-        self._class = provider_class
-        self._native = native
+    dialect = "anthropic"
+    strategy = "claude"
+
+    def __init__(self, provider_class: Any, *, boundary: bool = True) -> None:
+        super().__init__(provider_class)
         self._boundary = boundary
-        self._unable: set[str] = set()
-        self._installed: dict[str, Any] = {}
 
-    def install(self) -> None:
-        """Wraps the methods, in place of a wrapper that an earlier load left behind."""
-        for name, wrap in zip(_METHODS, (self._wrapped, self._wrapped_stream), strict=True):
-            original = getattr(self._class, name)
-            original = getattr(original, _MARK, original)
-            wrapper = wrap(original)
-            setattr(wrapper, _MARK, original)
-            setattr(self._class, name, wrapper)
-            self._installed[name] = wrapper
+    def address(self, provider: Any) -> str:
+        """Where a provider's requests go; empty where it does not say."""
+        return str(getattr(provider, "base_url", "") or "")
 
-    def remove(self) -> None:
-        """Puts the methods back; under a wrapper of someone else's, ours lets all through."""
-        installed, self._installed = self._installed, {}
-        for name, wrapper in installed.items():
-            if getattr(self._class, name) is wrapper:
-                setattr(self._class, name, getattr(wrapper, _MARK))
-
-    def is_for(self, provider: Any) -> bool:
-        """Whether a provider is of the wrapped class, or of a class made from it."""
-        return isinstance(provider, self._class)
-
-    def profile(self, provider: Any, model: str | None = None) -> ProviderProfile:
-        """What a provider of AstrBot's Anthropic class can do."""
-        address = str(getattr(provider, "base_url", "") or "")
-        name = str(model or provider.get_model())
-        strategy: Literal["auto", "claude", "generic"] = "generic"
-        if type(provider) is self._class and address not in self._unable:
-            strategy = {"auto": "auto", "on": "claude", "off": "generic"}[self._native]  # type: ignore[assignment]
-        try:
-            return profile_for("anthropic", name, base_url=address or None, strategy=strategy)
-        except UnsupportedStrategyError:
-            return profile_for("anthropic", name, base_url=address or None, strategy="generic")
+    def _wrappers(self) -> Mapping[str, Wrapper]:
+        return {"text_chat": self._wrapped, "text_chat_stream": self._wrapped_stream}
 
     def _wrapped(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
         async def text_chat(provider: Any, *args: Any, **kwargs: Any) -> Any:
-            profile = self._asked(provider, kwargs)
+            profile = self.asked(provider, kwargs.get("func_tool"), kwargs.get("model"))
             if profile is None:
                 return await original(provider, *args, **kwargs)
             try:
                 return await original(provider, *args, **self._told(kwargs, profile))
             except Exception as exc:
-                if not self._gives_up(provider, profile, exc):
+                if not self.gives_up(provider, profile, exc):
                     raise
             return await original(provider, *args, **self._told(kwargs, profile.generic()))
 
@@ -105,7 +70,7 @@ class ClaudeHook:
     def _wrapped_stream(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
         async def text_chat_stream(provider: Any, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-            profile = self._asked(provider, kwargs)
+            profile = self.asked(provider, kwargs.get("func_tool"), kwargs.get("model"))
             told = kwargs if profile is None else self._told(kwargs, profile)
             has_begun = False
             try:
@@ -115,7 +80,7 @@ class ClaudeHook:
                         yield chunk
                 return  # noqa: TRY300  # what follows is for failures
             except Exception as exc:
-                if has_begun or profile is None or not self._gives_up(provider, profile, exc):
+                if has_begun or profile is None or not self.gives_up(provider, profile, exc):
                     raise
             told = self._told(kwargs, profile.generic())
             async with aclosing(original(provider, *args, **told)) as chunks:
@@ -123,12 +88,6 @@ class ClaudeHook:
                     yield chunk
 
         return text_chat_stream
-
-    def _asked(self, provider: Any, kwargs: Mapping[str, Any]) -> ProviderProfile | None:
-        """The provider's profile, where the request is one of ours."""
-        if not self._installed or run_of(kwargs.get("func_tool")) is None:
-            return None
-        return self.profile(provider, kwargs.get("model"))
 
     def _told(self, kwargs: Mapping[str, Any], profile: ProviderProfile) -> dict[str, Any]:
         """The arguments of a request as this provider is told of tools."""
@@ -145,21 +104,6 @@ class ClaudeHook:
             _log.exception("Claude is told of tools as every provider is")
             return dict(kwargs)
         return told
-
-    def _gives_up(self, provider: Any, profile: ProviderProfile, exc: Exception) -> bool:
-        """Whether an endpoint's error says that it does not know tool search."""
-        if profile.strategy == "generic":
-            return False
-        status = getattr(exc, "status_code", None)
-        error = ProviderError(str(exc), provider="anthropic", status=status)
-        if verdict_on(error, profile).remedy != "generic_strategy":
-            return False
-        address = str(getattr(provider, "base_url", "") or "")
-        self._unable.add(address)
-        _log.warning(
-            "%s does not know tool search; it gets a filtered list from now on: %s", address, exc
-        )
-        return True
 
 
 def with_references(
@@ -214,7 +158,5 @@ def _references(content: Any, plan: RequestPlan) -> tuple[list[dict[str, Any]], 
     if not isinstance(part, ReferencePart):
         return [], ""
     names = [name for name in dict.fromkeys(part.names) if plan.tools.declares(name)]
-    written = content.lstrip()
-    _, end = json.JSONDecoder().raw_decode(written)
     references = [{"type": "tool_reference", "tool_name": wire_name(name)} for name in names]
-    return references, written[end:].strip()
+    return references, text_behind(content)

@@ -6,11 +6,12 @@ of a search, is the session's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import count
 from typing import Any
 
+from tool_search.adapters.astrbot_settings import AstrBotSettings, read_settings
 from tool_search.calls import CallDecision, CallResult, RunCall
 from tool_search.catalog import Tool
 from tool_search.messages import Message, RequestPlan, ToolCall
@@ -19,6 +20,7 @@ from tool_search.schema import compact_json
 from tool_search.search.result import SearchResult
 from tool_search.search_tool import CALL_TOOL_NAME
 from tool_search.session import ToolSearchSession
+from tool_search.strategies import ToolsAssembler
 
 __all__ = ["LIMITED", "UNLIMITED", "AstrBotConversation", "AstrBotRun"]
 
@@ -31,15 +33,40 @@ UNLIMITED = replace(LIMITED, max_tools=None)
 class AstrBotConversation:
     """What is remembered of one conversation between its messages.
 
+    Args:
+        session: The conversation's state.
+        settings: What holds in it.
+        assembler: Makes its tool lists.
+
     Attributes:
         session: The conversation's state.
+        settings: What holds in it.
         order: Every name that a filtered list has declared, in the order it came.
     """
 
-    def __init__(self, session: ToolSearchSession) -> None:
+    def __init__(
+        self,
+        session: ToolSearchSession,
+        settings: AstrBotSettings | None = None,
+        *,
+        assembler: ToolsAssembler | None = None,
+    ) -> None:
         self.session = session
+        self.settings = settings or read_settings({})
         self.order: list[str] = []
+        self._assembler = assembler or ToolsAssembler()
         self._calls = count()
+
+    def plan_over(self, history: Iterable[Message], profile: ProviderProfile) -> RequestPlan:
+        """The plan of a request that shows this history, AstrBot's own, not the session's."""
+        record = replace(self.session.record(), history=tuple(history))
+        shown = ToolSearchSession(
+            self.session.catalog,
+            config=self.settings.config,
+            assembler=self._assembler,
+            record=record,
+        )
+        return shown.plan(profile)
 
     def decide(self, name: str, arguments: Mapping[str, Any]) -> CallDecision:
         """What becomes of a call, with what it discovers taken in."""
@@ -81,6 +108,11 @@ class AstrBotRun:
     def session(self) -> ToolSearchSession:
         """The conversation's state."""
         return self.conversation.session
+
+    @property
+    def settings(self) -> AstrBotSettings:
+        """What holds in the conversation."""
+        return self.conversation.settings
 
     def add(self, name: str, executor: Any) -> None:
         """Takes a tool in that another plugin adds: it is core."""

@@ -6,6 +6,7 @@ what a tool is shows only behind the guard, and what runs it is the guard.
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -16,8 +17,16 @@ from tool_search.errors import InvalidToolError
 from tool_search.messages import Message
 from tool_search.record import message_from_dict
 from tool_search.schema import object_schema
+from tool_search.search.result import SearchResult
 
-__all__ = ["TranslatedTools", "behind_guard", "kind_of", "neutral_history", "shown_parameters"]
+__all__ = [
+    "TranslatedTools",
+    "behind_guard",
+    "kind_of",
+    "neutral_history",
+    "shown_parameters",
+    "text_behind",
+]
 
 _HANDOFF, _MCP, _PLAIN = "HandoffTool", "MCPTool", "FunctionTool"
 _OWN_PACKAGE = "astrbot.core."
@@ -105,6 +114,16 @@ def neutral_history(contexts: Iterable[Any] | None) -> tuple[Message, ...]:
         if content.get("role") in _ROLES and not content.get("_no_save"):
             found.append(message_from_dict(_readable(content)))
     return tuple(found)
+
+
+def text_behind(result: str) -> str:
+    """What a search's result says besides the tools: AstrBot's notices, and an error."""
+    found = SearchResult.from_json(result)
+    if found is None or found.error is not None:
+        return result.strip()
+    written = result.lstrip()
+    _, end = json.JSONDecoder().raw_decode(written)
+    return written[end:].strip()
 
 
 def plain_message(said: Any) -> Mapping[str, Any]:

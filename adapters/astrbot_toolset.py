@@ -7,14 +7,16 @@ needs a change. AstrBot is imported when the first set is made.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
-from tool_search.adapters.anthropic_wire import encode_tools
+from tool_search.adapters.anthropic_wire import encode_tools as encode_claude_tools
 from tool_search.adapters.astrbot_run import LIMITED, UNLIMITED, AstrBotRun
 from tool_search.adapters.astrbot_tools import shown_parameters
+from tool_search.adapters.openai_responses_tools import encode_tools as encode_responses_tools
 from tool_search.calls import RunCall
 from tool_search.catalog import Tool
 from tool_search.profiles import ProviderProfile
@@ -22,6 +24,8 @@ from tool_search.search_tool import CALL_TOOL_NAME, call_tool_definition
 
 __all__ = ["run_of", "searching_tool_set"]
 
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
 Answer = Callable[[Any, Mapping[str, Any]], Awaitable[Any]]
 
 
@@ -73,13 +77,23 @@ class OrderedTools:
 
 
 class NativeTools(OrderedTools):
-    """A set for a Claude model: the whole catalog, deferred tools deferred."""
+    """A set for a model that is told of tools in its vendor's own way.
+
+    Attributes:
+        wire: The list as this library writes it.
+        search_tool_name: What a search is called, where the dialect has no name for it.
+    """
 
     wire: list[dict[str, Any]]
+    search_tool_name: str
 
     def anthropic_schema(self) -> list[dict[str, Any]]:
-        """The list as this library writes it."""
+        """For Claude: the whole catalog, deferred tools deferred."""
         return self.wire
+
+    def openai_schema(self, *_args: Any, **_kwargs: Any) -> list[dict[str, Any]]:
+        """For OpenAI's Responses, as AstrBot takes it: a `type` within goes before its own."""
+        return [{"type": "function", "function": tool} for tool in self.wire]
 
 
 class SearchingTools:
@@ -99,12 +113,19 @@ class SearchingTools:
     def __init__(self, run: AstrBotRun) -> None:
         super().__init__([])  # type: ignore[call-arg]  # AstrBot's class comes next
         self.tool_search_run = run
+        self._has_failed = False
         self._own = _own_tools(run, self.own_tool)
 
     @property
     def tools(self) -> list[Any]:
         """What is declared now; adding to this list adds to the set."""
-        return _GrowingList(self._resolved(self.tool_search_run.declared()), self.add_tool)
+        run = self.tool_search_run
+        return _GrowingList(
+            self._or_every_tool(
+                lambda: [*self._resolved(run.declared())], lambda: [*run.executors.values()]
+            ),
+            self.add_tool,
+        )
 
     @tools.setter
     def tools(self, tools: Iterable[Any]) -> None:
@@ -131,7 +152,7 @@ class SearchingTools:
     def get_tool(self, name: str) -> Any:
         """What runs a call: AstrBot's own tool, or ours where it must be looked at first."""
         run = self.tool_search_run
-        definition = run.to_be_checked(name)
+        definition = self._or_every_tool(lambda: run.to_be_checked(name), lambda: None)
         if definition is not None:
             return _checked(run, definition, name, self.own_tool)
         return run.executors.get(name) or (self._own.get(name) if run.is_own(name) else None)
@@ -139,26 +160,32 @@ class SearchingTools:
     def for_profile(self, profile: ProviderProfile) -> Any:
         """The set as one provider is told of it."""
         run = self.tool_search_run
-        if profile.strategy != "claude":
+        if not profile.is_native:
             return _filled(self.ordered_set, self._resolved(run.declared(profile)))
         tools = run.plan(profile).tools
         late = [run.executors[name] for name in run.late if not tools.declares(name)]
         native = _filled(self.native_set, [*self._resolved(tools.names), *late])
-        native.wire = json.loads(encode_tools(tools, profile))
-        native.wire += _filled(self.plain_set, late).anthropic_schema()
+        native.search_tool_name = run.search_tool_name
+        others = _filled(self.plain_set, late)
+        if profile.dialect == "anthropic":
+            native.wire = json.loads(encode_claude_tools(tools, profile))
+            native.wire += others.anthropic_schema()
+        else:
+            native.wire = json.loads(encode_responses_tools(tools, profile))
+            native.wire += [tool["function"] for tool in others.openai_schema()]
         return native
 
     def openai_schema(self, *args: Any, **kwargs: Any) -> Any:
         """The list within OpenAI's limit."""
-        return self.for_profile(LIMITED).openai_schema(*args, **kwargs)
+        return self._written_for(LIMITED).openai_schema(*args, **kwargs)
 
     def google_schema(self) -> Any:
         """The list within the same limit."""
-        return self.for_profile(LIMITED).google_schema()
+        return self._written_for(LIMITED).google_schema()
 
     def anthropic_schema(self) -> Any:
         """The filtered list, for whoever speaks this dialect and is not Claude."""
-        return self.for_profile(UNLIMITED).anthropic_schema()
+        return self._written_for(UNLIMITED).anthropic_schema()
 
     def get_light_tool_set(self) -> Any:
         """The set itself: `skills_like` would freeze it."""
@@ -171,6 +198,24 @@ class SearchingTools:
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         """The set itself: a copy would not grow."""
         return self
+
+    def _written_for(self, profile: ProviderProfile) -> Any:
+        """The set for a provider, of which AstrBot writes the list."""
+        executors = self.tool_search_run.executors
+        return self._or_every_tool(
+            lambda: self.for_profile(profile),
+            lambda: _filled(self.plain_set, executors.values()),
+        )
+
+    def _or_every_tool(self, answer: Callable[[], T], otherwise: Callable[[], T]) -> T:
+        """An answer of the library's; after its first mistake, of a set of every tool."""
+        if not self._has_failed:
+            try:
+                return answer()
+            except Exception:  # noqa: BLE001  # a bot's turn must not end by a mistake of ours
+                self._has_failed = True
+                _log.exception("tool search has failed: the bot has its full tool set from here on")
+        return otherwise()
 
     def _resolved(self, names: Iterable[str]) -> Iterator[Any]:
         """What is declared under these names, which is not always what a call runs."""

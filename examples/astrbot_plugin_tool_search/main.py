@@ -18,6 +18,7 @@ from astrbot.core.star.filter.command import GreedyStr  # noqa: E402
 from tool_search.adapters.astrbot import AstrBotToolSearch  # noqa: E402
 from tool_search.adapters.astrbot_commands import AstrBotCommands  # noqa: E402
 
+NAME = "astrbot_plugin_tool_search"
 Replies = AsyncIterator[MessageEventResult]
 
 
@@ -26,8 +27,8 @@ class ToolSearchPlugin(Star):
 
     def __init__(self, context: Context, config: AstrBotConfig) -> None:
         super().__init__(context)
-        evidence = StarTools.get_data_dir("astrbot_plugin_tool_search") / "learned.sqlite"
-        self.tool_search = AstrBotToolSearch(context, config, evidence=evidence)
+        evidence = StarTools.get_data_dir(NAME) / "learned.sqlite"
+        self.tool_search = AstrBotToolSearch(context, config, plugin=NAME, evidence=evidence)
         self.commands = AstrBotCommands(self.tool_search, context)
 
     async def initialize(self) -> None:
@@ -62,7 +63,7 @@ class ToolSearchPlugin(Star):
 
     @filter.command_group("tool_search")
     def tool_search_group(self) -> None:
-        """Tool search: status, test, reset."""
+        """Tool search: status, test, reset, mode, set."""
 
     @filter.permission_type(filter.PermissionType.ADMIN)
     @tool_search_group.command("status")
@@ -81,3 +82,15 @@ class ToolSearchPlugin(Star):
     async def reset(self, event: AstrMessageEvent) -> Replies:
         """Forgets what was found in this conversation."""
         yield event.plain_result(await self.commands.reset(event))
+
+    @filter.permission_type(filter.PermissionType.ADMIN)
+    @tool_search_group.command("mode")
+    async def mode(self, event: AstrMessageEvent, mode: str = "") -> Replies:
+        """Sets the mode of this conversation: auto, tool_search, full or default."""
+        yield event.plain_result(await self.commands.set(event, "tool_schema_mode", mode))
+
+    @filter.permission_type(filter.PermissionType.ADMIN)
+    @tool_search_group.command("set")
+    async def set(self, event: AstrMessageEvent, setting: str = "", value: str = "") -> Replies:
+        """Sets something else for this conversation, or shows what is set."""
+        yield event.plain_result(await self.commands.set(event, setting, value))

@@ -243,7 +243,7 @@ def test_claudes_own_search_is_for_claude(
 ) -> None:
     """By class, endpoint and setting."""
     monkeypatch.setattr(provider, "base_url", address, raising=False)
-    assert ClaudeHook(Provider, native=native).profile(provider).strategy == strategy
+    assert ClaudeHook(Provider).profile(provider, native).strategy == strategy
 
 
 async def test_the_start_of_an_agent_is_seen_and_given_back() -> None:
