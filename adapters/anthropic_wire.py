@@ -247,12 +247,12 @@ def _result(message: Message, rule: NameRule) -> list[dict[str, Any]]:
     result: dict[str, Any] = {
         "type": "tool_result",
         "tool_use_id": wire_id(message.tool_call_id or ""),
+        "is_error": message.is_error,
     }
     parts = (TextPart(message.content),) if isinstance(message.content, str) else message.content
     references = _references(parts, rule)
     if message.is_error:
         # An error takes text alone.
-        result["is_error"] = True
         texts = [compact_json([r["tool_name"] for r in references])] if references else []
         result["content"] = "\n".join([*texts, message.text]).strip() or _NOTHING
         return [result]

@@ -104,6 +104,7 @@ def test_to_wire_claude_plan_has_the_documented_form() -> None:
                         {
                             "type": "tool_result",
                             "tool_use_id": "c1",
+                            "is_error": False,
                             "content": [{"type": "tool_reference", "tool_name": "get_weather"}],
                         },
                         {
