@@ -20,7 +20,7 @@ def main() -> None:
     """Writes the picture."""
     rows = json.load(sys.stdin)
     figure, axes = plt.subplots(figsize=(8, 5), dpi=130)
-    for row in rows:
+    for place, row in enumerate(sorted(rows, key=lambda row: row["macro"])):
         own = row["system"].startswith(OURS)
         axes.scatter(
             row["speed_us"], row["macro"], s=64 if own else 40, color="C3" if own else "C0"
@@ -28,7 +28,8 @@ def main() -> None:
         axes.annotate(
             row["system"],
             (row["speed_us"], row["macro"]),
-            xytext=(6, 5),
+            # Above and below in turn: neighbours in quality do not cover each other.
+            xytext=(6, 5 if place % 2 else -13),
             textcoords="offset points",
             fontsize=9,
             fontweight="bold" if own else "normal",
@@ -37,7 +38,7 @@ def main() -> None:
     axes.set_xlabel("microseconds a query, median, 13,237 tools (log)")
     axes.set_ylabel("recall@5, macro average over eight public sets")
     axes.grid(visible=True, alpha=0.3)
-    axes.margins(x=0.15)
+    axes.margins(x=0.15, y=0.1)
     figure.tight_layout()
     figure.savefig(sys.argv[1])
 
