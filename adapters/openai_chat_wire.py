@@ -1,8 +1,9 @@
 """Requests in OpenAI's Chat Completions format: the only place that writes its fields.
 
 Needs no SDK. Sources: OpenAI, "Chat Completions API" and its OpenAPI document;
-"Function calling"; DeepSeek, "Thinking mode" (`reasoning_content` goes back within a
-turn, Kimi and Qwen alike); Google, "OpenAI compatibility" (`extra_content` of a call).
+"Function calling"; "Structured outputs" (`strict`: no schema is changed for it);
+DeepSeek, "Thinking mode" (`reasoning_content` goes back within a turn, Kimi and Qwen
+alike); Google, "OpenAI compatibility" (`extra_content` of a call).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from tool_search.adapters.arguments import arguments_json
+from tool_search.adapters.strict_schemas import is_strict
 from tool_search.messages import (
     ContentPart,
     DeclaredTool,
@@ -73,7 +75,8 @@ def encode(
 def encode_tools(tools: ToolList, profile: ProviderProfile) -> bytes:
     """The `tools` of a request as JSON in UTF-8, made once for each list."""
     return tools.encoded(
-        f"openai_chat/{profile.name_rule}", partial(_tool_json, rule=profile.name_rule)
+        f"openai_chat/{profile.name_rule}/{profile.takes_strict}",
+        partial(_tool_json, profile=profile),
     )
 
 
@@ -82,15 +85,19 @@ def _tool(entry: DeclaredTool, profile: ProviderProfile) -> dict[str, Any]:
     function: dict[str, Any] = {"name": wire_name(tool.name, profile.name_rule)}
     if tool.description:
         function["description"] = tool.description
-    function["parameters"] = object_schema(tool.parameters)
+    function["parameters"] = schema = object_schema(tool.parameters)
+    if profile.takes_strict and is_strict(schema):
+        function["strict"] = True
     return {"type": "function", "function": function}
 
 
-def _tool_json(entry: DeclaredTool, *, rule: NameRule) -> str:
+def _tool_json(entry: DeclaredTool, *, profile: ProviderProfile) -> str:
     tool = entry.tool
-    name = wire_name(tool.name, rule)
+    name = wire_name(tool.name, profile.name_rule)
     described = f'"description":{compact_json(tool.description)},' if tool.description else ""
-    function = f'{{"name":"{name}",{described}"parameters":{tool.schema_json}}}'
+    strict = profile.takes_strict and is_strict(object_schema(tool.parameters))
+    more = ',"strict":true' if strict else ""
+    function = f'{{"name":"{name}",{described}"parameters":{tool.schema_json}{more}}}'
     return f'{{"type":"function","function":{function}}}'
 
 

@@ -57,6 +57,9 @@ def _is_known(schema: Mapping[str, Any]) -> bool:
         return False
     if "object" not in listed:
         return "properties" not in schema
-    return schema.get("additionalProperties") is False and set(
-        map(str, schema.get("required", ()))
-    ) == set(schema.get("properties", ()))
+    # Recorded: an object without properties that leaves `required` out is not sent as strict.
+    return (
+        schema.get("additionalProperties") is False
+        and "required" in schema
+        and set(map(str, schema["required"])) == set(schema.get("properties", ()))
+    )

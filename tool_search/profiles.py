@@ -55,6 +55,8 @@ class ProviderProfile:
             from the last one.
         gives_reasoning: Whether the model's reasoning is asked for, encrypted, to be
             sent back.
+        takes_strict: Of OpenAI Chat: whether a function may ask that its arguments be
+            held to its schema.
     """
 
     dialect: Dialect
@@ -70,6 +72,7 @@ class ProviderProfile:
     search_form: SearchForm | Literal["additional"] = "client"
     keeps_replies: bool = False
     gives_reasoning: bool = False
+    takes_strict: bool = False
 
     @property
     def is_native(self) -> bool:
@@ -159,6 +162,7 @@ def profile_for(
         search_form=_search_form(search_form, chosen, facts, f"{model!r} at {host}"),
         keeps_replies=keeps_replies and responses,
         gives_reasoning=facts.get("gives_reasoning", gives_reasoning),
+        takes_strict=facts.get("takes_strict", False),
     )
 
 

@@ -59,6 +59,7 @@ class Facts(TypedDict, total=False):
     thinking_is_bound: bool
     search_form: Literal["client", "additional"]
     gives_reasoning: bool
+    takes_strict: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,6 +195,13 @@ _OPENAI: tuple[KnownProvider, ...] = (
         facts={"max_tools": OPENAI_MOST_TOOLS},
         source="OpenAI, Chat Completions: `tools`, at most 128; compatible endpoints say the same "
         "or nothing",
+    ),
+    KnownProvider(
+        types=("openai_chat",),
+        hosts=(OWN_HOSTS["openai_chat"],),
+        facts={"takes_strict": True},
+        source="OpenAI, Structured outputs: function calling with `strict`; compatible endpoints "
+        "may refuse a field that they do not know",
     ),
     KnownProvider(
         types=("openai_responses",),

@@ -37,6 +37,7 @@ _SCHEMAS: st.SearchStrategy[dict[str, Any]] = st.one_of(
         lambda extra: {"type": "object", "properties": {"x": extra}}
     ),
     st.just({"anyOf": [{"properties": {"a": {}}, "required": ["a"]}]}),
+    st.just({"type": "object", "properties": {}, "required": [], "additionalProperties": False}),
 )
 _TOOLS = st.builds(
     Tool,

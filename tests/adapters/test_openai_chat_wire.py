@@ -14,6 +14,7 @@ from inline_snapshot import snapshot
 from tests.adapters.contract import QUESTION, plan_of
 from tests.adapters.plans import plans
 from tool_search.adapters.openai_chat_wire import encode, to_wire
+from tool_search.catalog import Tool
 from tool_search.messages import (
     ImagePart,
     Message,
@@ -30,6 +31,28 @@ GPT = profile_for("openai_chat", "gpt-5.4")
 CALL = ToolCall(id="c1", name="files.read", arguments='{"path": "a"}')
 CALLED = Message(role="assistant", tool_calls=(CALL,))
 RESULT = Message(role="tool", tool_call_id="c1", name="files.read", content="text")
+
+
+@pytest.mark.parametrize(
+    ("required", "base_url", "strict"),
+    [
+        (["city"], None, True),
+        ([], None, False),
+        (["city"], "https://api.deepseek.com/v1", False),
+    ],
+)
+def test_openai_holds_arguments_to_a_schema_as_strict_as_it_wants(
+    required: list[str], base_url: str | None, strict: bool
+) -> None:
+    """As recorded; nobody else is sent a field that he may refuse."""
+    schema = {
+        "type": "object", "properties": {"city": {"type": "string"}},
+        "required": required, "additionalProperties": False,
+    }  # fmt: skip
+    profile = profile_for("openai_chat", "gpt-5", base_url=base_url)
+    (tool,) = to_wire(plan_of(tools=(Tool(name="t", parameters=schema),)), profile)["tools"]
+    assert tool["function"].get("strict", False) is strict
+    assert tool["function"]["parameters"] == schema
 
 
 def test_to_wire_plan_has_the_documented_form() -> None:

@@ -94,7 +94,8 @@ def test_function_is_declared_flat_and_never_strict_by_default() -> None:
 @pytest.mark.parametrize(
     ("schema", "strict"),
     [
-        ({"type": "object", "properties": {}, "additionalProperties": False}, True),
+        ({"properties": {}, "required": []}, True),
+        ({"properties": {}}, False),
         ({"properties": {"a": {"type": "string"}}, "required": ["a"]}, True),
         ({"properties": {"a": {"type": ["string", "null"]}}, "required": ["a"]}, True),
         ({"properties": {"a": {"enum": ["x"], "type": "string"}}, "required": ["a"]}, True),
