@@ -52,7 +52,7 @@ class BotSetup:
     Attributes:
         server: Answers as its providers.
         plugin_zip: What is installed; None: nothing.
-        providers: `openai`, `claude`, `kimi`; the first is asked first.
+        providers: `openai`, `responses`, `claude`, `kimi`; the first is asked first.
         tools: How many tools, AstrBot's own and one decorated tool included.
         mcp_share: The share of them that an MCP server has.
         settings: Of the plugin.
@@ -76,6 +76,7 @@ class BotSetup:
                 self.server.anthropic_base_url,
                 "claude-sonnet-4-6",
             ),
+            "responses": ("openai_responses", self.server.openai_base_url, "gpt-5.4"),
             "kimi": (
                 "kimi_code_chat_completion",
                 self.server.anthropic_base_url,

@@ -76,3 +76,10 @@ def small_bot(start_bot: Callable[..., AstrBot]) -> AstrBot:
 def claude_bot(start_bot: Callable[..., AstrBot]) -> AstrBot:
     """120 tools, a Claude provider with tool search, and an OpenAI provider behind it."""
     return start_bot(providers=("claude", "openai"), settings={"native_claude": "on"})
+
+
+@pytest.fixture(scope="session")
+def responses_bot(start_bot: Callable[..., AstrBot]) -> AstrBot:
+    """40 tools, OpenAI's Responses with tool search, and Claude's behind it."""
+    settings = {"native_openai": "on", "native_claude": "on"}
+    return start_bot(providers=("responses", "claude"), tools=40, settings=settings)
