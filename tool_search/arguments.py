@@ -12,8 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tool_search.messages import ToolCall
-from tool_search.schema import read_json
+from tool_search.schema import read_json, read_object
 
 __all__ = ["read_arguments"]
 
@@ -35,7 +34,7 @@ def read_arguments(written: str) -> dict[str, Any] | None:
     >>> read_arguments("{'count': 1,}"), read_arguments('{"count": 1')
     ({'count': 1}, None)
     """
-    found = ToolCall(id="", name="", arguments=written).parsed_arguments()
+    found = read_object(written)
     if found is not None:
         return found
     for readings in (_as_json, _as_python):

@@ -89,11 +89,10 @@ def allowed_to_all(tool: Tool) -> str | None:  # noqa: ARG001  # it looks at non
     return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class CallDesk:
     """Decides calls for one conversation.
 
-    Attributes:
+    Args:
         catalog: The tools of now.
         discoveries: What was discovered, with definitions of tools that are gone.
         core: Names of core tools.
@@ -106,15 +105,28 @@ class CallDesk:
             to say than that it is.
     """
 
-    catalog: ToolCatalog
-    discoveries: DiscoveryState
-    core: Collection[str]
-    search_tool: ToolSearchTool | None
-    search_tool_name: str
-    call_tool_name: str
-    language: Language
-    permits: Callable[[Tool], bool]
-    refusal: Callable[[Tool], str | None] = allowed_to_all
+    def __init__(
+        self,
+        *,
+        catalog: ToolCatalog,
+        discoveries: DiscoveryState,
+        core: Collection[str],
+        search_tool: ToolSearchTool | None,
+        search_tool_name: str,
+        call_tool_name: str,
+        language: Language,
+        permits: Callable[[Tool], bool],
+        refusal: Callable[[Tool], str | None] = allowed_to_all,
+    ) -> None:
+        self.catalog = catalog
+        self.discoveries = discoveries
+        self.core = core
+        self.search_tool = search_tool
+        self.search_tool_name = search_tool_name
+        self.call_tool_name = call_tool_name
+        self.language = language
+        self.permits = permits
+        self.refusal = refusal
 
     def decide(self, call: ToolCall) -> CallDecision:
         """What becomes of one call; nothing a model writes raises."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 from tool_search.catalog import Tool
-from tool_search.schema import encodable, read_json
+from tool_search.schema import encodable, read_object
 
 __all__ = [
     "ContentPart",
@@ -111,13 +111,7 @@ class ToolCall:
 
     def parsed_arguments(self) -> dict[str, Any] | None:
         """The arguments, or None where they are not a JSON object; empty text is `{}`."""
-        if not self.arguments.strip():
-            return {}
-        try:
-            value = read_json(self.arguments)
-        except (ValueError, RecursionError):
-            return None
-        return value if isinstance(value, dict) else None
+        return read_object(self.arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +121,15 @@ class NativeReply:
     Attributes:
         origin: The `ProviderProfile.origin` they came from; nobody else takes them.
         blocks: Wire objects; only the adapter of that dialect reads them.
+        found: Canonical names that a search of the provider's own brought in with them.
+        told: The id of the search in the history that says the same to everybody else,
+            and that whoever takes the blocks is not sent.
     """
 
     origin: str
     blocks: tuple[Mapping[str, Any], ...]
+    found: tuple[str, ...] = ()
+    told: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ __all__ = [
     "object_schema",
     "plain_copy",
     "read_json",
+    "read_object",
     "shown",
 ]
 
@@ -62,6 +63,15 @@ def read_json(text: str) -> Any:
     """
     value = _decoded(text.strip(_JSON_SPACES))
     return json.loads(encodable(compact_json(value))) if "\\ud" in text.lower() else value
+
+
+def read_object(text: str) -> dict[str, Any] | None:
+    """The object in a JSON text, or None where there is none; empty text is `{}`."""
+    try:
+        value = read_json(text)
+    except (ValueError, RecursionError):
+        return None if text.strip() else {}
+    return value if isinstance(value, dict) else None
 
 
 def _no_number(written: str) -> float:

@@ -12,7 +12,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import perf_counter
 
 from tool_search.calls import AnsweredCall, CallDecision, CallResult, RunCall
@@ -25,10 +25,10 @@ from tool_search.events import (
     ToolProgress,
 )
 from tool_search.execution.context import ToolContext
-from tool_search.execution.life_cycle import CallServices, OneCall, is_concurrency_safe
+from tool_search.execution.life_cycle import CallServices, OneCall
 from tool_search.execution.masks import masked_json
 from tool_search.execution.observing import report
-from tool_search.execution.replay import TurnCalls
+from tool_search.execution.replay import NO_TURN, TurnCalls
 from tool_search.execution.results import CallPartial, CallProgress, ExecutionResult
 from tool_search.execution.tasks import Runaways
 from tool_search.i18n import text
@@ -101,7 +101,7 @@ class _Job:
     decision: CallDecision | None = None
     one: OneCall | None = None
     task: asyncio.Task[None] | None = None
-    steps: list[CallStep] = field(default_factory=list)
+    decided: tuple[CallStep, ...] = ()
     began: float = 0.0
     outcome: CallOutcome | None = None
     cancelled_as: str = "call.cancelled"
@@ -119,6 +119,7 @@ class CallBatch:
             results of those before it were taken, where that could matter.
         services: What they pass through.
         turn: Gives them their keys.
+        is_heard: Whether `events` gives more than the outcomes.
     """
 
     def __init__(
@@ -129,12 +130,14 @@ class CallBatch:
         decide: Callable[[ToolCall], CallDecision],
         services: CallServices,
         turn: TurnCalls | None = None,
+        is_heard: bool = True,
     ) -> None:
         self._jobs = [_Job(call) for call in calls]
         self._context = context
         self._decide = decide
         self._services = services
-        self._turn = turn or TurnCalls()
+        self._turn = turn or NO_TURN
+        self._is_heard = is_heard
         self._grace_s = services.limits.grace_s
         self._runaways = Runaways(grace_s=self._grace_s)
         self._said: deque[RunnerEvent] = deque()
@@ -191,16 +194,14 @@ class CallBatch:
                     continue
                 self._start_what_may()
                 if not self._said and self._jobs[self._delivered].outcome is None:
-                    await self._woken()
+                    self._waiter = self._loop.create_future()
+                    await self._waiter
         finally:
             unlisten()
-            left = {
-                job.task: job.call.name
-                for job in self._jobs
-                if job.task is not None and job.is_running
-            }
-            if left:
-                await self._runaways.end(left)
+            if self._running:
+                await self._runaways.end(
+                    {job.task: job.call.name for job in self._jobs if job.task and job.is_running}
+                )
 
     def _start_what_may(self) -> None:
         """Starts calls in order, up to the first that has to wait."""
@@ -213,43 +214,48 @@ class CallBatch:
             decision = self._decide(job.call)
             took = perf_counter() - began
             searched = isinstance(decision, AnsweredCall) and decision.result is not None
-            job.steps = [CallStep("search" if searched else "decision", took)]
+            job.decided = (CallStep("search" if searched else "decision", took),)
             if isinstance(decision, AnsweredCall):
                 self._next += 1
                 job.decision = decision
-                self._said.append(ToolCallStarted(call=job.call, tool=_meant(decision)))
+                self._begun(job, _meant(decision))
                 self._settle(job, _answer(decision), 0.0)
                 if self._next - 1 == self._delivered:
                     return
                 continue
-            safe = is_concurrency_safe(decision.tool, decision.arguments, self._services)
-            self._held = not safe
+            one = self._life_of(job, decision)
+            self._held = not one.is_concurrency_safe
             if self._held and self._running:
                 return
             self._next += 1
-            self._start(job, decision)
+            job.decision = decision
+            self._start(job, one)
 
     def _waits_for_a_discovery(self) -> bool:
         """Whether a call before the next has discovered something that is not taken in yet."""
+        if self._delivered == self._next:
+            return False
         decided = (job.decision for job in self._jobs[self._delivered : self._next])
         return any(isinstance(d, AnsweredCall) and (d.result or d.names_tool) for d in decided)
 
-    def _start(self, job: _Job, decision: RunCall) -> None:
-        job.decision = decision
-        self._said.append(ToolCallStarted(call=job.call, tool=decision.tool.name))
-        job.one = OneCall(
+    def _life_of(self, job: _Job, decision: RunCall) -> OneCall:
+        return OneCall(
             decision,
             self._context,
             services=self._services,
             decide=self._decide,
             turn=self._turn,
             emit=lambda event: self._say(job, event),
-            overdue=lambda: self._give_up(job),
+            overdue=lambda seconds: self._give_up(job, seconds),
         )
+
+    def _start(self, job: _Job, one: OneCall) -> None:
+        job.one = one
+        self._begun(job, one.tool.name)
         self._running += 1
         job.is_running = True
         job.began = perf_counter()
-        job.task = asyncio.create_task(self._run(job, job.one))
+        job.task = asyncio.get_running_loop().create_task(self._run(job, one))
 
     async def _run(self, job: _Job, one: OneCall) -> None:
         job.has_begun = True
@@ -286,11 +292,11 @@ class CallBatch:
         if not job.has_begun:
             self._over(job, job.one.error("cancelled", job.cancelled_as))
 
-    def _give_up(self, job: _Job) -> None:
+    def _give_up(self, job: _Job, seconds: float) -> None:
         """Goes on without a call that ignores that its time is over."""
         if job.one is not None and job.task is not None and job.is_running:
             self._runaways.watch(job.task, job.one.tool.name)
-            self._over(job, job.one.rendered(job.one.late(job.one.clock.seconds)))
+            self._over(job, job.one.rendered(job.one.late(seconds)))
 
     @property
     def _siblings_end(self) -> bool:
@@ -306,14 +312,16 @@ class CallBatch:
         """Gives a call its outcome; the first one stays."""
         if job.outcome is not None:
             return
-        steps = (*job.steps, *(job.one.steps if job.one else ()))
+        one = job.one
+        job.one = None  # it holds on to the job: nothing of a call waits for the garbage collector
+        steps = (*job.decided, *one.steps) if one else job.decided
         job.outcome = CallOutcome(
             call=job.call, decision=job.decision, result=result, duration_s=duration_s, steps=steps
         )
         if self._services.observers:
             report(self._services.observers, job.outcome.tool, result, duration_s)
         if _log.isEnabledFor(logging.DEBUG):
-            arguments = job.one.arguments if job.one else job.call.parsed_arguments()
+            arguments = one.arguments if one else job.call.parsed_arguments()
             _log.debug(
                 "tool %s %s after %.1f ms: arguments %s, result of %d characters",
                 job.outcome.tool, result.outcome, duration_s * 1000,
@@ -330,9 +338,13 @@ class CallBatch:
             result = ExecutionResult(content=said, is_error=True, failure="cancelled")
             self._settle(job, result, 0.0)
 
+    def _begun(self, job: _Job, tool: str) -> None:
+        if self._is_heard:
+            self._said.append(ToolCallStarted(call=job.call, tool=tool))
+
     def _say(self, job: _Job, event: CallProgress | CallPartial) -> None:
         """Passes on what a call says; from any thread, and until it is over."""
-        if job.outcome is not None:
+        if job.outcome is not None or not self._is_heard:
             return
         if isinstance(event, CallPartial):
             self._said.append(ToolPartial(call=job.call, content=event.content))
@@ -348,13 +360,6 @@ class CallBatch:
             self.cancel()
         elif self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self.cancel)
-
-    async def _woken(self) -> None:
-        self._waiter = asyncio.get_running_loop().create_future()
-        try:
-            await self._waiter
-        finally:
-            self._waiter = None
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():

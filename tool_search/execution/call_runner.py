@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +125,7 @@ class CallRunner:
         *,
         decide: Callable[[ToolCall], CallDecision] | None = None,
         turn: TurnCalls | None = None,
+        is_heard: bool = True,
     ) -> CallBatch:
         """The calls of one reply, ready to be run.
 
@@ -135,13 +135,15 @@ class CallRunner:
             decide: What becomes of each, such as `ToolSearchSession.decide`; default: all
                 tools of the catalog may be called, by whom their roles let.
             turn: Gives the calls of a turn that may be retried their keys.
+            is_heard: Whether anybody wants more than the outcomes.
         """
         return CallBatch(
             calls,
             context,
-            decide=decide or partial(self._decide, context=context),
+            decide=decide or self._desk(context).decide,
             services=self._services,
             turn=turn,
+            is_heard=is_heard,
         )
 
     async def run(
@@ -160,10 +162,12 @@ class CallRunner:
         self, calls: Sequence[ToolCall], context: ToolContext
     ) -> tuple[ToolFinished, ...]:
         """The same without what happens meanwhile."""
-        batch = self.batch(calls, context)
-        async with aclosing(batch.events()) as events:
-            outcomes = [event async for event in events if isinstance(event, CallOutcome)]
-        return tuple(outcome.finished() for outcome in outcomes)
+        events = self.batch(calls, context, is_heard=False).events()
+        try:
+            over = [one.finished() async for one in events if isinstance(one, CallOutcome)]
+        finally:
+            await events.aclose()
+        return tuple(over)
 
     def context(
         self,
@@ -197,6 +201,8 @@ class CallRunner:
 
         def why_not(tool: Tool) -> str | None:
             nonlocal state
+            if permissions.let_everything(find(tool.name)):
+                return None
             if state != permissions.state:
                 known.clear()
                 state = permissions.state
@@ -219,21 +225,22 @@ class CallRunner:
         if close is not None:
             await close()
 
-    def _decide(self, call: ToolCall, *, context: ToolContext) -> CallDecision:
+    def _desk(self, context: ToolContext) -> CallDesk:
         refusal = self.refusal(lambda: context)
+        roles = context.roles
 
         def permits(tool: Tool) -> bool:
-            has_role = not tool.roles or not context.roles.isdisjoint(tool.roles)
+            has_role = not tool.roles or not roles.isdisjoint(tool.roles)
             return has_role and refusal(tool) is None
 
         return CallDesk(
             catalog=self.catalog,
             discoveries=self._no_discoveries,
-            core=self.catalog.keys(),
+            core=self.catalog,
             search_tool=None,
             search_tool_name="",
             call_tool_name=CALL_TOOL_NAME,
             language=context.language,
             permits=permits,
             refusal=refusal,
-        ).decide(call)
+        )

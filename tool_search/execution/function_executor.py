@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from tool_search.errors import DuplicateToolError
 from tool_search.execution.context import CallChannel, Cancellation, ToolContext
-from tool_search.execution.functions import ExecutableTool, context_parameter
+from tool_search.execution.functions import (
+    ExecutableTool,
+    FunctionArguments,
+    context_parameter,
+)
 from tool_search.execution.rendering import as_result, cause_of
 from tool_search.execution.results import (
     CallPartial,
@@ -23,12 +25,13 @@ from tool_search.execution.results import (
     ExecutionEvent,
     ExecutionResult,
 )
-from tool_search.execution.tasks import CallClock, NoResult, Runaways, called, drained, is_async
+from tool_search.execution.tasks import CallClock, NoResult, Runaways, called, is_async
 from tool_search.i18n import text
 from tool_search.messages import ToolCall
 
 __all__ = ["FunctionExecutor"]
 
+_PLAIN = (str, int, float, bool)
 _log = logging.getLogger(__name__)
 
 
@@ -37,9 +40,55 @@ class _Prepared:
     """A tool with what is the same at each of its calls."""
 
     item: ExecutableTool
+    reader: _Reader | None
     context_parameter: str | None
     timeout_s: float
     is_async: bool
+
+
+class _Reader:
+    """Reads arguments into the types that a function's annotations ask for."""
+
+    __slots__ = ("_names", "_plain", "_required", "_validate")
+
+    def __init__(self, model: type[BaseModel]) -> None:
+        fields = {field.alias or key: field for key, field in model.model_fields.items()}
+        self._names = dict(zip(model.model_fields, fields, strict=True))
+        self._validate = model.__pydantic_validator__.validate_python
+        self._required = {name for name, field in fields.items() if field.is_required()}
+        self._plain = {
+            name: field.annotation
+            for name, field in fields.items()
+            if field.annotation in _PLAIN
+            and not field.metadata
+            and issubclass(model, FunctionArguments)
+        }
+
+    def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments that were given, by the names of the function's parameters.
+
+        Raises:
+            ValueError: One does not fit; says which.
+        """
+        if self._needs_no_reading(given):
+            return dict(given)
+        try:
+            read = self._validate(given)
+        except ValidationError as exc:
+            problems = "; ".join(
+                f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in exc.errors()
+            )
+            raise ValueError(problems) from exc
+        names, values = self._names, read.__dict__
+        return {names[key]: values[key] for key in read.__pydantic_fields_set__}
+
+    def _needs_no_reading(self, given: Mapping[str, Any]) -> bool:
+        """Whether all that is given has its very type by now, and nothing is missing."""
+        plain = self._plain
+        for name, value in given.items():
+            if plain.get(name) is not type(value):
+                return False
+        return self._required <= given.keys()
 
 
 class FunctionExecutor:
@@ -70,6 +119,7 @@ class FunctionExecutor:
                 raise DuplicateToolError(f"two tools have the same name: {item.tool.name!r}")
             self._tools[item.tool.name] = _Prepared(
                 item,
+                None if item.arguments is None else _Reader(item.arguments),
                 context_parameter(item.function),
                 timeout_s if item.timeout_s is None else item.timeout_s,
                 is_async(item.function),
@@ -143,17 +193,13 @@ class FunctionExecutor:
         item = known.item
         stop = Cancellation(context.cancellation)
         try:
-            given = (
-                dict(arguments) if item.arguments is None else _in_types(item.arguments, arguments)
-            )
+            given = dict(arguments) if known.reader is None else known.reader.read(arguments)
             if known.context_parameter is not None:
                 given[known.context_parameter] = replace(
                     context, channel=channel, cancellation=stop, tool=call.name, call_id=call.id
                 )
-            with clock.within(known.timeout_s):
-                value = await called(item.function, given, asynchronous=known.is_async)
-                if inspect.isasyncgen(value):
-                    value = await drained(value, channel.say)
+            work = called(item.function, given, asynchronous=known.is_async, say=channel.say)
+            value = await clock.spent_on(work, known.timeout_s)
             if item.render is None or isinstance(value, ExecutionResult):
                 return as_result(value, language=context.language)
             return as_result(item.render(value), value, language=context.language)
@@ -180,24 +226,6 @@ def _failure(name: str, exc: BaseException, context: ToolContext) -> ExecutionRe
     _log.warning("tool %r failed: %s", name, cause)
     content = text("call.failed", context.language, name=name, cause=cause)
     return ExecutionResult(content=content, is_error=True, failure="failed", error=exc)
-
-
-def _in_types(model: type[BaseModel], given: Mapping[str, Any]) -> dict[str, Any]:
-    try:
-        read = model.model_validate(given)
-    except ValidationError as exc:
-        problems = "; ".join(
-            f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in exc.errors()
-        )
-        raise ValueError(problems) from exc
-    aliases = _aliases(model)
-    return {aliases[key]: getattr(read, key) for key in read.__pydantic_fields_set__}
-
-
-@lru_cache(maxsize=4096)
-def _aliases(model: type[BaseModel]) -> dict[str, str]:
-    """A model's own field names, and what its arguments are called."""
-    return {key: field.alias or key for key, field in model.model_fields.items()}
 
 
 class _Line:
@@ -232,7 +260,7 @@ class _Line:
         """Calls another tool."""
         return await self._outer.call(name, arguments)
 
-    def give_up(self) -> None:
+    def give_up(self, seconds: float) -> None:  # noqa: ARG002  # the clock knows them
         """Stops waiting: the tool ignores that its time is over."""
         self.is_given_up = True
         self._wake()

@@ -17,6 +17,7 @@ from tool_search.execution.context import ToolContext
 
 __all__ = [
     "ExecutableTool",
+    "FunctionArguments",
     "ToolFunction",
     "context_parameter",
     "executable_tools",
@@ -26,6 +27,12 @@ __all__ = [
 ToolFunction = Callable[..., Any]
 Arguments = Mapping[str, Any]
 Complaint = str | Awaitable[str | None] | None
+
+
+class FunctionArguments(BaseModel):
+    """The base of models that are made of signatures, and check nothing besides."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +179,7 @@ def _arguments_model(
         field = Field(default=default, alias=parameter.name, description=described_as)
         fields[f"argument_{index}"] = (kind, field)
     try:
-        model: type[BaseModel] = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
+        model: type[BaseModel] = create_model(name, __base__=FunctionArguments, **fields)
         model.model_json_schema()
     except Exception as exc:
         raise InvalidToolError(

@@ -15,7 +15,6 @@ from time import perf_counter
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from tool_search.calls import CallDecision, RunCall
-from tool_search.catalog import Tool
 from tool_search.closing import closing
 from tool_search.execution.base import ToolExecutor
 from tool_search.execution.context import CallChannel, ToolContext
@@ -39,7 +38,7 @@ from tool_search.messages import ToolCall
 from tool_search.schema import compact_json
 from tool_search.validation import complaints_about
 
-__all__ = ["CallServices", "KnowsTools", "OneCall", "is_concurrency_safe"]
+__all__ = ["CallServices", "KnowsTools", "OneCall"]
 
 _DEEPEST = 8
 _log = logging.getLogger(__name__)
@@ -87,11 +86,13 @@ class CallServices:
     observers: Sequence[CallObserver] = ()
     telemetry: CallTelemetry | None = None
     slots: Slots = field(init=False)
+    limited: bool = field(init=False)
     runs: ToolExecutor = field(init=False)
     functions: KnowsTools | None = field(init=False)
 
     def __post_init__(self, executor: ToolExecutor) -> None:
         self.slots = Slots(self.limits)
+        self.limited = self.slots.limited or self.limits.timeout_s is not None
         self.use(executor)
 
     def use(self, executor: ToolExecutor) -> None:
@@ -114,7 +115,8 @@ class OneCall:
         decide: Decides the calls that the tool makes itself.
         turn: Gives the call its key.
         emit: Takes what the tool says meanwhile.
-        overdue: Is called where the tool ignores that its time is over.
+        overdue: Is called where the tool ignores that its time is over, with the seconds.
+        outer: The clock of the call whose tool makes this one.
     """
 
     def __init__(
@@ -126,29 +128,54 @@ class OneCall:
         decide: Callable[[ToolCall], CallDecision],
         turn: TurnCalls,
         emit: Callable[[CallProgress | CallPartial], None],
-        overdue: Callable[[], None],
+        overdue: Callable[[float], None],
+        outer: CallClock | None = None,
     ) -> None:
         self.tool = decision.tool
         self.arguments = decision.arguments
         self.steps: list[CallStep] = []
         self.partials: list[str] = []
-        self.clock = CallClock(overdue, services.limits.grace_s)
+        grace_s = services.limits.grace_s
+        self._limit = CallClock(overdue, grace_s, outer) if services.limited else None
+        self.clock = CallClock(overdue, grace_s, self._limit or outer)
         self._call = decision.call
         self._id = decision.call.id
         self._services = services
         self._decide = decide
         self._turn = turn
         self._emit = emit
-        self._item = services.find(self.tool.name)
+        self._item = item = services.find(self.tool.name)
+        own_check = item is not None and item.validate_input is not None
+        self._is_checked = own_check or bool(services.hooks)
         self._nested = 0
         self._wish: Literal["allow", "ask"] | None = None
         self._overdue = overdue
         self._context = context
 
+    @property
+    def is_concurrency_safe(self) -> bool:
+        """Whether the call may run beside others: as its author says, or else its annotations.
+
+        A tool that says nothing but that it only reads is safe; one whose author's own
+        answer fails is not.
+        """
+        asked = self._item.is_concurrency_safe if self._item is not None else None
+        if asked is None:
+            noted = self.tool.annotations
+            return noted.get("concurrency_safe", noted.get("read_only")) is True
+        name = self.tool.name
+        try:
+            return asked(self.arguments) is True
+        except Exception:  # noqa: BLE001  # the author's own answer
+            _log.exception("tool %r cannot say whether its call is safe; taken for a no", name)
+            return False
+
     async def run(self) -> ExecutionResult:
         """The call's one result, as the model reads it."""
         try:
-            result = await self._checked() or await self._once()
+            result = await self._checked() if self._is_checked else None
+            if result is None:
+                result = await self._once()
         except Exception as exc:  # noqa: BLE001  # a tool's own facts, a store of grants or results
             _log.exception("what comes before the call of tool %r failed", self.tool.name)
             result = self._failed(exc)
@@ -157,7 +184,8 @@ class OneCall:
     def rendered(self, result: ExecutionResult) -> ExecutionResult:
         """A result with what there was before a failure, and not too long."""
         language, limits = self._context.language, self._services.limits
-        result = with_partials(result, self.partials, language=language)
+        if self.partials:
+            result = with_partials(result, self.partials, language=language)
         longest = limits.longest_error if result.is_error else limits.longest_result
         if longest is None or len(result.content) <= longest:
             return result
@@ -203,6 +231,7 @@ class OneCall:
             turn=self._turn,
             emit=self._emit,
             overdue=self._overdue,
+            outer=self.clock,
         )
         return await inner.run()
 
@@ -254,9 +283,12 @@ class OneCall:
 
     async def _permitted(self) -> ExecutionResult:
         began = perf_counter()
-        why = await self._services.permissions.refused(
-            self.tool, self.arguments, self._context, self._item, self._wish
-        )
+        permissions, why = self._services.permissions, None
+        if self._wish == "ask" or not permissions.let_everything(self._item):
+            with self.clock.stopped():
+                why = await permissions.refused(
+                    self.tool, self.arguments, self._context, self._item, self._wish
+                )
         self._took("permission", began)
         if why is not None:
             return ExecutionResult(content=why, is_error=True, failure="denied")
@@ -264,7 +296,7 @@ class OneCall:
 
     async def _made(self) -> ExecutionResult:
         began = perf_counter()
-        result = await self._in_place()
+        result = await (self._in_place() if self._services.limited else self._executed())
         self._took("call", began)
         if self._services.hooks:
             began = perf_counter()
@@ -276,7 +308,7 @@ class OneCall:
     async def _in_place(self) -> ExecutionResult:
         """The call in the places it takes; a call inside of another takes none of its own."""
         slots = self._services.slots
-        if self._context.depth or not slots.limited:
+        if self._context.depth:
             return await self._within_time()
         if not slots.free(self.tool):
             self.say(CallProgress(text("call.waiting", self._context.language)))
@@ -285,13 +317,10 @@ class OneCall:
 
     async def _within_time(self) -> ExecutionResult:
         timeout_s = self._services.limits.timeout_s
-        if timeout_s is None:
+        if timeout_s is None or self._limit is None:
             return await self._executed()
-        clock = CallClock(self._overdue, self._services.limits.grace_s)
-        if self._services.functions is None:
-            self.clock = clock
         try:
-            with clock.within(timeout_s):
+            with self._limit.within(timeout_s):
                 return await self._executed()
         except TimeoutError:
             return self.late(timeout_s)
@@ -330,20 +359,3 @@ class OneCall:
 
     def _took(self, step: str, began: float) -> None:
         self.steps.append(CallStep(step, perf_counter() - began))
-
-
-def is_concurrency_safe(tool: Tool, arguments: Mapping[str, Any], services: CallServices) -> bool:
-    """Whether a call may run beside others: what its author says, or else its annotations.
-
-    A tool that says nothing but that it only reads is safe; one whose author's own
-    answer fails is not.
-    """
-    item = services.find(tool.name)
-    if item is not None and item.is_concurrency_safe is not None:
-        try:
-            return item.is_concurrency_safe(arguments) is True
-        except Exception:  # noqa: BLE001  # the author's own answer
-            _log.exception("tool %r cannot say whether its call is safe; taken for a no", tool.name)
-            return False
-    noted = tool.annotations
-    return noted.get("concurrency_safe", noted.get("read_only")) is True

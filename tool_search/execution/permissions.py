@@ -157,7 +157,7 @@ class Permissions:
 
         What this refuses, a search does not return.
         """
-        if self._lets(item):
+        if self.let_everything(item):
             return None
         rules = self._rules(context.roles)
         mode = self.mode(context.conversation)
@@ -276,7 +276,7 @@ class Permissions:
         Returns:
             Why it may not, as the model reads it.
         """
-        if wish != "ask" and self._lets(item):
+        if wish != "ask" and self.let_everything(item):
             return None
         await self.grants.read()
         verdict = self.verdict(tool, arguments, context, item, wish)
@@ -341,8 +341,12 @@ class Permissions:
             )
         )
 
-    def _lets(self, item: ExecutableTool | None) -> bool:
-        """Whether nothing anywhere could stand against a call: the way of most bots."""
+    def let_everything(self, item: ExecutableTool | None) -> bool:
+        """Whether nothing anywhere could stand against a call: the way of most bots.
+
+        Args:
+            item: What the tool's author knows of it.
+        """
         wanted = item is not None and item.needs_permission is not None
         return self._is_open and not self._modes and not wanted
 

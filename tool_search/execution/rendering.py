@@ -15,6 +15,8 @@ from tool_search.schema import compact_json
 
 __all__ = ["LONGEST_ERROR", "as_result", "as_text", "cause_of", "cut", "with_partials"]
 
+_PARTS = (TextPart, ImagePart)
+_MAY_HAVE_PARTS = (*_PARTS, list, tuple)
 LONGEST_ERROR = 10_000
 """Characters of an error; of a longer one the first and the last half are kept."""
 
@@ -45,7 +47,7 @@ def as_result(value: object, data: object = None, *, language: Language) -> Exec
     if isinstance(value, ExecutionResult):
         return value
     kept = value if data is None else data
-    parts = _parts(value)
+    parts = _parts(value) if isinstance(value, _MAY_HAVE_PARTS) else None
     if parts is None:
         return ExecutionResult(content=as_text(value), data=kept)
     words = plain_text(parts)
@@ -59,18 +61,13 @@ def as_result(value: object, data: object = None, *, language: Language) -> Exec
     return ExecutionResult(content=shown.text, parts=whole, data=kept)
 
 
-def _parts(value: object) -> tuple[ContentPart, ...] | None:
+def _parts(value: Any) -> tuple[ContentPart, ...] | None:
     """The parts of content a value is, or None where it is none."""
-    if isinstance(value, TextPart | ImagePart):
+    if isinstance(value, _PARTS):
         return (value,)
-    if not isinstance(value, list | tuple) or not value:
+    if not any(isinstance(item, _PARTS) for item in value):
         return None
-    if not any(isinstance(item, TextPart | ImagePart) for item in value):
-        return None
-    return tuple(
-        item if isinstance(item, TextPart | ImagePart) else TextPart(as_text(item))
-        for item in value
-    )
+    return tuple(item if isinstance(item, _PARTS) else TextPart(as_text(item)) for item in value)
 
 
 def cause_of(exc: BaseException) -> str:

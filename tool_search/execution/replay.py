@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from tool_search.execution.results import ExecutionResult
 from tool_search.schema import compact_json
 
-__all__ = ["RememberedResults", "ResultMemory", "TurnCalls"]
+__all__ = ["NO_TURN", "RememberedResults", "ResultMemory", "TurnCalls"]
 
 
 class TurnCalls:
@@ -43,6 +43,10 @@ def _sorted(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _sorted(value[key]) for key in sorted(value)}
     return [_sorted(item) for item in value] if isinstance(value, list) else value
+
+
+NO_TURN = TurnCalls()
+"""A turn without a key: its calls have none either."""
 
 
 class ResultMemory(Protocol):

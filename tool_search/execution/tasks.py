@@ -7,23 +7,26 @@ import contextvars
 import inspect
 import logging
 import threading
+import types
 from collections.abc import (
     AsyncGenerator,
-    AsyncIterator,
     Awaitable,
     Callable,
+    Coroutine,
+    Generator,
     Iterator,
     Mapping,
 )
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, nullcontext
 from functools import partial
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from tool_search.execution.results import CallPartial, CallProgress
 
-__all__ = ["CallClock", "NoResult", "Runaways", "called", "drained", "is_async"]
+__all__ = ["CallClock", "NoResult", "Runaways", "called", "is_async"]
 
+_ValueT = TypeVar("_ValueT")
 _log = logging.getLogger(__name__)
 
 
@@ -34,24 +37,31 @@ class NoResult(Exception):  # noqa: N818  # not raised to anybody: it names a ca
 class CallClock:
     """The time a call has: the block it surrounds is cancelled when that is over.
 
-    It stands still while the user is asked. A block that ignores its cancellation is
-    announced once the grace is over too.
+    It stands still while the user is asked, and so does that of the call it is made in.
+    A block that ignores its cancellation is announced once the grace is over too.
 
     Args:
-        overdue: Is called then.
+        overdue: Is called then, with the seconds the block had.
         grace_s: Seconds the block has for its clean-up.
+        outer: The clock of what the call is a part of.
     """
 
-    __slots__ = ("_alarm", "_before", "_grace_s", "_overdue", "_task", "is_over", "seconds")
+    __slots__ = (
+        "_alarm", "_before", "_grace_s", "_is_on", "_left", "_outer", "_overdue", "_stops",
+        "_task", "is_over", "seconds",
+    )  # fmt: skip
 
-    def __init__(self, overdue: Callable[[], None], grace_s: float) -> None:
+    def __init__(
+        self, overdue: Callable[[float], None], grace_s: float, outer: CallClock | None = None
+    ) -> None:
         self.seconds = 0.0
         self.is_over = False
         self._overdue = overdue
         self._grace_s = grace_s
-        self._alarm: asyncio.TimerHandle | None = None
-        self._task: asyncio.Task[Any] | None = None
-        self._before = 0
+        self._outer = outer
+        self._alarm: asyncio.TimerHandle | None = None  # None: it stands still
+        self._is_on = False
+        self._stops = 0
 
     def within(self, seconds: float) -> Self:
         """The block, with its time.
@@ -62,10 +72,36 @@ class CallClock:
         self.seconds = seconds
         return self
 
+    @types.coroutine
+    def spent_on(
+        self, work: Coroutine[Any, Any, _ValueT], seconds: float
+    ) -> Generator[Any, Any, _ValueT]:
+        """What work comes to, within its time; work that never waits needs no clock.
+
+        Raises:
+            TimeoutError: The time was over before the work's end.
+        """
+        self.seconds = seconds
+        try:
+            waited_for = work.send(None)
+            with self:
+                while True:
+                    try:
+                        sent = yield waited_for
+                    except BaseException as exc:  # noqa: BLE001  # handed on to the work
+                        waited_for = work.throw(exc)
+                    else:
+                        waited_for = work.send(sent)
+        except StopIteration as over:
+            value: _ValueT = over.value
+            return value
+
     def __enter__(self) -> Self:
         self._task = asyncio.current_task()
         self._before = self._task.cancelling() if self._task is not None else 0
-        self._alarm = asyncio.get_running_loop().call_later(self.seconds, self._end)
+        self._left = self.seconds
+        self._is_on = True
+        self._go()
         return self
 
     def __exit__(
@@ -74,8 +110,10 @@ class CallClock:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._is_on = False
         if self._alarm is not None:
             self._alarm.cancel()
+            self._alarm = None
         # As `asyncio.timeout` does: a cancellation of somebody else's is passed on.
         if self.is_over and self._task is not None:
             alone = self._task.uncancel() <= self._before
@@ -84,29 +122,38 @@ class CallClock:
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """Holds the clock for a block."""
-        alarm = self._alarm
-        if alarm is None or alarm.cancelled() or self.is_over:
-            yield
-            return
-        loop = asyncio.get_running_loop()
-        left = alarm.when() - loop.time()
-        alarm.cancel()
-        try:
-            yield
-        finally:
-            self._alarm = loop.call_later(left, self._end)
+        """Holds the clock for a block, and those around it."""
+        with nullcontext() if self._outer is None else self._outer.stopped():
+            self._stops += 1
+            if self._alarm is not None and not self.is_over:
+                self._left = self._alarm.when() - asyncio.get_running_loop().time()
+                self._alarm.cancel()
+                self._alarm = None
+            try:
+                yield
+            finally:
+                self._stops -= 1
+                self._go()
+
+    def _go(self) -> None:
+        if self._is_on and not self._stops and not self.is_over:
+            self._alarm = asyncio.get_running_loop().call_later(self._left, self._end)
 
     def _end(self) -> None:
         self.is_over = True
         if self._task is not None:
             self._task.cancel()
-        self._alarm = asyncio.get_running_loop().call_later(self._grace_s, self._overdue)
+        loop = asyncio.get_running_loop()
+        self._alarm = loop.call_later(self._grace_s, self._overdue, self.seconds)
 
 
-async def called(
-    function: Callable[..., Any], arguments: Mapping[str, Any], *, asynchronous: bool | None = None
-) -> Any:
+def called(
+    function: Callable[..., Any],
+    arguments: Mapping[str, Any],
+    *,
+    asynchronous: bool | None = None,
+    say: Callable[[CallProgress | CallPartial], None] | None = None,
+) -> Coroutine[Any, Any, Any]:
     """What a function gives for these arguments, awaited where it can be.
 
     A function that is not async runs in a thread of its own. What it raises is an
@@ -116,12 +163,14 @@ async def called(
         function: What is called.
         arguments: By name.
         asynchronous: Whether it gives something to await, where that is known.
+        say: Takes what a generator yields before its result; without it, the generator
+            itself is given.
+
+    Raises:
+        NoResult: A generator has yielded no result.
     """
-    if asynchronous or (asynchronous is None and is_async(function)):
-        value = function(**arguments)
-    else:
-        value = await _in_thread(partial(function, **arguments))
-    return await _contained(value) if inspect.isawaitable(value) else value
+    at_once = is_async(function) if asynchronous is None else asynchronous
+    return _contained(_given(function, arguments, at_once, say))
 
 
 def is_async(function: Callable[..., Any]) -> bool:
@@ -133,23 +182,26 @@ def is_async(function: Callable[..., Any]) -> bool:
     )
 
 
-async def drained(
-    items: AsyncIterator[Any], say: Callable[[CallProgress | CallPartial], None]
+async def _given(
+    function: Callable[..., Any],
+    arguments: Mapping[str, Any],
+    at_once: bool,
+    say: Callable[[CallProgress | CallPartial], None] | None,
 ) -> Any:
-    """The first item that is neither progress nor a piece; the iterator is closed there.
-
-    Raises:
-        NoResult: There is none.
-    """
-    return await _contained(_drained(items, say))
+    value = function(**arguments) if at_once else await _in_thread(partial(function, **arguments))
+    if inspect.isawaitable(value):
+        value = await value
+    if say is not None and inspect.isasyncgen(value):
+        return await _drained(value, say)
+    return value
 
 
 async def _drained(
-    items: AsyncIterator[Any], say: Callable[[CallProgress | CallPartial], None]
+    items: AsyncGenerator[Any, Any], say: Callable[[CallProgress | CallPartial], None]
 ) -> Any:
-    generator: AsyncGenerator[Any, None] = items  # type: ignore[assignment]
-    async with aclosing(generator):
-        async for item in generator:
+    """The first item that is neither progress nor a piece; the generator is closed there."""
+    async with aclosing(items):
+        async for item in items:
             if not isinstance(item, CallProgress | CallPartial):
                 return item
             say(item)
