@@ -19,7 +19,9 @@ from tool_search.adapters.astrbot_tools import shown_parameters
 from tool_search.adapters.openai_responses_tools import encode_tools as encode_responses_tools
 from tool_search.calls import RunCall
 from tool_search.catalog import Tool
+from tool_search.i18n import text
 from tool_search.profiles import ProviderProfile
+from tool_search.search.result import SearchResult
 from tool_search.search_tool import CALL_TOOL_NAME, call_tool_definition
 
 __all__ = ["run_of", "searching_tool_set"]
@@ -113,8 +115,8 @@ class SearchingTools:
     def __init__(self, run: AstrBotRun) -> None:
         super().__init__([])  # type: ignore[call-arg]  # AstrBot's class comes next
         self.tool_search_run = run
-        self._has_failed = False
-        self._own = _own_tools(run, self.own_tool)
+        self._failure: Exception | None = None
+        self._own = self._own_tools()
 
     @property
     def tools(self) -> list[Any]:
@@ -154,7 +156,7 @@ class SearchingTools:
         run = self.tool_search_run
         definition = self._or_every_tool(lambda: run.to_be_checked(name), lambda: None)
         if definition is not None:
-            return _checked(run, definition, name, self.own_tool)
+            return self._checked(definition, name)
         return run.executors.get(name) or (self._own.get(name) if run.is_own(name) else None)
 
     def for_profile(self, profile: ProviderProfile) -> Any:
@@ -209,13 +211,55 @@ class SearchingTools:
 
     def _or_every_tool(self, answer: Callable[[], T], otherwise: Callable[[], T]) -> T:
         """An answer of the library's; after its first mistake, of a set of every tool."""
-        if not self._has_failed:
+        if self._failure is None:
             try:
                 return answer()
-            except Exception:  # noqa: BLE001  # a bot's turn must not end by a mistake of ours
-                self._has_failed = True
+            except Exception as exc:  # noqa: BLE001  # a bot's turn must not end by our mistake
+                self._failure = exc
                 _log.exception("tool search has failed: the bot has its full tool set from here on")
         return otherwise()
+
+    def _own_tools(self) -> dict[str, Any]:
+        run = self.tool_search_run
+        named = (entry.tool for entry in run.plan(UNLIMITED).tools)
+        search_tool = next(tool for tool in named if tool.name == run.search_tool_name)
+        return {
+            run.search_tool_name: self.own_tool(search_tool, self._search),
+            CALL_TOOL_NAME: self._checked(call_tool_definition(run.session.language)),
+        }
+
+    def _checked(self, definition: Tool, name: str | None = None) -> Any:
+        """A tool whose call is looked at before it runs."""
+
+        async def answer(context: Any, arguments: Mapping[str, Any]) -> Any:
+            return await self._call(definition.name, context, arguments)
+
+        return self.own_tool(replace(definition, name=name or definition.name), answer)
+
+    async def _search(self, _context: Any, arguments: Mapping[str, Any]) -> str:
+        return self._or_every_tool(
+            lambda: self.tool_search_run.search(arguments), lambda: self._unavailable(arguments)
+        )
+
+    async def _call(self, name: str, context: Any, arguments: Mapping[str, Any]) -> Any:
+        """The result of a call that is looked at before it runs."""
+        run = self.tool_search_run
+        decision = self._or_every_tool(
+            lambda: run.conversation.decide(name, arguments), lambda: None
+        )
+        if isinstance(decision, RunCall):
+            name, arguments = decision.tool.name, decision.arguments
+        elif decision is not None:
+            return decision.content
+        elif name not in run.executors:
+            return self._unavailable(arguments)
+        return await _executed(run.executors[name], context, arguments)
+
+    def _unavailable(self, arguments: Mapping[str, Any]) -> str:
+        said = text(
+            "search.unavailable", self.tool_search_run.session.language, cause=self._failure
+        )
+        return SearchResult(query=str(arguments.get("query", "")), error=said).to_json()
 
     def _resolved(self, names: Iterable[str]) -> Iterator[Any]:
         """What is declared under these names, which is not always what a call runs."""
@@ -263,40 +307,6 @@ class _GrowingList(list[Any]):
         """Adds tools to the set."""
         for tool in tools:
             self.append(tool)
-
-
-def _own_tools(run: AstrBotRun, own_tool: Any) -> dict[str, Any]:
-    async def search(_context: Any, arguments: Mapping[str, Any]) -> str:
-        return run.search(arguments)
-
-    async def call(context: Any, arguments: Mapping[str, Any]) -> Any:
-        return await _answered(run, CALL_TOOL_NAME, context, arguments)
-
-    search_tool = next(
-        entry.tool for entry in run.plan(UNLIMITED).tools if entry.tool.name == run.search_tool_name
-    )
-    definition = call_tool_definition(run.session.language)
-    return {
-        run.search_tool_name: own_tool(search_tool, search),
-        CALL_TOOL_NAME: own_tool(definition, call),
-    }
-
-
-def _checked(run: AstrBotRun, definition: Tool, name: str, own_tool: Any) -> Any:
-    """A tool whose call is looked at before it runs."""
-
-    async def answer(context: Any, arguments: Mapping[str, Any]) -> Any:
-        return await _answered(run, definition.name, context, arguments)
-
-    return own_tool(replace(definition, name=name), answer)
-
-
-async def _answered(run: AstrBotRun, name: str, context: Any, arguments: Mapping[str, Any]) -> Any:
-    """The result of a call that is looked at before it runs."""
-    decision = run.conversation.decide(name, arguments)
-    if not isinstance(decision, RunCall):
-        return decision.content
-    return await _executed(run.executors[decision.tool.name], context, decision.arguments)
 
 
 async def _executed(tool: Any, context: Any, arguments: Mapping[str, Any]) -> Any:

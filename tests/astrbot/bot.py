@@ -7,8 +7,10 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import metadata
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,29 @@ from tool_search.execution.functions import tool_from_function
 from tool_search.testing import CapturedRequest, StandInServer
 
 HERE = Path(__file__).resolve().parent
+VERSION = tuple(map(int, metadata.version("astrbot").split(".")[:2]))
+"""AstrBot's, its first two numbers."""
+
+_MODEL = ("agent_runner", "config", "model")
+_MISC = ("agent_runner", "config", "misc")
+# Where each setting is: from 4.27 on, and before.
+_PLACES = {
+    "max_steps": ((*_MISC, "max_steps"), ("provider_settings", "max_agent_step")),
+    "tool_schema_mode": (
+        (*_MISC, "tool_schema_mode"),
+        ("provider_settings", "tool_schema_mode"),
+    ),
+    "persona": (
+        ("agent_runner", "config", "persona", "persona_id"),
+        ("provider_settings", "default_personality"),
+    ),
+    "provider": ((*_MODEL, "provider_id"), ("provider_settings", "default_provider_id")),
+    "fallbacks": (
+        (*_MODEL, "fallback_provider_ids"),
+        ("provider_settings", "fallback_chat_models"),
+    ),
+}
+_USUAL = {"max_steps": 30, "tool_schema_mode": "full", "persona": "default"}
 BUILTIN = ("future_task", "send_message_to_user")
 _users = count(1)
 
@@ -52,11 +77,12 @@ class BotSetup:
     Attributes:
         server: Answers as its providers.
         plugin_zip: What is installed; None: nothing.
-        providers: `openai`, `responses`, `claude`, `kimi`; the first is asked first.
+        providers: Names of `provider`; the first is asked first.
         tools: How many tools, AstrBot's own and one decorated tool included.
         mcp_share: The share of them that an MCP server has.
         settings: Of the plugin.
         config: Changes to AstrBot's own.
+        gemini: Where Gemini's own dialect is spoken.
     """
 
     server: StandInServer
@@ -66,6 +92,7 @@ class BotSetup:
     mcp_share: float = 0.4
     settings: Mapping[str, Any] = field(default_factory=dict)
     config: Mapping[str, Any] = field(default_factory=dict)
+    gemini: str = ""
 
     def provider(self, name: str) -> dict[str, Any]:
         """One provider as AstrBot has it."""
@@ -77,6 +104,12 @@ class BotSetup:
                 "claude-sonnet-4-6",
             ),
             "responses": ("openai_responses", self.server.openai_base_url, "gpt-5.4"),
+            "gemini": ("googlegenai_chat_completion", self.gemini, "gemini-2.5-flash"),
+            "gemini-openai": (
+                "openai_chat_completion",
+                self.server.openai_base_url,
+                "gemini-2.5-flash",
+            ),
             "kimi": (
                 "kimi_code_chat_completion",
                 self.server.anthropic_base_url,
@@ -194,6 +227,26 @@ class AstrBot:
         answer = json.loads(line)
         assert "error" not in answer, f"{answer['error']}\n{self.log[-3000:]}"
         return answer["result"]
+
+    def set_runner(self, **settings: Any) -> None:
+        """Changes settings of AstrBot's runner, under the names of `_PLACES`."""
+        changes: dict[str, Any] = {}
+        for name, value in settings.items():
+            for path in _PLACES[name]:
+                place = changes
+                for step in path[:-1]:
+                    place = place.setdefault(step, {})
+                place[path[-1]] = value
+        self.ask("configure", changes=changes)
+
+    @contextmanager
+    def runner(self, **settings: Any) -> Iterator[None]:
+        """Changes them for a while."""
+        self.set_runner(**settings)
+        try:
+            yield
+        finally:
+            self.set_runner(**{name: _USUAL[name] for name in settings})
 
     def say(self, text: str, user: str = "u1", **more: Any) -> str:
         """What the bot answers to a message, its last message if it sent several."""

@@ -7,6 +7,7 @@ nothing of the library: what works here comes out of the plugin's zip.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import sys
@@ -141,7 +142,13 @@ class Bot:
         from astrbot.core.agent.runners.tool_loop_agent_runner import ToolLoopAgentRunner
         from astrbot.core.provider.sources.anthropic_source import ProviderAnthropic
 
-        touched = (ProviderAnthropic.text_chat, ProviderAnthropic.text_chat_stream)
+        touched = [ProviderAnthropic.text_chat, ProviderAnthropic.text_chat_stream]
+        with contextlib.suppress(ModuleNotFoundError):  # as in older releases
+            from astrbot.core.provider.sources.openai_responses_source import (
+                ProviderOpenAIResponses as Responses,
+            )
+
+            touched += [Responses._query, Responses._query_stream, Responses._parse_response]
         return [id(method) for method in (*touched, ToolLoopAgentRunner.reset)]
 
     async def state(self) -> dict[str, Any]:

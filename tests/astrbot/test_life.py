@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from tests.astrbot.bot import AstrBot, lists
-from tool_search.testing import StandInServer
+from tests.astrbot.bot import VERSION, AstrBot, lists
+from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
 
 ASK = "convert a length from metres to feet"
+NEW = pytest.mark.skipif(VERSION < (4, 29), reason="this AstrBot has no Responses provider")
 
 
 @pytest.fixture(scope="module")
@@ -19,14 +22,17 @@ def bot(start_bot: Callable[..., AstrBot]) -> AstrBot:
 
 
 def test_a_restart_keeps_what_was_found(bot: AstrBot, server: StandInServer) -> None:
-    """The saved history shows it."""
+    """The saved history shows it; and what was set for one conversation."""
     bot.say(ASK)
     before = server.requests[-1].tool_names
+    bot.say("/tool_search mode full", user="boss")
     bot.stop()
     bot.start()
     server.reset()
     bot.say("hello there")
+    bot.say("hello there", user="boss")
     assert lists(server.requests)[0] == before
+    assert len(server.requests[-1].tool_names) == 40
 
 
 def test_a_reload_wraps_nothing_twice(bot: AstrBot, server: StandInServer) -> None:
@@ -54,25 +60,86 @@ bot._star().star_cls.tool_search._prepare = broken
     bot.ask("reload")
 
 
-def test_a_missing_hook_filters_instead(bot: AstrBot, server: StandInServer) -> None:
-    """An AstrBot whose provider has other methods."""
-    bot.ask(
-        "run",
-        code="""
-from astrbot.core.provider.sources import anthropic_source
-bot.kept, anthropic_source.ProviderAnthropic = anthropic_source.ProviderAnthropic, object
-""",
-    )
+RUN = "from tool_search.adapters.astrbot_run import AstrBotRun"
+SOURCES = "astrbot.core.provider.sources"
+CLAUDE = f"{SOURCES}.anthropic_source", "ProviderAnthropic"
+RESPONSES = f"{SOURCES}.openai_responses_source", "ProviderOpenAIResponses"
+RUNNER = "astrbot.core.agent.runners.tool_loop_agent_runner", "ToolLoopAgentRunner"
+
+
+@pytest.mark.parametrize(
+    ("place", "method"),
+    [
+        (CLAUDE, ""),
+        (CLAUDE, "text_chat"),
+        (CLAUDE, "text_chat_stream"),
+        pytest.param(RESPONSES, "", marks=NEW),
+        pytest.param(RESPONSES, "_query", marks=NEW),
+        pytest.param(RESPONSES, "_query_stream", marks=NEW),
+        pytest.param(RESPONSES, "_parse_response", marks=NEW),
+        (RUNNER, ""),
+        (RUNNER, "reset"),
+    ],
+)
+def test_without_what_is_hooked_the_bot_searches_all_the_same(
+    bot: AstrBot, server: StandInServer, place: tuple[str, str], method: str
+) -> None:
+    """An AstrBot that lacks a class, or one method of it; the log names it."""
+    module, name = place
+    bot.ask("run", code=WITHOUT.format(module=module, name=name, method=method))
+    before = len(bot.log)
+    try:
+        bot.ask("reload")
+        assert "mcp convert_length" in bot.say(ASK, user=f"{name} {method}")
+    finally:
+        bot.ask("run", code=f"import {module}\n{module}.{name} = bot.kept")
+    said = bot.log[before:]
+    assert "this AstrBot is not as expected" in said
+    assert f"attribute '{method or name}'" in said
+    assert len(server.requests[0].tool_names) < 10
+
+
+WITHOUT = """
+import {module}
+bot.kept = {module}.{name}
+if "{method}":
+    kept = {{key: value for key, value in vars(bot.kept).items() if not key.startswith("__")}}
+    kept.pop("{method}")
+    {module}.{name} = type("{name}", (), kept)
+else:
+    del {module}.{name}
+"""
+
+
+def test_a_mistake_in_the_middle_of_a_run_leaves_the_bot_its_tools(
+    bot: AstrBot, server: StandInServer
+) -> None:
+    """From the next request on, and the log says why."""
+    arguments = {"value": 1, "from_unit": "m", "to_unit": "ft"}
+    search = ModelCall(name="tool_search", arguments={"query": "convert a length"})
+    found = ModelCall(name="convert_length", arguments=arguments)
+    replies = (ModelReply(calls=(search,)), ModelReply(calls=(found,)), ModelReply(text="done"))
+    server.reset(model=ScriptedModel(replies))
     bot.ask("reload")
-    assert "mcp convert_length" in bot.say(ASK, user="other")
-    assert "this AstrBot is not as expected" in bot.log
     bot.ask(
         "run",
-        code="""
-from astrbot.core.provider.sources import anthropic_source
-anthropic_source.ProviderAnthropic = bot.kept
+        code=f"{RUN}\n"
+        """bot.plan = AstrBotRun.plan
+def plan(run, profile):
+    if run.session.discoveries:
+        raise ZeroDivisionError("a mistake in the middle")
+    return bot.plan(run, profile)
+AstrBotRun.plan = plan
 """,
     )
+    try:
+        assert bot.say(ASK, user="halfway") == "done"
+    finally:
+        bot.ask("run", code=f"{RUN}\nAstrBotRun.plan = bot.plan")
+    assert "tool_search" in server.requests[0].tool_names
+    assert len(server.requests[-1].tool_names) == 40
+    assert b"mcp convert_length" in server.requests[-1].raw_body
+    assert "a mistake in the middle" in bot.log
 
 
 def test_uninstalling_leaves_astrbot_as_it_was(bot: AstrBot, server: StandInServer) -> None:
@@ -84,4 +151,29 @@ def test_uninstalling_leaves_astrbot_as_it_was(bot: AstrBot, server: StandInServ
     assert state["paths"] == []
     assert state["handlers"] == 0
     bot.say(ASK, user="alone")
+    assert len(server.requests[0].tool_names) == 40
+
+
+def test_a_plugin_for_another_astrbot_is_not_installed(
+    bot: AstrBot, server: StandInServer, plugin_zip: Path, tmp_path: Path
+) -> None:
+    """AstrBot says which it wants, and goes on without."""
+    other = tmp_path / "other.zip"
+    with zipfile.ZipFile(plugin_zip) as given, zipfile.ZipFile(other, "w") as made:
+        for entry in given.infolist():
+            content = given.read(entry)
+            if entry.filename.endswith("metadata.yaml"):
+                content = content.replace(b">=4.18,<5", b">=99")
+            made.writestr(entry, content)
+    said = bot.ask(
+        "run",
+        code=f"""
+try:
+    await bot.lifecycle.plugin_manager.install_plugin_from_file({str(other)!r})
+except Exception as exc:
+    return str(exc)
+""",
+    )
+    assert ">=99" in said
+    assert "mcp convert_length" in bot.say(ASK, user="still there")
     assert len(server.requests[0].tool_names) == 40

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.astrbot.bot import AstrBot, new_user
 from tool_search.testing import Endpoint, Fault, ModelReply, ScriptedModel, StandInServer
 
@@ -22,6 +24,28 @@ def test_another_provider_takes_over_in_the_middle_of_a_run(
     assert "convert_length" in last.tool_names
     assert len(last.tool_names) < 20
     assert b"tool_reference" not in last.raw_body
+    assert not server.violations
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(dialect="anthropic", skip=1, times=None, status=529),
+        Fault(dialect="anthropic", skip=1, times=None, status=529, after_events=1),
+        Fault(dialect="anthropic", skip=1, times=None, broken=True, after_events="tool_call"),
+    ],
+    ids=["at once", "in the stream", "in a call"],
+)
+def test_another_provider_takes_over_in_the_middle_of_a_streamed_run(
+    claude_bot: AstrBot, server: StandInServer, fault: Fault
+) -> None:
+    """The same while AstrBot streams."""
+    server.faults.add(fault)
+    assert "mcp convert_length" in claude_bot.say(ASK, user=new_user(), streaming=True)
+    assert all(request.stream for request in server.requests)
+    assert server.requests[0].dialect == "anthropic"
+    assert server.requests[-1].dialect == "openai_chat"
+    assert "convert_length" in server.requests[-1].tool_names
     assert not server.violations
 
 

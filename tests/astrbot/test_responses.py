@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.astrbot.bot import AstrBot, new_user
+import pytest
+
+from tests.astrbot.bot import VERSION, AstrBot, new_user
 from tool_search.testing import (
     CapturedRequest,
     Endpoint,
@@ -15,6 +17,9 @@ from tool_search.testing import (
     StandInServer,
 )
 
+pytestmark = pytest.mark.skipif(
+    VERSION < (4, 29), reason="this AstrBot has no provider of OpenAI's Responses"
+)
 ASK = "convert a length from metres to feet"
 
 

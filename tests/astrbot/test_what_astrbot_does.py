@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.astrbot.bot import AstrBot, lists, new_user
+import pytest
+
+from tests.astrbot.bot import VERSION, AstrBot, lists, new_user
 from tool_search.testing import (
     ModelCall,
     ModelReply,
@@ -16,6 +18,7 @@ from tool_search.testing import (
 
 CORE = ("future_task", "send_message_to_user", "tool_search")
 ASK = "convert a length from metres to feet"
+GUARDED = pytest.mark.skipif(VERSION < (4, 26), reason="4.26 was the first to guard tools")
 
 
 def calling(name: str, arguments: dict[str, Any]) -> ModelReply:
@@ -112,6 +115,7 @@ def test_a_tool_that_is_switched_off_is_not_found(
     assert len(server.requests) > 1
 
 
+@GUARDED
 def test_a_tool_for_administrators_is_found_by_them_alone(
     small_bot: AstrBot, server: StandInServer
 ) -> None:
@@ -127,6 +131,7 @@ def test_a_tool_for_administrators_is_found_by_them_alone(
     assert "convert_length" in server.requests[-1].tool_names
 
 
+@GUARDED
 def test_the_guard_refuses_a_call_without_a_search(
     small_bot: AstrBot, server: StandInServer
 ) -> None:
@@ -173,13 +178,8 @@ def test_the_last_step_has_neither_tools_nor_references(
     claude_bot: AstrBot, server: StandInServer
 ) -> None:
     """AstrBot takes the tools away when the steps are used up."""
-    claude_bot.ask("configure", changes={"agent_runner": {"config": {"misc": {"max_steps": 1}}}})
-    try:
+    with claude_bot.runner(max_steps=1):
         claude_bot.say(ASK, user=new_user())
-    finally:
-        claude_bot.ask(
-            "configure", changes={"agent_runner": {"config": {"misc": {"max_steps": 30}}}}
-        )
     last = server.requests[-1]
     assert not last.tool_names
     assert b"tool_reference" not in last.raw_body
@@ -188,13 +188,8 @@ def test_the_last_step_has_neither_tools_nor_references(
 
 def test_skills_like_is_replaced_with_a_warning(small_bot: AstrBot, server: StandInServer) -> None:
     """It would freeze the list."""
-    misc = {"misc": {"tool_schema_mode": "skills_like"}}
-    small_bot.ask("configure", changes={"agent_runner": {"config": misc}})
-    try:
+    with small_bot.runner(tool_schema_mode="skills_like"):
         answer = small_bot.say(ASK, user=new_user())
-    finally:
-        misc["misc"]["tool_schema_mode"] = "full"
-        small_bot.ask("configure", changes={"agent_runner": {"config": misc}})
     assert "mcp convert_length" in answer
     assert "takes the place of AstrBot's skills_like mode" in small_bot.log
     assert not server.violations
@@ -209,13 +204,8 @@ await bot.lifecycle.persona_mgr.create_persona(
     "calm", "You are calm.", tools=["convert_length", "is_prime"])
 """,
     )
-    persona = {"agent_runner": {"config": {"persona": {"persona_id": "calm"}}}}
-    small_bot.ask("configure", changes=persona)
-    try:
+    with small_bot.runner(persona="calm"):
         answer = small_bot.say(ASK, user=new_user())
-    finally:
-        persona["agent_runner"]["config"]["persona"]["persona_id"] = "default"
-        small_bot.ask("configure", changes=persona)
     assert "mcp convert_length" in answer
     assert "tool_search" not in server.requests[0].tool_names
     assert {"convert_length", "is_prime"} <= set(server.requests[0].tool_names)
