@@ -20,7 +20,11 @@ from tool_search.adapters.failures import (
 )
 from tool_search.adapters.names import canonical_names
 from tool_search.adapters.openai_failures import body_failure
-from tool_search.adapters.openai_responses_wire import KEPT_REPLY, history_digest
+from tool_search.adapters.openai_responses_wire import (
+    KEPT_REPLY,
+    brought_by,
+    history_digest,
+)
 from tool_search.adapters.wire_values import count_of, known, list_of, mapping_of, text_of
 from tool_search.messages import Message, NativeReply, RequestPlan, ToolCall
 from tool_search.profiles import ProviderProfile
@@ -51,7 +55,7 @@ _FIELDS = {
 def from_wire(reply: object, plan: RequestPlan, profile: ProviderProfile) -> ReplyEnd:
     """The reply under canonical names.
 
-    Searches of the service's own are no calls: what they found is called by name.
+    Searches of the service's own are no calls: `NativeReply.found` has what they found.
 
     Args:
         reply: A response as parsed JSON.
@@ -238,6 +242,8 @@ def _native(
     profile: ProviderProfile,
 ) -> NativeReply | None:
     """The reply's own items, where they hold what the neutral form cannot carry."""
+    canonical = canonical_names(plan, profile.name_rule)
+    found = tuple(map(canonical, brought_by(items)))
     made = iter(calls)
     sent = [_sendable(item, next(made) if _is_call(item) else None) for item in items]
     blocks = [item for item in sent if _is_worth_sending(item)]
@@ -246,7 +252,7 @@ def _native(
         blocks.append({"type": KEPT_REPLY, "id": response["id"], "input": digest})
     elif not any(map(_says_more, blocks)):
         return None
-    return NativeReply(profile.origin, tuple(blocks))
+    return NativeReply(profile.origin, tuple(blocks), found)
 
 
 def _is_worth_sending(item: JSON) -> bool:

@@ -21,7 +21,7 @@ from tool_search.adapters.openai_responses_tools import (
     encode_tools,
     wire_tools,
 )
-from tool_search.adapters.wire_values import text_of
+from tool_search.adapters.wire_values import list_of, mapping_of, text_of
 from tool_search.catalog import Tool
 from tool_search.messages import (
     ContentPart,
@@ -36,7 +36,7 @@ from tool_search.names import wire_id, wire_name
 from tool_search.profiles import ProviderProfile
 from tool_search.schema import compact_json
 
-__all__ = ["KEPT_REPLY", "encode", "encode_tools", "history_digest", "to_wire"]
+__all__ = ["KEPT_REPLY", "brought_by", "encode", "encode_tools", "history_digest", "to_wire"]
 
 KEPT_REPLY = "kept_reply"
 """The type of our own block beside a reply's: its id at the service, and a digest of
@@ -151,15 +151,21 @@ class _Input:
     _searches: set[str] = field(default_factory=set)
     _hosted: set[str] = field(default_factory=set)
     _late: list[Tool] = field(default_factory=list)
+    _told: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._homes = ToolHomes(self.plan, self.profile)
         searches = (entry.tool.name for entry in self.plan.tools if entry.is_search)
         self._search = next(searches, None)
+        for message in self.plan.messages:
+            if message.native is not None and message.native.told and self._native(message):
+                self._told.add(message.native.told)
 
     def write(self) -> None:
         """All messages, in order."""
         for message in self.plan.messages:
+            if self._is_told(message):
+                continue
             if message.role == "tool":
                 self._result(message)
                 continue
@@ -170,6 +176,12 @@ class _Input:
             else:
                 self._reply(message)
         self._flush()
+
+    def _is_told(self, message: Message) -> bool:
+        """Whether a message says what the service's own items behind it say."""
+        return message.tool_call_id in self._told or any(
+            call.id in self._told for call in message.tool_calls
+        )
 
     def _flush(self) -> None:
         self._bring(self._late)
@@ -185,7 +197,7 @@ class _Input:
             if call.name == self._search:
                 self._searches.add(wire_id(call.id))
         native = self._native(message)
-        self._hosted.update(_brought_by(native or ()))
+        self._hosted.update(brought_by(native or ()))
         late = _tools_in(message)
         self._bring([t for t in late if self._wire_name(t.name) not in self._hosted])
         start = len(self.items)
@@ -288,13 +300,15 @@ def _is_call(block: Mapping[str, Any]) -> bool:
     )
 
 
-def _brought_by(blocks: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def brought_by(items: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """The functions that the service's own searches brought in."""
-    for block in blocks:
-        if block["type"] == "tool_search_output":
-            for tool in block["tools"]:
-                members = tool["tools"] if tool["type"] == "namespace" else [tool]
-                yield from (member["name"] for member in members)
+    for item in items:
+        if item.get("type") != "tool_search_output":
+            continue
+        for tool in map(mapping_of, list_of(item.get("tools"))):
+            members = list_of(tool.get("tools")) if tool.get("type") == "namespace" else [tool]
+            names = (text_of(mapping_of(member).get("name")) for member in members)
+            yield from filter(None, names)
 
 
 def _tools_in(message: Message) -> list[Tool]:

@@ -96,6 +96,11 @@ class ConversationTools:
         """The names of the library's own tools."""
         return self._config.search_tool_name, CALL_TOOL_NAME
 
+    @property
+    def open_tools(self) -> int:
+        """How many deferred tools everybody may call."""
+        return sum(map(self.catalog.is_open, self.catalog.deferred))
+
     def with_policy(self, catalog: ToolCatalog) -> ToolCatalog:
         """A catalog with core and deferred tools as this conversation tells them apart."""
         return catalog.with_policy(

@@ -9,7 +9,14 @@ from tool_search.messages import Message, TextPart, ToolCall
 from tool_search.names import unique_id
 from tool_search.search.result import SearchResult
 
-__all__ = ["open_calls", "paired", "search_results", "visible_names"]
+__all__ = [
+    "open_calls",
+    "paired",
+    "search_results",
+    "visible_names",
+    "with_own_ids",
+    "without_blocks",
+]
 
 
 def search_results(history: Iterable[Message], search_tool_name: str) -> list[SearchResult]:
@@ -64,6 +71,23 @@ def paired(history: Iterable[Message], *, answer: str) -> tuple[Message, ...]:
             result = next(results.get(given.id, iter(())), missing)
             kept.append(replace(result, tool_call_id=call.id, name=call.name))
     return tuple(kept)
+
+
+def with_own_ids(reply: Message, history: Iterable[Message]) -> Message:
+    """A reply, each of its calls under an id that no other call of the history has.
+
+    Its own blocks are left out where an id had to change.
+    """
+    taken = {call.id for message in history for call in message.tool_calls}
+    calls = _with_own_ids(reply.tool_calls, taken)
+    return reply if calls == reply.tool_calls else replace(reply, tool_calls=calls, native=None)
+
+
+def without_blocks(history: Iterable[Message], origin: str) -> Iterator[Message]:
+    """A history without the own blocks of replies from there: they are told in our words."""
+    for message in history:
+        own = message.native is not None and message.native.origin == origin
+        yield replace(message, native=None) if own else message
 
 
 def _is_empty(message: Message) -> bool:

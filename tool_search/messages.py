@@ -124,10 +124,15 @@ class NativeReply:
         found: Canonical names that a search of the provider's own brought in with them.
         told: The id of the search in the history that says the same to everybody else,
             and that whoever takes the blocks is not sent.
+        found: Canonical names that a search of the provider's own brought in with them.
+        told: The id of the search in the history that says the same to everybody else,
+            and that whoever takes the blocks is not sent.
     """
 
     origin: str
     blocks: tuple[Mapping[str, Any], ...]
+    found: tuple[str, ...] = ()
+    told: str = ""
     found: tuple[str, ...] = ()
     told: str = ""
 

@@ -135,6 +135,7 @@ def message_to_dict(message: Message) -> dict[str, Any]:
         content["native"] = {
             "origin": message.native.origin,
             "blocks": [dict(block) for block in message.native.blocks],
+            **({"told": message.native.told} if message.native.told else {}),
         }
     return content
 
@@ -156,8 +157,13 @@ def message_from_dict(content: Mapping[str, Any]) -> Message:
         tool_call_id=content.get("tool_call_id"),
         name=content.get("name"),
         is_error=bool(content.get("is_error")),
-        native=NativeReply(native["origin"], tuple(native["blocks"])) if native else None,
+        native=_native_from_dict(native) if native else None,
     )
+
+
+def _native_from_dict(native: Mapping[str, Any]) -> NativeReply:
+    blocks = tuple(native["blocks"])
+    return NativeReply(native["origin"], blocks, told=native.get("told", ""))
 
 
 def _arguments_text(arguments: object) -> str:

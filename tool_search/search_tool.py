@@ -16,7 +16,13 @@ from tool_search.schema import encodable
 from tool_search.search.index import ToolSearchIndex
 from tool_search.search.result import SearchMatch, SearchResult
 
-__all__ = ["CALL_TOOL_NAME", "ToolSearchTool", "call_tool_definition", "clean_description"]
+__all__ = [
+    "CALL_TOOL_NAME",
+    "ToolSearchTool",
+    "call_tool_definition",
+    "clean_description",
+    "instructed",
+]
 
 CALL_TOOL_NAME = "call_tool"
 
@@ -38,6 +44,20 @@ def clean_description(description: str) -> str:
     if len(seen) <= _LONGEST_DESCRIPTION:
         return seen
     return f"{seen[: _LONGEST_DESCRIPTION - 1].rstrip()}…"
+
+
+def instructed(prompt: str, search_tool: str, language: Language) -> str:
+    """A system prompt with the instructions how to search, once.
+
+    Args:
+        prompt: What the bot's owner tells the model.
+        search_tool: The search tool's name.
+        language: Of the instructions.
+    """
+    instructions = text("system.instructions", language, search_tool=search_tool)
+    if instructions in prompt:
+        return prompt
+    return f"{prompt.rstrip()}\n\n{instructions}" if prompt.strip() else instructions
 
 
 class ToolSearchTool:

@@ -26,7 +26,14 @@ from tool_search.conversation_tools import ConversationTools
 from tool_search.discovery import Discovery, DiscoveryState
 from tool_search.errors import SessionError
 from tool_search.exchanges import SyntheticExchanges
-from tool_search.history import open_calls, paired, search_results, visible_names
+from tool_search.history import (
+    open_calls,
+    paired,
+    search_results,
+    visible_names,
+    with_own_ids,
+    without_blocks,
+)
 from tool_search.i18n import Language, text
 from tool_search.messages import (
     ContentPart,
@@ -38,18 +45,14 @@ from tool_search.messages import (
     user_message,
 )
 from tool_search.modes import ModeDecision
-from tool_search.names import unique_id, wire_name
+from tool_search.names import wire_name
 from tool_search.profiles import ProviderProfile
 from tool_search.record import ConversationRecord
 from tool_search.schema import encodable
 from tool_search.search.ranked import Votes
-from tool_search.search_tool import CALL_TOOL_NAME
+from tool_search.search_tool import CALL_TOOL_NAME, instructed
 from tool_search.search_trail import Lesson
-from tool_search.strategies import (
-    Conversation,
-    ToolsAssembler,
-    strategies_by_name,
-)
+from tool_search.strategies import Conversation, ToolsAssembler, strategies_by_name
 from tool_search.thinking import BoundThinking
 
 __all__ = ["CallResult", "ToolSearchSession"]
@@ -217,19 +220,28 @@ class ToolSearchSession:
     def accept(self, reply: Message) -> tuple[ToolCall, ...]:
         """Takes a model's reply in; gives its calls, each under an id of its own.
 
-        An empty reply is not kept: no provider takes it back.
+        What a search of the provider's own found in it is discovered. An empty reply is
+        not kept: no provider takes it back.
         """
         self._tools.trail.replied()
-        taken = {call.id for message in self._history for call in message.tool_calls}
-        calls = []
-        for call in reply.tool_calls:
-            calls.append(replace(call, id=unique_id(call.id, taken)))
-            taken.add(calls[-1].id)
-        if tuple(calls) != reply.tool_calls:
-            reply = replace(reply, tool_calls=tuple(calls), native=None)
-        if reply.text.strip() or calls:
+        reply = self._told(reply)
+        reply = with_own_ids(reply, self._history)
+        if reply.text.strip() or reply.tool_calls:
             self._history.append(reply)
         return reply.tool_calls
+
+    def _told(self, reply: Message) -> Message:
+        """The reply, with what its provider's own search found as a search before it."""
+        if reply.native is None or not reply.native.found:
+            return reply
+        named = map(self._tools.catalog.get, dict.fromkeys(reply.native.found))
+        core = self._tools.roster.core
+        found = [t for t in named if t and t.name not in core and self.permits(t)]
+        self.discoveries.commit(found, via="search")
+        self._tools.roster.append(tool.name for tool in found)
+        *search, reply = self._exchanges.told(reply, found, self._history, self._tools.open_tools)
+        self._history += search
+        return reply
 
     def decide(self, call: ToolCall) -> CallDecision:
         """What becomes of a call; commits nothing."""
@@ -320,10 +332,7 @@ class ToolSearchSession:
 
     def refuse_replies(self, origin: str) -> None:
         """Forgets the own blocks of earlier replies from there: a provider refused them."""
-        self._history = [
-            replace(said, native=None) if said.native and said.native.origin == origin else said
-            for said in self._history
-        ]
+        self._history = list(without_blocks(self._history, origin))
 
     def _introduce(self, message: Message) -> None:
         """Shows discoveries that the history does not, before the user's message."""
@@ -337,7 +346,7 @@ class ToolSearchSession:
                 missing,
                 before=message,
                 history=self._history,
-                total_tools=sum(map(self._tools.catalog.is_open, self._tools.catalog.deferred)),
+                total_tools=self._tools.open_tools,
                 language=self.language,
             )
 
@@ -347,6 +356,7 @@ class ToolSearchSession:
         if mode == "skills_like" and profile.thinking_is_bound:
             mode = "full"  # nothing is deferred: its phases would change the list in a turn
         searching = mode == "tool_search"
+        prompt, name = self._system_prompt, self._config.search_tool_name
         return Conversation(
             catalog=self._tools.catalog,
             retained=roster.retained(self.discoveries),
@@ -358,22 +368,11 @@ class ToolSearchSession:
             search_tool=settled.search_tool if searching else None,
             call_tool=settled.call_tool,
             history=self.history,
-            system=self._system_text(searching=searching),
+            system=instructed(prompt, name, self.language) if searching else prompt,
             selected=selected,
             refused=self._refused,
             boundary=text("search.loaded", self.language) if self._config.boundary_text else "",
         )
-
-    def _system_text(self, *, searching: bool) -> str:
-        """The owner's prompt, and the instructions once, in `tool_search` mode only."""
-        prompt = self._system_prompt
-        if not searching:
-            return prompt
-        name = self._config.search_tool_name
-        instructions = text("system.instructions", self.language, search_tool=name)
-        if instructions in prompt:
-            return prompt
-        return f"{prompt.rstrip()}\n\n{instructions}" if prompt.strip() else instructions
 
     def _result_message(self, result: CallResult) -> Message:
         call, content = result.decision.call, encodable(result.content)

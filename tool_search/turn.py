@@ -116,7 +116,12 @@ class Turn:
             async with aclosing(self._one_reply()) as events:
                 async for event in events:
                     yield event
+            known = len(self.session.discoveries)
             calls = self.session.accept(self._answered.message)
+            if found := self.session.discoveries.entries[known:]:
+                async with aclosing(self._discovered(found)) as told:
+                    async for discovery in told:
+                        yield discovery
             if not calls:
                 break
             async with aclosing(self._run_calls(calls)) as events:

@@ -2,35 +2,74 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from tests.runner.bench import KEY, SEARCHING, Bench, named, turn
-from tool_search import Done, ProviderConfig
-from tool_search.adapters import build_provider
-from tool_search.testing import KeywordModel
+from tests.runner.bench import SEARCHING, Bench, named, say, some_tools, turn
+from tests.runner.kinds import KINDS, forecast, provider
+from tool_search import Done, MemoryStore, ToolsDiscovered
+from tool_search.testing import KeywordModel, ModelCall, ModelReply, ScriptedModel
+
+FOUND = ModelReply(
+    calls=(ModelCall(name="tool_search", arguments={"paths": ["weather"]}),), text="I have looked."
+)
+SERVICE = ["tool_search_call", "tool_search_output"]
 
 
 @pytest.mark.parametrize("form", ["hosted", "deferred", "client"])
 async def test_every_form_of_search_finds_and_calls_a_tool(bench: Bench, form: str) -> None:
     """By the service or by us, the tool is called, and the next turn needs no search."""
     bench.server.reset(model=KeywordModel())
-    config = ProviderConfig.model_validate(
-        {
-            "id": "responses",
-            "type": "openai_responses",
-            "model": "gpt-5.4",
-            "base_url": bench.server.openai_base_url,
-            "api_key_env": None,
-            "strategy": "openai_responses",
-            "tool_search": form,
-        }
-    )
-    provider = build_provider(config, api_key=KEY, fallbacks=False)
-    bench.stack.push_async_callback(provider.aclose)
-    runner = await bench.runner(providers={"responses": provider}, config=SEARCHING)
+    service = await bench.provider("responses", tool_search=form)
+    runner = await bench.runner(providers={"responses": service}, config=SEARCHING)
     for _ in range(2):
         (done,) = named(await turn(runner, 'Weather forecast for "Paris", please'), Done)
         assert done.answer == "get_forecast: get_forecast is done"
     assert bench.ran == [("get_forecast", {"city": "Paris"})] * 2
     requests = [len(request.body["input"]) for request in bench.requests]
     assert requests == sorted(requests)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_what_the_service_found_is_callable_after_a_swap(bench: Bench, kind: str) -> None:
+    """Found and not called, by whoever comes next and without another search."""
+    bench.server.reset(model=ScriptedModel([FOUND, say("It is there."), forecast, say("Sunny.")]))
+    providers = {
+        "service": await bench.provider("responses", tool_search="hosted"),
+        "next": await provider(bench, kind),
+    }
+    runner = await bench.runner(providers=providers, config=SEARCHING)
+    (found,) = named(await turn(runner, conversation="c"), ToolsDiscovered)
+    assert found.names == ("get_forecast",)
+    runner.use("next")
+    (done,) = named(await turn(runner, "And Paris?", conversation="c"), Done)
+    assert (done.answer, done.steps) == ("Sunny.", 2)
+    assert bench.ran == [("get_forecast", {"city": "Paris"})]
+
+
+async def test_the_service_reads_its_own_search_again_and_no_other(bench: Bench) -> None:
+    """What it was sent stays a prefix; what it found is not told a second time."""
+    bench.server.reset(model=ScriptedModel([FOUND, say("It is there."), forecast, say("Sunny.")]))
+    service = await bench.provider("responses", tool_search="hosted")
+    store = MemoryStore()
+    for _ in range(2):  # the second bot goes on from the store
+        runner = await bench.runner(providers={"service": service}, config=SEARCHING, store=store)
+        await turn(runner, "Paris?", conversation="c")
+    inputs = [request.body["input"] for request in bench.requests]
+    kinds = [item.get("type", "message") for item in inputs[-1]]
+    assert [kind for kind in kinds if kind.startswith("tool_search")] == SERVICE
+    for before, after in zip(inputs, inputs[1:], strict=False):
+        assert after[: len(before)] == before
+    assert bench.ran == [("get_forecast", {"city": "Paris"})]
+
+
+async def test_what_the_service_found_is_no_discovery_for_whom_it_is_forbidden(
+    bench: Bench,
+) -> None:
+    """The service knows no roles; the session does."""
+    bench.server.reset(model=ScriptedModel([FOUND, say("It is there.")]))
+    tools = [replace(tool, roles=("admin",)) for tool in some_tools()]
+    service = await bench.provider("responses", tool_search="hosted")
+    runner = await bench.runner(providers={"service": service}, tools=tools, config=SEARCHING)
+    assert named(await turn(runner), ToolsDiscovered) == []
