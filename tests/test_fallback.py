@@ -7,8 +7,9 @@ from typing import Any, get_args
 
 import pytest
 
-from tool_search import ConfigurationError, ProviderError, profile_for
+from tool_search import ConfigurationError, ProviderError, Tool, profile_for
 from tool_search.fallback import ProviderHealth, Remedy, Verdict, verdict_on
+from tool_search.messages import DeclaredTool
 
 CLAUDE = profile_for("anthropic", "claude-sonnet-4-6")
 OPENAI = profile_for("openai_chat", "gpt-5.4")
@@ -108,6 +109,7 @@ TOO_MANY = {
     "You may not include more than 128 tools in your request.": 128,
     "at most 512 function declarations are allowed": 512,
     "Too many functions": 64,
+    "too many tools: at most 1,024 are allowed": 1024,
 }
 BAD_NAMES = [
     (
@@ -248,11 +250,35 @@ def test_too_many_tools_across_the_bridge_are_rendered_within_the_limit() -> Non
     assert said.profile == replace(OPENAI, strategy="bridge", max_tools=32)
 
 
-def test_too_much_for_claude_is_filtered() -> None:
+def test_too_much_that_claude_is_shown_is_filtered() -> None:
     """The generic strategy sends only what is core or discovered."""
     said = verdict("too much", "claude", code="available_tools_limit_exceeded")
     assert said.remedy == "within_limit"
     assert said.profile == CLAUDE.generic()
+
+
+@pytest.mark.parametrize(
+    ("detail", "most"),
+    [
+        ("too much", 29),
+        ("at most 20 tools may be deferred", 20),
+        ("4,194,304 bytes of tools are the limit", 29),
+    ],
+)
+def test_a_catalog_too_large_for_claude_teaches_how_large_one_may_be(
+    detail: str, most: int
+) -> None:
+    """By the message, or else less than what was refused; a smaller one has references."""
+    tools = [DeclaredTool(Tool(name=f"t{n}"), deferred=n > 0) for n in range(31)]
+    error = ProviderError(detail, provider="p", status=400, code="available_tools_limit_exceeded")
+    said = verdict_on(error, CLAUDE, tools)
+    assert said == Verdict(remedy="within_limit", profile=replace(CLAUDE, max_deferred=most))
+
+
+def test_a_list_too_long_for_responses_is_filtered_within_the_limit() -> None:
+    """It may be its core that is too long."""
+    said = verdict("Too many tools. Maximum is 32", "responses")
+    assert said.profile == replace(PROFILES["responses"].generic(), max_tools=32)
 
 
 @pytest.mark.parametrize("detail", BAD_NAMES)

@@ -193,6 +193,7 @@ class ConversationTools:
         if self.mode == "skills_like" and profile.thinking_is_bound and self.catalog.deferred:
             self._search_from_now("not_offered")
         deferred, text_bytes = len(self.catalog.deferred), self.catalog.text_bytes
+        deferred += len(self.roster.retained(self._discoveries))
         for what, size, most in (
             ("deferred tools", deferred, profile.max_deferred),
             ("bytes of tool text", text_bytes, profile.max_tool_bytes),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from tool_search.errors import ConfigurationError, ProviderError
+from tool_search.messages import DeclaredTool
 from tool_search.profiles import ProviderProfile
 
 __all__ = ["ProviderHealth", "Remedy", "Verdict", "verdict_on"]
@@ -61,7 +62,9 @@ _TOO_MANY = re.compile(
     re.IGNORECASE,
 )
 _LIMIT = re.compile(
-    r"(?:maximum|max|at most|more than|limit(?:ed)?|exceeds?)\D{0,40}(?P<most>\d+)", re.IGNORECASE
+    r"(?:maximum|max|at most|more than|limit(?:ed)?|exceeds?)\D{0,40}"
+    r"(?P<most>\d{1,3}(?:[,_]\d{3})+|\d+)",
+    re.IGNORECASE,
 )
 _BAD_NAME = re.compile(
     r"(tools?\W.{0,40}\bname\b|function.{0,20}\bname\b|tool_name|tool_use\W{1,3}name"
@@ -91,12 +94,19 @@ class Verdict:
     replies: bool = False
 
 
-def verdict_on(error: ProviderError, profile: ProviderProfile) -> Verdict:
+def verdict_on(
+    error: ProviderError, profile: ProviderProfile, tools: Sequence[DeclaredTool] = ()
+) -> Verdict:
     """What a provider's error means, given what was asked of it.
 
     Time-outs, lost connections, 401, 403, 408, 409, 429 and 5xx say nothing about
     the request: the next provider takes over and this one rests. A 400 of any other
     meaning is not repeated, and the provider may have the next turn.
+
+    Args:
+        error: What it answered.
+        profile: Who was asked, and by which strategy.
+        tools: The list that it was sent.
     """
     if error.status not in _REJECTED:
         return Verdict(remedy="next_provider", rests=True)
@@ -114,18 +124,27 @@ def verdict_on(error: ProviderError, profile: ProviderProfile) -> Verdict:
     if profile.dialect == "openai_responses" and _WRONG_REPLY.search(said):
         return Verdict(remedy="repair", replies=True)
     if _TOO_MANY.search(said):
-        return Verdict(remedy="within_limit", profile=_shorter(profile, said))
+        return Verdict(remedy="within_limit", profile=_shorter(profile, said, tools))
     if _BAD_NAME.search(said) and profile.name_rule != "identifier":
         return Verdict(remedy="within_limit", profile=replace(profile, name_rule="identifier"))
     return Verdict(remedy="next_provider")
 
 
-def _shorter(profile: ProviderProfile, said: str) -> ProviderProfile:
-    """The profile with the limit that the message names, or a cautious one."""
+def _shorter(profile: ProviderProfile, said: str, tools: Sequence[DeclaredTool]) -> ProviderProfile:
+    """The profile with the limit that the message names, or a cautious one.
+
+    Claude's is one of catalogs: a smaller one is told of by references again.
+    """
+    found = _LIMIT.search(said)
+    named = int(re.sub(r"\D", "", found.group("most"))) if found else None
+    waiting = sum(entry.deferred for entry in tools)
+    if profile.strategy == "claude" and waiting:
+        most = named if named is not None and named < waiting else waiting - 1
+        return replace(profile, max_deferred=most)
     if profile.is_native:
-        return profile.generic()
-    named = _LIMIT.search(said)
-    most = int(named.group("most")) if named else min(profile.max_tools or 128, 128) // 2
+        longest = profile.max_tools if named is None else max(4, named)
+        return replace(profile.generic(), max_tools=longest)
+    most = named if named is not None else min(profile.max_tools or 128, 128) // 2
     return replace(profile, max_tools=max(4, most))
 
 

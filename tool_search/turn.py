@@ -196,7 +196,8 @@ class Turn:
                         yield event
             except ProviderError as error:
                 causes[self.provider] = error
-                verdict = verdict_on(error, replace(profile, strategy=plan.strategy))
+                asked = replace(profile, strategy=plan.strategy)
+                verdict = verdict_on(error, asked, plan.tools)
                 if (self.provider, verdict.remedy) in remedies:
                     verdict = Verdict(remedy="next_provider")
                 remedies.add((self.provider, verdict.remedy))

@@ -28,7 +28,7 @@ from tool_search import (
     ToolSearchConfig,
     Warning,
 )
-from tool_search.testing import Endpoint, ModelReply, ScriptedModel
+from tool_search.testing import Endpoint, Fault, ModelReply, ScriptedModel
 
 WIDE = ToolSearchConfig(tool_schema_mode="tool_search", max_results=100)
 FULL = ToolSearchConfig(tool_schema_mode="full")
@@ -78,6 +78,28 @@ async def test_full_mode_that_an_endpoint_refuses_becomes_tool_search(bench: Ben
     assert codes == ["rendered_within_limit", "mode_changed"]
     assert bench.requests[-1].tool_names == ("tool_search",)
     assert "tool_search" in bench.requests[-1].body["messages"][0]["content"]
+
+
+async def test_a_catalog_that_claude_refused_has_references_again_once_it_is_smaller(
+    bench: Bench,
+) -> None:
+    """The size is what was refused, not the way: filtered while it lasts, and no longer."""
+    bench.server.reset(model=ScriptedModel([search("number 007"), say("Found."), say("Hi.")]))
+    fault = Fault(
+        dialect="anthropic", status=400, code="available_tools_limit_exceeded",
+        message="tools: too much text is deferred",
+    )  # fmt: skip
+    bench.server.faults.add(fault)
+    runner = await bench.runner("claude", tools=many_tools(30))
+    events = await turn(runner, conversation="c")
+    codes = [event.code for event in named(events, Warning)]
+    assert codes == ["rendered_within_limit", "catalog_over_limit"]
+    assert [len(request.tool_names) for request in bench.requests] == [31, 1, 2]
+    runner.replace_tools(map(bench.runnable, many_tools(20)))
+    await turn(runner, conversation="c")
+    assert b'"defer_loading"' in (bench.requests[-1].tools_bytes or b"")
+    assert '"tool_reference"' in json.dumps(bench.requests[-1].body["messages"])
+    assert [status for _, status in bench.asked] == [400, 200, 200, 200]
 
 
 async def test_discoveries_beyond_the_limit_survive_a_swap(bench: Bench) -> None:
