@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import metadata
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,16 @@ from tool_search.testing import CapturedRequest, StandInServer
 HERE = Path(__file__).resolve().parent
 VERSION = tuple(map(int, metadata.version("astrbot").split(".")[:2]))
 """AstrBot's, its first two numbers."""
+_PACKAGE = find_spec("astrbot")
+HAS_RESPONSES = any(
+    Path(place, "core/provider/sources/openai_responses_source.py").exists()
+    for place in (_PACKAGE.submodule_search_locations or () if _PACKAGE else ())
+)
+"""Whether it has a provider of OpenAI's Responses."""
 
 _MODEL = ("agent_runner", "config", "model")
 _MISC = ("agent_runner", "config", "misc")
-# Where each setting is: from 4.27 on, and before.
+# Where each setting is: in 4.29, and in 4.27 and before.
 _PLACES = {
     "max_steps": ((*_MISC, "max_steps"), ("provider_settings", "max_agent_step")),
     "tool_schema_mode": (

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.astrbot.bot import VERSION, AstrBot, lists
+from tests.astrbot.bot import HAS_RESPONSES, AstrBot, lists
 from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
 
 ASK = "convert a length from metres to feet"
-NEW = pytest.mark.skipif(VERSION < (4, 29), reason="this AstrBot has no Responses provider")
+NEW = pytest.mark.skipif(not HAS_RESPONSES, reason="this AstrBot has no such provider")
 
 
 @pytest.fixture(scope="module")

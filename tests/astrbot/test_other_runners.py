@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.astrbot.bot import VERSION, AstrBot, lists, new_user
+from tests.astrbot.bot import AstrBot, lists, new_user
 from tests.astrbot.loopback import service
 from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
 
@@ -95,7 +95,7 @@ def test_dify_answers_as_without_the_plugin(small_bot: AstrBot, server: StandInS
             "configure",
             changes={
                 "agent_runner": {"runner_type": "dify", "config": runner},
-                "provider_settings": old if VERSION < (4, 27) else {},
+                "provider_settings": old,
             },
         )
         try:

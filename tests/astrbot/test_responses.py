@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.astrbot.bot import VERSION, AstrBot, new_user
+from tests.astrbot.bot import HAS_RESPONSES, AstrBot, new_user
 from tool_search.testing import (
     CapturedRequest,
     Endpoint,
@@ -17,9 +17,7 @@ from tool_search.testing import (
     StandInServer,
 )
 
-pytestmark = pytest.mark.skipif(
-    VERSION < (4, 29), reason="this AstrBot has no provider of OpenAI's Responses"
-)
+pytestmark = pytest.mark.skipif(not HAS_RESPONSES, reason="this AstrBot has no such provider")
 ASK = "convert a length from metres to feet"
 
 
