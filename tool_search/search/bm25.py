@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import gc
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tool_search.catalog import Tool
 from tool_search.search.action_words import related_terms
@@ -29,6 +30,9 @@ from tool_search.search.ranked import Scores, attainable
 from tool_search.search.slots import Slots
 from tool_search.search.terms import ToolTerms, tool_terms
 from tool_search.search.tokenizer import Segmenter
+
+if TYPE_CHECKING:
+    from tool_search.search.explanation import Reasons
 
 __all__ = ["Bm25Engine"]
 
@@ -97,17 +101,15 @@ class Bm25Engine:
         weighted: list[tuple[Posting, float]] = []
         values: list[float] = []
         characters: list[Posting] = []
-        find = self._postings.get
-        for term, weight in terms.weights.items():
-            posting = find(term)
-            value = weight * self._idf(0 if posting is None else len(posting))
+        for term, posting, value in self._worth(terms.weights):
             if posting is not None:
                 weighted.append((posting, value))
                 if term in terms.characters:
                     characters.append(posting)
             if posting is not None or term not in terms.compounds:
                 values.append(value * _FULL_IMPACT)
-        weighted.extend(self._related(terms.weights))
+        for _, row, value in self._related(terms.weights):
+            weighted.extend((posting, value) for posting in row.postings)
         scores = summed(weighted, len(self.slots.tools))
         if characters and len(terms.characters) > 1:
             single = set(map(id, characters))
@@ -134,8 +136,53 @@ class Bm25Engine:
 
         return query_terms(query, self._segmenter).unmatched(known)
 
-    def _related(self, weights: Mapping[str, float]) -> Iterator[tuple[Posting, float]]:
-        """Postings of other words for the query's actions, and what each is worth.
+    def reasons(self, query: str, slots: Sequence[int]) -> list[Reasons]:
+        """What each word gave these tools; see `Explains`."""
+        from tool_search.search.explanation import (  # noqa: PLC0415 - few ask why
+            Reasons,
+            Side,
+            WordSums,
+        )
+        from tool_search.search.field_shares import field_shares  # noqa: PLC0415 - likewise
+
+        scores = self.scores(query)
+        terms = query_terms(query, self._segmenter)
+        written = {
+            term: piece.original
+            for piece in reversed(terms.pieces)
+            for term in (*piece.words, *piece.compounds)
+            if not piece.is_cjk
+        }
+        found = []
+        for slot in slots:
+            tool, score = self.slots.tools[slot], float(scores.values[slot])
+            if tool is None or not score or scores.attainable <= 0:
+                found.append(Reasons((Side("words", 1.0, 0.0),)))
+                continue
+            fields = field_shares(tool, self._segmenter)
+            words = WordSums(scores.attainable)
+            for term, posting, value in self._worth(terms.weights):
+                if impact := _impact(posting, slot):
+                    words.add(written.get(term, term), value * impact, fields[term])
+            for term, row, value in self._related(terms.weights):
+                for other in row.words:
+                    if impact := _impact(self._postings.get(other), slot):
+                        worth = value * impact**row.power
+                        words.add(written.get(term, term), worth, fields[other], other)
+            found.append(Reasons((Side("words", 1.0, score / scores.attainable),), words.sorted()))
+        return found
+
+    def _worth(self, weights: Mapping[str, float]) -> list[tuple[str, Posting | None, float]]:
+        """Each term of a query with its posting and what a full impact of it is worth."""
+        find, idf = self._postings.get, self._idf
+        return [
+            (term, posting, weight * idf(0 if posting is None else len(posting)))
+            for term, weight in weights.items()
+            for posting in (find(term),)
+        ]
+
+    def _related(self, weights: Mapping[str, float]) -> Iterator[tuple[str, _Row, float]]:
+        """The query's actions with other words for them, and what each of these is worth.
 
         For an action that no tool has, words of every language. For one that some tool
         has, English words alone, as Chinese tools of the public sets were found less
@@ -153,7 +200,7 @@ class Bm25Engine:
                     self._rows.clear()
                 row = self._rows[key] = self._row(key, table[term])
             value = weights[term] * self._idf(min(row.having, len(self.slots)))
-            yield from ((posting, value * row.worth) for posting in row.postings)
+            yield term, row, value * row.worth
 
     def _row(self, asked: Sequence[str], words: Iterable[str]) -> _Row:
         """What widens the first of the words that were asked for."""
@@ -165,8 +212,8 @@ class Bm25Engine:
         # The row is as common as its words together: a rare synonym is no rare wish.
         having = sum(map(len, found)) + len(known or ())
         if not known or not found:
-            return _Row(having, found, _RELATED_TO_UNKNOWN)
-        return _Row(having, [squared(found)], _RELATED_TO_KNOWN)
+            return _Row(having, others, 1, found, _RELATED_TO_UNKNOWN)
+        return _Row(having, others, 2, [squared(found)], _RELATED_TO_KNOWN)
 
     def _idf(self, having: int) -> float:
         """ln(1 + (N - df + 0.5) / (df + 0.5)), with the unseen tools in N.
@@ -195,16 +242,28 @@ def _changed_terms(tool: Tool, segmenter: Segmenter | None) -> ToolTerms:
     return tool_terms(tool, segmenter)
 
 
+def _impact(posting: Posting | None, slot: int) -> float:
+    """What a term is worth in the tool of a slot; 0 where it has it not."""
+    place = bisect_left(posting or (), slot)
+    if posting is None or place == len(posting) or int(posting[place]) != slot:
+        return 0.0
+    return posting[place] - slot
+
+
 class _Row(NamedTuple):
     """What widens an action.
 
     Attributes:
         having: How many times a tool has a word of the row.
-        postings: Of the other words of the row.
+        words: The other words of the row.
+        power: What the impacts of these are raised to.
+        postings: Of these.
         worth: Of one of them, where the action itself is worth 1.
     """
 
     having: int
+    words: Sequence[str]
+    power: int
     postings: Sequence[Posting]
     worth: float
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from tool_search.catalog import Tool
 from tool_search.search.bm25 import Bm25Engine
 from tool_search.search.chinese_dictionary import in_english
+from tool_search.search.explanation import Reasons, Side, SideName
 from tool_search.search.query import query_terms
 from tool_search.search.query_filter import Lexicon
 from tool_search.search.ranked import Scores
@@ -109,6 +110,28 @@ class HybridEngine:
                 boosted += values[listed] * self._lexical.boosts(text, listed)
         return list(np.divide(boosted, plain, out=np.ones_like(plain), where=plain > 0).tolist())
 
+    def reasons(self, query: str, slots: Sequence[int]) -> list[Reasons]:
+        """What each side gave these tools; see `Explains`.
+
+        Raises:
+            SearchError: The embedder failed.
+        """
+        if self._fusion.name == "rrf":
+            return self._reasons_of_ranks(query, slots)
+        parts = self._parts(query)
+        found = [Reasons(()) for _ in slots]
+        sides: tuple[tuple[SideName, str, Bm25Engine | SemanticEngine], ...] = (
+            ("words", query, self._lexical),
+            ("translation", parts.translation, self._lexical),
+            ("meaning", query, self._semantic),
+        )
+        for (name, text, engine), weight in zip(sides, parts.weights, strict=True):
+            if weight > 0:
+                own = engine.reasons(text, slots)
+                weighed = (each.weighed(name, weight / parts.attainable) for each in own)
+                found = [each.beside(other) for each, other in zip(found, weighed, strict=True)]
+        return found
+
     def unmatched(self, query: str, has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
         """The query's words that no tool has, not in a translation either."""
         words = self._lexical.unmatched(query, has_tool)
@@ -141,6 +164,7 @@ class HybridEngine:
             by_translation=_share(by_translation, weights[1]),
             by_meaning=_share(by_meaning, weights[2]),
             translation=translation,
+            weights=weights,
             attainable=sum(weights),
         )
         self._last = (query, parts)
@@ -159,17 +183,33 @@ class HybridEngine:
         asked = [t for t in terms.weights if t not in terms.compounds or known(t)]
         return sum(known(term) is not None for term in asked) / max(len(asked), 1)
 
+    def _reasons_of_ranks(self, query: str, slots: Sequence[int]) -> list[Reasons]:
+        by_word, by_meaning = self._by_rank(query)
+        best = 1.0 / (self._fusion.rrf_k + 1)
+        return [
+            Reasons(
+                (
+                    Side("words", 0.5, float(by_word[slot]) / best),
+                    Side("meaning", 0.5, float(by_meaning[slot]) / best),
+                )
+            )
+            for slot in slots
+        ]
+
     def _fused_ranks(self, query: str) -> Scores:
+        by_word, by_meaning = self._by_rank(query)
+        is_any = by_word.any() or by_meaning.any()
+        return Scores(by_word + by_meaning, 2.0 / (self._fusion.rrf_k + 1) if is_any else 0.0)
+
+    def _by_rank(self, query: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """What each tool has for its place by words, and by meaning."""
         by_word, by_meaning = self._lexical.scores(query), self._semantic.scores(query)
-        if by_word.attainable <= 0 and by_meaning.attainable <= 0:
-            return Scores(np.zeros(len(self.slots.tools)), 0.0)
         words = np.array(by_word.values, np.float64)
         best = np.argsort(-words, kind="stable")[:_MOST_BOOSTED]
         best = best[words[best] > 0]
         words[best] *= self._lexical.boosts(query, best.tolist())
         k = self._fusion.rrf_k
-        fused = self._reciprocal(words, k) + self._reciprocal(np.asarray(by_meaning.values), k)
-        return Scores(fused, 2.0 / (k + 1))
+        return self._reciprocal(words, k), self._reciprocal(np.asarray(by_meaning.values), k)
 
     def _reciprocal(self, values: NDArray[np.float64], k: int) -> NDArray[np.float64]:
         """1 / (k + rank) of each hit; equal ones share the better rank."""
@@ -186,6 +226,7 @@ class _Parts(NamedTuple):
         by_translation: By slot, before boosts.
         by_meaning: By slot.
         translation: English words for Chinese ones.
+        weights: Of words, translation and meaning.
         attainable: What all together could reach.
     """
 
@@ -193,6 +234,7 @@ class _Parts(NamedTuple):
     by_translation: NDArray[np.float64]
     by_meaning: NDArray[np.float64]
     translation: str
+    weights: tuple[float, float, float]
     attainable: float
 
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from heapq import nlargest
 from itertools import chain
-from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from tool_search.catalog import Tool
+from tool_search.search.hits import Weighed, above, closed, largest, last_of_best, lift, relevance
 from tool_search.search.query_filter import Lexicon, Passing, lexicon_of, passing
 from tool_search.search.query_language import parsed, selected_names
 from tool_search.search.result import SearchMatch, SearchResult
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    _Values = list[float] | NDArray[np.float64]
+    from tool_search.search.explanation import Explanation
+    from tool_search.search.hits import Values
 
 __all__ = ["Engine", "RankedIndex", "Scores", "Votes", "attainable"]
 
 _MOST_QUERIES = 16
 _MOST_UNMATCHED = 12
 _EXACT = 1.0
-_BEST_INEXACT = 0.999999
 # Of what a query could reach: what operators let through is a hit, even without a score.
 _LEAST = 1e-6
 # A definition of two lines answers this many words of a long query, not all of them.
@@ -51,7 +51,7 @@ class Scores(NamedTuple):
         attainable: What the query could reach at most; see `attainable`.
     """
 
-    values: _Values
+    values: Values
     attainable: float
 
 
@@ -205,6 +205,32 @@ class RankedIndex:
             votes=votes,
         )
 
+    def explained(
+        self,
+        query: str,
+        names: Sequence[str],
+        *,
+        allowed: Callable[[str], bool] | None = None,
+    ) -> tuple[Explanation, ...]:
+        """Why tools that one query found have their scores, in the order of their names here.
+
+        Raises:
+            SearchError: The engine's embedder failed.
+        """
+        from tool_search.search.explaining import explanations  # noqa: PLC0415 - few ask why
+
+        query, slots = _encodable(query), self._engine.slots
+        is_open = _open_slots(slots, allowed)
+        named = self._named(query.strip(), is_open)
+        selected = None if named else self._selected(query, is_open)
+        found = explanations(
+            self._engine,
+            self._weighed(query, named, is_open),
+            [slot for name in names for slot in slots.named(name)],
+            named=selected.selected if selected else named,
+        )
+        return tuple(found)
+
     def _found(self, query: str, limit: int, is_open: Sequence[bool] | None) -> _Found:
         """Every tool that the query finds, and the best of them with their relevance."""
         named = self._named(query.strip(), is_open)
@@ -212,32 +238,40 @@ class RankedIndex:
             selected = self._selected(query, is_open)
             if selected:
                 return selected
+        weighed = self._weighed(query, named, is_open)
+        exact = [(slot, _EXACT) for slot in named]
+        unmatched = self._engine.unmatched(weighed.asked, _open_among(is_open))
+        if not weighed.most:
+            return _Found([], named, exact, unmatched)
+        values, floor = weighed.values, weighed.floor
+        slots, rivals = above(values, floor, limit, self._engine.most_boost)
+        top = [
+            (slot, relevance(score / weighed.most))
+            for slot, score in self._boosted(weighed.text, rivals, limit)
+            if slot not in named
+        ]
+        beside = [slot for slot in named if not 0 < values[slot] >= floor]
+        return _Found(slots, beside, [*top, *exact], unmatched)
+
+    def _weighed(self, query: str, named: Sequence[int], is_open: Sequence[bool] | None) -> Weighed:
+        """What each tool is worth, but for the boosts."""
         passed = None if named else self._passing(query, is_open)
         text, asked = (passed.text, passed.asked) if passed else (query, query)
-        exact = [(slot, _EXACT) for slot in named]
-        unmatched = self._engine.unmatched(asked, _open_among(is_open))
         values, most = self._engine.scores(text)
         may = passed.mask(len(values), is_open) if passed else is_open
         voted = self._voted(text, may)
         has_scores = most > 0 or bool(voted) or bool(passed and passed.sure)
         if self._min_relevance >= _EXACT or not has_scores:
-            return _Found([], named, exact, unmatched)
+            return Weighed(text, asked, values, 0.0, 0.0)
         most = most if most > 0 else 1.0
         if may is not None:
-            values = _closed(values, may)
-        floor = max(-math.log1p(-self._min_relevance) * most, _INCIDENTAL * _largest(values))
+            values = closed(values, may)
+        floor = max(-math.log1p(-self._min_relevance) * most, _INCIDENTAL * largest(values))
         for slot, vote in voted:
             values[slot] += vote * most
-        if passed:
-            _lift(values, passed.sure, max(floor, _LEAST * most))
-        slots, rivals = _above(values, floor, limit, self._engine.most_boost)
-        top = [
-            (slot, min(-math.expm1(-score / most), _BEST_INEXACT))
-            for slot, score in self._boosted(text, rivals, limit)
-            if slot not in named
-        ]
-        beside = [slot for slot in named if not 0 < values[slot] >= floor]
-        return _Found(slots, beside, [*top, *exact], unmatched)
+        sure = passed.sure if passed else frozenset()
+        lift(values, sure, max(floor, _LEAST * most))
+        return Weighed(text, asked, values, most, floor, voted, sure)
 
     def _voted(self, text: str, may: Sequence[bool] | None) -> list[tuple[int, float]]:
         """What was voted for, by slot: tools of this index that may be found."""
@@ -302,7 +336,7 @@ class RankedIndex:
             found += [
                 (slot, score * boost) for (slot, score), boost in zip(batch, boosts, strict=True)
             ]
-            last = _last_of_best([score for _, score in found], limit)
+            last = last_of_best([score for _, score in found], limit)
             place, size = place + size, 2 * size
         return [(slot, score) for slot, score in found if score >= last]
 
@@ -324,50 +358,10 @@ def _open_among(is_open: Sequence[bool] | None) -> Callable[[Iterable[int]], boo
     return lambda slots: is_open is None or any(is_open[slot] for slot in slots)
 
 
-def _lift(values: _Values, slots: Iterable[int], least: float) -> None:
-    """Gives these slots at least this score."""
-    for slot in slots:
-        values[slot] = max(values[slot], least)
-
-
 def _open_slots(slots: Slots, allowed: Callable[[str], bool] | None) -> list[bool] | None:
     if allowed is None:
         return None
     return [tool is not None and bool(allowed(tool.name)) for tool in slots.tools]
-
-
-def _closed(values: _Values, is_open: Sequence[bool]) -> _Values:
-    """The scores, with 0 for tools that may not be found."""
-    if isinstance(values, list):
-        return [value if kept else 0.0 for value, kept in zip(values, is_open, strict=True)]
-    return values * is_open
-
-
-def _largest(values: _Values) -> float:
-    return max(values, default=0.0) if isinstance(values, list) else float(values.max())
-
-
-def _above(
-    values: _Values, floor: float, limit: int, most_boost: float
-) -> tuple[Collection[int] | NDArray[np.intp], list[tuple[int, float]]]:
-    """The slots of all hits, and those of them that a boost can bring among the best.
-
-    Hits have a score that is neither 0 nor below the floor. Those that are returned
-    with their scores are best first.
-    """
-    if isinstance(values, list):
-        hits = [(slot, value) for slot, value in enumerate(values) if value >= floor and value > 0]
-        return [slot for slot, _ in hits], sorted(hits, key=itemgetter(1), reverse=True)
-    slots = (values >= floor if floor > 0 else values > 0).nonzero()[0]
-    scores = values[slots]
-    near = slots
-    if len(scores) > limit > 0:
-        ordered = scores.copy()
-        ordered.partition(len(ordered) - limit)
-        is_near = scores >= ordered[-limit] / most_boost
-        near, scores = slots[is_near], scores[is_near]
-    order = scores.argsort()[::-1]
-    return slots, list(zip(near[order].tolist(), scores[order].tolist(), strict=True))
 
 
 def _united(found: Sequence[_Found]) -> int:
@@ -375,11 +369,6 @@ def _united(found: Sequence[_Found]) -> int:
     if len(found) == 1:
         return len(found[0].slots) + len(found[0].beside)
     return len({int(slot) for each in found for slot in (*each.slots, *each.beside)})
-
-
-def _last_of_best(scores: list[float], limit: int) -> float:
-    """The lowest score within the limit."""
-    return min(scores, default=0.0) if len(scores) <= limit else sorted(scores)[-limit]
 
 
 def _match(ranked: tuple[float, int, str, Tool]) -> SearchMatch:

@@ -2,6 +2,7 @@
 
 A similarity is measured between two marks that each embedder sets by itself: what an
 unrelated tool has, which is worth nothing, and what a fitting one has, which is worth 1.
+A query that is as near to texts without a meaning as to the nearest tool finds nothing.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from tool_search.catalog import Tool
 from tool_search.errors import SearchError
 from tool_search.search.embedder import EmbeddingProgress
+from tool_search.search.explanation import Reasons, Side
 from tool_search.search.ranked import Scores
 from tool_search.search.slots import Slots
 from tool_search.search.tool_vectors import ToolVectors
@@ -88,13 +90,25 @@ class SemanticEngine:
         vector = self._vectors.of_query(query)
         if not vector.any():
             return nothing
-        noise, fit = self._scale
-        values = (self._similarities(vector).astype(np.float64) - noise) / (fit - noise)
-        return Scores(np.maximum(values, 0.0), _FIT)
+        values = np.maximum(self._scale.of(self._similarities(vector)), 0.0)
+        if self._scale.is_nonsense(vector, float(values.max())):
+            values[:] = 0.0
+        return Scores(values, _FIT)
 
     def boosts(self, _query: str, slots: Sequence[int]) -> Sequence[float]:
         """None: the similarity says it all."""
         return [1.0] * len(slots)
+
+    def reasons(self, query: str, slots: Sequence[int]) -> list[Reasons]:
+        """What meaning gave these tools; see `Explains`.
+
+        Raises:
+            SearchError: The embedder or the store failed.
+        """
+        values, most = self.scores(query)
+        return [
+            Reasons((Side("meaning", 1.0, float(values[slot]) / (most or 1.0)),)) for slot in slots
+        ]
 
     def unmatched(self, _query: str, _has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
         """None: a meaning is no word that a tool has or has not."""

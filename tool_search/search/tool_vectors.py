@@ -9,11 +9,13 @@ from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tool_search.catalog import Tool
 from tool_search.search.documents import field_texts
 from tool_search.search.embedder import Embedder, EmbeddingProgress
 from tool_search.search.fitting_pairs import FITTING_PAIRS
+from tool_search.search.nonsense import NONSENSE
 from tool_search.search.query import QUOTATION
 from tool_search.search.vector_cache import VectorCache
 from tool_search.search.vectors import Matrix, Vector, embedded, exact, from_bytes, to_bytes, unit
@@ -25,6 +27,9 @@ _BATCH = 64
 _MOST_PARAMETERS = 400
 _LONGEST_PARAMETER_TEXTS = 600
 _LEAST_SPAN = 0.02
+# Chosen in `benchmarks/hybrid.md`.
+_NEAREST = 3
+_MARGIN = 0.2
 _LONGEST_QUERY = 4_000
 _WORD_EDGE = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[\s_.\-]+")
 
@@ -35,10 +40,26 @@ class Scale(NamedTuple):
     Attributes:
         noise: The similarity of a query to a tool that has nothing to do with it.
         fit: Its similarity to a tool that fits.
+        nonsense: The vectors of texts that mean nothing.
     """
 
     noise: float
     fit: float
+    nonsense: Matrix
+
+    def of(self, similarities: NDArray[np.float32]) -> NDArray[np.float64]:
+        """The similarities where `noise` is 0 and `fit` is 1."""
+        return (similarities.astype(np.float64) - self.noise) / (self.fit - self.noise)
+
+    def is_nonsense(self, query: Vector, nearest: float) -> bool:
+        """Whether a query means no more than texts that mean nothing.
+
+        Args:
+            query: Its vector.
+            nearest: On this scale, how well the tool fits that is nearest to it.
+        """
+        near = np.sort(np.einsum("ij,j->i", self.nonsense, query))[-_NEAREST:]
+        return nearest < float(np.mean(self.of(near))) + _MARGIN
 
 
 # One for each embedder of the process: they are few, and each takes 0.1 s to find out.
@@ -112,7 +133,8 @@ class ToolVectors:
             found = queries @ np.stack([tools[tool.name] for _, tool in FITTING_PAIRS]).T
             fitting = np.eye(len(FITTING_PAIRS), dtype=bool)
             noise, fit = float(np.mean(found[~fitting])), float(np.mean(found[fitting]))
-            _scales[key] = Scale(noise, max(fit, noise + _LEAST_SPAN))
+            nonsense = exact(embedded(self._embedder, NONSENSE))
+            _scales[key] = Scale(noise, max(fit, noise + _LEAST_SPAN), nonsense)
         return _scales[key]
 
     def _kept(self, keys: dict[str, str]) -> dict[str, Vector]:

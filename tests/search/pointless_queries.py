@@ -1,0 +1,73 @@
+"""Queries that no tool of the demo toolbox answers: gibberish, and wishes it has no tool for.
+
+Written before any threshold was looked at; the toolbox calculates, converts and looks up.
+"""
+
+from __future__ import annotations
+
+__all__ = ["GIBBERISH", "OFF_TOPIC"]
+
+GIBBERISH = (
+    "asdkjh qweoiu",
+    "zxcvb mnbvc poiuy",
+    "fghjk lkjhg dfsa rewq",
+    "blorptang wibblefrotz",
+    "xkqzj",
+    "🦄🍕🎸🌵",
+    "f47ac10b-58cc-4372-a567-0e02b2c3d479",
+    "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b",
+    "dGhlIHF1aWNrIGJyb3du",
+    "?!?!... ### @@@",
+    "龘靐齉爩麤",
+    "饕餮魑魅魍魉貔貅",
+    "啊啊啊啊呃呃嗯嗯",
+    "柠钛蹦狸窗婪搂",
+    "瓜皮锅铲摇滚豆腐螺丝",
+    "😂😂😂哈哈哈哈哈",
+    "123e4567-e89b-12d3-a456-426614174000 这个",
+    "哔哩吧啦呜哇咔咔",
+    "的了着过吗呢吧",
+    "魃魈魁鬾魑魅",
+    "йцукен фывапр",
+    "ячсмит ьбюждл",
+    "бурмякла хливкие шорьки",
+    "прпрпр лвлвлв кхкхкх",
+    "щщщъъъ ыыы",
+    "🐙🔥💤 ааааа",
+    "глокая куздра штеко будланула бокра",
+    "хзщш жфвъ",
+    "тыртыпыр мяфкуш",
+    "е2е4 ж7з8 ыы99",
+)
+OFF_TOPIC = (
+    "play some jazz in the living room",
+    "order a pepperoni pizza to my door",
+    "tell me a joke about penguins",
+    "who painted the Mona Lisa",
+    "I feel lonely tonight",
+    "lock the front door and arm the alarm",
+    "post this photo to my followers",
+    "merge the pull request of Maria",
+    "how do I knit a sweater for my dog",
+    "what is the plot of Hamlet",
+    "给我放一首周杰伦的歌",
+    "帮我点一份麻辣香锅外卖",
+    "讲一个鬼故事",
+    "我今天心情不好",
+    "把客厅的灯关掉",
+    "红楼梦的作者是谁",
+    "帮我写一首关于秋天的诗",
+    "约一个明天的牙医",
+    "朋友圈怎么删除好友",
+    "猫咪为什么喜欢纸箱",
+    "включи музыку погромче",
+    "закажи суши домой",
+    "расскажи сказку про колобка",
+    "мне грустно и одиноко",
+    "кто написал Мастера и Маргариту",
+    "выключи свет на кухне",
+    "запиши меня к парикмахеру",
+    "отправь письмо начальнику отдела",
+    "как приготовить борщ с пампушками",
+    "почему кошки мурлычут",
+)
