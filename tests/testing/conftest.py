@@ -1,17 +1,22 @@
-"""A running stand-in server, and the real SDK clients that talk to it."""
+"""A running stand-in server, and the real SDK clients that talk to it.
+
+pytest reads this file before it starts its workers, as it does in each folder named `test…`:
+what takes seconds to import is imported by the fixtures.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import anthropic
-import openai
 import pytest
-
-from tool_search.testing import StandInServer
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
+
+    import anthropic
+    import openai
+
+    from tool_search.testing import StandInServer
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 QUESTION = {"role": "user", "content": "What is the weather in Paris?"}
@@ -20,6 +25,8 @@ QUESTION = {"role": "user", "content": "What is the weather in Paris?"}
 @pytest.fixture(scope="session")
 def running() -> Iterator[StandInServer]:
     """One server for all tests of the folder."""
+    from tool_search.testing import StandInServer  # noqa: PLC0415
+
     with StandInServer() as server:
         yield server
 
@@ -34,6 +41,8 @@ def server(running: StandInServer) -> StandInServer:
 @pytest.fixture
 async def claude(server: StandInServer) -> AsyncIterator[anthropic.AsyncAnthropic]:
     """A real client that does not repeat failed requests."""
+    import anthropic  # noqa: PLC0415
+
     # Loading the certificates for a plain-text connection would take most of a test's time.
     http_client = anthropic.DefaultAsyncHttpxClient(verify=False)
     async with anthropic.AsyncAnthropic(
@@ -48,6 +57,8 @@ async def claude(server: StandInServer) -> AsyncIterator[anthropic.AsyncAnthropi
 @pytest.fixture
 async def gpt(server: StandInServer) -> AsyncIterator[openai.AsyncOpenAI]:
     """A real client that does not repeat failed requests."""
+    import openai  # noqa: PLC0415
+
     http_client = openai.DefaultAsyncHttpxClient(verify=False)
     async with openai.AsyncOpenAI(
         api_key="a-key",
