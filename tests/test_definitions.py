@@ -218,6 +218,21 @@ def test_wrong_definition_is_refused_with_its_place_and_name(text: str, message:
     assert message in str(caught.value)
 
 
+def test_every_wrong_definition_of_a_file_is_named_at_once() -> None:
+    """The first with its fault, the others with their places; some of very many."""
+    lines = [f'{{"name": "t{n}"}}' for n in range(1_000)]
+    for place in (41, 699, 998):
+        lines[place] = lines[place].replace("}", ', "parameters": {"type": "string"}}')
+    with pytest.raises(InvalidToolError) as caught:
+        parse_tools("\n".join(lines), source="cat")
+    assert str(caught.value).startswith("cat, line 42: tool 't41': parameters must be")
+    assert str(caught.value).endswith(
+        "(and 2 other wrong definitions: cat, line 700; cat, line 999)"
+    )
+    with pytest.raises(InvalidToolError, match=r"99 other wrong .*; cat, line 9 and 91 more\)$"):
+        parse_tools('{"name": 5}\n' * 100, source="cat")
+
+
 def test_two_tools_of_one_name_name_both_lines() -> None:
     """Both are needed to mend it."""
     with pytest.raises(DuplicateToolError) as caught:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tool_search.catalog import Tool
@@ -32,6 +32,8 @@ _FORMATS = (
 # Tools that a provider runs itself carry the date of their version: bash_20250124.
 _SERVER_TOOL = re.compile(r"[a-z_]+_\d{8}")
 _DECODER = json.JSONDecoder()
+# Of wrong definitions that are named beside the first.
+_MOST_PLACES = 8
 _GAP = re.compile(r"[ \t\r\n]*")
 
 
@@ -39,7 +41,9 @@ def parse_tools(text: str, *, source: str = "catalog") -> tuple[Tool, ...]:
     r"""The tools in a text, in its order.
 
     A definition with a `server` is of kind mcp, any other of kind plugin, unless it
-    has a `kind` of its own. Anthropic's own search tools are passed over.
+    has a `kind` of its own. Anthropic's own search tools are passed over. A file is
+    its owner's to mend, so one wrong definition refuses it whole; what a server lists
+    while a bot runs goes through `tool_from_definition` one by one.
 
     Args:
         text: JSON Lines, a JSON array, or an MCP `tools/list` result; a byte-order
@@ -48,7 +52,7 @@ def parse_tools(text: str, *, source: str = "catalog") -> tuple[Tool, ...]:
 
     Raises:
         CatalogError: The text is not JSON, or holds something that is no tool.
-        InvalidToolError: A definition is wrong.
+        InvalidToolError: Definitions are wrong; says where each of them is.
         DuplicateToolError: Two definitions have the same name.
 
     >>> [tool.name for tool in parse_tools('{"name": "add"}\n{"name": "send_mail"}')]
@@ -56,11 +60,13 @@ def parse_tools(text: str, *, source: str = "catalog") -> tuple[Tool, ...]:
     """
     tools: list[Tool] = []
     places: dict[str, str] = {}
+    wrong: list[tuple[str, InvalidToolError]] = []
     for place, definition in _definitions(text, source):
         try:
             tool = tool_from_definition(definition)
         except InvalidToolError as exc:
-            raise InvalidToolError(f"{place}: {exc}") from exc
+            wrong.append((place, exc))
+            continue
         if tool is None:
             continue
         if tool.name in places:
@@ -70,7 +76,20 @@ def parse_tools(text: str, *, source: str = "catalog") -> tuple[Tool, ...]:
             )
         places[tool.name] = place
         tools.append(tool)
+    if wrong:
+        raise _refusal(wrong) from wrong[0][1]
     return tuple(tools)
+
+
+def _refusal(wrong: Sequence[tuple[str, InvalidToolError]]) -> InvalidToolError:
+    """The first wrong definition, and where the others are."""
+    (place, problem), *others = wrong
+    message = f"{place}: {problem}"
+    if others:
+        listed = "; ".join(other for other, _ in others[:_MOST_PLACES])
+        more = f" and {len(others) - _MOST_PLACES} more" if len(others) > _MOST_PLACES else ""
+        message += f" (and {len(others)} other wrong definitions: {listed}{more})"
+    return InvalidToolError(message)
 
 
 def tool_from_definition(definition: object) -> Tool | None:
