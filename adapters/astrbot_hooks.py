@@ -110,7 +110,7 @@ class NativeHook(MethodHook):
         name = str(model or provider.get_model())
         wanted: StrategyChoice = "generic"
         if type(provider) is self._class and address not in self._unable:
-            wanted = {"auto": "auto", "on": self.strategy, "off": "generic"}[choice]  # type: ignore[assignment]
+            wanted = {"auto": "auto", "on": self.strategy, "off": wanted}[choice]
         try:
             return profile_for(self.dialect, name, base_url=address or None, strategy=wanted)
         except UnsupportedStrategyError:

@@ -47,8 +47,15 @@ def test_a_streamed_reply_is_the_same(small_bot: AstrBot, server: StandInServer)
 
 def test_a_claude_reply_is_streamed_too(claude_bot: AstrBot, server: StandInServer) -> None:
     """With references."""
-    assert "convert_length" in claude_bot.say(ASK, user=new_user(), streaming=True)
+    seen: list[str] = []
+    arguments = {"value": 1, "from_unit": "m", "to_unit": "ft"}
+    search = calling("tool_search", {"query": "convert a length"})
+    script = [search, calling("convert_length", arguments), ending(seen)]
+    server.reset(model=ScriptedModel(script))
+    assert claude_bot.say(ASK, user=new_user(), streaming=True) == "done"
+    assert "mcp convert_length" in seen[-1]
     assert b'"tool_reference"' in server.requests[-1].raw_body
+    assert all(request.stream for request in server.requests)
     assert not server.violations
 
 
