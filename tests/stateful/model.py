@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,21 +59,34 @@ def references_of(request: CapturedRequest) -> set[str]:
 
 def is_callable(name: str, request: CapturedRequest) -> bool:
     """Whether a request lets the model call a discovered tool without a search."""
-    wire = wire_name(name)
-    names = set(request.tool_names)
+    return not uncallable([name], request)
+
+
+def uncallable(names: Iterable[str], request: CapturedRequest) -> list[str]:
+    """Those of the discovered tools that the model could not call without a search."""
+    listed = set(request.tool_names)
     if request.dialect == "openai_responses":
-        # What a kept reply's history brought in lies with the service.
-        is_elsewhere = "previous_response_id" in request.body
-        return is_elsewhere or wire in names | references_of(request)
+        if "previous_response_id" in request.body:
+            # What a kept reply's history brought in lies with the service.
+            return []
+        return _missing(names, listed | references_of(request))
     if any("defer_loading" in tool for tool in request.body.get("tools") or ()):
-        return wire in names and wire in references_of(request)
-    return wire in names or ("call_tool" in names and _shows_schema(name, request))
-
-
-def _shows_schema(name: str, request: CapturedRequest) -> bool:
+        return _missing(names, listed & references_of(request))
+    missing = _missing(names, listed)
+    if not missing or "call_tool" not in listed:
+        return missing
     texts = [_text(part) for message in request.body["messages"] for part in _parts(message)]
-    marks = f'"name":"{wire_name(name)}"'
-    return any(marks in text and '"parameters"' in text for text in texts)
+    schemas = [text for text in texts if '"parameters"' in text]
+    return [name for name in missing if not _is_shown(name, schemas)]
+
+
+def _missing(names: Iterable[str], there: AbstractSet[str]) -> list[str]:
+    return [name for name in names if wire_name(name) not in there]
+
+
+def _is_shown(name: str, schemas: Iterable[str]) -> bool:
+    mark = f'"name":"{wire_name(name)}"'
+    return any(mark in text for text in schemas)
 
 
 def _parts(message: Mapping[str, Any]) -> list[Any]:
