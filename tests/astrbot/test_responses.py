@@ -81,12 +81,14 @@ def test_the_saved_history_has_no_item_of_the_services(
     assert "matches" in saved
 
 
+@pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streamed"])
 def test_claude_takes_over_with_what_openai_found(
-    responses_bot: AstrBot, server: StandInServer
+    responses_bot: AstrBot, server: StandInServer, *, streaming: bool
 ) -> None:
     """In the middle of a run; its references name what the search had found."""
     server.faults.add(Fault(dialect="openai_responses", skip=1, times=None, status=500))
-    assert "mcp convert_length" in responses_bot.say(ASK, user=new_user())
+    answer = responses_bot.say(ASK, user=new_user(), streaming=streaming)
+    assert "mcp convert_length" in answer
     assert server.requests[0].dialect == "openai_responses"
     last = server.requests[-1]
     assert last.dialect == "anthropic"
