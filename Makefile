@@ -9,8 +9,10 @@ READY := $(VENV)/.ready
 demo: $(READY)
 	@$(BIN)/tool-search demo
 
+# Bytecode is written even where the environment says not to: the workers, and the processes
+# that tests start, would each compile what another has compiled.
 test: $(READY)
-	$(BIN)/python -m pytest -m "not long" -n auto --dist worksteal
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m "not long" -n auto --dist worksteal
 
 test-long: $(READY)
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest --timeout=0 -n auto --dist worksteal
