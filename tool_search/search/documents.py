@@ -7,9 +7,7 @@ parts that stand first and highest before the others.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterable
 from typing import Any, Literal, get_args
 
 from tool_search.catalog import Tool
@@ -27,7 +25,9 @@ _MOST_NODES = 400
 _MOST_VALUES = 40
 _NESTED = ("items", "additionalProperties", "not", "if", "then", "else")
 _BRANCHES = ("anyOf", "oneOf", "allOf", "prefixItems")
-_STRUCTURE = frozenset(("properties", *_NESTED, *_BRANCHES))
+_PARTS = frozenset((*_NESTED, *_BRANCHES))
+_STRUCTURE = _PARTS | {"properties"}
+_SELDOM = frozenset(("title", "const", "enum"))
 
 
 def field_texts(tool: Tool) -> dict[FieldName, list[str]]:
@@ -37,40 +37,54 @@ def field_texts(tool: Tool) -> dict[FieldName, list[str]]:
     namespace; description and, where it differs, summary; parameter names,
     nested ones too; parameter descriptions, titles and enum values.
     """
+    found: dict[FieldName, list[str]] = {"name": [tool.name]}
+    if tool.aliases or tool.title:
+        found["aliases"] = _present(*tool.aliases, tool.title)
+    if tool.server:
+        found["server"] = [tool.server]
+    if tool.tags or tool.category or tool.namespace:
+        found["tags"] = _present(*tool.tags, tool.category, tool.namespace)
+    if tool.description:
+        found["description"] = [tool.description]
+    if tool.summary and tool.summary not in tool.description:
+        found["description"] = _present(tool.description, tool.summary)
     names, texts = _parameter_texts(tool.parameters)
-    summary = tool.summary if tool.summary and tool.summary not in tool.description else ""
-    found: dict[FieldName, list[str]] = {
-        "name": [tool.name],
-        "aliases": [*tool.aliases, tool.title or ""],
-        "server": [tool.server or ""],
-        "tags": [*tool.tags, tool.category or "", tool.namespace or ""],
-        "description": [tool.description, summary],
-        "parameters": names,
-        "parameter_texts": texts,
-    }
-    return {name: kept for name, lines in found.items() if (kept := [t for t in lines if t])}
+    if names:
+        found["parameters"] = names
+    if texts:
+        found["parameter_texts"] = texts
+    return found
+
+
+def _present(*texts: str | None) -> list[str]:
+    return [text for text in texts if text]
 
 
 def _parameter_texts(schema: JSON) -> tuple[list[str], list[str]]:
+    """The names and the texts of a schema's properties, level by level."""
     names: list[str] = []
     texts: list[str] = []
-    queue: deque[tuple[Any, int]] = deque([(schema, 0)])
     seen: set[int] = set()
-    while queue and len(seen) < _MOST_NODES:
-        node, depth = queue.popleft()
-        if isinstance(node, dict) and "$ref" in node:
-            node = _target(schema, node["$ref"])
-        if not isinstance(node, dict) or id(node) in seen:
-            continue
-        seen.add(id(node))
-        if depth:
-            texts.extend(_own_texts(node))
-        properties = node.get("properties")
-        if isinstance(properties, dict):
-            names.extend(islice(properties, _MOST_NODES))
-        if depth < _DEEPEST and not _STRUCTURE.isdisjoint(node):
-            queue.extend((child, depth + 1) for child in _children(node))
-    return names, texts
+    level: Iterable[Any] = (schema,)
+    for depth in range(_DEEPEST + 1):
+        below: list[Any] = []
+        for part in level:
+            node = part
+            if isinstance(node, dict) and "$ref" in node:
+                node = _target(schema, node["$ref"])
+            if not isinstance(node, dict) or id(node) in seen:
+                continue
+            if len(seen) == _MOST_NODES:
+                return names, texts
+            seen.add(id(node))
+            if depth:
+                texts += _own_texts(node)
+            # Most nodes are those of a parameter that has no parts.
+            if not _STRUCTURE.isdisjoint(node):
+                names += _own_names(node)
+                below += _children(node)
+        level = below
+    return [name for name in names if name], texts
 
 
 def _target(root: JSON, reference: object) -> object:
@@ -84,18 +98,29 @@ def _target(root: JSON, reference: object) -> object:
 
 
 def _own_texts(node: JSON) -> list[str]:
-    texts = [node.get("title"), node.get("description"), node.get("const")]
+    description = node.get("description")
+    if _SELDOM.isdisjoint(node):
+        return [description] if description and isinstance(description, str) else []
+    texts = [node.get("title"), description, node.get("const")]
     values = node.get("enum")
     if isinstance(values, list):
         texts += values[:_MOST_VALUES]
-    return [text for text in texts if isinstance(text, str)]
+    return [text for text in texts if text and isinstance(text, str)]
 
 
-def _children(node: JSON) -> Iterator[Any]:
+def _own_names(node: JSON) -> list[str]:
     properties = node.get("properties")
-    if isinstance(properties, dict):
-        yield from islice(properties.values(), _MOST_NODES)
-    yield from (node[key] for key in _NESTED if key in node)
+    return list(properties)[:_MOST_NODES] if isinstance(properties, dict) else []
+
+
+def _children(node: JSON) -> list[Any]:
+    properties = node.get("properties")
+    found = list(properties.values())[:_MOST_NODES] if isinstance(properties, dict) else []
+    if _PARTS.isdisjoint(node):
+        return found
+    found += [node[key] for key in _NESTED if key in node]
     for key in _BRANCHES:
-        if isinstance(node.get(key), list):
-            yield from node[key][:_MOST_VALUES]
+        branches = node.get(key)
+        if isinstance(branches, list):
+            found += branches[:_MOST_VALUES]
+    return found

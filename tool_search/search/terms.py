@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import NamedTuple
+from itertools import chain, compress, islice
+from typing import Any, NamedTuple
 
 from tool_search.catalog import Tool
-from tool_search.search.chinese_script import simplified
 from tool_search.search.documents import FIELDS, FieldName, field_texts
 from tool_search.search.tokenizer import Piece, Segmenter, field_pieces
 
@@ -47,9 +46,7 @@ _K1 = 2.0
 _LONGEST_FIELD = 20_000
 _MOST_TERMS = 2_000
 _MOST_FORMS = 128
-# Characters and bigrams together are about four terms for each Chinese word of two
-# characters; half of that is taken, as Chinese says the same in fewer words.
-_CJK_LENGTH = 0.5
+_NO_PIECES: tuple[tuple[Any, ...], ...] = ((),) * len(Piece._fields)
 
 
 class ToolTerms(NamedTuple):
@@ -72,19 +69,27 @@ class ToolTerms(NamedTuple):
 def tool_terms(tool: Tool, segmenter: Segmenter | None = None) -> ToolTerms:
     """The terms of a tool, whatever else is in the catalog."""
     frequencies: defaultdict[str, float] = defaultdict(float)
-    forms: dict[FieldName, list[str]] = {}
+    name: list[str] = []
+    text: list[str] = []
     sequences = dict.fromkeys(FIELDS, "")
     for field, texts in field_texts(tool).items():
         found = field_pieces(texts, longest=_LONGEST_FIELD, segmenter=segmenter)
-        is_name = field == "name"
-        terms, length, sequences[field] = _read(found, is_name=is_name)
-        if is_name or field == "description":
-            forms[field] = [f for p in found if is_name or not p.is_function for f in p.forms]
+        if field == "name":
+            # A name may be nothing but function words: what_to_do.
+            found = [_as_content(piece) for piece in found]
+        # All of a kind together: what loops over a catalog's words is C.
+        _, _, forms, _, _, _, counted, lengths, sequence = (
+            zip(*found, strict=True) if found else _NO_PIECES
+        )
+        sequences[field] = _joined(sequence)
+        if field == "name":
+            name = list(chain.from_iterable(forms))
+        elif field == "description":
+            text = list(chain.from_iterable(compress(forms, counted)))
         how = FIELD_WEIGHTS[field]
-        one = how.weight / (1.0 - how.b + how.b * length / how.typical_length)
-        for term in terms:
+        one = how.weight / (1.0 - how.b + how.b * sum(lengths) / how.typical_length)
+        for term in _bounded(list(chain.from_iterable(counted))):
             frequencies[term] += one
-    name, text = forms["name"], forms.get("description", [])
     return ToolTerms(
         impacts={term: tf / (tf + _K1) for term, tf in frequencies.items()},
         name=tuple(dict.fromkeys(name))[:_MOST_FORMS],
@@ -93,28 +98,19 @@ def tool_terms(tool: Tool, segmenter: Segmenter | None = None) -> ToolTerms:
     )
 
 
-def _read(found: Sequence[Piece], *, is_name: bool) -> tuple[list[str], float, str]:
-    """A field's terms as often as they occur, its length, and its sequence."""
-    ordered: list[str] = []
-    words: list[str] = []
-    compounds: list[str] = []
-    length = 0.0
-    for original, own, _, joined, is_function, is_cjk in found:
-        ordered += simplified(original) if is_cjk else own
-        # A name may be nothing but function words: what_to_do.
-        if is_function and not is_name:
-            continue
-        words += own
-        if joined:
-            compounds += joined
-        if is_cjk:
-            length -= len(own) * (1.0 - _CJK_LENGTH)
-    length += len(words)
-    words += compounds
-    if len(words) > _MOST_TERMS:
-        most = frozenset(islice(dict.fromkeys(words), _MOST_TERMS))
-        words = [term for term in words if term in most]
-    return words, length, f" {' '.join(ordered)} \n"
+def _as_content(piece: Piece) -> Piece:
+    """The piece as one that is no function word."""
+    if not piece.is_function:
+        return piece
+    return piece._replace(is_function=False, counted=piece.words, length=len(piece.words))
+
+
+def _bounded(terms: list[str]) -> list[str]:
+    """The terms; of those of a very long field, the different ones that come first."""
+    if len(terms) <= _MOST_TERMS:
+        return terms
+    most = frozenset(islice(dict.fromkeys(terms), _MOST_TERMS))
+    return [term for term in terms if term in most]
 
 
 def sequence_of(found: Sequence[Piece]) -> str:
@@ -126,4 +122,9 @@ def sequence_of(found: Sequence[Piece]) -> str:
     >>> sequence_of(field_pieces(["createIssue", "in a now"], longest=99))
     ' creat issu \n in a now \n'
     """
-    return _read(found, is_name=True)[2]
+    return _joined([piece.sequence for piece in found])
+
+
+def _joined(sequences: Sequence[str]) -> str:
+    # Of single letters there is no word, and so no sequence.
+    return f" {' '.join(sequences if all(sequences) else filter(None, sequences))} \n"
