@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 
-from tool_search.adapters.astrbot import AstrBotToolSearch, is_new
+from tool_search.adapters.astrbot import AstrBotToolSearch
 from tool_search.adapters.astrbot_claude import ClaudeHook, with_references
+from tool_search.adapters.astrbot_history import is_new
 from tool_search.adapters.astrbot_reset import ResetHook
 from tool_search.adapters.astrbot_run import AstrBotConversation, AstrBotRun
 from tool_search.adapters.astrbot_settings import read_settings

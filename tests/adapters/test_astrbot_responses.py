@@ -15,7 +15,7 @@ from tool_search.adapters.astrbot_toolset import NativeTools
 from tool_search.adapters.openai_responses_tools import wire_tools
 from tool_search.catalog import Tool, ToolCatalog
 from tool_search.config import ToolSearchConfig
-from tool_search.profiles import profile_for
+from tool_search.profiles import ProviderProfile, profile_for
 from tool_search.session import ToolSearchSession
 from tool_search.testing.rules_openai_responses import check_openai_responses
 
@@ -43,8 +43,13 @@ def output(call_id: str, text: str) -> dict[str, Any]:
     return {"type": "function_call_output", "call_id": call_id, "output": text}
 
 
-USER = {"type": "message", "role": "user", "content": "hi"}
-REASONING = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"}
+USER: dict[str, Any] = {"type": "message", "role": "user", "content": "hi"}
+REASONING: dict[str, Any] = {
+    "type": "reasoning",
+    "id": "rs_1",
+    "summary": [],
+    "encrypted_content": "x",
+}
 
 
 def searched(run: AstrBotRun, call_id: str, query: str) -> list[dict[str, Any]]:
@@ -123,7 +128,7 @@ def test_what_is_not_a_call_stays_as_astrbot_wrote_it() -> None:
     """Pictures, reasoning and messages of any role."""
     run = a_run()
     picture = {"type": "input_image", "image_url": "data:x", "detail": "low"}
-    own = [
+    own: list[dict[str, Any]] = [
         {"type": "message", "role": "system", "content": "s"},
         {"type": "message", "role": "user", "content": [picture]},
         REASONING,
@@ -152,7 +157,8 @@ def histories(draw: st.DrawFn) -> list[tuple[str, str]]:
 @given(histories())
 def test_every_history_is_valid_and_grows_at_its_end_alone(steps: list[tuple[str, str]]) -> None:
     """By the service's rules, at each step, for both kinds of models."""
-    run, own, sent = a_run(), [USER], {NATIVE: [], ADDITIONAL: []}
+    run, own = a_run(), [USER]
+    sent: dict[ProviderProfile, list[dict[str, Any]]] = {NATIVE: [], ADDITIONAL: []}
     for number, (kind, name) in enumerate(steps):
         call_id = f"c{number}"
         if kind == "user":

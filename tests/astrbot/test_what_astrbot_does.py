@@ -50,8 +50,8 @@ def test_a_claude_reply_is_streamed_too(claude_bot: AstrBot, server: StandInServ
     seen: list[str] = []
     arguments = {"value": 1, "from_unit": "m", "to_unit": "ft"}
     search = calling("tool_search", {"query": "convert a length"})
-    script = [search, calling("convert_length", arguments), ending(seen)]
-    server.reset(model=ScriptedModel(script))
+    call = calling("convert_length", arguments)
+    server.reset(model=ScriptedModel([search, call, ending(seen)]))
     assert claude_bot.say(ASK, user=new_user(), streaming=True) == "done"
     assert "mcp convert_length" in seen[-1]
     assert b'"tool_reference"' in server.requests[-1].raw_body
