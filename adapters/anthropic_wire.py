@@ -215,18 +215,21 @@ def _blocks(message: Message, profile: ProviderProfile) -> list[dict[str, Any]]:
     if message.role == "user":
         return parts or [{"type": "text", "text": _NOTHING}]
     if message.native is not None and message.native.origin == profile.origin:
-        native = _native(message.native.blocks)
+        native = _native(message.native.blocks, profile.name_rule)
         if _call_ids(native) == [wire_id(call.id) for call in message.tool_calls]:
             return native
     return [*parts, *(_call(call, profile.name_rule) for call in message.tool_calls)]
 
 
-def _native(blocks: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """A reply's own blocks, unchanged but for ids that the format does not allow."""
-    return [
-        {**block, "id": wire_id(block["id"])} if block["type"] == "tool_use" else dict(block)
-        for block in blocks
-    ]
+def _native(blocks: Iterable[Mapping[str, Any]], rule: NameRule) -> list[dict[str, Any]]:
+    """A reply's own blocks, unchanged but for ids and names that the format does not allow."""
+    return [_called(b, rule) if b["type"] == "tool_use" else dict(b) for b in blocks]
+
+
+def _called(block: Mapping[str, Any], rule: NameRule) -> dict[str, Any]:
+    name = block.get("name")
+    written = wire_name(name if isinstance(name, str) and name else _NOTHING, rule)
+    return {**block, "id": wire_id(block["id"]), "name": written}
 
 
 def _call_ids(blocks: Iterable[Mapping[str, Any]]) -> list[str]:

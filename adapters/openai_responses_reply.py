@@ -243,10 +243,13 @@ def _native(
 ) -> NativeReply | None:
     """The reply's own items, where they hold what the neutral form cannot carry."""
     canonical = canonical_names(plan, profile.name_rule)
-    found = tuple(map(canonical, brought_by(items)))
+    found = tuple(canonical(name) for _, name in brought_by(items))
     made = iter(calls)
     sent = [_sendable(item, next(made) if _is_call(item) else None) for item in items]
     blocks = [item for item in sent if _is_worth_sending(item)]
+    # Cut short, or before an empty message: refused without what it was about.
+    while blocks and blocks[-1]["type"] == "reasoning":
+        blocks.pop()
     if profile.keeps_replies and text_of(response.get("id")):
         digest = history_digest(plan, profile)
         blocks.append({"type": KEPT_REPLY, "id": response["id"], "input": digest})

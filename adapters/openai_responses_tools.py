@@ -128,15 +128,13 @@ class ToolHomes:
         for tool in plan.tools.loaded:
             self._homes[wire_name(tool.name, self._rule)] = None
 
-    def namespace(self, name: str, given: str | None = None) -> str | None:
-        """The namespace of a call; None: it names none.
+    def is_plain(self, name: str) -> bool:
+        """Whether a tool, by its name on the wire, is in the default namespace."""
+        return name in self._homes and self._homes[name] is None
 
-        Args:
-            name: As the dialect writes it.
-            given: What the model gave, which a tool that is not declared plainly keeps.
-        """
-        home = self._homes.get(name)
-        return given if home is not None and given is not None else home
+    def namespace(self, name: str) -> str | None:
+        """The namespace of a call of a tool by its name on the wire; None: it names none."""
+        return self._homes.get(name)
 
 
 def _late_tools(plan: RequestPlan) -> Iterable[Tool]:

@@ -149,7 +149,7 @@ class _Input:
     _homes: ToolHomes = field(init=False)
     _search: str | None = field(init=False)
     _searches: set[str] = field(default_factory=set)
-    _hosted: set[str] = field(default_factory=set)
+    _hosted: dict[str, list[str]] = field(default_factory=dict)
     _late: list[Tool] = field(default_factory=list)
     _told: set[str] = field(default_factory=set)
 
@@ -197,7 +197,8 @@ class _Input:
             if call.name == self._search:
                 self._searches.add(wire_id(call.id))
         native = self._native(message)
-        self._hosted.update(brought_by(native or ()))
+        for namespace, name in brought_by(native or ()):
+            self._hosted.setdefault(name, []).append(namespace)
         late = _tools_in(message)
         self._bring([t for t in late if self._wire_name(t.name) not in self._hosted])
         start = len(self.items)
@@ -242,11 +243,21 @@ class _Input:
         if not _is_call(block):
             return dict(block)
         item = {**block, "call_id": wire_id(block["call_id"])}
-        if block["type"] == "function_call":
-            given = item.pop("namespace", None)
-            namespace = self._homes.namespace(item["name"], given)
-            return item if namespace is None else {**item, "namespace": namespace}
-        return item
+        if block["type"] != "function_call":
+            return item
+        # A model may invent a name that no request takes.
+        item["name"] = name = self._wire_name(text_of(block.get("name")) or _NAMELESS)
+        namespace = self._namespace(name, given=item.pop("namespace", None))
+        return item if namespace is None else {**item, "namespace": namespace}
+
+    def _namespace(self, name: str, *, given: str | None = None) -> str | None:
+        """Where the request has a tool: declared, brought by us, or by the service's search."""
+        if self._homes.is_plain(name):
+            return None
+        brought = self._hosted.get(name)
+        if brought:
+            return given if given in brought else brought[-1]
+        return self._homes.namespace(name)
 
     def _wire_name(self, name: str) -> str:
         return wire_name(name, self.profile.name_rule)
@@ -267,7 +278,7 @@ class _Input:
             "name": name,
             "arguments": arguments_json(call),
         }
-        namespace = self._homes.namespace(name)
+        namespace = self._namespace(name)
         return item if namespace is None else {**item, "namespace": namespace}
 
     def _result(self, message: Message) -> None:
@@ -300,15 +311,16 @@ def _is_call(block: Mapping[str, Any]) -> bool:
     )
 
 
-def brought_by(items: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """The functions that the service's own searches brought in."""
+def brought_by(items: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """The functions that the service's own searches brought in, behind their namespaces."""
     for item in items:
         if item.get("type") != "tool_search_output":
             continue
         for tool in map(mapping_of, list_of(item.get("tools"))):
+            own = text_of(tool.get("name"))
             members = list_of(tool.get("tools")) if tool.get("type") == "namespace" else [tool]
             names = (text_of(mapping_of(member).get("name")) for member in members)
-            yield from filter(None, names)
+            yield from ((own, name) for name in names if name)
 
 
 def _tools_in(message: Message) -> list[Tool]:

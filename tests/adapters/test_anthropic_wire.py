@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -281,6 +282,13 @@ def test_to_wire_native_blocks_go_back_unchanged_to_their_origin() -> None:
     assert rest == [THINKING]
     assert {**use, "cache_control": None} == {**USE, "cache_control": None}
     assert native_plan(CLAUDE, USE, THINKING)[1] == THINKING
+
+
+@pytest.mark.parametrize("name", ["no such tool!", "", "x" * 300])
+def test_to_wire_native_call_of_an_invented_name_is_one_that_requests_take(name: str) -> None:
+    """A compatible endpoint may reply what none takes back."""
+    _, use = native_plan(CLAUDE, THINKING, {**USE, "name": name})
+    assert re.fullmatch("[a-zA-Z0-9_-]{1,64}", use["name"])
 
 
 def test_to_wire_native_blocks_go_nowhere_else() -> None:

@@ -139,17 +139,26 @@ def test_reply_that_the_neutral_form_holds_has_no_items_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    "item",
-    [REASONED, {**SAID, "phase": "final_answer"}, {**CALLED, "namespace": "mail"}],
+    "output",
+    [(REASONED, SAID), ({**SAID, "phase": "final_answer"},), ({**CALLED, "namespace": "mail"},)],
     ids=["reasoning", "phase", "namespace"],
 )
-def test_reply_keeps_the_items_that_say_more(item: Any) -> None:
+def test_reply_keeps_the_items_that_say_more(output: tuple[Any, ...]) -> None:
     """Ids are left out, but reasoning's is bound to its content."""
-    end = read(item)
+    end = read(*output)
     assert end.message.native is not None
-    (block,) = end.message.native.blocks
-    assert ("id" in block) is (item["type"] == "reasoning")
-    assert "status" not in block
+    blocks = end.message.native.blocks
+    assert [block["type"] for block in blocks] == [item["type"] for item in output]
+    assert [block["type"] == "reasoning" for block in blocks] == ["id" in b for b in blocks]
+    assert all("status" not in block for block in blocks)
+
+
+@pytest.mark.parametrize("last", [(), ({**SAID, "content": []},)], ids=["cut short", "empty"])
+def test_reasoning_that_nothing_follows_is_left_out(last: tuple[Any, ...]) -> None:
+    """A service refuses it without what it was about; what came before it stays."""
+    end = read(REASONED, SAID, {**REASONED, "id": "rs_2"}, *last)
+    assert end.message.native is not None
+    assert [block["type"] for block in end.message.native.blocks] == ["reasoning", "message"]
 
 
 def test_reasoning_without_its_content_is_left_out() -> None:

@@ -24,6 +24,7 @@ from tool_search.messages import (
     ToolList,
 )
 from tool_search.profiles import profile_for
+from tool_search.testing import check_request
 
 CLIENT = profile_for("openai_responses", "gpt-5.4")
 DEFERRED = profile_for("openai_responses", "gpt-5.4", search_form="deferred")
@@ -308,6 +309,30 @@ def test_reply_loses_a_namespace_that_the_request_does_not_have() -> None:
     plain = plan_of(QUESTION, REPLY, RESULT)
     assert "namespace" not in items(plain)[3]
     assert items(plain)[1]["type"] == "reasoning"
+
+
+@pytest.mark.parametrize(
+    ("given", "profile", "namespace"),
+    [("mail", CLIENT, "send_mail"), ("send_mail", DEFERRED, "mail")],
+)
+def test_reply_calls_by_the_namespace_that_this_request_has(
+    given: str, profile: Any, namespace: str
+) -> None:
+    """The same model was asked in another form of search before."""
+    block = {"type": "function_call", "call_id": "call_1", "name": "send_mail", "arguments": "{}"}
+    native = NativeReply(CLIENT.origin, ({**block, "namespace": given},))
+    called = Message(role="assistant", tool_calls=(replace(CALL, name="send_mail"),), native=native)
+    written = items(searching(QUESTION, *found(MAIL), called, RESULT), profile)
+    assert [i["namespace"] for i in written if i.get("type") == "function_call"] == [namespace]
+
+
+def test_reply_with_an_invented_name_goes_back_under_one_that_requests_take() -> None:
+    """What a model writes is refused nowhere."""
+    blocks = (REASONED.blocks[0], {**REASONED.blocks[2], "name": "no such tool!"})
+    called = replace(REPLY, native=NativeReply(CLIENT.origin, blocks))
+    body = to_wire(searching(QUESTION, called, RESULT), CLIENT)
+    assert check_request("openai_responses", body) is None
+    assert body["input"][1]["type"] == "reasoning"
 
 
 @pytest.mark.parametrize(
