@@ -16,10 +16,11 @@ TESTS = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(set(re.findall(r"`(test_\w+)`", TABLES))))
-def test_a_named_test_exists(name: str) -> None:
+def test_a_named_test_exists() -> None:
     """A row that lost its test shows nothing any more."""
-    assert name in TESTS
+    named = set(re.findall(r"`(test_\w+)`", TABLES))
+    assert sorted(named - TESTS) == []
+    assert len(named) > 100
 
 
 @pytest.mark.parametrize("path", sorted(set(re.findall(r"`(tests/[\w/.]+)`", TABLES))))
