@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -47,7 +48,7 @@ def test_process_ends_with_1_where_a_piped_message_got_no_answer(
     bot = write(
         "bot.yaml",
         "providers:\n"
-        "  - {id: a, type: anthropic, model: m, api_key_env: null, base_url: 'http://127.0.0.1:9'}\n"
+        "  - {id: a, type: openai_chat, model: m, api_key_env: null, base_url: 'http://127.0.0.1:9'}\n"
         "  - {id: b, type: openai_chat, model: m, api_key_env: null, base_url: 'http://127.0.0.1:9'}\n",
     )
     outcome = process("chat", "--config", bot, typed="Hello\n")
@@ -116,6 +117,7 @@ def test_process_ends_with_130_when_interrupted(write: File, server: StandInServ
         started.stdin.flush()
         while not server.requests:
             assert started.poll() is None
+            time.sleep(0.01)
         started.send_signal(signal.SIGINT)
         assert b"Traceback" not in started.stderr.read()
     assert started.returncode == 130
