@@ -107,6 +107,7 @@ class _Job:
     cancelled_as: str = "call.cancelled"
     is_running: bool = False
     has_begun: bool = False
+    patience: asyncio.TimerHandle | None = None
 
 
 class CallBatch:
@@ -155,7 +156,10 @@ class CallBatch:
         return self._runaways.names
 
     def cancel(self) -> None:
-        """Cancels what is not over; each call still gets its result, through `events`."""
+        """Cancels what is not over; each call still gets its result, through `events`.
+
+        One that ignores it is waited for no longer than the grace.
+        """
         for job in self._jobs[self._next :]:
             self._cancelled(job)
         self._next = len(self._jobs)
@@ -277,6 +281,8 @@ class CallBatch:
         """Takes a call's end in; a second one, of a call that was given up, is none."""
         if not job.is_running:
             return
+        if job.patience is not None:
+            job.patience.cancel()
         job.is_running = False
         self._running -= 1
         self._settle(job, result, perf_counter() - job.began)
@@ -291,12 +297,24 @@ class CallBatch:
         job.task.cancel()
         if not job.has_begun:
             self._over(job, job.one.error("cancelled", job.cancelled_as))
+        elif job.patience is None:
+            loop = asyncio.get_running_loop()
+            job.patience = loop.call_later(self._grace_s, self._give_up, job, None)
 
-    def _give_up(self, job: _Job, seconds: float) -> None:
-        """Goes on without a call that ignores that its time is over."""
-        if job.one is not None and job.task is not None and job.is_running:
-            self._runaways.watch(job.task, job.one.tool.name)
-            self._over(job, job.one.rendered(job.one.late(seconds)))
+    def _give_up(self, job: _Job, seconds: float | None) -> None:
+        """Goes on without a call that ignores its end.
+
+        Args:
+            job: The call.
+            seconds: The time it had; None: it was cancelled.
+        """
+        one = job.one
+        if one is not None and job.task is not None and job.is_running:
+            self._runaways.watch(job.task, one.tool.name)
+            gone = (
+                one.error("cancelled", job.cancelled_as) if seconds is None else one.late(seconds)
+            )
+            self._over(job, one.rendered(gone))
 
     @property
     def _siblings_end(self) -> bool:

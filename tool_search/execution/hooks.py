@@ -10,7 +10,9 @@ from typing import Any, Literal, TypeVar
 
 from tool_search.catalog import Tool
 from tool_search.execution.context import ToolContext
+from tool_search.execution.rendering import cause_of
 from tool_search.execution.results import ExecutionResult
+from tool_search.execution.tasks import answer_of
 
 __all__ = ["HookAnswer", "HookedCall", "Hooks", "ToolHook"]
 
@@ -93,7 +95,7 @@ class Hooks:
         for hook in self._hooks:
             if hook.before is None or not hook.concerns(call.tool.name):
                 continue
-            answer = await _within(hook.timeout_s, hook.before(call), warn)
+            answer = await _within(hook.timeout_s, warn, hook.before, call)
             if answer is None:
                 continue
             if answer.warning:
@@ -114,19 +116,23 @@ class Hooks:
         for hook in self._hooks:
             if hook.after is None or not hook.concerns(call.tool.name):
                 continue
-            changed = await _within(hook.timeout_s, hook.after(call, result), warn)
+            changed = await _within(hook.timeout_s, warn, hook.after, call, result)
             result = result if changed is None else changed
         return result
 
 
 async def _within(
-    timeout_s: float, work: Awaitable[_AnswerT | None], warn: Callable[[str], None]
+    timeout_s: float,
+    warn: Callable[[str], None],
+    hook: Callable[..., Awaitable[_AnswerT | None]],
+    *given: object,
 ) -> _AnswerT | None:
     """What a hook says in its time; nothing, and a warning, where it fails."""
     try:
         async with asyncio.timeout(timeout_s):
-            return await work
+            said: _AnswerT | None = await answer_of(hook, *given)
+            return said
     except Exception as exc:  # noqa: BLE001  # the owner's own: it stops nothing
         _log.exception("a hook failed, and the call goes on without it")
-        warn(f"a hook failed: {type(exc).__name__}: {exc}")
+        warn(f"a hook failed: {cause_of(exc)}")
         return None

@@ -7,7 +7,6 @@ step may end it with an error result; nothing a tool, a hook or a rule does rais
 
 from __future__ import annotations
 
-import inspect
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
@@ -32,10 +31,10 @@ from tool_search.execution.results import (
     Failure,
 )
 from tool_search.execution.slots import CallLimits, Slots
-from tool_search.execution.tasks import CallClock
+from tool_search.execution.tasks import CallClock, answer_of
 from tool_search.i18n import text
 from tool_search.messages import ToolCall
-from tool_search.schema import compact_json
+from tool_search.schema import compact_json, encodable
 from tool_search.validation import complaints_about
 
 __all__ = ["CallServices", "KnowsTools", "OneCall"]
@@ -186,11 +185,13 @@ class OneCall:
         language, limits = self._context.language, self._services.limits
         if self.partials:
             result = with_partials(result, self.partials, language=language)
+        content = result.content
         longest = limits.longest_error if result.is_error else limits.longest_result
-        if longest is None or len(result.content) <= longest:
-            return result
-        content = cut(result.content, longest=longest, language=language)
-        return replace(result, content=content)
+        if longest is not None and len(content) > longest:
+            content = cut(content, longest=longest, language=language)
+        if not content.isascii():
+            content = encodable(content)
+        return result if content == result.content else replace(result, content=content)
 
     def error(self, failure: Failure, key: str, **values: object) -> ExecutionResult:
         """A failure of ours, in the language of the conversation."""
@@ -240,8 +241,7 @@ class OneCall:
         item = self._item
         if item is not None and item.validate_input is not None:
             began = perf_counter()
-            complaint = item.validate_input(self.arguments, self._context)
-            said = await complaint if inspect.isawaitable(complaint) else complaint
+            said = await answer_of(item.validate_input, self.arguments, self._context)
             self._took("validate_input", began)
             if said:
                 return self.error("invalid", "call.refused_input", complaint=said)

@@ -30,6 +30,7 @@ from tool_search.execution.context import ToolContext
 from tool_search.execution.functions import ExecutableTool
 from tool_search.execution.grants import Grant, GrantBook, GrantFile, Scope
 from tool_search.execution.permission_rules import RuleSet, Verdict, mcp_name, mcp_server
+from tool_search.execution.tasks import answer_of
 from tool_search.i18n import Language, text
 from tool_search.permission_settings import (
     PermissionMode,
@@ -316,14 +317,14 @@ class Permissions:
         )
         try:
             async with asyncio.timeout(self.settings.ask_timeout_s):
-                answer = await self._ask(request)
+                answer = await answer_of(self._ask, request)
         except TimeoutError:
             return _said("denied_unanswered", tool, context)
         except Exception:  # noqa: BLE001  # the bot's own: no answer is a no
             _log.exception("asking for permission to call %r failed; taken for a no", tool.name)
             return _said("denied_unasked", tool, context)
-        if isinstance(answer, bool):
-            answer = PermissionAnswer(allow=answer)
+        if not isinstance(answer, PermissionAnswer):
+            answer = PermissionAnswer(allow=answer is True)
         if not answer.allow:
             key: Refusal = "denied_because" if answer.message else "denied_by_user"
             return _said(key, tool, context, message=answer.message)

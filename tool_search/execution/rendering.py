@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
+from tool_search.errors import ToolSearchError
 from tool_search.execution.results import ExecutionResult
 from tool_search.i18n import Language, text
 from tool_search.messages import ContentPart, ImagePart, TextPart, plain_text
@@ -71,14 +72,23 @@ def _parts(value: Any) -> tuple[ContentPart, ...] | None:
 
 
 def cause_of(exc: BaseException) -> str:
-    """An exception in one text: its kind and message, then what a program wrote.
+    """An exception in one text: its kind, its message, then what a program wrote.
 
     Standard error and output are those of `subprocess.CalledProcessError` and of
     whatever else has them by these names.
     """
-    said = f"{type(exc).__name__}: {exc}" if str(exc) else type(exc).__name__
+    kind, message = type(exc).__name__, _message(exc)
+    # What is ours is a sentence for whoever reads it.
+    said = message if isinstance(exc, ToolSearchError) else f"{kind}: {message}"
     written = (_stream(getattr(exc, name, None)) for name in ("stderr", "stdout"))
-    return "\n".join([said, *(text for text in written if text)])
+    return "\n".join([said if message else kind, *(text for text in written if text)])
+
+
+def _message(exc: BaseException) -> str:
+    try:
+        return str(exc)
+    except Exception:  # noqa: BLE001  # an exception of anybody's
+        return ""
 
 
 def _stream(written: Any) -> str:

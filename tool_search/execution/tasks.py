@@ -17,14 +17,14 @@ from collections.abc import (
     Iterator,
     Mapping,
 )
-from contextlib import aclosing, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from tool_search.execution.results import CallPartial, CallProgress
 
-__all__ = ["CallClock", "NoResult", "Runaways", "called", "is_async"]
+__all__ = ["CallClock", "NoResult", "Runaways", "answer_of", "called", "is_async"]
 
 _ValueT = TypeVar("_ValueT")
 _log = logging.getLogger(__name__)
@@ -173,6 +173,19 @@ def called(
     return _contained(_given(function, arguments, at_once, say))
 
 
+def answer_of(function: Callable[..., Any], *given: Any) -> Coroutine[Any, Any, Any]:
+    """What a function of the bot's owner says at once or when awaited.
+
+    What it raises is an exception that a task can carry.
+    """
+    return _contained(_said_by(function, given))
+
+
+async def _said_by(function: Callable[..., Any], given: tuple[Any, ...]) -> Any:
+    said = function(*given)
+    return await said if inspect.isawaitable(said) else said
+
+
 def is_async(function: Callable[..., Any]) -> bool:
     """Whether a call of it gives something to await, or an async generator, at once."""
     own_call = getattr(function, "__call__", None)  # noqa: B004  # an object's async call is meant
@@ -200,11 +213,15 @@ async def _drained(
     items: AsyncGenerator[Any, Any], say: Callable[[CallProgress | CallPartial], None]
 ) -> Any:
     """The first item that is neither progress nor a piece; the generator is closed there."""
-    async with aclosing(items):
-        async for item in items:
-            if not isinstance(item, CallProgress | CallPartial):
-                return item
+    async for item in items:
+        if isinstance(item, CallProgress | CallPartial):
             say(item)
+            continue
+        try:
+            await items.aclose()
+        except Exception:  # noqa: BLE001  # a tool's clean-up may raise anything
+            _log.exception("a tool failed while it cleaned up after its result")
+        return item
     raise NoResult
 
 
@@ -286,6 +303,8 @@ class Runaways:
         """Keeps a task that was cancelled in sight, where it has not ended."""
         if task.done():
             _retrieved(task)
+            return
+        if task in self._tasks:
             return
         _log.error("tool %r ignores that it was cancelled, and still runs", name)
         self._tasks[task] = name
