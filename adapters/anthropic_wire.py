@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from tool_search.adapters.arguments import arguments_object
+from tool_search.caching import cache_plan, marked_tool
 from tool_search.messages import (
     ContentPart,
     DeclaredTool,
@@ -36,7 +37,6 @@ __all__ = ["MAX_TOKENS", "encode", "encode_tools", "to_wire"]
 MAX_TOKENS = 4096
 """The most tokens of a reply, where `extra_body` does not say otherwise."""
 
-_MOST_BREAKPOINTS = 4
 _BREAKPOINT = {"type": "ephemeral"}
 _UNMARKABLE = ("thinking", "redacted_thinking")
 # What stands for a message without content: no request may have an empty one.
@@ -83,25 +83,14 @@ def encode(
 
 def encode_tools(tools: ToolList, profile: ProviderProfile) -> bytes:
     """The `tools` of a request as JSON in UTF-8, made once for each list."""
-    key = f"anthropic/{profile.name_rule}/{_caches(profile)}"
+    key = f"anthropic/{profile.name_rule}/{profile.cache == 'explicit'}"
     marked = _marked_tool(tools, profile)
     return tools.encoded(key, partial(_tool_json, profile=profile, marked=marked))
 
 
-def _caches(profile: ProviderProfile) -> bool:
-    """Whether cache breakpoints are written: not where they are refused or mean nothing."""
-    return profile.cache == "explicit"
-
-
 def _marked_tool(tools: ToolList, profile: ProviderProfile) -> DeclaredTool | None:
-    """The tool that ends a cached prefix: the plan's choice, or else the last one.
-
-    The mark is no part of what is cached, so it may move while a list grows.
-    """
-    if not _caches(profile) or not tools:
-        return None
-    last = None if tools[-1].deferred else tools[-1]
-    return next((entry for entry in tools if entry.cache_breakpoint), last)
+    index = marked_tool(tools, profile)
+    return None if index is None else tools[index]
 
 
 def _tool(
@@ -141,32 +130,18 @@ def _without_tools(
     extra_body: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     extra = extra_body or {}
-    caches = _caches(profile)
+    # A mark at the top is one more: the service then marks the last block itself.
+    caches = cache_plan(plan, profile, reserved=extra.get("cache_control") is not None)
     body: dict[str, Any] = {"model": profile.model, "max_tokens": MAX_TOKENS}
     if stream:
         body["stream"] = True
     if plan.tools and plan.tool_use == "none":
         body["tool_choice"] = {"type": "none"}
     if plan.system.strip():
-        marked = caches and plan.cache_system
         block = {"type": "text", "text": plan.system, "cache_control": _BREAKPOINT}
-        body["system"] = [block] if marked else plan.system
-    body["messages"] = _messages(plan, profile, _message_breakpoints(plan, profile, extra))
+        body["system"] = [block] if caches.system else plan.system
+    body["messages"] = _messages(plan, profile, frozenset(caches.messages))
     return {key: value for key, value in {**body, **extra}.items() if value is not None}
-
-
-def _message_breakpoints(
-    plan: RequestPlan, profile: ProviderProfile, extra: Mapping[str, Any]
-) -> frozenset[int]:
-    """The messages that end a cached prefix: the last ones, as far as the limit lets."""
-    if not _caches(profile):
-        return frozenset()
-    used = int(_marked_tool(plan.tools, profile) is not None)
-    used += plan.cache_system and bool(plan.system.strip())
-    # At the top it is one more: the service then marks the last block itself.
-    used += extra.get("cache_control") is not None
-    left = max(0, _MOST_BREAKPOINTS - used)
-    return frozenset(sorted(plan.cached_messages)[-left:] if left else ())
 
 
 @dataclass(slots=True)

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tool_search.caching import CachePlan, cache_plan
     from tool_search.calls import AnsweredCall, CallDecision, RunCall
     from tool_search.catalog import CorePolicy, Tool, ToolCatalog
     from tool_search.config import (
@@ -120,6 +121,7 @@ __all__ = [
     "AnsweredCall",
     "BotConfig",
     "BridgeToolSearchStrategy",
+    "CachePlan",
     "CallBatch",
     "CallDecision",
     "CallLimits",
@@ -207,6 +209,7 @@ __all__ = [
     "VectorStore",
     "Warning",
     "build_index",
+    "cache_plan",
     "estimate_tokens",
     "load_config",
     "profile_for",
@@ -217,6 +220,7 @@ __all__ = [
 
 # Where each name lives: the imports above say the same to type checkers.
 _HOMES = {
+    "tool_search.caching": "CachePlan cache_plan",
     "tool_search.calls": "AnsweredCall CallDecision RunCall",
     "tool_search.catalog": "CorePolicy Tool ToolCatalog",
     "tool_search.config": """

@@ -49,6 +49,18 @@ def test_inspect_summary_has_figures_in_place_of_the_tools(
     assert shown["saving"] > 0.9
 
 
+def test_inspect_cache_says_where_a_prefix_may_end(command: Command, large_catalog: Path) -> None:
+    """In place of the tools, and beside the figures where these are asked for too."""
+    options = ("--catalog", large_catalog, "--provider", "anthropic", "--cache")
+    shown = command("inspect", *options).json
+    assert list(shown) == [*HEAD, "cache"]
+    assert shown["cache"] == {
+        "kind": "explicit", "breakpoints": ["tools[1]", "system", "messages[0]"],
+        "tools_change": "never", "stable_tools": 202, "stable_messages": 1,
+    }  # fmt: skip
+    assert list(command("inspect", *options, "--summary").json) == [*HEAD, *SUMMARY, "cache"]
+
+
 def test_inspect_anthropic_declares_all_and_loads_the_core(
     command: Command, large_catalog: Path
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -59,7 +60,7 @@ async def test_the_service_reads_its_own_search_again_and_no_other(bench: Bench)
     inputs = [request.body["input"] for request in bench.requests]
     kinds = [item.get("type", "message") for item in inputs[-1]]
     assert [kind for kind in kinds if kind.startswith("tool_search")] == SERVICE
-    for before, after in zip(inputs, inputs[1:], strict=False):
+    for before, after in pairwise(inputs):
         assert after[: len(before)] == before
     assert bench.ran == [("get_forecast", {"city": "Paris"})]
 

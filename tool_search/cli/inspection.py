@@ -10,6 +10,7 @@ from typing import Annotated, get_args
 
 import typer
 
+from tool_search.caching import cache_plan
 from tool_search.catalog import Tool, ToolCatalog
 from tool_search.cli.exits import say
 from tool_search.cli.files import read_catalog
@@ -22,6 +23,7 @@ from tool_search.cli.planning import (
 )
 from tool_search.config import BotConfig, SchemaMode, load_config
 from tool_search.errors import ConfigurationError
+from tool_search.profiles import ProviderProfile
 
 __all__ = ["inspect_command"]
 
@@ -49,6 +51,10 @@ def inspect_command(
     summary: Annotated[
         bool, typer.Option("--summary", help="Figures in place of the tools.")
     ] = False,
+    cache: Annotated[
+        bool,
+        typer.Option("--cache", help="Where its prompt cache may end, in place of the tools."),
+    ] = False,
 ) -> None:
     """Show the tool list that a provider would be sent, as JSON."""
     kind = _kind(provider)
@@ -70,13 +76,25 @@ def inspect_command(
         "strategy": request.plan.strategy,
         "mode": request.decision.mode,
     }
-    if summary:
-        figures = figures_of(request.plan, wire, tools)
-        typer.echo(json.dumps({**head, **figures.to_dict()}, ensure_ascii=False))
+    if summary or cache:
+        figures = figures_of(request.plan, wire, tools).to_dict() if summary else {}
+        ends = {"cache": _cache(request, profile)} if cache else {}
+        typer.echo(json.dumps({**head, **figures, **ends}, ensure_ascii=False))
     else:
         opened = json.dumps(head, ensure_ascii=False)[:-1]
         # The bytes that a request carries, not another rendering of the same list.
         typer.echo(f'{opened}, "tools": {wire.decode("utf-8")}}}')
+
+
+def _cache(request: PlannedRequest, profile: ProviderProfile) -> dict[str, object]:
+    plan = cache_plan(request.plan, profile)
+    return {
+        "kind": plan.kind,
+        "breakpoints": plan.breakpoints,
+        "tools_change": plan.tools_change,
+        "stable_tools": plan.stable_tools,
+        "stable_messages": plan.stable_messages,
+    }
 
 
 def _kind(name: str) -> ProviderKind:
