@@ -112,6 +112,20 @@ def test_chat_reset_forgets_the_conversation(
     assert len(server.requests[-1].body["messages"]) == 1
 
 
+def test_chat_from_a_pipe_asks_nobody(command: Command, write: File, server: StandInServer) -> None:
+    """What needs permission is not called."""
+    bot = write(
+        "asking.yaml",
+        "tools: [tool_search.demo.toolbox.colors]\npermissions: {ask: [hex_to_rgb]}\n"
+        "providers: [{id: p, type: openai_chat, model: m, api_key_env: null, "
+        f"base_url: '{server.openai_base_url}'}}]\n",
+    )
+    server.reset(model=ScriptedModel([CALL, ModelReply(text="I may not.")]))
+    outcome = command("chat", "--config", bot, typed="What is #ff8800?\n")
+    assert "needs the user's permission, and nobody can be asked here" in outcome.err
+    assert outcome.out.splitlines() == ["I may not."]
+
+
 @pytest.mark.parametrize("typed", ["/quit\nHello\n", "/exit\n", ""])
 def test_chat_ends_without_a_word(command: Command, bot: Path, typed: str) -> None:
     """By command, or where the input ends."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tool_search.testing import Fault, ModelReply, ScriptedModel, StandInServer
+from tool_search.testing import Fault, ModelCall, ModelReply, ScriptedModel, StandInServer
 
 # A terminal turns Ctrl-C into a signal for the session whose leader has opened it.
 _IN_ITS_TERMINAL = (
@@ -66,10 +66,11 @@ class Terminal:
 
 @pytest.fixture
 def terminal(write: Callable[[str, str], Path], server: StandInServer) -> Iterator[Terminal]:
-    """A chat with a bot of one tool, its prompt shown."""
+    """A chat with a bot of a few tools, its prompt shown."""
     bot = write(
         "bot.yaml",
-        "tools: [tool_search.demo.toolbox.cron]\n"
+        "tools: [tool_search.demo.toolbox.cron, tool_search.demo.toolbox.colors]\n"
+        "permissions: {ask: [hex_to_rgb]}\n"
         "providers: [{id: p, type: openai_chat, model: m, api_key_env: null, "
         f"base_url: '{server.openai_base_url}'}}]\n",
     )
@@ -104,6 +105,25 @@ def test_terminal_ctrl_c_stops_an_answer_and_the_chat_goes_on(
     terminal.wait_for("Stopped.")
     terminal.type("Hello?\n")
     terminal.wait_for("Here I am.")
+
+
+@pytest.mark.parametrize(("typed", "came"), [("y", "[255,136,0]"), ("n", "did not allow")])
+def test_terminal_asks_before_a_call_that_needs_permission(
+    typed: str, came: str, terminal: Terminal, server: StandInServer
+) -> None:
+    """The answer decides; the line after it is the next message."""
+    call = ModelCall(name="hex_to_rgb", arguments={"color": "#ff8800"})
+    replies = [ModelReply(calls=(call,)), ModelReply(text="Orange."), ModelReply(text="Fine.")]
+    server.reset(model=ScriptedModel(replies))
+    terminal.type("What is #ff8800?\n")
+    terminal.wait_for('May hex_to_rgb be called with {"color": "#ff8800"}')
+    terminal.wait_for("? ")
+    terminal.type(f"{typed}\n")
+    terminal.wait_for(came)
+    terminal.wait_for("Orange.")
+    terminal.wait_for("> ")
+    terminal.type("Thanks\n")
+    terminal.wait_for("Fine.")
 
 
 def test_terminal_ctrl_c_at_the_prompt_ends_the_chat(terminal: Terminal) -> None:

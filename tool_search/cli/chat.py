@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from tool_search.bot import open_runner
+from tool_search.cli.chat_asking import AskingPerson
 from tool_search.cli.chat_loop import Chat
 from tool_search.cli.chat_screen import JsonScreen, Screen, TerminalScreen
 from tool_search.cli.exits import FAILED
@@ -27,8 +28,9 @@ def chat_command(
     """Talk to a bot of your own providers and tools.
 
     Where the input is no terminal, each line of it is a message, only answers are
-    results, and the status is 1 if one of them never came. Modules of tools are
-    looked for beside the YAML file first. /help lists the commands.
+    results, and the status is 1 if one of them never came; nobody is there to be
+    asked for permission, so what needs it is not called. Modules of tools are looked
+    for beside the YAML file first. /help lists the commands.
     """
     settings = load_config(config)
     sys.path.insert(0, str(config.resolve().parent))
@@ -36,7 +38,9 @@ def chat_command(
     with asyncio.Runner() as loop:
         stack = AsyncExitStack()
         try:
-            runner = loop.run(stack.enter_async_context(open_runner(settings, source=config)))
+            ask = AskingPerson(screen) if sys.stdin.isatty() else None
+            bot = open_runner(settings, source=config, ask=ask)
+            runner = loop.run(stack.enter_async_context(bot))
             chat = Chat(runner, settings, screen, loop)
             try:
                 chat.talk()
