@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 Role = Literal["user", "assistant", "tool"]
-StrategyName = Literal["generic", "claude", "openai_responses", "bridge"]
+StrategyName = Literal["generic", "claude", "openai_responses", "bridge", "late_tools"]
 Phase = Literal["answer", "select", "detail", "final"]
 """`answer`: the ordinary request; `select` and `detail`: the two of `skills_like`;
 `final`: an answer without tools, after `max_steps`."""
@@ -124,15 +124,10 @@ class NativeReply:
         found: Canonical names that a search of the provider's own brought in with them.
         told: The id of the search in the history that says the same to everybody else,
             and that whoever takes the blocks is not sent.
-        found: Canonical names that a search of the provider's own brought in with them.
-        told: The id of the search in the history that says the same to everybody else,
-            and that whoever takes the blocks is not sent.
     """
 
     origin: str
     blocks: tuple[Mapping[str, Any], ...]
-    found: tuple[str, ...] = ()
-    told: str = ""
     found: tuple[str, ...] = ()
     told: str = ""
 
