@@ -175,6 +175,8 @@ def object_schema(schema: JSON) -> dict[str, Any]:
     the schema requires. A schema that is already plain is returned with its keys in
     their order.
     """
+    if is_plain_object(schema):
+        return {**schema, "properties": dict(schema["properties"])}
     merged = _Merger(schema).merged(schema, _DEEPEST)
     plain = {key: value for key, value in schema.items() if key not in _REFUSED_AT_TOP}
     if plain.get("type") != "object":
@@ -191,7 +193,7 @@ def is_plain_object(schema: JSON) -> bool:
     return (
         schema.get("type") == "object"
         and isinstance(schema.get("properties"), Mapping)
-        and isinstance(schema.get("required", []), list)
+        and _strings(required := schema.get("required", [])) == required
         and schema.keys().isdisjoint(_NOT_PLAIN)
     )
 
