@@ -33,6 +33,16 @@ FETCH = Tool(
     name="fetch",
     parameters={"type": "object", "properties": {"url": {"type": "string"}}},
 )
+GREETING = Tool(
+    name="send_mail",
+    parameters={
+        "type": "object",
+        "properties": {
+            "to": {"type": "string", "default": "eve"},
+            "subject": {"type": "string", "default": "hello"},
+        },
+    },
+)
 FORECAST = Tool(name="get_forecast", kind="mcp", server="my weather")
 PREFIXED = Tool(name="mcp__git__status", kind="mcp", server="git")
 IMPOSTOR = Tool(name="mcp__git__push", kind="mcp", server="evil")
@@ -98,7 +108,14 @@ def test_servers_whose_names_have_underscores_are_told_apart() -> None:
         ("fetch(domain:x.org)", FETCH, {"url": "https://www.x.org/"}, False),
         ("fetch(domain:*.x.org)", FETCH, {"url": "https://www.x.org./"}, True),
         ("fetch(domain:*.x.org)", FETCH, {"url": "https://evilx.org/"}, False),
-        ("fetch(domain:x.org)", FETCH, {"url": "http://[broken"}, False),
+        ("fetch(domain:x.org)", FETCH, {"url": "x.org/a"}, True),
+        ("fetch(domain:x.org)", FETCH, {"url": "https://Ｘ．ｏｒｇ/"}, True),
+        ("fetch(domain:x.org)", FETCH, {"url": "https://x。org/"}, True),
+        ("fetch(domain:пример.рф)", FETCH, {"url": "https://xn--e1afmkfd.xn--p1ai/"}, True),
+        ("fetch(domain:*.xn--p1ai)", FETCH, {"url": "https://ПРИМЕР.рф/"}, True),
+        ("send_mail(subject=hello)", GREETING, {"to": "bo"}, True),
+        ("send_mail(subject=hello)", GREETING, {"to": "bo", "subject": "bye"}, False),
+        ("send_mail(eve)", GREETING, {}, True),
         ("get_forecast(x)", FORECAST, {"city": "x"}, False),
     ],
 )
@@ -109,6 +126,17 @@ def test_pattern_is_held_against_an_argument(
     read = Rule.read(rule)
     assert read.matches(tool, arguments, subjects=None, every=True) is matches
     assert read.matches(tool, arguments, subjects=None, every=False) is matches
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["http://[broken", "https://evil.net\\@x.org/", "https:x.org", f"https://{'a' * 64}.org", ""],
+)
+def test_address_that_cannot_be_read_for_certain_is_denied_and_never_allowed(address: str) -> None:
+    """What reads it in the end may come somewhere else than the rule."""
+    read = Rule.read("fetch(domain:x.org)")
+    assert read.matches(FETCH, {"url": address}, subjects=None, every=False)
+    assert not read.matches(FETCH, {"url": address}, subjects=None, every=True)
 
 
 def test_rule_that_allows_must_match_every_value_and_one_that_denies_any() -> None:

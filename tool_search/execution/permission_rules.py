@@ -6,11 +6,12 @@ Pure. A rule is `tool`, `tool(pattern)`, `mcp__server__tool` or `mcp__server__*`
 - `send_mail(to=*@example.com)`: in the argument of that name; dots lead further in.
 - `run(git *)`: in what the tool itself says its calls are about, or else in its first
   required argument. `git:*` is `git` alone or with anything behind a space.
-- `fetch(domain:example.com)`: in the host of an address; `domain:*.example.com` means
-  the hosts below it.
+- `fetch(domain:example.com)`: in the host of an address, whatever letters it is written
+  in; `domain:*.example.com` means the hosts below it.
 
-An argument may have many values. A rule that allows must match them all; for one that
-denies or asks, one is enough.
+An argument that is not given has its schema's default. One may have many values: a rule
+that allows must match them all; for one that denies or asks, one is enough, and so is an
+address that cannot be read for certain.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ class Rule:
         if self.pattern is None:
             return True
         pattern, values = self._looked_at(self.pattern, tool, arguments, subjects)
-        found = [_fits(pattern, value) for value in values]
+        found = [_fits(pattern, value, unsure=not every) for value in values]
         return bool(found) and (all(found) if every else any(found))
 
     @staticmethod
@@ -111,11 +112,23 @@ class Rule:
         path, equals, rest = pattern.partition("=")
         first = path.split(".")[0]
         if equals and (first in properties or first in arguments):
-            return rest, _values(arguments, path.split("."))
+            return rest, _values(_complete(arguments, properties, first), path.split("."))
         if subjects is not None:
             return pattern, subjects(arguments)
         named = next(iter([*(tool.parameters.get("required") or ()), *properties]), None)
-        return pattern, _values(arguments, [named]) if isinstance(named, str) else ()
+        if not isinstance(named, str):
+            return pattern, ()
+        return pattern, _values(_complete(arguments, properties, named), [named])
+
+
+def _complete(
+    arguments: Mapping[str, Any], properties: Mapping[str, Any], name: str
+) -> Mapping[str, Any]:
+    """The arguments, the default of one taken for given where the model gave none."""
+    described = properties.get(name)
+    if name in arguments or not isinstance(described, Mapping) or "default" not in described:
+        return arguments
+    return {**arguments, name: described["default"]}
 
 
 def _values(value: Any, path: Sequence[str]) -> list[str]:
@@ -128,21 +141,49 @@ def _values(value: Any, path: Sequence[str]) -> list[str]:
     return [value if isinstance(value, str) else compact_json(value)]
 
 
-def _fits(pattern: str, value: str) -> bool:
+def _fits(pattern: str, value: str, *, unsure: bool) -> bool:
+    """Whether a pattern matches.
+
+    Args:
+        pattern: Without the name of an argument.
+        value: What it is held against.
+        unsure: The answer for an address that clients may read in different ways.
+    """
     if pattern.startswith("domain:"):
-        return _is_at(pattern.removeprefix("domain:").lower(), value)
+        host = _host(value)
+        return unsure if host is None else _is_at(pattern.removeprefix("domain:"), host)
     if pattern.endswith(":*"):
         start = pattern[:-2]
         return value == start or value.startswith(f"{start} ")
     return fnmatchcase(value, pattern)
 
 
-def _is_at(domain: str, address: str) -> bool:
-    try:
-        host = (urlsplit(address).hostname or "").lower().rstrip(".")
-    except ValueError:
+def _is_at(domain: str, host: str) -> bool:
+    bare = _in_ascii(domain.removeprefix("*."))
+    if bare is None:
         return False
-    return host.endswith(domain[1:]) if domain.startswith("*.") else host == domain
+    return host.endswith(f".{bare}") if domain.startswith("*.") else host == bare
+
+
+def _host(address: str) -> str | None:
+    """The host of an address, in the letters of the wire; None: it cannot be told for certain."""
+    if "\\" in address:
+        return None
+    try:
+        host = urlsplit(address).hostname
+        if host is None and ":" not in address:
+            host = urlsplit(f"//{address}").hostname
+    except ValueError:
+        return None
+    return _in_ascii(host) if host else None
+
+
+def _in_ascii(host: str) -> str | None:
+    """A host as it goes over the wire: `ＸN．org` is `xn.org`, `пример.рф` has its code."""
+    try:
+        return host.encode("idna").decode("ascii").lower().rstrip(".")
+    except UnicodeError:
+        return None
 
 
 @lru_cache(maxsize=64)
