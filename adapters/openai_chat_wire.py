@@ -3,17 +3,20 @@
 Needs no SDK. Sources: OpenAI, "Chat Completions API" and its OpenAPI document;
 "Function calling"; "Structured outputs" (`strict`: no schema is changed for it);
 DeepSeek, "Thinking mode" (`reasoning_content` goes back within a turn, Kimi and Qwen
-alike); Google, "OpenAI compatibility" (`extra_content` of a call).
+alike); Google, "OpenAI compatibility" (`extra_content` of a call); Moonshot AI,
+"Dynamic tool loading" (tools in a system message).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from tool_search.adapters.arguments import arguments_json
+from tool_search.adapters.late_tools import late_tools
 from tool_search.adapters.strict_schemas import is_strict
+from tool_search.catalog import Tool
 from tool_search.messages import (
     ContentPart,
     DeclaredTool,
@@ -123,15 +126,29 @@ def _messages(plan: RequestPlan, profile: ProviderProfile) -> list[dict[str, Any
     messages: list[dict[str, Any]] = []
     if plan.system.strip():
         messages.append({"role": "system", "content": plan.system})
+    late: list[Tool] = []
     for index, message in enumerate(plan.messages):
+        if message.role == "tool":
+            messages.append(_result(message, profile.name_rule))
+            late += late_tools(message)
+            continue
+        # Behind all results of a reply: nothing comes between them.
+        messages.extend(_brought(late, profile))
+        late = []
         if message.role == "user":
             messages.append({"role": "user", "content": _content(message.content)})
-        elif message.role == "tool":
-            messages.append(_result(message, profile.name_rule))
         elif message.tool_calls or message.text.strip():
+            messages.extend(_brought(late_tools(message), profile))
             # Thinking goes back within its turn only: later the endpoints pass it over or refuse.
             messages.append(_reply(message, profile, with_native=index > turn))
-    return messages
+    return [*messages, *_brought(late, profile)]
+
+
+def _brought(tools: Sequence[Tool], profile: ProviderProfile) -> Iterator[dict[str, Any]]:
+    """The message that makes tools callable from its place on: `content`, even null, is refused."""
+    if tools:
+        functions = [_tool(DeclaredTool(tool), profile) for tool in tools]
+        yield {"role": "system", "tools": functions}
 
 
 def _reply(message: Message, profile: ProviderProfile, *, with_native: bool) -> dict[str, Any]:
@@ -176,7 +193,7 @@ def _result_texts(parts: Iterable[ContentPart], rule: NameRule) -> Iterable[str]
     for part in parts:
         if isinstance(part, TextPart):
             yield part.text
-        elif isinstance(part, ReferencePart):
+        elif isinstance(part, ReferencePart) and not part.tools:
             yield compact_json([wire_name(name, rule) for name in part.names])
 
 

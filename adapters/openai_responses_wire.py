@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tool_search.adapters.arguments import arguments_json, arguments_object
+from tool_search.adapters.late_tools import late_tools
 from tool_search.adapters.openai_responses_tools import (
     ToolHomes,
     definitions,
@@ -199,7 +200,7 @@ class _Input:
         native = self._native(message)
         for namespace, name in brought_by(native or ()):
             self._hosted.setdefault(name, []).append(namespace)
-        late = _tools_in(message)
+        late = late_tools(message)
         self._bring([t for t in late if self._wire_name(t.name) not in self._hosted])
         start = len(self.items)
         if native is None:
@@ -282,7 +283,7 @@ class _Input:
         return item if namespace is None else {**item, "namespace": namespace}
 
     def _result(self, message: Message) -> None:
-        call_id, tools = wire_id(message.tool_call_id or ""), _tools_in(message)
+        call_id, tools = wire_id(message.tool_call_id or ""), late_tools(message)
         if call_id in self._searches:
             self.items.append(
                 {
@@ -321,11 +322,6 @@ def brought_by(items: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
             members = list_of(tool.get("tools")) if tool.get("type") == "namespace" else [tool]
             names = (text_of(mapping_of(member).get("name")) for member in members)
             yield from ((own, name) for name in names if name)
-
-
-def _tools_in(message: Message) -> list[Tool]:
-    parts = () if isinstance(message.content, str) else message.content
-    return [tool for part in parts if isinstance(part, ReferencePart) for tool in part.tools]
 
 
 def _result_texts(content: str | Iterable[ContentPart], profile: ProviderProfile) -> Iterator[str]:

@@ -14,11 +14,13 @@ from tool_search.messages import DeclaredTool
 CLAUDE = profile_for("anthropic", "claude-sonnet-4-6")
 OPENAI = profile_for("openai_chat", "gpt-5.4")
 RESPONSES = profile_for("openai_responses", "gpt-5.4")
+KIMI = profile_for("openai_chat", "kimi-k3", base_url="https://api.moonshot.ai/v1")
 PROFILES = {
     "claude": CLAUDE,
     "generic": CLAUDE.generic(),
     "openai": OPENAI,
     "responses": RESPONSES,
+    "kimi": KIMI,
 }
 
 UNKNOWN_FEATURE = [
@@ -196,6 +198,25 @@ def test_a_responses_endpoint_that_knows_no_tool_search_gets_the_generic_strateg
     """Tools, items and fields of searching are each unknown somewhere."""
     said = verdict(detail, "responses")
     assert said == Verdict(remedy="generic_strategy", profile=RESPONSES.generic())
+
+
+@pytest.mark.parametrize(
+    "detail",
+    [
+        "tokenization failed",
+        "Unknown parameter: 'messages[4].tools'.",
+        "messages.4.tools: Extra inputs are not permitted",
+        "Invalid value for 'content': expected a string, got null.",
+        "Missing required parameter: 'messages[4].content'.",
+        "messages.4.content: Field required",
+    ],
+)
+def test_an_endpoint_that_takes_no_tools_in_messages_gets_the_generic_strategy(
+    detail: str,
+) -> None:
+    """Either it does not know `tools` there, or it wants the content that must not be."""
+    assert verdict(detail, "kimi") == Verdict(remedy="generic_strategy", profile=KIMI.generic())
+    assert verdict(detail, "openai") == Verdict(remedy="next_provider")
 
 
 @pytest.mark.parametrize(("detail", "name"), NAMESPACES.items())

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from tool_search import profile_for
-from tool_search.provider_facts import known_facts
+from tool_search import UnsupportedStrategyError, profile_for
 
 CLAUDE = "claude-sonnet-4-6"
 
@@ -85,11 +84,31 @@ def test_responses_has_no_known_limit() -> None:
     assert profile_for("openai_responses", "gpt-5.4").max_tools is None
 
 
-@pytest.mark.parametrize(("model", "known"), [("kimi-k3", True), ("kimi-k2.5", False)])
-def test_kimis_late_tools_are_a_fact(model: str, known: bool) -> None:
-    """No strategy uses it yet."""
-    facts = known_facts("openai_chat", "api.moonshot.ai", model)
-    assert ("late_tools" in facts) is known
+@pytest.mark.parametrize(
+    ("model", "host", "strategy"),
+    [
+        ("kimi-k3", "api.moonshot.ai", "late_tools"),
+        ("kimi-k3-256k", "api.moonshot.cn", "late_tools"),
+        ("kimi-k2.5", "api.moonshot.ai", "generic"),
+        ("moonshotai/kimi-k3", "openrouter.ai", "generic"),
+    ],
+)
+def test_kimi_k3_is_told_of_late_tools_where_moonshot_serves_it(
+    model: str, host: str, strategy: str
+) -> None:
+    """Other models refuse them, and nobody knows what a gateway passes on."""
+    profile = profile_for("openai_chat", model, base_url=f"https://{host}/v1")
+    assert profile.strategy == strategy
+    assert profile.search_form == ("additional" if strategy == "late_tools" else "client")
+
+
+def test_late_tools_may_be_named_for_kimi_k3_anywhere_and_for_no_other_model() -> None:
+    """As any strategy of a provider's own."""
+    address = "https://llm.example.com/v1"
+    named = profile_for("openai_chat", "kimi-k3", base_url=address, strategy="late_tools")
+    assert (named.strategy, named.is_native) == ("late_tools", True)
+    with pytest.raises(UnsupportedStrategyError, match="kimi-k3"):
+        profile_for("openai_chat", "gpt-5.4", strategy="late_tools")
 
 
 @pytest.mark.parametrize("model", ["gpt-35-turbo", "gpt-50", "my-gpt-5.4"])

@@ -110,6 +110,7 @@ if TYPE_CHECKING:
         ClaudeToolSearchStrategy,
         Conversation,
         GenericToolSearchStrategy,
+        LateToolsToolSearchStrategy,
         OpenAIResponsesToolSearchStrategy,
         ToolsAssembler,
         ToolSearchStrategy,
@@ -154,6 +155,7 @@ __all__ = [
     "HookedCall",
     "ImagePart",
     "InvalidToolError",
+    "LateToolsToolSearchStrategy",
     "MemoryStore",
     "Message",
     "ModeDecision",
@@ -257,8 +259,8 @@ _HOMES = {
     "tool_search.stores": "ConversationStore EvidenceStore MemoryStore SQLiteStore",
     "tool_search.strategies": """
         BridgeToolSearchStrategy ClaudeToolSearchStrategy Conversation
-        GenericToolSearchStrategy OpenAIResponsesToolSearchStrategy
-        ToolSearchStrategy ToolsAssembler
+        GenericToolSearchStrategy LateToolsToolSearchStrategy
+        OpenAIResponsesToolSearchStrategy ToolSearchStrategy ToolsAssembler
     """,
     "tool_search.tokens": "estimate_tokens",
 }

@@ -52,6 +52,12 @@ _UNKNOWN_MARK = re.compile(
     r"|(extra|unknown|unrecognized|unexpected|unsupported|does not support).{0,60}cache_control",
     re.IGNORECASE | re.DOTALL,
 )
+# What an endpoint says that takes no tools in a system message, or no message without content.
+_NO_LATE_TOOLS = re.compile(
+    r"tokenization failed|messages\W{1,3}\d+\W{1,4}tools\b"
+    r"|\bcontent\b.{0,40}(required|missing|null)|(missing|required)\b.{0,40}\bcontent\b",
+    re.IGNORECASE | re.DOTALL,
+)
 _UNNAMED_REFERENCE = "tool_reference_unresolved"
 _LISTED = r"(?:tools|functions|function[ _]declarations)"
 _TOO_MANY = re.compile(
@@ -117,7 +123,8 @@ def verdict_on(
             (name,) = filter(None, reference.groups())
             return Verdict(remedy="repair", references=(name,))
         # Which reference is wrong is not said: none is sent any more.
-        if _UNNAMED_REFERENCE in said or _UNKNOWN_FEATURE.search(said):
+        unknown = _NO_LATE_TOOLS if profile.strategy == "late_tools" else _UNKNOWN_FEATURE
+        if _UNNAMED_REFERENCE in said or unknown.search(said):
             return Verdict(remedy="generic_strategy", profile=profile.generic())
     if profile.cache == "explicit" and _UNKNOWN_MARK.search(said):
         return Verdict(remedy="without_cache_marks", profile=replace(profile, cache="automatic"))

@@ -19,8 +19,8 @@ __all__ = [
 ]
 
 Dialect = Literal["anthropic", "openai_chat", "openai_responses"]
-ProviderStrategy = Literal["generic", "claude", "openai_responses", "bridge"]
-StrategyChoice = Literal["auto", "generic", "claude", "openai_responses", "bridge"]
+ProviderStrategy = Literal["generic", "claude", "openai_responses", "bridge", "late_tools"]
+StrategyChoice = Literal["auto", "generic", "claude", "openai_responses", "bridge", "late_tools"]
 CacheKind = Literal["explicit", "automatic", "none"]
 """`explicit`: prefixes are cached where a request marks them; `automatic`: wherever they
 are equal; `none`: nowhere."""

@@ -24,10 +24,12 @@ _NO_PROFILES: Mapping[str, ProfileSettings] = MappingProxyType({})
 _NATIVE_TYPES: Mapping[str, Dialect] = {
     "claude": "anthropic",
     "openai_responses": "openai_responses",
+    "late_tools": "openai_chat",
 }
 _NEEDS = {
     "claude": "a model with tool search (Claude Sonnet 4.5, Opus 4.5 or later)",
     "openai_responses": "a model that takes late tools (gpt-5 or later)",
+    "late_tools": "a model that takes tools in system messages (kimi-k3)",
 }
 
 
@@ -193,6 +195,8 @@ def _search_form(
     asked: SearchForm, strategy: StrategyName, facts: Facts, model: str
 ) -> SearchForm | Literal["additional"]:
     """How late tools come, under the strategy that knows several ways."""
+    if strategy == "late_tools":
+        return "additional"
     if strategy == "openai_responses" and facts.get("search_form") != "additional":
         return asked
     if asked != "client":

@@ -41,8 +41,8 @@ class Facts(TypedDict, total=False):
     """What may be known; a name that is missing is not.
 
     `native` is the strategy of its own that a model has, `knows_native` whether an
-    endpoint passes it on, `reasons` whether a model has reasoning to give. `late_tools`
-    is a way to bring tools in that no strategy uses yet. `strategy` is a user's word.
+    endpoint passes it on, `reasons` whether a model has reasoning to give. `strategy` is
+    a user's word.
     All others are as in `ProviderProfile`.
     """
 
@@ -50,7 +50,6 @@ class Facts(TypedDict, total=False):
     native: ProviderStrategy | None
     knows_native: bool
     reasons: bool
-    late_tools: Literal["system_message"]
     max_tools: int | None
     max_deferred: int | None
     max_tool_bytes: int | None
@@ -273,14 +272,16 @@ _OTHERS: tuple[KnownProvider, ...] = (
     ),
     KnownProvider(
         hosts=("api.moonshot.ai", "api.moonshot.cn", "api.kimi.com"),
-        facts={"cache": "automatic"},
-        source="Moonshot AI, Context caching: automatic",
+        facts={"cache": "automatic", "name_rule": "identifier", "knows_native": True},
+        source="Moonshot AI, Context caching: automatic; Tool use: names begin with a letter or "
+        "`_`; Dynamic tool loading",
     ),
     KnownProvider(
         types=("openai_chat",),
         models=("kimi-k3*",),
-        facts={"late_tools": "system_message"},
-        source="Moonshot AI, Kimi K3: tools in a system message without content",
+        facts={"native": "late_tools"},
+        source="Moonshot AI, Dynamic tool loading: K3 takes tools in a system message without "
+        "content, other models refuse it",
     ),
     KnownProvider(
         types=("openai_chat",),

@@ -33,6 +33,25 @@ CALLED = Message(role="assistant", tool_calls=(CALL,))
 RESULT = Message(role="tool", tool_call_id="c1", name="files.read", content="text")
 
 
+def test_late_tools_come_behind_the_results_or_before_the_call_that_needs_them() -> None:
+    """In a message with nothing else; what stays in the result is its text."""
+    part = ReferencePart(("files.read",), (Tool(name="files.read"),))
+    search = Message(role="assistant", tool_calls=(replace(CALL, name="tool_search"),))
+    found = replace(RESULT, name="tool_search", content=(TextPart("{}"), part))
+    called = replace(CALLED, tool_calls=(replace(CALL, id="c2"),), content=(part,))
+    result = replace(RESULT, tool_call_id="c2")
+    kimi = profile_for("openai_chat", "kimi-k3", base_url="https://api.moonshot.ai/v1")
+    body = to_wire(plan_of(QUESTION, search, found, called, result), kimi)
+    brought = {"role": "system", "tools": body["messages"][4]["tools"]}
+    assert [message["role"] for message in body["messages"]] == [
+        "system", "user", "assistant", "tool", "system", "system", "assistant", "tool",
+    ]  # fmt: skip
+    assert body["messages"][3]["content"] == "{}"
+    assert body["messages"][4] == body["messages"][5] == brought
+    assert brought["tools"][0]["function"]["name"] == "files_read_601e4eb6"
+    assert check_openai_chat(body) is None
+
+
 @pytest.mark.parametrize(
     ("required", "base_url", "strict"),
     [

@@ -72,7 +72,8 @@ def uncallable(names: Iterable[str], request: CapturedRequest) -> list[str]:
         return _missing(names, listed | references_of(request))
     if any("defer_loading" in tool for tool in request.body.get("tools") or ()):
         return _missing(names, listed & references_of(request))
-    missing = _missing(names, listed)
+    late = [tool for message in request.body["messages"] for tool in message.get("tools", ())]
+    missing = _missing(names, listed | {tool["function"]["name"] for tool in late})
     if not missing or "call_tool" not in listed:
         return missing
     texts = [_text(part) for message in request.body["messages"] for part in _parts(message)]

@@ -53,6 +53,10 @@ _CONVERSATIONS = (
 _PARTS = 4
 _KEY = "group:42"
 _BRIDGED = "deepseek-chat"
+_LATE = "kimi-k3"
+_PROVIDERS = [
+    "claude", "gpt", "responses", "compatible", "bound", "kept", "late", "bridge", "kimi",
+]  # fmt: skip
 # The warnings that announce a list changed elsewhere than at its end.
 _LIST_CAUSES = {"core_tool_gone", "schema_changed", "mode_changed"}
 _CATALOG_CAUSES = {"catalog_changed", *_LIST_CAUSES}
@@ -111,6 +115,10 @@ def world() -> Iterator[World]:
             ProviderConfig(
                 id="late", type="openai_responses", model="gpt-5.2",
                 strategy="openai_responses", base_url=full.openai_base_url, api_key_env=None,
+            ),
+            ProviderConfig(
+                id="kimi", type="openai_chat", model=_LATE, strategy="late_tools",
+                base_url=full.openai_base_url, api_key_env=None,
             ),
             ProviderConfig(
                 id="bridge", type="openai_chat", model=_BRIDGED, strategy="bridge",
@@ -177,9 +185,7 @@ class Conversations(RuleBasedStateMachine):
         size=st.sampled_from([0, 3, 12, 30, 150, 150]),
         core=st.integers(0, 3),
         mode=st.sampled_from(["auto", "tool_search", "full", "skills_like"]),
-        providers=st.permutations(
-            ["claude", "gpt", "responses", "compatible", "bound", "kept", "late", "bridge"]
-        ),
+        providers=st.permutations(_PROVIDERS),
         count=st.integers(1, 4),
         most=st.sampled_from([2, 5, 100]),
     )
@@ -422,7 +428,7 @@ class Conversations(RuleBasedStateMachine):
         }
         declares_all = b'"defer_loading"' in (request.tools_bytes or b"")
         is_fixed = declares_all or request.dialect == "openai_responses"
-        is_fixed |= request.model == _BRIDGED
+        is_fixed |= request.model in (_BRIDGED, _LATE)
         if is_fixed and not causes & _CATALOG_CAUSES:
             assert request.tools_bytes == before.tools_bytes
         if not declares_all and not causes & _LIST_CAUSES:

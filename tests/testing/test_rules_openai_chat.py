@@ -338,6 +338,34 @@ def test_spoilt_request_is_refused(
     assert (violation.param, violation.code) == (param, code)
 
 
+LATE = {"type": "function", "function": {"name": "send_mail", "parameters": {"type": "object"}}}
+
+
+@pytest.mark.parametrize(
+    ("model", "message", "says"),
+    [
+        ("kimi-k3", {}, None),
+        ("moonshotai/kimi-k3", {}, None),
+        ("kimi-k2.6", {}, "tokenization failed"),
+        ("gpt-5.4", {}, "Unknown parameter: 'messages[7].tools'."),
+        ("kimi-k3", {"content": None}, "Unknown parameter: 'messages[7].content'."),
+        ("kimi-k3", {"role": "user"}, "Invalid value: 'user'."),
+        ("kimi-k3", {"tools": []}, "Invalid 'messages[7].tools': empty array."),
+        ("kimi-k3", {"tools": {}}, "Invalid type for 'messages[7].tools'"),
+        ("kimi-k3", {"tools": [{"type": "function"}]}, "Missing required parameter"),
+    ],
+)
+def test_kimi_k3_takes_tools_in_a_system_message_with_nothing_else(
+    conversation: dict[str, Any], model: str, message: dict[str, Any], says: str | None
+) -> None:
+    """No other model does, and none takes `content` beside them."""
+    late = {"role": "system", "tools": [LATE], **message}
+    body = {**conversation, "model": model, "messages": [*conversation["messages"], late]}
+    violation = check_openai_chat(body)
+    assert (violation is None) is (says is None)
+    assert violation is None or (says is not None and says in violation.message)
+
+
 ACCEPTED = (
     pytest.param(lambda _: None, id="unchanged"),
     pytest.param(lambda b: many(b, 128), id="128 tools"),

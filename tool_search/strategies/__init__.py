@@ -7,6 +7,7 @@ from tool_search.strategies.base import Conversation, ToolSearchStrategy
 from tool_search.strategies.bridge import BridgeToolSearchStrategy
 from tool_search.strategies.claude import ClaudeToolSearchStrategy
 from tool_search.strategies.generic import GenericToolSearchStrategy
+from tool_search.strategies.late_tools import LateToolsToolSearchStrategy
 from tool_search.strategies.openai_responses import OpenAIResponsesToolSearchStrategy
 from tool_search.strategies.table import strategies_by_name
 
@@ -15,6 +16,7 @@ __all__ = [
     "ClaudeToolSearchStrategy",
     "Conversation",
     "GenericToolSearchStrategy",
+    "LateToolsToolSearchStrategy",
     "OpenAIResponsesToolSearchStrategy",
     "ToolSearchStrategy",
     "ToolsAssembler",

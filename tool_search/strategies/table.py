@@ -10,6 +10,7 @@ from tool_search.strategies.base import ToolSearchStrategy
 from tool_search.strategies.bridge import BridgeToolSearchStrategy
 from tool_search.strategies.claude import ClaudeToolSearchStrategy
 from tool_search.strategies.generic import GenericToolSearchStrategy
+from tool_search.strategies.late_tools import LateToolsToolSearchStrategy
 from tool_search.strategies.openai_responses import OpenAIResponsesToolSearchStrategy
 
 __all__ = ["strategies_by_name"]
@@ -22,5 +23,6 @@ def strategies_by_name(assembler: ToolsAssembler) -> Mapping[StrategyName, ToolS
         ClaudeToolSearchStrategy(assembler),
         OpenAIResponsesToolSearchStrategy(assembler),
         BridgeToolSearchStrategy(assembler),
+        LateToolsToolSearchStrategy(assembler),
     )
     return {strategy.name: strategy for strategy in made}

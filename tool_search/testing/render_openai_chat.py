@@ -7,11 +7,13 @@ Source: the recorded replies of OpenAI models, and the types of the openai SDK
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tool_search.testing.dialect import Forgetful, StreamEvent, dumped, pieces
 from tool_search.testing.render_openai import CREATED, OpenAIErrors
 from tool_search.testing.rules_openai_chat import check_openai_chat
+from tool_search.testing.rules_openai_messages import brought_by
 from tool_search.testing.view import (
     ModelView,
     ViewCall,
@@ -46,16 +48,14 @@ class OpenAIChat(OpenAIErrors, Forgetful):
         """What the model is shown."""
         names: dict[str, str] = {}
         tools = [tool["function"] for tool in body.get("tools") or () if "function" in tool]
+        late = [tool["function"] for tool in brought_by(body["messages"]) if "function" in tool]
+        shown = _allowed(tools, body.get("tool_choice"))
         return ModelView(
             dialect=self.name,
             model=body["model"],
-            tools=tuple(
-                VisibleTool(
-                    name=tool["name"],
-                    description=tool.get("description") or "",
-                    parameters=tool.get("parameters") or {},
-                )
-                for tool in _allowed(tools, body.get("tool_choice"))
+            tools=(
+                *(_visible(tool) for tool in shown),
+                *(replace(_visible(tool), is_late=True) for tool in late),
             ),
             tool_choice=_tool_choice(body.get("tool_choice")),
             messages=tuple(_message(message, names) for message in body["messages"]),
@@ -199,7 +199,16 @@ def _message(message: JSON, names: dict[str, str]) -> ViewMessage:
     names.update((call.id, call.name) for call in calls)
     if role == "assistant":
         return ViewMessage(role="assistant", text=text, calls=calls)
-    return ViewMessage(role="user" if role == "user" else "system", text=text)
+    brings = tuple(tool["function"]["name"] for tool in message.get("tools") or ())
+    return ViewMessage(role="user" if role == "user" else "system", text=text, brings=brings)
+
+
+def _visible(function: JSON) -> VisibleTool:
+    return VisibleTool(
+        name=function["name"],
+        description=function.get("description") or "",
+        parameters=function.get("parameters") or {},
+    )
 
 
 def _text(content: str | list[JSON] | None) -> str:

@@ -4,7 +4,7 @@ Texts are the service's where they are known (GitHub issues that quote them);
 where only the rule is, the text names the parameter in the same manner.
 
 Source: OpenAI, Chat Completions API and its OpenAPI document; Function calling;
-`CompletionCreateParams` of the openai SDK.
+`CompletionCreateParams` of the openai SDK; Moonshot AI, "Dynamic tool loading".
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tool_search.testing.refusals_openai import (
     unknown_parameters,
     unmatched,
 )
-from tool_search.testing.rules_openai_messages import message_violations
+from tool_search.testing.rules_openai_messages import brought_by, message_violations
 from tool_search.testing.violations import invalid
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ __all__ = ["check_openai_chat"]
 _VENDOR = Endpoint()
 _NAME = re.compile(r"[a-zA-Z0-9_-]+")
 _MAX_NAME = 64
+_KIMI = re.compile(r"(^|/)kimi-")
+_TAKES_LATE = re.compile(r"(^|/)kimi-k3")
 
 _PARAMETERS = frozenset(
     {
@@ -104,10 +106,16 @@ def _violations(body: Mapping[str, Any], endpoint: Endpoint) -> Iterator[Violati
             param="messages",
             code="missing_required_parameter",
         )
-    yield from message_violations(body["messages"])
+    takes_late = endpoint.supports_tool_search and bool(_TAKES_LATE.search(str(body.get("model"))))
+    late = brought_by(body["messages"])
+    if late and not takes_late and _KIMI.search(str(body.get("model"))):
+        yield invalid("tokenization failed")
+    yield from message_violations(body["messages"], takes_tools=takes_late)
     tools = body.get("tools")
     if tools is not None:
         yield from _tools(tools, endpoint)
+    for index, tool in enumerate(late):
+        yield from _tool(f"messages.tools[{index}]", tool)
     yield from _tool_choice(body.get("tool_choice"), tools or [])
     for name in _ONLY_WITH_TOOLS:
         if body.get(name) is not None and not tools:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     JSON = Mapping[str, Any]
 
-__all__ = ["message_violations"]
+__all__ = ["brought_by", "message_violations"]
 
 _MAX_ID = 40
 _TEXT = ("text",)
@@ -56,16 +56,42 @@ _FIELDS = {
 }
 
 
-def message_violations(messages: Any) -> Iterator[Violation]:
-    """What is wrong with the messages: each in itself, then their order."""
+def brought_by(messages: Any) -> list[Any]:
+    """The tools that system messages bring, in order."""
+    listed = messages if isinstance(messages, list) else []
+    entries = (message.get("tools") for message in listed if isinstance(message, dict))
+    return [tool for tools in entries if isinstance(tools, list) for tool in tools]
+
+
+def message_violations(messages: Any, *, takes_tools: bool = False) -> Iterator[Violation]:
+    """What is wrong with the messages: each in itself, then their order.
+
+    Args:
+        messages: The request's.
+        takes_tools: The model takes tools in a system message.
+    """
     if not isinstance(messages, list):
         yield wrong_type("messages", "an array of objects", messages)
         return
     if not messages:
         yield empty_array("messages")
     for index, message in enumerate(messages):
-        yield from _message(f"messages[{index}]", message)
+        if takes_tools and isinstance(message, dict) and "tools" in message:
+            yield from _brings(f"messages[{index}]", message)
+        else:
+            yield from _message(f"messages[{index}]", message)
     yield from _pairing(messages)
+
+
+def _brings(where: str, message: JSON) -> Iterator[Violation]:
+    """A system message with tools has nothing else; the tools are checked with the others."""
+    if message.get("role") != "system":
+        yield unsupported_value(f"{where}.role", str(message.get("role")), ("system",))
+    yield from unknown_parameters(where, message, ("role", "tools"))
+    if not isinstance(message["tools"], list):
+        yield wrong_type(f"{where}.tools", "an array of objects", message["tools"])
+    elif not message["tools"]:
+        yield empty_array(f"{where}.tools")
 
 
 def _message(where: str, message: Any) -> Iterator[Violation]:
