@@ -60,15 +60,15 @@ def test_meaning_finds_nothing_in_gibberish() -> None:
     assert false_hits("semantic", GIBBERISH) == []
 
 
-def test_meaning_finds_nothing_for_a_wish_that_no_tool_is_for() -> None:
-    """A joke, a song and a doctor are nowhere in the toolbox."""
-    assert len(false_hits("semantic", OFF_TOPIC)) <= 1
+def test_meaning_finds_little_for_a_wish_that_no_tool_is_for() -> None:
+    """A joke, a song and a doctor are nowhere in the toolbox; 29 of 30 found something once."""
+    assert len(false_hits("semantic", OFF_TOPIC)) <= 4
 
 
-@pytest.mark.parametrize("queries", [GIBBERISH, OFF_TOPIC], ids=["gibberish", "off_topic"])
-def test_hybrid_finds_next_to_nothing_where_meaning_finds_nothing(queries: Sequence[str]) -> None:
-    """What is left shares a word with a tool; before, all but one or two found something."""
-    assert len(false_hits("hybrid", queries)) <= 6
+@pytest.mark.parametrize(("queries", "most"), [(GIBBERISH, 3), (OFF_TOPIC, 7)])
+def test_hybrid_finds_what_shares_a_word_at_most(queries: Sequence[str], most: int) -> None:
+    """Of each 30 queries; 28 and 29 of them found something once."""
+    assert len(false_hits("hybrid", queries)) <= most
 
 
 @pytest.mark.parametrize(

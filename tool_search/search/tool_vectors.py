@@ -29,7 +29,7 @@ _LONGEST_PARAMETER_TEXTS = 600
 _LEAST_SPAN = 0.02
 # Chosen in `benchmarks/hybrid.md`.
 _NEAREST = 3
-_MARGIN = 0.2
+_MARGIN = 0.15
 _LONGEST_QUERY = 4_000
 _WORD_EDGE = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[\s_.\-]+")
 
