@@ -56,6 +56,20 @@ async def test_answer_is_understood_in_the_conversations_language(
     assert await _answer(typed, replace(MAIL, language=language)) == answer
 
 
+async def test_yes_for_longer_grants_the_narrowest_rule_and_says_so(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Not the tool, whatever its arguments."""
+
+    async def read() -> str:
+        return "a\n"
+
+    request = replace(MAIL, suggestions=("send_mail(bo@example.com)", "send_mail"))
+    answer = await AskingPerson(TerminalScreen(), read=read)(request)
+    assert answer.rule == "send_mail(bo@example.com)"
+    assert "c and a allow: send_mail(bo@example.com)" in capsys.readouterr().err
+
+
 async def test_question_of_a_tools_own_is_shown_and_grants_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 from pathlib import Path
@@ -11,7 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.demo.workspace_calling import Desk
-from tool_search import ConfigurationError
+from tool_search import (
+    CallOptions,
+    CallRunner,
+    ConfigurationError,
+    PermissionAnswer,
+    PermissionRequest,
+    Permissions,
+    PermissionSettings,
+    ToolCall,
+    ToolContext,
+)
 from tool_search.bot import tools_from_modules
 from tool_search.demo.workspace_tools import Limits, workspace_tools
 from tool_search.demo.workspace_tools.configured import tools_from_environment
@@ -49,6 +60,38 @@ async def test_no_path_leads_out(folder: Path, path: str) -> None:
         assert "workspace" in told
         assert SECRET not in told
     assert (folder.parent / "secret.txt").read_text() == SECRET
+
+
+@pytest.mark.parametrize("rule", ["read_file(sub/*)", "read_file(file_path=sub/*)"])
+@pytest.mark.parametrize(
+    "path", ["sub/a.txt", "./sub/a.txt", "sub/../sub//a.txt", "{folder}/sub/a.txt", "link"]
+)
+async def test_no_spelling_of_a_path_slips_past_a_rule(folder: Path, path: str, rule: str) -> None:
+    """A rule is about the place a path leads to."""
+    (folder / "link").symlink_to("sub/a.txt")
+    (folder / "b.txt").write_text("beta\n")
+    desk = Desk(folder, rules=PermissionSettings(deny=(rule,)))
+    assert "not allowed" in await desk.refused("read_file", file_path=path.format(folder=folder))
+    assert "beta" in await desk.said("read_file", file_path="./b.txt")
+
+
+async def test_a_file_that_was_granted_is_granted_in_every_spelling(folder: Path) -> None:
+    """The rule that is suggested names the place."""
+    suggested: list[str] = []
+
+    async def ask(request: PermissionRequest) -> PermissionAnswer:
+        suggested.append(request.suggestions[0])
+        return PermissionAnswer(allow=True, scope="always", rule=request.suggestions[0])
+
+    rules = PermissionSettings(ask=("read_file",))
+    options = CallOptions(permissions=Permissions(rules, ask=ask))
+    runner = CallRunner(workspace_tools(folder), options=options)
+    context = ToolContext(conversation="c", language="en-US")
+    for path in ("./sub/a.txt", "sub/a.txt", f"{folder}/sub/a.txt"):
+        call = ToolCall(id="1", name="read_file", arguments=json.dumps({"file_path": path}))
+        (done,) = await runner.results([call], context)
+        assert not done.is_error
+    assert suggested == ["read_file(sub/a.txt)"]
 
 
 async def test_a_link_that_stays_inside_is_followed(folder: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from tool_search.cli.chat_screen import Screen
 from tool_search.execution import PermissionAnswer, PermissionRequest
+from tool_search.execution.grants import Scope
 from tool_search.i18n import text
 
 __all__ = ["AskingPerson"]
@@ -23,6 +24,8 @@ _LONGEST_SHOWN = 2_000
 
 class AskingPerson:
     """Asks, and reads one line for an answer; whatever is not understood is a no.
+
+    A yes for longer grants the narrowest rule that is suggested.
 
     Args:
         screen: Shows the question.
@@ -40,7 +43,9 @@ class AskingPerson:
         if request.question:
             self._screen.say("chat.tool_asks", tool=tool, question=request.question)
         else:
-            self._screen.say("chat.ask", tool=tool, arguments=_shown(request.arguments))
+            shown = _shown(request.arguments)
+            rule = next(iter(request.suggestions), tool)
+            self._screen.say("chat.ask", tool=tool, arguments=shown, rule=rule)
         letter = (await self._read()).strip().casefold()
         words = {
             word: name
@@ -52,7 +57,9 @@ class AskingPerson:
             return PermissionAnswer(allow=True)
         if meant == "no":
             return PermissionAnswer(allow=False)
-        return PermissionAnswer(allow=True, scope="always" if meant == "always" else "conversation")
+        scope: Scope = "always" if meant == "always" else "conversation"
+        narrowest = next(iter(request.suggestions), None)
+        return PermissionAnswer(allow=True, scope=scope, rule=narrowest)
 
 
 def _shown(arguments: Mapping[str, Any]) -> str:

@@ -52,7 +52,8 @@ class CallOptions:
         limits: How many at a time, how long, and how much of a result.
         observers: Are told of each call: `ToolExecution`, and `ToolError` where it failed.
         telemetry: Traces each call, such as `tool_search.telemetry.OpenTelemetry()`.
-        memory: Remembers what turns with an idempotency key did; default: the process.
+        memory: Remembers what turns with an idempotency key did; default: the process does,
+            until it ends.
         folder: Where tools may work with files.
         settings: What tools are configured with.
     """

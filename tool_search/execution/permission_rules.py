@@ -28,7 +28,7 @@ from tool_search.catalog import Tool
 from tool_search.permission_settings import PermissionRules
 from tool_search.schema import compact_json
 
-__all__ = ["Rule", "RuleSet", "Verdict", "mcp_name", "mcp_server"]
+__all__ = ["Rule", "RuleSet", "Verdict", "mcp_name", "mcp_server", "suggested_rules"]
 
 Verdict = Literal["allow", "ask", "deny"]
 Subjects = Callable[[Mapping[str, Any]], Sequence[str]]
@@ -111,11 +111,14 @@ class Rule:
         properties = tool.parameters.get("properties") or {}
         path, equals, rest = pattern.partition("=")
         first = path.split(".")[0]
+        named = next(iter([*(tool.parameters.get("required") or ()), *properties]), None)
         if equals and (first in properties or first in arguments):
-            return rest, _values(_complete(arguments, properties, first), path.split("."))
+            values = _values(_complete(arguments, properties, first), path.split("."))
+            # No other spelling slips past a rule that gives the argument its name.
+            is_subject = subjects is not None and path == named
+            return rest, [*values, *subjects(arguments)] if subjects and is_subject else values
         if subjects is not None:
             return pattern, subjects(arguments)
-        named = next(iter([*(tool.parameters.get("required") or ()), *properties]), None)
         if not isinstance(named, str):
             return pattern, ()
         return pattern, _values(_complete(arguments, properties, named), [named])
@@ -184,6 +187,32 @@ def _in_ascii(host: str) -> str | None:
         return host.encode("idna").decode("ascii").lower().rstrip(".")
     except UnicodeError:
         return None
+
+
+def suggested_rules(
+    tool: Tool, arguments: Mapping[str, Any], subjects: Subjects | None = None
+) -> tuple[str, ...]:
+    """Rules a user may grant: this very argument, the tool, the tool's server.
+
+    Args:
+        tool: What is called.
+        arguments: With what.
+        subjects: What the tool says its calls are about; a call about more than one
+            thing has no rule of its own.
+    """
+    name = mcp_name(tool) or tool.name
+    required = next(iter(tool.parameters.get("required") or ()), None)
+    value = arguments.get(required) if isinstance(required, str) else None
+    about = [value] if subjects is None else subjects(arguments)
+    exact = [f"{name}({one})" for one in about if isinstance(one, str) and _is_plain(one)]
+    server = mcp_server(tool)
+    return (*(exact if len(about) == 1 else ()), name, *([server] if server else []))
+
+
+def _is_plain(value: str) -> bool:
+    """Whether a value as a pattern matches itself alone."""
+    special = any(char in value for char in "*?[=()\n") or value.startswith("domain:")
+    return bool(value) and not special
 
 
 @lru_cache(maxsize=64)

@@ -29,7 +29,12 @@ from tool_search.catalog import Tool, ToolCatalog
 from tool_search.execution.context import ToolContext
 from tool_search.execution.functions import ExecutableTool
 from tool_search.execution.grants import Grant, GrantBook, GrantFile, Scope
-from tool_search.execution.permission_rules import RuleSet, Verdict, mcp_name, mcp_server
+from tool_search.execution.permission_rules import (
+    RuleSet,
+    Verdict,
+    mcp_name,
+    suggested_rules,
+)
 from tool_search.execution.tasks import answer_of
 from tool_search.i18n import Language, text
 from tool_search.permission_settings import (
@@ -286,7 +291,7 @@ class Permissions:
                 # While it waited, the user may have granted it with another call.
                 verdict = self.verdict(tool, arguments, context, item, wish)
                 if verdict == "ask":
-                    return await self._asked(tool, arguments, context)
+                    return await self._asked(tool, arguments, context, item)
         if verdict == "allow":
             return None
         in_plan = self.mode(context.conversation) == "plan"
@@ -299,10 +304,16 @@ class Permissions:
     ) -> bool:
         """Asks the user what a tool wants to know while it runs; no answer is a no."""
         async with self._questions.setdefault(context.conversation, asyncio.Lock()):
-            return await self._asked(tool, arguments, context, question) is None
+            return await self._asked(tool, arguments, context, question=question) is None
 
     async def _asked(
-        self, tool: Tool, arguments: Mapping[str, Any], context: ToolContext, question: str = ""
+        self,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        context: ToolContext,
+        item: ExecutableTool | None = None,
+        *,
+        question: str = "",
     ) -> str | None:
         if self._ask is None or self.mode(context.conversation) == "never-ask":
             return _said("denied_unasked", tool, context)
@@ -313,7 +324,7 @@ class Permissions:
             language=context.language,
             user=context.user,
             question=question,
-            suggestions=_suggestions(tool, arguments),
+            suggestions=suggested_rules(tool, arguments, item.subjects if item else None),
         )
         try:
             async with asyncio.timeout(self.settings.ask_timeout_s):
@@ -378,19 +389,3 @@ def _may_read_only(tool: Tool, item: ExecutableTool | None) -> bool:
     """Whether some call of a tool may change nothing."""
     asks = item is not None and item.is_read_only is not None
     return asks or tool.annotations.get("read_only") is True
-
-
-def _suggestions(tool: Tool, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    """Rules a user may grant: this very argument, the tool, the tool's server."""
-    name = mcp_name(tool) or tool.name
-    required = next(iter(tool.parameters.get("required") or ()), None)
-    value = arguments.get(required) if isinstance(required, str) else None
-    exact = [f"{name}({value})"] if isinstance(value, str) and _is_plain(value) else []
-    server = mcp_server(tool)
-    return (*exact, name, *([server] if server else []))
-
-
-def _is_plain(value: str) -> bool:
-    """Whether a value as a pattern matches itself alone."""
-    special = any(char in value for char in "*?[=()\n") or value.startswith("domain:")
-    return bool(value) and not special

@@ -116,6 +116,7 @@ def _edit(desk: EditDesk) -> ExecutableTool:
         tags=("files",),
         annotations=_CHANGES,
         needs_permission=True,
+        subjects=desk.workspace.subjects("file_path"),
         validate_input=checked_before(check),
     )
 
@@ -143,6 +144,7 @@ def _multi_edit(desk: EditDesk) -> ExecutableTool:
         tags=("files",),
         annotations=_CHANGES,
         needs_permission=True,
+        subjects=desk.workspace.subjects("file_path"),
         validate_input=checked_before(check),
     )
 
@@ -180,6 +182,7 @@ def _write(desk: EditDesk) -> ExecutableTool:
         tags=("files",),
         annotations=_CHANGES,
         needs_permission=True,
+        subjects=desk.workspace.subjects("file_path"),
         validate_input=checked_before(check),
     )
 

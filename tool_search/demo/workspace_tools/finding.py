@@ -44,7 +44,13 @@ def _ls(workspace: Workspace) -> ExecutableTool:
             lines.append(f"{name}  {found.st_size:,} bytes" if mark is None else f"{name}{mark}")
         return _listed(lines, len(entries) - len(lines), "The folder is empty.")
 
-    return tool_from_function(ls, aliases=("LS",), tags=("files",), annotations=_READS)
+    return tool_from_function(
+        ls,
+        aliases=("LS",),
+        tags=("files",),
+        annotations=_READS,
+        subjects=workspace.subjects("path"),
+    )
 
 
 def _glob(workspace: Workspace) -> ExecutableTool:

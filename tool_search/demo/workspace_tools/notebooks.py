@@ -58,6 +58,7 @@ def notebook_tools(desk: EditDesk) -> tuple[ExecutableTool, ...]:
             tags=("files",),
             annotations={"read_only": False, "destructive": False, "concurrency_safe": False},
             needs_permission=True,
+            subjects=desk.workspace.subjects("notebook_path"),
             validate_input=checked_before(check),
         ),
     )

@@ -69,6 +69,7 @@ def reading_tools(workspace: Workspace, seen: ReadFiles) -> tuple[ExecutableTool
             aliases=("Read", "View"),
             tags=("files",),
             annotations={"read_only": True, "concurrency_safe": True},
+            subjects=workspace.subjects("file_path"),
             forget=seen.forget,
         ),
     )

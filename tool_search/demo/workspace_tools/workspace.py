@@ -13,10 +13,11 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tool_search.errors import ConfigurationError, ToolSearchError
 
@@ -134,6 +135,22 @@ class Workspace:
         if written == root or written.startswith(inside):
             raise WorkspaceError(f"{path!r} leads out of the workspace by a link")
         raise WorkspaceError(f"{path!r} is outside of the workspace: use a path relative to it")
+
+    def subjects(self, argument: str) -> Callable[[Mapping[str, Any]], tuple[str, ...]]:
+        """What rules of permissions look at in a call: where its path leads, in one spelling.
+
+        Args:
+            argument: The path's name among the call's arguments.
+        """
+
+        def leads_to(arguments: Mapping[str, Any]) -> tuple[str, ...]:
+            path = arguments.get(argument, ".")
+            try:
+                return (self.located(path),)
+            except WorkspaceError:
+                return (path,)  # the call will say what is wrong with it
+
+        return leads_to
 
     def read(self, path: str, *, most: int | None = None) -> StoredFile:
         """A regular file.
