@@ -101,7 +101,10 @@ class Bm25Engine:
         weighted: list[tuple[Posting, float]] = []
         values: list[float] = []
         characters: list[Posting] = []
-        for term, posting, value in self._worth(terms.weights):
+        find = self._postings.get
+        for term, weight in terms.weights.items():
+            posting = find(term)
+            value = weight * self._idf(0 if posting is None else len(posting))
             if posting is not None:
                 weighted.append((posting, value))
                 if term in terms.characters:
@@ -161,9 +164,11 @@ class Bm25Engine:
                 continue
             fields = field_shares(tool, self._segmenter)
             words = WordSums(scores.attainable)
-            for term, posting, value in self._worth(terms.weights):
-                if impact := _impact(posting, slot):
-                    words.add(written.get(term, term), value * impact, fields[term])
+            for term, weight in terms.weights.items():
+                posting = self._postings.get(term)
+                if posting and (impact := _impact(posting, slot)):
+                    value = weight * self._idf(len(posting)) * impact
+                    words.add(written.get(term, term), value, fields[term])
             for term, row, value in self._related(terms.weights):
                 for other in row.words:
                     if impact := _impact(self._postings.get(other), slot):
@@ -171,15 +176,6 @@ class Bm25Engine:
                         words.add(written.get(term, term), worth, fields[other], other)
             found.append(Reasons((Side("words", 1.0, score / scores.attainable),), words.sorted()))
         return found
-
-    def _worth(self, weights: Mapping[str, float]) -> list[tuple[str, Posting | None, float]]:
-        """Each term of a query with its posting and what a full impact of it is worth."""
-        find, idf = self._postings.get, self._idf
-        return [
-            (term, posting, weight * idf(0 if posting is None else len(posting)))
-            for term, weight in weights.items()
-            for posting in (find(term),)
-        ]
 
     def _related(self, weights: Mapping[str, float]) -> Iterator[tuple[str, _Row, float]]:
         """The query's actions with other words for them, and what each of these is worth.

@@ -269,9 +269,10 @@ class RankedIndex:
         floor = max(-math.log1p(-self._min_relevance) * most, _INCIDENTAL * largest(values))
         for slot, vote in voted:
             values[slot] += vote * most
-        sure = passed.sure if passed else frozenset()
-        lift(values, sure, max(floor, _LEAST * most))
-        return Weighed(text, asked, values, most, floor, voted, sure)
+        if not passed:
+            return Weighed(text, asked, values, most, floor, voted)
+        lift(values, passed.sure, max(floor, _LEAST * most))
+        return Weighed(text, asked, values, most, floor, voted, passed.sure)
 
     def _voted(self, text: str, may: Sequence[bool] | None) -> list[tuple[int, float]]:
         """What was voted for, by slot: tools of this index that may be found."""
