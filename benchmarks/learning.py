@@ -21,10 +21,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from hybrid import Remembering
 from search import MACRO, read_queries, read_tools
 
 from tool_search.config import EngineName, SearchSettings
 from tool_search.search import JudgedQuery, ToolSearchIndex, build_index
+from tool_search.search.embedder import embedder_named
+from tool_search.search.engines import EMBEDDING_ENGINES
 from tool_search.search.learned import HALF_LIFE_S, Evidence, evidence_of, merged
 from tool_search.search.learned_votes import DEFAULT_VOTING, LearnedQueries, Voting, informed
 
@@ -54,7 +57,11 @@ class Learnable:
     @classmethod
     def read(cls, folder: Path, settings: SearchSettings) -> Learnable:
         """The set of a folder, every query asked once."""
-        index, queries = build_index(read_tools(folder), settings), read_queries(folder)
+        # Every query is asked several times, and embedded once.
+        embeds = settings.engine in EMBEDDING_ENGINES
+        embedder = Remembering(embedder_named(settings.embedder)) if embeds else None
+        index = build_index(read_tools(folder), settings, embedder=embedder)
+        queries = read_queries(folder)
         found = [first_names(index, judged.query) for judged in queries]
         return cls(name=folder.name, index=index, queries=queries, found=found)
 
