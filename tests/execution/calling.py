@@ -29,6 +29,24 @@ _EARLIER: WeakSet[threading.Thread] = WeakSet()
 Wanted = tuple[str, dict[str, Any]] | str
 
 
+class Stubborn:
+    """A tool that ignores its cancellation until it is freed."""
+
+    def __init__(self) -> None:
+        self.free = asyncio.Event()
+        self.begun = asyncio.Event()
+
+    async def run(self, **arguments: Any) -> str:
+        """Goes on regardless."""
+        self.begun.set()
+        while not self.free.is_set():
+            try:
+                await self.free.wait()
+            except asyncio.CancelledError:
+                continue
+        return "late"
+
+
 def calls(*wanted: Wanted) -> list[ToolCall]:
     """A reply's calls, by name or by name and arguments."""
     made = []

@@ -14,6 +14,7 @@ import pytest
 from tests.execution.calling import (
     CONTEXT,
     PATIENCE_S,
+    Stubborn,
     calls,
     nothing_left,
     result,
@@ -42,24 +43,6 @@ from tool_search import (
 
 SAFE = {"concurrency_safe": True}
 SHORT_GRACE = CallLimits(grace_s=0.02)
-
-
-class Stubborn:
-    """A tool that ignores its cancellation until it is freed."""
-
-    def __init__(self) -> None:
-        self.free = asyncio.Event()
-        self.begun = asyncio.Event()
-
-    async def run(self, **arguments: Any) -> str:
-        """Goes on regardless."""
-        self.begun.set()
-        while not self.free.is_set():
-            try:
-                await self.free.wait()
-            except asyncio.CancelledError:
-                continue
-        return "late"
 
 
 @pytest.fixture

@@ -28,6 +28,7 @@ from tool_search import (
     TextPart,
     Tool,
     ToolCall,
+    ToolCallError,
     ToolCatalog,
     ToolContext,
     ToolFinished,
@@ -318,6 +319,16 @@ async def test_long_error_keeps_its_ends_and_says_what_was_cut() -> None:
     assert said.startswith("send_mail failed: RuntimeError: aaa")
     assert said.endswith("b!")
     assert len(said) < 10_100
+
+
+async def test_error_of_the_librarys_own_is_told_as_it_is_written() -> None:
+    """Its class means nothing to a model."""
+
+    async def fail(**arguments: Any) -> None:
+        raise ToolCallError("the file is not there: list the folder")
+
+    done = await result(runner(tool(fail)), "it")
+    assert done.content == "it failed: the file is not there: list the folder"
 
 
 async def test_error_of_a_program_shows_its_output() -> None:

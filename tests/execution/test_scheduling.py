@@ -14,6 +14,7 @@ import pytest
 from tests.execution.calling import (
     CONTEXT,
     PATIENCE_S,
+    Stubborn,
     calls,
     nothing_left,
     of_kind,
@@ -326,24 +327,6 @@ async def test_tool_that_cleans_up_when_cancelled_is_waited_for() -> None:
         await task
     await events.aclose()
     assert cleaned.is_set()
-
-
-class Stubborn:
-    """A tool that ignores its cancellation until it is freed."""
-
-    def __init__(self) -> None:
-        self.free = asyncio.Event()
-        self.begun = asyncio.Event()
-
-    async def run(self, **arguments: Any) -> str:
-        """Goes on regardless."""
-        self.begun.set()
-        while not self.free.is_set():
-            try:
-                await self.free.wait()
-            except asyncio.CancelledError:
-                continue
-        return "late"
 
 
 async def test_tool_that_ignores_the_end_of_its_time_is_given_up_and_noticed(

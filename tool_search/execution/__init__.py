@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tool_search.execution.base import ToolExecutor
-from tool_search.execution.batch import CallBatch, CallOutcome
+from tool_search.execution.batch import CallBatch
 from tool_search.execution.call_runner import CallOptions, CallRunner
 from tool_search.execution.context import Cancellation, ToolContext
 from tool_search.execution.function_executor import FunctionExecutor
@@ -17,6 +17,7 @@ from tool_search.execution.grants import Grant, GrantBook, GrantFile, GrantStore
 from tool_search.execution.hooks import HookAnswer, HookedCall, ToolHook
 from tool_search.execution.kinds import stateful_tool
 from tool_search.execution.observing import ToolError, ToolExecution
+from tool_search.execution.outcome import CallOutcome
 from tool_search.execution.permissions import (
     AskUser,
     PermissionAnswer,

@@ -15,12 +15,11 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
-from tool_search.calls import AnsweredCall, CallDecision, CallResult, RunCall
+from tool_search.calls import AnsweredCall, CallDecision, RunCall
 from tool_search.events import (
     CallStep,
     RunnerEvent,
     ToolCallStarted,
-    ToolFinished,
     ToolPartial,
     ToolProgress,
 )
@@ -28,69 +27,16 @@ from tool_search.execution.context import ToolContext
 from tool_search.execution.life_cycle import CallServices, OneCall
 from tool_search.execution.masks import masked_json
 from tool_search.execution.observing import report
+from tool_search.execution.outcome import CallOutcome, meant_tool
+from tool_search.execution.rendering import failure_of
 from tool_search.execution.replay import NO_TURN, TurnCalls
 from tool_search.execution.results import CallPartial, CallProgress, ExecutionResult
 from tool_search.execution.tasks import Runaways
-from tool_search.i18n import text
 from tool_search.messages import ToolCall
 
-__all__ = ["CallBatch", "CallOutcome"]
+__all__ = ["CallBatch"]
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallOutcome:
-    """A call is over.
-
-    Attributes:
-        call: As the model made it.
-        decision: What was decided; None: it was cancelled before that.
-        result: Its one result.
-        duration_s: Seconds from its beginning; 0 where nothing was run.
-        steps: What its life was made of, in order.
-    """
-
-    call: ToolCall
-    decision: CallDecision | None
-    result: ExecutionResult
-    duration_s: float = 0.0
-    steps: tuple[CallStep, ...] = ()
-
-    @property
-    def tool(self) -> str:
-        """The canonical name of what the call comes down to, `call_tool` looked through."""
-        return _meant(self.decision) if self.decision is not None else self.call.name
-
-    def to_commit(self) -> CallResult:
-        """The same for a session."""
-        result = self.result
-        decision = self.decision or AnsweredCall(
-            call=self.call, content=result.content, is_error=True
-        )
-        return CallResult(
-            decision=decision,
-            content=result.content,
-            is_error=result.is_error,
-            parts=result.parts,
-        )
-
-    def finished(self, content: str | None = None) -> ToolFinished:
-        """The same as an event.
-
-        Args:
-            content: What the model reads, where a history says it otherwise.
-        """
-        return ToolFinished(
-            call=self.call,
-            tool=self.tool,
-            content=self.result.content if content is None else content,
-            is_error=self.result.is_error,
-            duration_s=self.duration_s,
-            outcome=self.result.outcome,
-            parts=self.result.parts,
-            steps=self.steps,
-        )
 
 
 @dataclass(slots=True)
@@ -222,7 +168,7 @@ class CallBatch:
             if isinstance(decision, AnsweredCall):
                 self._next += 1
                 job.decision = decision
-                self._begun(job, _meant(decision))
+                self._begun(job, meant_tool(decision))
                 self._settle(job, _answer(decision), 0.0)
                 if self._next - 1 == self._delivered:
                     return
@@ -352,9 +298,10 @@ class CallBatch:
             result = job.one.rendered(job.one.error("cancelled", job.cancelled_as))
             self._settle(job, result, perf_counter() - job.began)
         elif job.outcome is None:
-            said = text("call.cancelled", self._context.language, name=job.call.name)
-            result = ExecutionResult(content=said, is_error=True, failure="cancelled")
-            self._settle(job, result, 0.0)
+            said = failure_of(
+                "cancelled", "call.cancelled", self._context.language, name=job.call.name
+            )
+            self._settle(job, said, 0.0)
 
     def _begun(self, job: _Job, tool: str) -> None:
         if self._is_heard:
@@ -382,13 +329,6 @@ class CallBatch:
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
-
-
-def _meant(decision: CallDecision) -> str:
-    """The canonical name of what a call comes down to, `call_tool` looked through."""
-    if isinstance(decision, RunCall):
-        return decision.tool.name
-    return decision.names_tool.name if decision.names_tool else decision.call.name
 
 
 def _answer(decision: AnsweredCall) -> ExecutionResult:

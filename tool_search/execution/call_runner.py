@@ -25,13 +25,14 @@ from tool_search.discovery import DiscoveryState
 from tool_search.errors import ConfigurationError
 from tool_search.events import RunnerEvent, ToolFinished
 from tool_search.execution.base import ToolExecutor
-from tool_search.execution.batch import CallBatch, CallOutcome
+from tool_search.execution.batch import CallBatch
 from tool_search.execution.context import ToolContext
 from tool_search.execution.function_executor import FunctionExecutor
 from tool_search.execution.functions import ExecutableTool, ToolFunction, executable_tools
 from tool_search.execution.hooks import Hooks, ToolHook
 from tool_search.execution.life_cycle import CallServices
 from tool_search.execution.observing import CallObserver, CallTelemetry
+from tool_search.execution.outcome import CallOutcome
 from tool_search.execution.permissions import Permissions
 from tool_search.execution.replay import RememberedResults, ResultMemory, TurnCalls
 from tool_search.execution.slots import CallLimits

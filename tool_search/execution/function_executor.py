@@ -18,7 +18,7 @@ from tool_search.execution.functions import (
     FunctionArguments,
     context_parameter,
 )
-from tool_search.execution.rendering import as_result, cause_of
+from tool_search.execution.rendering import as_result, cause_of, failure_of
 from tool_search.execution.results import (
     CallPartial,
     CallProgress,
@@ -26,7 +26,6 @@ from tool_search.execution.results import (
     ExecutionResult,
 )
 from tool_search.execution.tasks import CallClock, NoResult, Runaways, called, is_async
-from tool_search.i18n import text
 from tool_search.messages import ToolCall
 
 __all__ = ["FunctionExecutor"]
@@ -188,8 +187,7 @@ class FunctionExecutor:
         """
         known = self._tools.get(call.name)
         if known is None:
-            content = text("call.tool_gone", context.language, name=call.name)
-            return ExecutionResult(content=content, is_error=True, failure="failed")
+            return failure_of("failed", "call.tool_gone", context.language, name=call.name)
         item = known.item
         stop = Cancellation(context.cancellation)
         try:
@@ -207,8 +205,7 @@ class FunctionExecutor:
             stop.cancel()
             raise
         except NoResult:
-            content = text("call.no_result", context.language, name=call.name)
-            return ExecutionResult(content=content, is_error=True, failure="failed")
+            return failure_of("failed", "call.no_result", context.language, name=call.name)
         except Exception as exc:  # noqa: BLE001  # a tool may raise anything; the model is told
             if clock.is_over:
                 stop.cancel()
@@ -217,15 +214,15 @@ class FunctionExecutor:
 
 
 def _late(name: str, context: ToolContext, clock: CallClock) -> ExecutionResult:
-    content = text("call.timed_out", context.language, name=name, seconds=f"{clock.seconds:g}")
-    return ExecutionResult(content=content, is_error=True, failure="timed_out")
+    seconds = f"{clock.seconds:g}"
+    return failure_of("timed_out", "call.timed_out", context.language, name=name, seconds=seconds)
 
 
 def _failure(name: str, exc: BaseException, context: ToolContext) -> ExecutionResult:
     cause = cause_of(exc)
     _log.warning("tool %r failed: %s", name, cause)
-    content = text("call.failed", context.language, name=name, cause=cause)
-    return ExecutionResult(content=content, is_error=True, failure="failed", error=exc)
+    told = failure_of("failed", "call.failed", context.language, name=name, cause=cause)
+    return replace(told, error=exc)
 
 
 class _Line:

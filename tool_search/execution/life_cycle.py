@@ -21,7 +21,7 @@ from tool_search.execution.functions import ExecutableTool
 from tool_search.execution.hooks import HookedCall, Hooks
 from tool_search.execution.observing import CallObserver, CallTelemetry
 from tool_search.execution.permissions import Permissions
-from tool_search.execution.rendering import cause_of, cut, with_partials
+from tool_search.execution.rendering import cause_of, cut, failure_of, with_partials
 from tool_search.execution.replay import RememberedResults, ResultMemory, TurnCalls
 from tool_search.execution.results import (
     CallPartial,
@@ -195,8 +195,7 @@ class OneCall:
 
     def error(self, failure: Failure, key: str, **values: object) -> ExecutionResult:
         """A failure of ours, in the language of the conversation."""
-        said = text(key, self._context.language, name=self.tool.name, **values)
-        return ExecutionResult(content=said, is_error=True, failure=failure)
+        return failure_of(failure, key, self._context.language, name=self.tool.name, **values)
 
     def say(self, event: CallProgress | CallPartial) -> None:
         """Passes on what the tool says, and keeps the pieces of its result."""

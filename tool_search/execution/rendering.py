@@ -9,12 +9,20 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from tool_search.errors import ToolSearchError
-from tool_search.execution.results import ExecutionResult
+from tool_search.execution.results import ExecutionResult, Failure
 from tool_search.i18n import Language, text
 from tool_search.messages import ContentPart, ImagePart, TextPart, plain_text
 from tool_search.schema import compact_json
 
-__all__ = ["LONGEST_ERROR", "as_result", "as_text", "cause_of", "cut", "with_partials"]
+__all__ = [
+    "LONGEST_ERROR",
+    "as_result",
+    "as_text",
+    "cause_of",
+    "cut",
+    "failure_of",
+    "with_partials",
+]
 
 _PARTS = (TextPart, ImagePart)
 _MAY_HAVE_PARTS = (*_PARTS, list, tuple)
@@ -60,6 +68,19 @@ def as_result(value: object, data: object = None, *, language: Language) -> Exec
     shown = TextPart(f"{words}\n{noted}" if words.strip() else noted)
     whole: tuple[ContentPart, ...] = (shown, *(p for p in parts if isinstance(p, ImagePart)))
     return ExecutionResult(content=shown.text, parts=whole, data=kept)
+
+
+def failure_of(failure: Failure, key: str, language: Language, **values: object) -> ExecutionResult:
+    """A failure in our words.
+
+    Args:
+        failure: Of which kind.
+        key: The sentence, of `tool_search.i18n`.
+        language: The conversation's.
+        values: What the sentence speaks of.
+    """
+    said = text(key, language, **values)
+    return ExecutionResult(content=said, is_error=True, failure=failure)
 
 
 def _parts(value: Any) -> tuple[ContentPart, ...] | None:

@@ -85,6 +85,21 @@ def editing_tools(desk: EditDesk) -> tuple[ExecutableTool, ...]:
     return (_edit(desk), _multi_edit(desk), _write(desk))
 
 
+def _changing(
+    desk: EditDesk, function: Callable[..., str], check: Callable[..., None], **definition: Any
+) -> ExecutableTool:
+    """A tool that changes one file, and says before it is permitted what is wrong with that."""
+    return tool_from_function(
+        function,
+        tags=("files",),
+        annotations=_CHANGES,
+        needs_permission=True,
+        subjects=desk.workspace.subjects("file_path"),
+        validate_input=checked_before(check),
+        **definition,
+    )
+
+
 def _edit(desk: EditDesk) -> ExecutableTool:
     def edit_file(
         file_path: str,
@@ -110,15 +125,7 @@ def _edit(desk: EditDesk) -> ExecutableTool:
         file, text = desk.fresh(file_path, conversation)
         _after(text, [Edit(**edit)], file.path)
 
-    return tool_from_function(
-        edit_file,
-        aliases=("Edit",),
-        tags=("files",),
-        annotations=_CHANGES,
-        needs_permission=True,
-        subjects=desk.workspace.subjects("file_path"),
-        validate_input=checked_before(check),
-    )
+    return _changing(desk, edit_file, check, aliases=("Edit",))
 
 
 def _multi_edit(desk: EditDesk) -> ExecutableTool:
@@ -138,15 +145,7 @@ def _multi_edit(desk: EditDesk) -> ExecutableTool:
         file, text = desk.fresh(file_path, conversation)
         _after(text, [Edit(**edit) for edit in edits], file.path)
 
-    return tool_from_function(
-        multi_edit_file,
-        aliases=("MultiEdit",),
-        tags=("files",),
-        annotations=_CHANGES,
-        needs_permission=True,
-        subjects=desk.workspace.subjects("file_path"),
-        validate_input=checked_before(check),
-    )
+    return _changing(desk, multi_edit_file, check, aliases=("MultiEdit",))
 
 
 def _write(desk: EditDesk) -> ExecutableTool:
@@ -176,14 +175,14 @@ def _write(desk: EditDesk) -> ExecutableTool:
             _, text = desk.fresh(file_path, conversation)
             text.encoded(content)
 
-    return tool_from_function(
+    return _changing(
+        desk,
         write_file,
-        aliases=("Write", "Replace"),
-        tags=("files",),
-        annotations=_CHANGES,
-        needs_permission=True,
-        subjects=desk.workspace.subjects("file_path"),
-        validate_input=checked_before(check),
+        check,
+        aliases=(
+            "Write",
+            "Replace",
+        ),
     )
 
 
