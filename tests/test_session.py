@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from tests.conversations import (
     COMPATIBLE,
     OPENAI,
     PROFILES,
+    UNLIMITED,
     Chat,
     tool,
     toolbox,
@@ -352,3 +354,17 @@ def test_claude_lists_are_identical_and_filtered_lists_grow(profile: ProviderPro
         after = chat.turn(profile).tools
         assert after is before if profile is CLAUDE else after[: len(before)] == before[:]
         before = after
+
+
+def test_what_full_mode_discovered_is_shown_when_a_swap_moves_the_mode() -> None:
+    """Within the turn: no list has room for it, so its schema stands before the question."""
+    chat = Chat(toolbox(9), {"tool_schema_mode": "full"})
+    chat.begin(UNLIMITED)
+    chat.call("tool_005", {"count": 1})
+    short = replace(OPENAI, strategy="bridge", max_tools=4)
+    plan = chat.session.plan(short)
+    assert chat.codes == ["mode_changed"]
+    assert [message.role for message in plan.messages[:4]] == ["user", "assistant", "tool", "user"]
+    assert '"name":"tool_005"' in plan.messages[2].text
+    assert '"parameters"' in plan.messages[2].text
+    assert chat.session.plan(short).messages == plan.messages

@@ -188,9 +188,9 @@ class ToolSearchSession:
         self._tools.begin(now, profile, first)
         self._roles, self._refusal = frozenset(roles), refusal
         self.close_open_calls()
-        self._introduce(message)
-        self._turn_ledger = self._tools.roster.ledger
         self._history.append(message)
+        self._introduce()
+        self._turn_ledger = self._tools.roster.ledger
 
     def plan(
         self, profile: ProviderProfile, *, phase: Phase = "answer", selected: Sequence[str] = ()
@@ -205,7 +205,9 @@ class ToolSearchSession:
         Raises:
             SessionError: No turn has begun yet.
         """
-        fitted = self._tools.fit(profile)
+        mode, fitted = self.decision.mode, self._tools.fit(profile)
+        if self.decision.mode != mode:
+            self._introduce()
         conversation = self._conversation(fitted, tuple(dict.fromkeys(selected)))
         if conversation.mode != "skills_like" and phase != "final":
             phase = "answer"
@@ -325,27 +327,26 @@ class ToolSearchSession:
         Args:
             names: Canonical, or as the provider's dialect writes them.
         """
-        listed = self._tools.catalog.by_wire_name
         known = {wire_name(name): name for name in self.discoveries.names}
-        known |= {name: tool.name for name, tool in listed.items()}
+        known |= {name: tool.name for name, tool in self._tools.catalog.by_wire_name.items()}
         self._refused |= {known.get(name, name) for name in names}
 
     def refuse_replies(self, origin: str) -> None:
         """Forgets the own blocks of earlier replies from there: a provider refused them."""
         self._history = list(without_blocks(self._history, origin))
 
-    def _introduce(self, message: Message) -> None:
-        """Shows discoveries that the history does not, before the user's message."""
-        if self.decision.mode != "tool_search":
-            return
+    def _introduce(self) -> None:
+        """Shows discoveries that the history does not, before the user's last message."""
+        users = [place for place, said in enumerate(self._history) if said.role == "user"]
         shown = visible_names(self._history, self._config.search_tool_name)
         present = {tool.name for tool in self._tools.catalog.active}
         missing = [e.tool for e in self.discoveries if e.name in present.difference(shown)]
-        if missing:
-            self._history += self._exchanges.write(
+        if missing and users and self.decision.mode == "tool_search":
+            place = users[-1]
+            self._history[place:place] = self._exchanges.write(
                 missing,
-                before=message,
-                history=self._history,
+                before=self._history[place],
+                history=self._history[:place],
                 total_tools=self._tools.open_tools,
                 language=self.language,
             )
