@@ -52,12 +52,14 @@ ASTRBOT_READY := $(ASTRBOT_ENV)/.ready-$(or $(ASTRBOT),$(shell date +%G-%V))
 ASTRBOT_OLD := 4.25.0
 ASTRBOT_OLD_ENV := .venv-astrbot-old
 ASTRBOT_OLD_READY := $(ASTRBOT_OLD_ENV)/.ready-$(ASTRBOT_OLD)
+# Two processes: each file's bots are its own or its neighbours', and booting one takes seconds.
+ASTRBOT_TESTS := -c tests/astrbot/pytest.ini -n 2 --dist loadfile tests/astrbot
 
 test-astrbot: $(ASTRBOT_READY)
-	$(ASTRBOT_ENV)/bin/python -m pytest -c tests/astrbot/pytest.ini tests/astrbot
+	$(ASTRBOT_ENV)/bin/python -m pytest $(ASTRBOT_TESTS)
 
 test-astrbot-old: $(ASTRBOT_OLD_READY)
-	$(ASTRBOT_OLD_ENV)/bin/python -m pytest -c tests/astrbot/pytest.ini -rs tests/astrbot
+	$(ASTRBOT_OLD_ENV)/bin/python -m pytest -rs $(ASTRBOT_TESTS)
 
 $(ASTRBOT_READY): pyproject.toml
 	$(call astrbot,$(ASTRBOT_ENV),--upgrade astrbot$(addprefix ==,$(ASTRBOT)))
@@ -70,7 +72,8 @@ define astrbot
 @test -n "$(PYTHON312)" \
 	|| { echo "AstrBot needs Python 3.12; say which: make $(MAKECMDGOALS) PYTHON312=..."; exit 1; }
 @test -x $(1)/bin/python || $(PYTHON312) -m venv $(1)
-$(1)/bin/python -m pip install --quiet --disable-pip-version-check $(2) pytest pytest-asyncio -e .
+$(1)/bin/python -m pip install --quiet --disable-pip-version-check $(2) \
+	pytest pytest-asyncio pytest-xdist -e .
 @$(1)/bin/python .ci/astrbot_version.py
 @rm -f $(1)/.ready* && touch $@
 endef

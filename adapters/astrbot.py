@@ -187,7 +187,7 @@ class AstrBotToolSearch:
             search_tool_name=conversation.settings.config.search_tool_name,
         )
         made = searching_tool_set(run)
-        made.names()
+        made.declared()
         instructions = run.plan(UNLIMITED).system
         written = [as_context(said) for said in unsaved(session.history, known, turn.history)]
         self._warn_of_skills_like(event)

@@ -121,13 +121,10 @@ class SearchingTools:
     @property
     def tools(self) -> list[Any]:
         """What is declared now; adding to this list adds to the set."""
-        run = self.tool_search_run
-        return _GrowingList(
-            self._or_every_tool(
-                lambda: [*self._resolved(run.declared())], lambda: [*run.executors.values()]
-            ),
-            self.add_tool,
+        declared = self._or_every_tool(
+            self.declared, lambda: [*self.tool_search_run.executors.values()]
         )
+        return _GrowingList(declared, self.add_tool)
 
     @tools.setter
     def tools(self, tools: Iterable[Any]) -> None:
@@ -141,6 +138,10 @@ class SearchingTools:
         for tool in wanted.values():
             if self.get_tool(tool.name) is None:
                 self.add_tool(tool)
+
+    def declared(self) -> list[Any]:
+        """What is declared now; raises whatever is wrong."""
+        return [*self._resolved(self.tool_search_run.declared())]
 
     def add_tool(self, tool: Any) -> None:
         """Takes in what another plugin adds."""

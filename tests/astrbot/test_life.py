@@ -111,6 +111,25 @@ else:
 """
 
 
+@pytest.mark.parametrize("method", ["plan", "declared"])
+def test_a_set_that_cannot_be_made_leaves_the_request_as_it_was(
+    bot: AstrBot, server: StandInServer, method: str
+) -> None:
+    """Its tools, and no word of a search that is not there."""
+    bot.ask(
+        "run",
+        code=f"{RUN}\nbot.kept = AstrBotRun.{method}\nAstrBotRun.{method} = lambda *_: 1 / 0",
+    )
+    before = len(bot.log)
+    try:
+        assert "mcp convert_length" in bot.say(ASK, user=f"no {method}")
+    finally:
+        bot.ask("run", code=f"{RUN}\nAstrBotRun.{method} = bot.kept")
+    assert "tool search cannot start: the bot has its full tool set" in bot.log[before:]
+    assert len(server.requests[0].tool_names) == 40
+    assert b"tool_search" not in server.requests[0].raw_body
+
+
 def test_a_mistake_in_the_middle_of_a_run_leaves_the_bot_its_tools(
     bot: AstrBot, server: StandInServer
 ) -> None:
