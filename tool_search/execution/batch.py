@@ -205,7 +205,8 @@ class CallBatch:
         self._running += 1
         job.is_running = True
         job.began = perf_counter()
-        job.task = asyncio.get_running_loop().create_task(self._run(job, one))
+        loop = asyncio.get_running_loop()
+        job.task = loop.create_task(self._run(job, one), name=one.tool.name)
 
     async def _run(self, job: _Job, one: OneCall) -> None:
         job.has_begun = True

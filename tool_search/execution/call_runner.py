@@ -105,6 +105,8 @@ class CallRunner:
         given = ToolCatalog(item.tool for item in made) if catalog is None else catalog
         self.catalog = self.permissions.offered(given)
         self._no_discoveries = DiscoveryState(())
+        # The replies of a turn share their context.
+        self._last: tuple[ToolContext, CallDesk] | None = None
         self._services = CallServices(
             executor=executor,
             permissions=self.permissions,
@@ -119,6 +121,7 @@ class CallRunner:
         """Takes other tools, from the next batch on; limits, grants and memory stay."""
         self.catalog = self.permissions.offered(catalog)
         self._services.use(executor)
+        self._last = None
 
     def batch(
         self,
@@ -228,6 +231,11 @@ class CallRunner:
             await close()
 
     def _desk(self, context: ToolContext) -> CallDesk:
+        if self._last is None or self._last[0] is not context:
+            self._last = context, self._desk_of(context)
+        return self._last[1]
+
+    def _desk_of(self, context: ToolContext) -> CallDesk:
         refusal = self.refusal(lambda: context)
         roles = context.roles
 

@@ -174,7 +174,7 @@ class OneCall:
         try:
             result = await self._checked() if self._is_checked else None
             if result is None:
-                result = await self._once()
+                result = await (self._once() if self._turn.has_key else self._permitted())
         except Exception as exc:  # noqa: BLE001  # a tool's own facts, a store of grants or results
             _log.exception("what comes before the call of tool %r failed", self.tool.name)
             result = self._failed(exc)

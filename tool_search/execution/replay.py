@@ -25,6 +25,11 @@ class TurnCalls:
         self._turn = None if key is None else [conversation, key]
         self._made: dict[str, int] = {}
 
+    @property
+    def has_key(self) -> bool:
+        """Whether its calls have keys."""
+        return self._turn is not None
+
     def key(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
         """32 hexadecimal digits for the turn's next call of this kind.
 

@@ -46,22 +46,18 @@ class CallClock:
         outer: The clock of what the call is a part of.
     """
 
-    __slots__ = (
-        "_alarm", "_before", "_grace_s", "_is_on", "_left", "_outer", "_overdue", "_stops",
-        "_task", "is_over", "seconds",
-    )  # fmt: skip
+    seconds = 0.0
+    is_over = False
+    _alarm: asyncio.TimerHandle | None = None  # None: it stands still
+    _is_on = False
+    _stops = 0
 
     def __init__(
         self, overdue: Callable[[float], None], grace_s: float, outer: CallClock | None = None
     ) -> None:
-        self.seconds = 0.0
-        self.is_over = False
         self._overdue = overdue
         self._grace_s = grace_s
         self._outer = outer
-        self._alarm: asyncio.TimerHandle | None = None  # None: it stands still
-        self._is_on = False
-        self._stops = 0
 
     def within(self, seconds: float) -> Self:
         """The block, with its time.
