@@ -82,7 +82,7 @@ class TranslatedTools:
         kind = kind_of(tool, is_builtin)
         server = getattr(raw, "mcp_server_name", None)
         content = (kind, server, tool.description, tool.parameters)
-        known = self._known.get(tool.name)
+        known = self._known.get(tool.name) if isinstance(tool.name, str) else None
         if known is not None and known[0] == content:
             return known[1]
         made = Tool(

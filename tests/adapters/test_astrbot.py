@@ -92,6 +92,34 @@ def test_a_tool_that_cannot_be_translated_is_left_out() -> None:
     assert not TranslatedTools().definitions([FunctionTool(" bad ")], no_builtin)
 
 
+def _endless() -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "object"}
+    schema["properties"] = {"again": schema}
+    return schema
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"parameters": {"type": "array"}},
+        {"parameters": "none"},
+        {"parameters": {"properties": {"a": {"enum": {1, 2}}}}},
+        {"parameters": {"properties": {"a": {"default": float("nan")}}}},
+        {"parameters": _endless()},
+        {"description": ["not", "a", "text"]},
+        {"name": ["a"]},
+    ],
+    ids=["array", "text", "set", "nan", "endless", "description", "name"],
+)
+def test_one_broken_tool_takes_no_other_of_its_server_away(broken: dict[str, Any]) -> None:
+    """However often the server lists it, and whatever is wrong with it."""
+    listed = [MCPTool(name, mcp_server_name="s") for name in ("first", "bad", "last")]
+    listed[1].__dict__.update(broken)
+    tools = TranslatedTools()
+    for _ in range(2):
+        assert list(tools.definitions(listed, no_builtin)) == ["first", "last"]
+
+
 def test_a_history_loses_what_no_history_keeps() -> None:
     """System texts, checkpoints, a persona's opening lines, and thinking."""
     history = neutral_history(
