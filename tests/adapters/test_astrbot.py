@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-import tomllib
-import zipfile
 from collections.abc import AsyncIterator
-from pathlib import Path
-from runpy import run_path
 from types import SimpleNamespace
 from typing import Any
 
@@ -27,8 +20,6 @@ from tool_search.config import ToolSearchConfig
 from tool_search.profiles import profile_for
 from tool_search.session import ToolSearchSession
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-PLUGIN = ROOT / "examples" / "astrbot_plugin_tool_search"
 CLAUDE = profile_for("anthropic", "claude-sonnet-4-6")
 
 
@@ -357,47 +348,3 @@ def test_no_token_threshold_is_a_zero() -> None:
     """A form has no empty number."""
     assert read_settings({"threshold_tokens": 0}).config.threshold_tokens is None
     assert read_settings({"threshold_tokens": 900}).config.threshold_tokens == 900
-
-
-def test_every_default_of_the_form_is_the_librarys() -> None:
-    """What is shown is what holds."""
-    schema = json.loads((PLUGIN / "_conf_schema.json").read_text(encoding="utf-8"))
-    given = {key: item["default"] for key, item in schema.items()}
-    assert read_settings(given) == read_settings({})
-
-
-@pytest.mark.parametrize("language", ["zh-CN", "en-US", "ru-RU"])
-def test_every_setting_is_explained_in_every_language(language: str) -> None:
-    """And every choice has a label."""
-    schema = json.loads((PLUGIN / "_conf_schema.json").read_text(encoding="utf-8"))
-    page = PLUGIN / ".astrbot-plugin" / "i18n" / f"{language}.json"
-    said = json.loads(page.read_text(encoding="utf-8"))
-    assert list(said["config"]) == list(schema)
-    for key, item in schema.items():
-        assert said["config"][key]["description"]
-        assert len(said["config"][key].get("labels", [])) == len(item.get("options", []))
-
-
-def test_the_zip_holds_the_library(tmp_path: Path) -> None:
-    """As it is installed, and it can be imported from there; the same bytes each time."""
-    build = run_path(str(ROOT / ".ci" / "astrbot_plugin.py"))["build"]
-    first, second = tmp_path / "first.zip", tmp_path / "second.zip"
-    build(first)
-    build(second)
-    assert first.read_bytes() == second.read_bytes()
-    with zipfile.ZipFile(first) as archive:
-        archive.extractall(tmp_path)
-    library = tmp_path / "astrbot_plugin_tool_search" / "library"
-    code = (
-        f"import sys; sys.path.insert(0, {str(library)!r}); "
-        "import tool_search.adapters.astrbot_commands as a; print(a.__file__)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - our own code
-    assert str(library) in done.stdout
-
-
-def test_the_plugin_needs_what_the_library_needs() -> None:
-    """AstrBot installs the one file."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    listed = (PLUGIN / "requirements.txt").read_text(encoding="utf-8").split()
-    assert listed == [needed.replace(" ", "") for needed in project["dependencies"]]
