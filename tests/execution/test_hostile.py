@@ -285,6 +285,42 @@ async def test_failure_with_half_a_sign_can_be_sent() -> None:
     assert done.content == "it failed: ValueError: no ?.txt"
 
 
+def _exits(*given: Any) -> Any:
+    raise SystemExit(1)
+
+
+@pytest.mark.parametrize("fact", ["render", "subjects", "is_read_only", "needs_permission"])
+async def test_tool_whose_author_exits_where_he_is_asked_has_failed(fact: str) -> None:
+    """The bot goes on."""
+    rules = PermissionSettings(deny=("it(x)",), otherwise="ask")
+    permissions = Permissions(rules, ask=_slow_yes)
+    made = tool(_fine, **{fact: _exits})
+    done = await result(runner(made, options=CallOptions(permissions=permissions)), "it")
+    assert done.outcome == "failed"
+    assert "SystemExit" in done.content
+
+
+async def test_tool_that_exits_when_asked_whether_it_is_safe_is_not() -> None:
+    """It runs alone."""
+    done = await runner(tool(_fine, is_concurrency_safe=_exits)).results(calls("it", "it"), CONTEXT)
+    assert [one.content for one in done] == ["fine", "fine"]
+
+
+@pytest.mark.parametrize("error", [SystemExit(1), asyncio.CancelledError(), OSError("no line")])
+async def test_foreign_executor_that_ends_in_any_way_has_failed(error: BaseException) -> None:
+    """Only the turn cancels a call."""
+
+    class Executor:
+        async def run(self, call: Any, context: ToolContext) -> Any:
+            raise error
+            yield
+
+    run = CallRunner(catalog=ToolCatalog([Tool(name="it")]), executor=Executor())
+    done = await result(run, "it")
+    assert done.outcome == "failed"
+    assert type(error).__name__ in done.content
+
+
 async def test_foreign_executor_that_ignores_the_turns_end_is_left_behind(
     stubborn: Stubborn,
 ) -> None:

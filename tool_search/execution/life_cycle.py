@@ -165,7 +165,7 @@ class OneCall:
         name = self.tool.name
         try:
             return asked(self.arguments) is True
-        except Exception:  # noqa: BLE001  # the author's own answer
+        except (Exception, SystemExit):  # noqa: BLE001  # the author's own answer
             _log.exception("tool %r cannot say whether its call is safe; taken for a no", name)
             return False
 
@@ -175,8 +175,8 @@ class OneCall:
             result = await self._checked() if self._is_checked else None
             if result is None:
                 result = await (self._once() if self._turn.has_key else self._permitted())
-        except Exception as exc:  # noqa: BLE001  # a tool's own facts, a store of grants or results
-            _log.exception("what comes before the call of tool %r failed", self.tool.name)
+        except (Exception, SystemExit) as exc:  # noqa: BLE001  # whatever is not the call itself
+            _log.exception("what belongs to the call of tool %r failed", self.tool.name)
             result = self._failed(exc)
         return self.rendered(result)
 
@@ -337,19 +337,25 @@ class OneCall:
                 return await services.functions.run_here(
                     call, self.arguments, self._context, self, self.clock
                 )
-            call = ToolCall(id=self._id, name=name, arguments=compact_json(dict(self.arguments)))
-            context = replace(self._context, tool=name, call_id=self._id, channel=self)
-            async with closing(services.runs.run(call, context)) as events:
-                async for event in events:
-                    if isinstance(event, ExecutionResult):
-                        return event
-                    self.say(event)
+            result: ExecutionResult = await answer_of(self._streamed)
         except Exception as exc:  # noqa: BLE001  # an executor is the bot's own: it must not end the turn
             _log.exception("the executor of tool %r failed", name)
             return self._failed(exc)
+        return result
+
+    async def _streamed(self) -> ExecutionResult:
+        """The first result of an executor that is not ours."""
+        name = self.tool.name
+        call = ToolCall(id=self._id, name=name, arguments=compact_json(dict(self.arguments)))
+        context = replace(self._context, tool=name, call_id=self._id, channel=self)
+        async with closing(self._services.runs.run(call, context)) as events:
+            async for event in events:
+                if isinstance(event, ExecutionResult):
+                    return event
+                self.say(event)
         return ExecutionResult(content="")
 
-    def _failed(self, exc: Exception) -> ExecutionResult:
+    def _failed(self, exc: BaseException) -> ExecutionResult:
         result = self.error("failed", "call.failed", cause=cause_of(exc))
         return replace(result, error=exc)
 
