@@ -120,7 +120,17 @@ class Bot:
     async def switch(self, tool: str, active: bool) -> None:
         """Switches a tool on or off, as the WebUI does."""
         context = self.lifecycle.star_context
-        (context.activate_llm_tool if active else context.deactivate_llm_tool)(tool)
+        change = context.activate_llm_tool if active else context.deactivate_llm_tool
+        for _ in range(50):
+            try:
+                change(tool)
+            except Exception as exc:  # older releases write what was said at the same time
+                if "database is locked" not in str(exc):
+                    raise
+                await asyncio.sleep(0.2)
+            else:
+                return
+        raise RuntimeError(f"{tool} could not be switched: the database stayed locked")
 
     async def permit(self, tool: str, who: str) -> None:
         """Says who may call a tool, as the WebUI does."""
