@@ -25,8 +25,9 @@ from tool_search import (
     PermissionSettings,
     Tool,
     ToolContext,
+    tool_from_function,
 )
-from tool_search.execution import Grant, GrantBook, GrantFile
+from tool_search.execution import FunctionExecutor, Grant, GrantBook, GrantFile
 
 SCHEMA = {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}
 GOOD = ("send_mail", {"to": "bo"})
@@ -415,3 +416,26 @@ def test_what_is_denied_to_everybody_is_offered_to_nobody() -> None:
     catalog = bot(settings, *made).catalog
     assert [tool.name for tool in catalog.active] == ["post", "read_mail"]
     assert catalog.servers == {"mail": 1}
+
+
+async def test_one_context_in_many_replies_sees_each_change() -> None:
+    """Of mode, of grants and of tools: nothing of an earlier reply is remembered."""
+
+    async def change() -> str:
+        """Change."""
+        return "changed"
+
+    async def read() -> str:
+        """Read."""
+        return "read"
+
+    run = runner(tool_from_function(change))
+    assert (await result(run, "change")).content == "changed"
+    run.permissions.use_mode("plan", conversation=CONTEXT.conversation)
+    assert (await result(run, "change")).outcome == "denied"
+    run.permissions.use_mode("default", conversation=CONTEXT.conversation)
+    assert (await result(run, "change")).content == "changed"
+    other = runner(tool_from_function(read))
+    run.replace(other.catalog, FunctionExecutor([tool_from_function(read)]))
+    assert (await result(run, "read")).content == "read"
+    assert (await result(run, "change")).is_error

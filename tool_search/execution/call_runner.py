@@ -231,9 +231,10 @@ class CallRunner:
             await close()
 
     def _desk(self, context: ToolContext) -> CallDesk:
-        if self._last is None or self._last[0] is not context:
-            self._last = context, self._desk_of(context)
-        return self._last[1]
+        last = self._last
+        if last is None or last[0] is not context:
+            last = self._last = context, self._desk_of(context)
+        return last[1]
 
     def _desk_of(self, context: ToolContext) -> CallDesk:
         refusal = self.refusal(lambda: context)
