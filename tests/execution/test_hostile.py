@@ -294,7 +294,8 @@ async def test_tool_whose_author_exits_where_he_is_asked_has_failed(fact: str) -
     """The bot goes on."""
     rules = PermissionSettings(deny=("it(x)",), otherwise="ask")
     permissions = Permissions(rules, ask=_slow_yes)
-    made = tool(_fine, **{fact: _exits})
+    facts: dict[str, Any] = {fact: _exits}
+    made = tool(_fine, **facts)
     done = await result(runner(made, options=CallOptions(permissions=permissions)), "it")
     assert done.outcome == "failed"
     assert "SystemExit" in done.content
@@ -312,8 +313,7 @@ async def test_foreign_executor_that_ends_in_any_way_has_failed(error: BaseExcep
 
     class Executor:
         async def run(self, call: Any, context: ToolContext) -> Any:
-            raise error
-            yield
+            yield await _raising(error)()
 
     run = CallRunner(catalog=ToolCatalog([Tool(name="it")]), executor=Executor())
     done = await result(run, "it")
