@@ -34,6 +34,7 @@ ToolKind = Literal["builtin", "plugin", "mcp", "handoff"]
 
 _KINDS = get_args(ToolKind)
 _LONGEST_NAME = 256
+_NAMES = f"names have 1 to {_LONGEST_NAME} characters, none of them a control character"
 # Control characters, lone surrogates, separators of lines and paragraphs.
 _UNFIT = frozenset(("Cc", "Cs", "Zl", "Zp"))
 _TEXTS = ("title", "summary", "server", "category", "namespace", "version")
@@ -98,17 +99,16 @@ class Tool:
         name = _checked_name(self.name)
         _check_texts(self)
         parameters, parameters_json = normalized_parameters(name, self.parameters)
-        settled: dict[str, Any] = {
-            "description": encodable(self.description or ""),
-            "parameters": parameters,
-            "parameters_json": parameters_json,
-            "annotations": _json_copy(self, "annotations") or {},
-            "examples": tuple(_json_copy(self, "examples") or ()),
-            "output_schema": _json_copy(self, "output_schema"),
-            **{key: encodable(getattr(self, key) or "") or None for key in _TEXTS},
-            **{key: tuple(map(encodable, getattr(self, key) or ())) for key in _LISTS},
-        }
-        self.__dict__.update(settled)
+        own = self.__dict__
+        own.update(parameters=parameters, parameters_json=parameters_json)
+        own["description"] = encodable(self.description or "")
+        for key in _TEXTS:
+            own[key] = encodable(own[key]) if own[key] else None
+        for key in _LISTS:
+            own[key] = tuple(map(encodable, own[key])) if own[key] else ()
+        own["annotations"] = _json_copy(self, "annotations") or {}
+        own["examples"] = tuple(_json_copy(self, "examples") or ())
+        own["output_schema"] = _json_copy(self, "output_schema")
 
     # Not a field: the schema's compact JSON, kept so that no request encodes it again.
     parameters_json: str = field(init=False, repr=False, default="{}")
@@ -134,8 +134,8 @@ class Tool:
     @cached_property
     def fingerprint(self) -> str:
         """32 hexadecimal digits of SHA-256 over the definition's content."""
-        rest = compact_json([getattr(self, name) for name in _beside_parameters()])
-        content = f"{rest}{self.parameters_json}".encode("utf-8", "replace")
+        rest = {key: value for key in _beside_parameters() if (value := self.__dict__[key])}
+        content = f"{compact_json(rest)}{self.parameters_json}".encode("utf-8", "replace")
         return hashlib.sha256(content).hexdigest()[:32]
 
     def __eq__(self, other: object) -> bool:
@@ -173,31 +173,29 @@ def _beside_parameters() -> tuple[str, ...]:
 def _checked_name(name: object) -> str:
     if not isinstance(name, str):
         raise InvalidToolError(f"a tool's name must be a string, not {shown(name)}")
-    allowed = f"names have 1 to {_LONGEST_NAME} characters, none of them a control character"
     if not name or name != name.strip():
-        raise InvalidToolError(f"tool {name!r}: its name is empty or ends in a space; {allowed}")
+        raise InvalidToolError(f"tool {name!r}: its name is empty or ends in a space; {_NAMES}")
     if len(name) > _LONGEST_NAME:
-        raise InvalidToolError(f"tool {name[:60]!r}...: has {len(name)} characters; {allowed}")
+        raise InvalidToolError(f"tool {name[:60]!r}...: has {len(name)} characters; {_NAMES}")
     is_plain = name.isascii() and name.isprintable()
     if not is_plain and not _UNFIT.isdisjoint(map(unicodedata.category, name)):
-        raise InvalidToolError(f"tool {name!r}: the name has a control character; {allowed}")
+        raise InvalidToolError(f"tool {name!r}: the name has a control character; {_NAMES}")
     return name
 
 
 def _check_texts(tool: Tool) -> None:
+    own = tool.__dict__
     for key in ("description", *_TEXTS):
-        value = getattr(tool, key)
+        value = own[key]
         if value is not None and not isinstance(value, str):
-            raise InvalidToolError(
-                f"tool {tool.name!r}: {key} must be a string, not {shown(value)}"
-            )
+            problem = f"{key} must be a string, not {shown(value)}"
+            raise InvalidToolError(f"tool {tool.name!r}: {problem}")
     for key in _LISTS:
-        value = getattr(tool, key)
-        listed = value is None or isinstance(value, list | tuple)
-        if not listed or not all(isinstance(word, str) for word in value or ()):
-            raise InvalidToolError(
-                f"tool {tool.name!r}: {key} must be a list of strings, not {shown(value)}"
-            )
+        value = own[key]
+        listed = value is None or isinstance(value, (list, tuple))
+        if value != () and not (listed and all(isinstance(word, str) for word in value or ())):
+            problem = f"{key} must be a list of strings, not {shown(value)}"
+            raise InvalidToolError(f"tool {tool.name!r}: {problem}")
     if tool.kind not in _KINDS:
         problem = f"kind must be one of {', '.join(_KINDS)}, not {shown(tool.kind)}"
         raise InvalidToolError(f"tool {tool.name!r}: {problem}")
@@ -206,7 +204,7 @@ def _check_texts(tool: Tool) -> None:
 def _json_copy(tool: Tool, key: str) -> Any:
     """A private copy of what must be JSON: a catalog never changes."""
     value, shape = getattr(tool, key), Mapping if key != "examples" else (list, tuple)
-    if not value and isinstance(value, dict | list | tuple | None):
+    if value is None or (not value and isinstance(value, (dict, list, tuple))):
         return value
     try:
         if isinstance(value, shape):

@@ -13,7 +13,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote
 
 from tool_search.errors import InvalidToolError
 
@@ -41,6 +40,7 @@ _DEEPEST = 8
 _DEEPEST_NESTING = 400
 _TOO_DEEP = f"nested deeper than {_DEEPEST_NESTING} levels"
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+_decode = json.JSONDecoder().decode
 
 
 def compact_json(value: object) -> str:
@@ -97,7 +97,7 @@ def _decoded(text: str) -> Any:
 
 def encodable(text: str) -> str:
     """The text with lone surrogates replaced: no UTF-8 request can carry them."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def plain_copy(value: object) -> Any:
@@ -108,14 +108,20 @@ def plain_copy(value: object) -> Any:
             or an infinity.
         TypeError: It is not made of JSON types.
     """
+    return _copy_and_json(value)[0]
+
+
+def _copy_and_json(value: object) -> tuple[Any, str]:
+    """`plain_copy`, and its compact JSON."""
     try:
         text = encodable(compact_json(value))
-        copy = json.loads(text)
+        copy = _decode(text)
     except RecursionError as exc:
         raise ValueError(_TOO_DEEP) from exc
     if text.count("{") + text.count("[") > _DEEPEST_NESTING and _is_too_deep(copy):
         raise ValueError(_TOO_DEEP)
-    return copy
+    # Keys that are no strings, or that are the same once mended, may be one key now.
+    return copy, text if copy == value else compact_json(copy)
 
 
 def _is_too_deep(value: Any) -> bool:
@@ -144,7 +150,7 @@ def normalized_parameters(name: str, parameters: object) -> tuple[dict[str, Any]
             f"not {type(parameters).__name__} {shown(parameters)}"
         )
     try:
-        copy = plain_copy(dict(parameters))
+        copy, text = _copy_and_json(dict(parameters))
     except (TypeError, ValueError) as exc:
         raise InvalidToolError(
             f"tool {name!r}: parameters cannot be written as JSON ({exc}); "
@@ -155,7 +161,7 @@ def normalized_parameters(name: str, parameters: object) -> tuple[dict[str, Any]
             f'tool {name!r}: parameters must be an object schema ("type": "object") '
             f"or {{}}, not {shown(copy)}"
         )
-    return copy, compact_json(copy)
+    return copy, text
 
 
 def _is_object_schema(schema: JSON) -> bool:
@@ -245,6 +251,8 @@ def _target(reference: object, root: JSON) -> object:
     """What a reference into the same schema refers to, or None."""
     if not isinstance(reference, str) or not reference.startswith("#/"):
         return None
+    from urllib.parse import unquote  # noqa: PLC0415 - few schemas refer to parts of themselves
+
     target: Any = root
     for step in unquote(reference[2:]).split("/"):
         key = step.replace("~1", "/").replace("~0", "~")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tool_search.search.embedder import Embedder
 from tool_search.search.engines import build_index
-from tool_search.search.evaluate import EvaluationReport, JudgedQuery, evaluate
 from tool_search.search.index import ToolSearchIndex
 from tool_search.search.result import SearchMatch, SearchResult
 from tool_search.search.vector_store import VectorStore
 
 if TYPE_CHECKING:
     from tool_search.config import SearchSettings
+    from tool_search.search.evaluation import EvaluationReport, JudgedQuery, evaluate
     from tool_search.search.vector_cache import VectorCache
 
 __all__ = [
@@ -30,14 +31,18 @@ __all__ = [
 ]
 
 
+_HOMES = {
+    "SearchSettings": "tool_search.config",
+    "EvaluationReport": "tool_search.search.evaluation",
+    "JudgedQuery": "tool_search.search.evaluation",
+    "evaluate": "tool_search.search.evaluation",
+    "VectorCache": "tool_search.search.vector_cache",
+}
+
+
 def __getattr__(name: str) -> Any:
     """What is loaded when it is asked for: the settings' library is slow, and so is SQLite."""
-    if name == "SearchSettings":
-        from tool_search.config import SearchSettings  # noqa: PLC0415
-
-        return SearchSettings
-    if name == "VectorCache":
-        from tool_search.search.vector_cache import VectorCache  # noqa: PLC0415
-
-        return VectorCache
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return value

@@ -9,6 +9,7 @@ simplified forms the first, which is its most frequent.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.util import find_spec
 
@@ -35,10 +36,6 @@ def _table() -> dict[int, str]:
     if spec is None or read is None:
         return {}
     folders = spec.submodule_search_locations or [""]
-    lines = read(f"{folders[0]}/data/TSCharacters.txt").decode().splitlines()
+    text = read(f"{folders[0]}/data/TSCharacters.txt").decode()
     # A character, a tab, its simplified forms with a space between: most lines have one.
-    return {
-        ord(line[0]): line[2]
-        for line in lines
-        if line[1:2] == "\t" and line[3:4] in ("", " ") and line[0] != line[2]
-    }
+    return str.maketrans(dict(re.findall(r"^(.)\t(.)(?= |$)", text, re.MULTILINE)))

@@ -18,19 +18,21 @@ from tool_search.search.function_words import CHINESE_CHARACTERS, CHINESE_PHRASE
 
 __all__ = ["between_phrases", "characters_and_bigrams", "has_cjk", "script_runs", "unspaced"]
 
-_CJK = (
-    "\u1100-\u11ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3040-\u30ff\u3105-\u312f\u3130-\u318f"
-    "\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff"
-    "\U00020000-\U0003ffff"
+# Letters that are not Chinese, Japanese or Korean ones, and what lies between. Their ranges
+# are the shorter ones, and a pattern's ranges are compiled one character after the other.
+_OTHER = (
+    "\x00-\u10ff\u1200-\u2e7f\u2fe0-\u3004\u3008-\u3020\u302a-\u303f\u3100-\u3104\u3190-\u319f"
+    "\u3200-\u33ff\u4dc0-\u4dff\ua000-\ua95f\ua980-\uabff\ufb00-\uffff"
+    "\U00010000-\U0001ffff\U00040000-\U0010ffff"
 )
 _FIRST_CJK = "\u1100"
-_HAN = "\u3400-\u4dbf\u4e00-\u9fff"
-_FIRST_HAN = "\u3400"
+_FIRST_HAN, _LAST_HAN = "\u3400", "\u9fff"
+_SPACE_IN_OTHER = re.compile(r"(?<=[^\x00-\x7f])[ \t]+(?=[^\x00-\x7f])")
 
 
 @cache
 def _run() -> re.Pattern[str]:
-    return re.compile(f"([{_CJK}]+)")
+    return re.compile(f"([^{_OTHER}]+)")
 
 
 @cache
@@ -38,14 +40,13 @@ def _phrase() -> re.Pattern[str]:
     return re.compile("|".join(CHINESE_PHRASES))
 
 
-@cache
-def _space_in_han() -> re.Pattern[str]:
-    return re.compile(rf"(?<=[{_HAN}])[ \t]+(?=[{_HAN}](?![{_HAN}]))")
+def _is_han(char: str) -> bool:
+    return "\u3400" <= char <= "\u4dbf" or "\u4e00" <= char <= "\u9fff"
 
 
 def has_cjk(text: str) -> bool:
     """Whether a text that is not empty has a Chinese, Japanese or Korean character."""
-    return max(text) >= _FIRST_CJK and _run().search(text) is not None
+    return not text.isascii() and max(text) >= _FIRST_CJK and _run().search(text) is not None
 
 
 def script_runs(text: str) -> Iterator[tuple[str, bool]]:
@@ -67,7 +68,16 @@ def unspaced(text: str) -> str:
     """
     if not (" " in text or "\t" in text) or max(text) < _FIRST_HAN:
         return text
-    return _space_in_han().sub("", text)
+    # Not every high character is one: pictures stand in English texts too.
+    if not any(_FIRST_HAN <= char <= _LAST_HAN for char in text):
+        return text
+
+    def kept(space: re.Match[str]) -> str:
+        start, end = space.span()
+        alone = not _is_han(text[end + 1 : end + 2])
+        return "" if alone and _is_han(text[start - 1]) and _is_han(text[end]) else space[0]
+
+    return _SPACE_IN_OTHER.sub(kept, text)
 
 
 def between_phrases(text: str) -> Iterator[tuple[int, int]]:

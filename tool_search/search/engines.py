@@ -16,10 +16,7 @@ from tool_search.search.bm25 import Bm25Engine
 from tool_search.search.embedder import Embedder, EmbeddingProgress, embedder_named
 from tool_search.search.index import ToolSearchIndex
 from tool_search.search.jieba_words import jieba_segmenter
-from tool_search.search.lexical import LexicalEngine
-from tool_search.search.rank_bm25 import RankBm25Engine
 from tool_search.search.ranked import Engine, RankedIndex
-from tool_search.search.regex import RegexEngine
 from tool_search.search.vector_store import VectorStore
 
 if TYPE_CHECKING:
@@ -64,14 +61,20 @@ def _bm25(tools: Iterable[Tool], parts: _Parts) -> Bm25Engine:
 
 
 def _rank_bm25(tools: Iterable[Tool], _parts: _Parts) -> Engine:
+    from tool_search.search.rank_bm25 import RankBm25Engine  # noqa: PLC0415 - few ask for it
+
     return RankBm25Engine(tools)
 
 
 def _lexical(tools: Iterable[Tool], _parts: _Parts) -> Engine:
+    from tool_search.search.lexical import LexicalEngine  # noqa: PLC0415 - few ask for it
+
     return LexicalEngine(tools)
 
 
 def _regex(tools: Iterable[Tool], parts: _Parts) -> Engine:
+    from tool_search.search.regex import RegexEngine  # noqa: PLC0415 - few ask for it
+
     return RegexEngine(tools, segmenter=jieba_segmenter() if parts.segmenter == "jieba" else None)
 
 

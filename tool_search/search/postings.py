@@ -29,6 +29,8 @@ Posting: TypeAlias = "array[float]"
 """A term's numbers, ascending; none is empty."""
 
 _STEPS = 2**24
+# So high, doubles are whole steps apart: what is added to it is rounded to the next one.
+_HIGH = 2.0**28
 # Where numpy's start-up cost is worth it.
 _MANY_SLOTS = 2_000
 
@@ -44,14 +46,17 @@ class Postings:
     __slots__ = ("_terms",)
 
     def __init__(self, documents: Iterable[tuple[int, Mapping[str, float]]] = ()) -> None:
-        growing: dict[str, array[float]] = {}
+        growing: dict[str, Posting] = {}
+        added: dict[str, Callable[[float], None]] = {}
         for slot, impacts in documents:
             for term, impact in impacts.items():
-                entry = slot + int(impact * _STEPS) / _STEPS
-                if term in growing:
-                    growing[term].append(entry)
+                entry = slot + (impact + _HIGH - _HIGH)
+                add = added.get(term)
+                if add is None:
+                    posting = growing[term] = array("d", (entry,))
+                    added[term] = posting.append
                 else:
-                    growing[term] = array("d", (entry,))
+                    add(entry)
         self._terms = LayeredTable(growing)
 
     def __len__(self) -> int:
@@ -86,7 +91,7 @@ class Postings:
                 gone[term].append(slot)
         for slot, impacts in added:
             for term, impact in impacts.items():
-                new[term].append(slot + int(impact * _STEPS) / _STEPS)
+                new[term].append(slot + (impact + _HIGH - _HIGH))
         find = self._terms.get
         changes: dict[str, Posting | None] = {}
         for term, slots in gone.items():

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, compress, islice
-from typing import Any, NamedTuple
+from itertools import chain, islice
+from operator import itemgetter
+from typing import NamedTuple
 
 from tool_search.catalog import Tool
 from tool_search.search.documents import FIELDS, FieldName, field_texts
-from tool_search.search.tokenizer import Piece, Segmenter, field_pieces
+from tool_search.search.field_words import field_words, name_words
+from tool_search.search.tokenizer import Piece, Segmenter
 
 __all__ = ["FIELD_WEIGHTS", "FieldWeight", "ToolTerms", "sequence_of", "tool_terms"]
 
@@ -46,7 +47,7 @@ _K1 = 2.0
 _LONGEST_FIELD = 20_000
 _MOST_TERMS = 2_000
 _MOST_FORMS = 128
-_NO_PIECES: tuple[tuple[Any, ...], ...] = ((),) * len(Piece._fields)
+_terms = itemgetter(0)
 
 
 class ToolTerms(NamedTuple):
@@ -68,41 +69,35 @@ class ToolTerms(NamedTuple):
 
 def tool_terms(tool: Tool, segmenter: Segmenter | None = None) -> ToolTerms:
     """The terms of a tool, whatever else is in the catalog."""
-    frequencies: defaultdict[str, float] = defaultdict(float)
+    frequencies: dict[str, float] = {}
+    frequency = frequencies.get
     name: list[str] = []
     text: list[str] = []
     sequences = dict.fromkeys(FIELDS, "")
     for field, texts in field_texts(tool).items():
-        found = field_pieces(texts, longest=_LONGEST_FIELD, segmenter=segmenter)
-        if field == "name":
-            # A name may be nothing but function words: what_to_do.
-            found = [_as_content(piece) for piece in found]
+        words = field_words(texts, longest=_LONGEST_FIELD, segmenter=segmenter)
+        if field == "name" and not all(map(_terms, words)):
+            words = name_words(texts[0], longest=_LONGEST_FIELD, segmenter=segmenter)
+        if not words:
+            sequences[field] = _line(())
+            continue
         # All of a kind together: what loops over a catalog's words is C.
-        _, _, forms, _, _, _, counted, lengths, sequence = (
-            zip(*found, strict=True) if found else _NO_PIECES
-        )
-        sequences[field] = _joined(sequence)
+        terms, forms, lengths, sequence = zip(*words, strict=True)
         if field == "name":
             name = list(chain.from_iterable(forms))
         elif field == "description":
-            text = list(chain.from_iterable(compress(forms, counted)))
+            text = list(chain.from_iterable(forms))
+        sequences[field] = _line(sequence)
         how = FIELD_WEIGHTS[field]
         one = how.weight / (1.0 - how.b + how.b * sum(lengths) / how.typical_length)
-        for term in _bounded(list(chain.from_iterable(counted))):
-            frequencies[term] += one
+        for term in _bounded(list(chain.from_iterable(terms))):
+            frequencies[term] = frequency(term, 0.0) + one
     return ToolTerms(
         impacts={term: tf / (tf + _K1) for term, tf in frequencies.items()},
         name=tuple(dict.fromkeys(name))[:_MOST_FORMS],
         text=tuple(dict.fromkeys(name + text))[:_MOST_FORMS],
         sequence="\t".join(sequences.values()),
     )
-
-
-def _as_content(piece: Piece) -> Piece:
-    """The piece as one that is no function word."""
-    if not piece.is_function:
-        return piece
-    return piece._replace(is_function=False, counted=piece.words, length=len(piece.words))
 
 
 def _bounded(terms: list[str]) -> list[str]:
@@ -119,12 +114,13 @@ def sequence_of(found: Sequence[Piece]) -> str:
     Chinese stands in it by characters. In it ` git hub ` is a phrase, and so is
     ` github `: a space may stand between any two letters of one.
 
-    >>> sequence_of(field_pieces(["createIssue", "in a now"], longest=99))
-    ' creat issu \n in a now \n'
+    >>> from tool_search.search.tokenizer import pieces
+    >>> sequence_of(pieces("createIssue in a now", longest=99))
+    ' creat issu in a now \n'
     """
-    return _joined([piece.sequence for piece in found])
+    return _line([piece.sequence for piece in found])
 
 
-def _joined(sequences: Sequence[str]) -> str:
+def _line(sequences: Sequence[str]) -> str:
     # Of single letters there is no word, and so no sequence.
     return f" {' '.join(sequences if all(sequences) else filter(None, sequences))} \n"

@@ -14,11 +14,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import cache
-from itertools import chain
 from operator import concat
-from string import ascii_letters, digits
 from sys import intern
 from typing import NamedTuple
 
@@ -34,21 +32,24 @@ from tool_search.search.cjk import (
 )
 from tool_search.search.function_words import CHINESE_CHARACTERS, FUNCTION_WORDS
 
-__all__ = ["TEXT_END", "Piece", "Segmenter", "field_pieces", "folded", "pieces"]
+__all__ = [
+    "LONGEST_WORD",
+    "Piece",
+    "Segmenter",
+    "chunks_of",
+    "folded",
+    "mixed_pieces",
+    "piece_of",
+    "pieces",
+]
 
 Segmenter = Callable[[str], list[str]]
 """Cuts a run of Chinese characters into words, which may overlap."""
 
 _UPPER, _LOWER = "A-ZÀ-ÖØ-ÞЀ-Я", "a-zß-öø-ÿа-џ"
 _CHUNK = re.compile(r"[^\W_]+(?:[-_.]{1,3}[^\W_]+)*")
-_END_SIGN = "\x01"
-_CHUNK_OR_END = re.compile(rf"{_CHUNK.pattern}|{_END_SIGN}")
-# What can stand in no chunk of ASCII text, nor in a contraction.
-_IN_CHUNKS = f"{ascii_letters}{digits}-_.'"
-_SPACED, _SPACED_BUT_END = (
-    bytes(code if chr(code) in kept else ord(" ") for code in range(256))
-    for kept in (_IN_CHUNKS, _IN_CHUNKS + _END_SIGN)
-)
+# The same for text that is ASCII alone, in half the time.
+_ASCII_CHUNK = re.compile(r"[A-Za-z0-9]+(?:[-_.]{1,3}[A-Za-z0-9]+)*")
 _SHORT_CODE = re.compile(r"[^\W_]{1,4}")
 _ASCII_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _CONTRACTION = re.compile(r"['’](?:s|t|re|ve|ll|d|m)\b", re.IGNORECASE)
@@ -56,16 +57,13 @@ _CYRILLIC = re.compile("[Ѐ-ӿ]")
 _LONGEST_NORMALIZED = 512
 _NORMALIZED = re.compile(r".{1,512}(?=[\x00-\x7f]|\Z)|.{1,512}", re.DOTALL)
 
-_LONGEST_WORD = 64
+LONGEST_WORD = 64
+"""How many letters of a word or identifier are looked at."""
 _MOST_PARTS = 12
-_MOST_KNOWN = 40_000
-# Characters and bigrams together are about four terms for each Chinese word of two
-# characters; half of that is taken, as Chinese says the same in fewer words.
-_CJK_LENGTH = 0.5
+_MOST_KNOWN = 20_000
 
-# Snowball's own cache is off: whole chunks are cached here, with their stems.
+# Snowball's own cache is off: words are kept here, with their stems.
 _english = Stemmer.Stemmer("english", 0).stemWord
-_english_stems = Stemmer.Stemmer("english", 0).stemWords
 _russian = Stemmer.Stemmer("russian", 0).stemWord
 
 
@@ -79,21 +77,22 @@ class Piece(NamedTuple):
         compounds: Terms that repeat several of the words as one.
         is_function: Whether it is a function word.
         is_cjk: Whether it is a run of Chinese, Japanese or Korean characters.
-        counted: The terms that an index counts: words and compounds; of a function
-            word none.
-        length: How much longer it makes its field, in words.
-        sequence: Its words in their order with a space between, Chinese by characters.
     """
 
     original: str
     words: tuple[str, ...]
     forms: tuple[str, ...]
-    compounds: tuple[str, ...]
-    is_function: bool
-    is_cjk: bool
-    counted: tuple[str, ...]
-    length: float
-    sequence: str
+    compounds: tuple[str, ...] = ()
+    is_function: bool = False
+    is_cjk: bool = False
+
+    @property
+    def sequence(self) -> str:
+        """Its words in their order with a space between, Chinese by characters."""
+        words = self.words
+        if self.is_cjk:
+            return " ".join(simplified(self.original))
+        return words[0] if len(words) == 1 else " ".join(words)
 
 
 def folded(text: str) -> str:
@@ -109,20 +108,23 @@ def pieces(text: str, *, longest: int, segmenter: Segmenter | None = None) -> li
         longest: How many characters are looked at; the rest is passed over.
         segmenter: Cuts Chinese; without one it becomes characters and bigrams.
     """
-    text = text[:longest]
-    if text.isascii():
-        return _cut_ascii(text, _SPACED)
-    return _cut(_CHUNK, text, segmenter)
+    found: list[Piece] = []
+    for chunk in chunks_of(text[:longest]):
+        if has_cjk(chunk):
+            found += mixed_pieces(chunk, segmenter)
+        else:
+            found.append(_known[chunk])
+    return found
 
 
-def field_pieces(
-    texts: Sequence[str], *, longest: int, segmenter: Segmenter | None = None
-) -> list[Piece]:
-    """The pieces of several texts together, `TEXT_END` between those of two texts."""
-    text = f" {_END_SIGN} ".join(texts)[:longest]
-    if text.isascii():
-        return _cut_ascii(text, _SPACED_BUT_END)
-    return _cut(_CHUNK_OR_END, text, segmenter)
+def chunks_of(text: str) -> list[str]:
+    """The words, identifiers and runs of Chinese of a text, of mixed scripts too."""
+    if not text.isascii():
+        text = unspaced(_compatible(text)[: len(text)])
+        return _CHUNK.findall(_CONTRACTION.sub("", text))
+    if text.isalpha():
+        return [text]
+    return _ASCII_CHUNK.findall(_CONTRACTION.sub("", text) if "'" in text else text)
 
 
 def _compatible(text: str) -> str:
@@ -135,61 +137,28 @@ def _compatible(text: str) -> str:
     return "".join(unicodedata.normalize("NFKC", part) for part in _NORMALIZED.findall(text))
 
 
-def _cut_ascii(text: str, spaced: bytes) -> list[Piece]:
-    """The pieces of what stands between spaces; most of it was seen before."""
-    stretches = text.encode("ascii").translate(spaced).decode("ascii").split()
-    return list(chain.from_iterable(map(_known.__getitem__, stretches)))
+class _KnownPieces(dict[str, Piece]):
+    """Pieces by chunk, made when they are asked for; forgets all when it is full."""
 
-
-def _cut(pattern: re.Pattern[str], text: str, segmenter: Segmenter | None) -> list[Piece]:
-    text = _compatible(text)[: len(text)]
-    found: list[Piece] = []
-    for chunk in pattern.findall(_CONTRACTION.sub("", unspaced(text))):
-        if chunk.isascii() or not has_cjk(chunk):
-            found.extend(_known[chunk])
-        else:
-            found.extend(_mixed_pieces(chunk, segmenter))
-    return found
-
-
-class _KnownPieces(dict[str, tuple[Piece, ...]]):
-    """The pieces of a stretch without spaces, made when asked for; forgets all when full."""
-
-    def __missing__(self, stretch: str) -> tuple[Piece, ...]:
-        chunks = _CHUNK.findall(_CONTRACTION.sub("", stretch))
-        if chunks != [stretch]:
-            found = tuple(chain.from_iterable(map(self.__getitem__, chunks)))
-        else:
-            found = (_piece(stretch[:_LONGEST_WORD]),)
-        if len(stretch) <= _LONGEST_WORD:
+    def __missing__(self, chunk: str) -> Piece:
+        piece = piece_of(chunk)
+        if len(chunk) <= LONGEST_WORD:
             if len(self) >= _MOST_KNOWN:
                 self.clear()
-                self[_END_SIGN] = (TEXT_END,)
-            self[stretch] = found
-        return found
+            self[chunk] = piece
+        return piece
 
 
-def _word(original: str, form: str, stem: str) -> Piece:
-    """The piece of one word."""
-    own = (stem,)
-    if form in FUNCTION_WORDS:
-        return Piece(original, own, (form,), (), True, False, (), 0, stem)
-    return Piece(original, own, (form,), (), False, False, own, 1, stem)
+_known = _KnownPieces()
 
 
-TEXT_END = Piece("\n", ("\n",), (), (), True, False, (), 0, "\n")
-"""Stands between two texts; no term, as function words are none."""
-
-_known = _KnownPieces({_END_SIGN: (TEXT_END,)})
-
-
-def _mixed_pieces(chunk: str, segmenter: Segmenter | None) -> Iterator[Piece]:
+def mixed_pieces(chunk: str, segmenter: Segmenter | None) -> Iterator[Piece]:
+    """The pieces of a chunk that has Chinese in it, and perhaps other scripts."""
     for run, is_cjk in script_runs(chunk):
         if is_cjk:
             yield from _cjk_pieces(run, segmenter)
         else:
-            for part in _CHUNK.findall(run):
-                yield from _known[part]
+            yield from map(_known.__getitem__, _CHUNK.findall(run))
 
 
 def _cjk_pieces(run: str, segmenter: Segmenter | None) -> Iterator[Piece]:
@@ -198,33 +167,35 @@ def _cjk_pieces(run: str, segmenter: Segmenter | None) -> Iterator[Piece]:
         stretch = text[start:end]
         words = segmenter(stretch) if segmenter else characters_and_bigrams(stretch)
         kept = tuple([intern(word) for word in words if word not in CHINESE_CHARACTERS])
-        length, sequence = len(kept) * _CJK_LENGTH, " ".join(stretch)
-        yield Piece(run[start:end], kept, kept, (), not kept, True, kept, length, sequence)
+        yield Piece(run[start:end], kept, kept, (), is_function=not kept, is_cjk=True)
 
 
-def _piece(chunk: str) -> Piece:
+def piece_of(chunk: str) -> Piece:
+    """The piece of a word or an identifier without Chinese; of a very long one, its beginning."""
+    chunk = chunk[:LONGEST_WORD]
+    is_ascii = chunk.isascii()
     # Most chunks are plain words: a shortcut, no other rule.
-    if chunk.isascii() and chunk.isalpha() and (chunk.islower() or chunk[1:].islower()):
-        form = intern(chunk.lower())
-        return _word(chunk, form, intern(_english(form)))
-    parts = (_ASCII_PART if chunk.isascii() else _part()).findall(chunk)[:_MOST_PARTS]
+    if is_ascii and chunk.isalpha() and (chunk.islower() or chunk[1:].islower()):
+        form = chunk.lower()
+        return Piece(chunk, (_english_stems[form],), (form,), (), form in FUNCTION_WORDS)
+    if is_ascii:
+        stem = _english_stems.__getitem__
+        plain = [part.lower() for part in _ASCII_PART.findall(chunk)[:_MOST_PARTS]]
+    else:
+        stem = _stem
+        plain = [_plain(part) for part in _part().findall(chunk)[:_MOST_PARTS]]
     # s3, k8s, mp4 and IPv4 are words, not a letter beside a number.
-    if len(parts) < 2 or _SHORT_CODE.fullmatch(chunk):
+    if len(plain) < 2 or _SHORT_CODE.fullmatch(chunk):
         form = _plain(chunk)
-        return _word(chunk, form, _stems([form])[0])
-    plain = list(map(_plain, parts))
+        return Piece(chunk, (stem(form),), (form,), (), form in FUNCTION_WORDS)
     forms = tuple([form for form in plain if len(form) > 1 or form.isdigit()])
-    joined: list[str] = []
-    if not all(map(str.isdigit, plain)):
-        joined = list(map(concat, plain, plain[1:]))
-        if len(plain) > 2:
-            joined.append("".join(plain))
-    stems = _stems([*forms, *joined])
-    words, compounds = tuple(stems[: len(forms)]), tuple(dict.fromkeys(stems[len(forms) :]))
-    sequence = " ".join(words)
-    return Piece(
-        chunk, words, forms, compounds, False, False, words + compounds, len(words), sequence
-    )
+    words = tuple(map(stem, forms))
+    if plain[0].isdigit() and all(map(str.isdigit, plain)):
+        return Piece(chunk, words, forms)
+    joined = list(map(concat, plain, plain[1:]))
+    if len(plain) > 2:
+        joined.append("".join(plain))
+    return Piece(chunk, words, forms, tuple(dict.fromkeys(map(stem, joined))))
 
 
 @cache
@@ -236,7 +207,7 @@ def _part() -> re.Pattern[str]:
 
 
 def _plain(word: str) -> str:
-    word = intern(word.lower())
+    word = word.lower()
     if word.isascii():
         return word
     if _CYRILLIC.search(word):
@@ -245,11 +216,21 @@ def _plain(word: str) -> str:
     return "".join(char for char in decomposed if not unicodedata.combining(char))
 
 
-def _stems(words: Sequence[str]) -> list[str]:
-    """The stem of each word; one of two letters is its own."""
-    if all(map(str.isascii, words)):
-        return list(map(intern, _english_stems(words)))
-    return [
-        intern(_russian(word) if len(word) > 2 and _CYRILLIC.search(word) else _english(word))
-        for word in words
-    ]
+class _KnownStems(dict[str, str]):
+    """Stems of English words, made when they are asked for; forgets all when it is full."""
+
+    def __missing__(self, word: str) -> str:
+        if len(self) >= _MOST_KNOWN:
+            self.clear()
+        stem = self[word] = intern(_english(word))
+        return stem
+
+
+_english_stems = _KnownStems()
+
+
+def _stem(word: str) -> str:
+    """The stem of a word; one of two letters is its own."""
+    if word.isascii():
+        return _english_stems[word]
+    return intern(_russian(word) if len(word) > 2 and _CYRILLIC.search(word) else _english(word))
