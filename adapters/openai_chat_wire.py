@@ -126,11 +126,12 @@ def _messages(plan: RequestPlan, profile: ProviderProfile) -> list[dict[str, Any
     messages: list[dict[str, Any]] = []
     if plan.system.strip():
         messages.append({"role": "system", "content": plan.system})
+    takes_late = plan.strategy == "late_tools"
     late: list[Tool] = []
     for index, message in enumerate(plan.messages):
         if message.role == "tool":
             messages.append(_result(message, profile.name_rule))
-            late += late_tools(message)
+            late += late_tools(message) if takes_late else []
             continue
         # Behind all results of a reply: nothing comes between them.
         messages.extend(_brought(late, profile))
@@ -138,7 +139,7 @@ def _messages(plan: RequestPlan, profile: ProviderProfile) -> list[dict[str, Any
         if message.role == "user":
             messages.append({"role": "user", "content": _content(message.content)})
         elif message.tool_calls or message.text.strip():
-            messages.extend(_brought(late_tools(message), profile))
+            messages.extend(_brought(late_tools(message) if takes_late else [], profile))
             # Thinking goes back within its turn only: later the endpoints pass it over or refuse.
             messages.append(_reply(message, profile, with_native=index > turn))
     return [*messages, *_brought(late, profile)]

@@ -169,7 +169,8 @@ def test_no_conversation_moves_its_prefix_unannounced(
         if step == "find":
             chat.find(f"tool_{chosen:03}")
         elif step == "call":
-            chat.call(f"tool_{chosen:03}", {"count": 1})
+            names = [tool.name for tool in chat.session.catalog.deferred]
+            chat.call(names[chosen % len(names)], {"count": 1})
         else:
             chat.answer()
             tools = toolbox(chosen + 1, core=1) if step == "list" else None
@@ -178,3 +179,18 @@ def test_no_conversation_moves_its_prefix_unannounced(
         codes = [notice.code for notice in chat.session.take_notices()]
         history = chat.session.history
         assert watch.look("a", profile, plan, history=history, announced=codes) is None
+
+
+def test_a_tool_that_was_called_before_it_was_there_is_named_as_the_cause() -> None:
+    """Responses wants its namespace on the old call, once the tool is found."""
+    watch, chat = PrefixWatch(), Chat(toolbox(1, core=1))
+    chat.begin(RESPONSES)
+    chat.call("tool_001", {"count": 1})
+    chat.answer()
+    told = []
+    chat.begin(RESPONSES, tools=toolbox(2, core=1))
+    for _ in range(2):
+        plan = chat.session.plan(RESPONSES)
+        told.append(watch.look("a", RESPONSES, plan, history=chat.session.history))
+        chat.find("tool_001")
+    assert told == [None, "messages[1] (assistant, which called a tool before it was there)"]

@@ -10,7 +10,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from tool_search.messages import DeclaredTool, Message, NoticeCode, RequestPlan, ToolList
+from tool_search.messages import (
+    DeclaredTool,
+    Message,
+    NoticeCode,
+    ReferencePart,
+    RequestPlan,
+    ToolList,
+)
 from tool_search.profiles import ProviderProfile
 
 __all__ = ["PrefixWatch", "first_move"]
@@ -109,5 +116,13 @@ def _messages_move(before: Sequence[Message], after: Sequence[Message]) -> str |
         if new is old:
             continue
         if new is None or replace(old, native=None) != replace(new, native=None):
-            return f"messages[{index}] ({old.role})"
+            late = new is not None and old.content != new.content and _is_introduced(new)
+            why = ", which called a tool before it was there" if late else ""
+            return f"messages[{index}] ({old.role}{why})"
     return None
+
+
+def _is_introduced(message: Message) -> bool:
+    """Whether a reply stands behind definitions that its calls need."""
+    parts = () if isinstance(message.content, str) else message.content
+    return message.role == "assistant" and any(isinstance(part, ReferencePart) for part in parts)

@@ -41,7 +41,8 @@ def test_late_tools_come_behind_the_results_or_before_the_call_that_needs_them()
     called = replace(CALLED, tool_calls=(replace(CALL, id="c2"),), content=(part,))
     result = replace(RESULT, tool_call_id="c2")
     kimi = profile_for("openai_chat", "kimi-k3", base_url="https://api.moonshot.ai/v1")
-    body = to_wire(plan_of(QUESTION, search, found, called, result), kimi)
+    plan = plan_of(QUESTION, search, found, called, result)
+    body = to_wire(replace(plan, strategy="late_tools"), kimi)
     brought = {"role": "system", "tools": body["messages"][4]["tools"]}
     assert [message["role"] for message in body["messages"]] == [
         "system", "user", "assistant", "tool", "system", "system", "assistant", "tool",
