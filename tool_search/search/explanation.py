@@ -20,8 +20,7 @@ class Side(NamedTuple):
     Attributes:
         name: Words as they were asked, their translation, or meaning.
         weight: Of this side; all sides together have 1.
-        score: What the side alone makes of the tool, where 1 is what a query could reach
-            at most but for words that count in many fields.
+        score: What the side alone makes of the tool; 1 answers the query fully.
     """
 
     name: SideName
