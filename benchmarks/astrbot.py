@@ -24,17 +24,24 @@ from tool_search.testing import CapturedRequest, KeywordModel, StandInServer  # 
 from tool_search.tokens import estimate_tokens  # noqa: E402
 
 SIZES = (30, 120, 500)
+BRING = ("tool_search_output", "additional_tools")
 MESSAGE = "convert a length from metres to feet"
 
 
 def shown(request: CapturedRequest) -> list[Mapping[str, Any]]:
-    """The definitions that the model is shown: what is deferred only once referred to."""
+    """The definitions that the model is shown: what is deferred only once referred to.
+
+    On OpenAI's Responses those in the input are among them.
+    """
     body = request.raw_body.decode()
-    tools = request.body.get("tools") or ()
+    items = request.body.get("input") or ()
     return [
-        tool
-        for tool in tools
-        if not tool.get("defer_loading") or f'"tool_name":"{tool["name"]}"' in body
+        *(
+            tool
+            for tool in request.body.get("tools") or ()
+            if not tool.get("defer_loading") or f'"tool_name":"{tool["name"]}"' in body
+        ),
+        *(tool for item in items if item.get("type") in BRING for tool in item["tools"]),
     ]
 
 
@@ -48,24 +55,23 @@ def rows(server: StandInServer, size: int, plugin: Path | None) -> Iterator[str]
     setup = BotSetup(
         server=server,
         plugin_zip=plugin,
-        providers=("openai", "claude"),
+        providers=("openai", "responses", "claude"),
         tools=size,
-        settings={"native_claude": "on"},
+        settings={"native_claude": "on", "native_openai": "on"},
     )
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         bot = AstrBot(Path(folder), setup)
         bot.start()
         try:
             for provider in setup.providers:
-                model = {"provider_id": provider, "fallback_provider_ids": []}
-                bot.ask("configure", changes={"agent_runner": {"config": {"model": model}}})
+                bot.set_runner(provider=provider, fallbacks=[])
                 server.reset(model=KeywordModel())
                 bot.say(MESSAGE, user=provider)
                 for number, request in enumerate(server.requests, 1):
                     tools = shown(request)
                     yield (
                         f"| {size} | {'plugin' if plugin else 'alone'} | {request.dialect} "
-                        f"| {number} | {len(request.tool_names)} | {len(tools)} "
+                        f"| {number} | {len(request.body['tools'])} | {len(tools)} "
                         f"| {tokens(tools):,} | {request.status} |"
                     )
         finally:
