@@ -19,9 +19,8 @@ from tool_search.messages import (
 )
 
 _TEXTS = st.text(max_size=20)
-_NAMES = st.text(min_size=1, max_size=80).filter(
-    lambda name: name == name.strip() and name.isprintable()
-)
+_WORDS = st.text(st.characters(categories=("L", "M", "N", "P", "S")), min_size=1, max_size=39)
+_NAMES = st.lists(_WORDS, min_size=1, max_size=2).map(" ".join)
 _VALUES = st.recursive(
     st.none()
     | st.booleans()
