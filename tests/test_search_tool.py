@@ -208,6 +208,7 @@ def test_whatever_is_asked_the_answer_can_be_sent_and_read_back(query: Any, limi
         ("x" * 301, "x" * 299 + "…"),
         ("x" * 300, "x" * 300),
         ("天" * 400, "天" * 299 + "…"),
+        ("a \x1b b", "a b"),
         ("", ""),
     ],
 )

@@ -40,7 +40,9 @@ def clean_description(description: str) -> str:
     One line, without control and invisible characters, at most 300 characters.
     """
     spaced = _SPACES.sub(" ", description[: _LONGEST_DESCRIPTION * 8])
-    seen = "".join(char for char in spaced if unicodedata.category(char) not in _UNSEEN).strip()
+    seen = "".join(char for char in spaced if unicodedata.category(char) not in _UNSEEN)
+    # What was taken out may have stood between two spaces.
+    seen = _SPACES.sub(" ", seen).strip()
     if len(seen) <= _LONGEST_DESCRIPTION:
         return seen
     return f"{seen[: _LONGEST_DESCRIPTION - 1].rstrip()}…"
