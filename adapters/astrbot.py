@@ -227,7 +227,9 @@ class AstrBotToolSearch:
         try:
             own = await kept_settings(umo)
         except Exception as exc:  # noqa: BLE001  # the plugin's own settings hold then
-            _log.warning("AstrBot's preferences of %s cannot be read: %r", umo, exc)
+            if "preferences" not in self._said:
+                self._said.add("preferences")
+                _log.warning("AstrBot's preferences of %s cannot be read: %r", umo, exc)
             return self.settings
         return read_settings({**self._given, **own}) if own else self.settings
 
