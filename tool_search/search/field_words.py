@@ -12,6 +12,7 @@ from string import ascii_letters, digits
 from typing import TypeAlias
 
 from tool_search.search.cjk import has_cjk
+from tool_search.search.recent import RecentValues
 from tool_search.search.tokenizer import (
     LONGEST_WORD,
     Piece,
@@ -88,36 +89,27 @@ def _words(piece: Piece) -> Words:
     return piece.words + piece.compounds, piece.forms, length, piece.sequence
 
 
-class _KnownWords(dict[str, Words]):
-    """Words by stretch without spaces, made when asked for; forgets all when it is full.
+def _read(stretch: str) -> Words:
+    """The words of a stretch without spaces.
 
-    Of ASCII a stretch may be of several words, or have a dot at its end; any other is a
-    chunk, as `chunks_of` cuts them, without Chinese.
+    Of ASCII it may be of several words, or have a dot at its end; any other is a chunk,
+    as `chunks_of` cuts them, without Chinese.
     """
-
-    def __missing__(self, stretch: str) -> Words:
-        found = self._read(stretch)
-        if len(stretch) <= LONGEST_WORD:
-            if len(self) >= _MOST_KNOWN:
-                self.clear()
-                self[_END_SIGN] = _TEXT_END
-            self[stretch] = found
-        return found
-
-    def _read(self, stretch: str) -> Words:
-        if stretch.isalpha() or not stretch.isascii():
-            return _words(piece_of(stretch))
-        chunks = chunks_of(stretch)
-        if len(chunks) == 1:
-            chunk = chunks[0]
-            return _words(piece_of(chunk)) if chunk == stretch else self[chunk]
-        found = [self[chunk] for chunk in chunks]
-        return (
-            tuple([term for words in found for term in words[0]]),
-            tuple([form for words in found for form in words[1]]),
-            sum([words[2] for words in found]),
-            " ".join([words[3] for words in found if words[3]]),
-        )
+    if stretch.isalpha() or not stretch.isascii():
+        return _words(piece_of(stretch))
+    if stretch == _END_SIGN:
+        return _TEXT_END
+    chunks = chunks_of(stretch)
+    if len(chunks) == 1:
+        chunk = chunks[0]
+        return _words(piece_of(chunk)) if chunk == stretch else _known[chunk]
+    found = [_known[chunk] for chunk in chunks]
+    return (
+        tuple([term for words in found for term in words[0]]),
+        tuple([form for words in found for form in words[1]]),
+        sum([words[2] for words in found]),
+        " ".join([words[3] for words in found if words[3]]),
+    )
 
 
-_known = _KnownWords({_END_SIGN: _TEXT_END})
+_known = RecentValues(_read, most=_MOST_KNOWN, longest=LONGEST_WORD)

@@ -49,6 +49,10 @@ class LayeredTable(Generic[_V]):
             if entry is not None:
                 yield key
 
+    def put_equal(self, key: str, entry: _V) -> None:
+        """Puts an entry in the place of one that means the same, in every table that shares it."""
+        (self._changes if key in self._changes else self._base)[key] = entry
+
     def changed(self, entries: Mapping[str, _V | None]) -> LayeredTable[_V]:
         """A table with other entries; None takes one out."""
         table: LayeredTable[_V] = LayeredTable()

@@ -5,8 +5,9 @@ what the term is worth in it, its impact, below 1. Impacts are multiples of
 2**-24, so that in a double the sum is exact for every slot below 2**28. That is
 half the memory of two arrays, and needs no object a tool.
 
-An update copies the postings that it changes, and shares the others: even a
-posting of 50,000 tools is copied in less time than a definition is read.
+An update shares the postings that it does not change, and only notes of the others
+what is gone and what is new: a posting is made when a query asks for it. Nobody asks
+for most words of a server before it comes or goes again.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from array import array
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from tool_search.search.layered import LayeredTable
 
@@ -31,6 +32,8 @@ Posting: TypeAlias = "array[float]"
 _STEPS = 2**24
 # So high, doubles are whole steps apart: what is added to it is rounded to the next one.
 _HIGH = 2.0**28
+# So many changes of a posting wait at most.
+_MOST_NOTED = 32
 # Where numpy's start-up cost is worth it.
 _MANY_SLOTS = 2_000
 
@@ -43,7 +46,10 @@ class Postings:
             from 0 to below 1.
     """
 
-    __slots__ = ("_terms",)
+    __slots__ = ("_terms", "get")
+
+    get: Callable[[str], Posting | None]
+    """Gives the slot of each tool that has a term, plus its impact there."""
 
     def __init__(self, documents: Iterable[tuple[int, Mapping[str, float]]] = ()) -> None:
         growing: dict[str, Posting] = {}
@@ -57,15 +63,11 @@ class Postings:
                     added[term] = posting.append
                 else:
                     add(entry)
-        self._terms = LayeredTable(growing)
+        self._terms: LayeredTable[Posting | _Noted] = LayeredTable({**growing})
+        self.get = growing.get
 
     def __len__(self) -> int:
         return len(self._terms)
-
-    @property
-    def get(self) -> Callable[[str], Posting | None]:
-        """Gives the slot of each tool that has a term, plus its impact there."""
-        return self._terms.get
 
     def terms(self) -> Iterator[str]:
         """Every term that a document has, in no order."""
@@ -93,22 +95,74 @@ class Postings:
             for term, impact in impacts.items():
                 new[term].append(slot + (impact + _HIGH - _HIGH))
         find = self._terms.get
-        changes: dict[str, Posting | None] = {}
+        changes: dict[str, Posting | _Noted | None] = {}
         for term, slots in gone.items():
-            changes[term] = _changed(find(term) or array("d"), slots, new.pop(term, ()))
+            changes[term] = _noted(find(term), slots, new.pop(term, ()))
         for term, entries in new.items():
-            changes[term] = _changed(find(term) or array("d"), (), entries)
+            changes[term] = _noted(find(term), (), entries)
         postings = Postings()
         postings._terms = self._terms.changed(changes)
+        postings.get = postings._made
         return postings
 
+    def _made(self, term: str) -> Posting | None:
+        """`get` of an index that was changed."""
+        found = self._terms.get(term)
+        if not isinstance(found, _Noted):
+            return found
+        posting = found.made()
+        # Two threads may both do this, and make the same.
+        self._terms.put_equal(term, posting)
+        return posting
 
-def _changed(old: Posting, gone: Sequence[int], new: Sequence[float]) -> Posting | None:
-    """A posting with some slots taken out, and numbers in others or in the same ones."""
-    # Most words are those of few tools.
-    if len(gone) == len(old):
-        return array("d", sorted(new)) if new else None
-    posting = old[:]
+
+class _Noted(NamedTuple):
+    """A posting with a change that was not made yet.
+
+    Attributes:
+        before: What is changed.
+        gone: Slots that are no longer in it.
+        new: Numbers that are new in it, some of them in slots that are gone.
+        size: How many numbers it has, once made; at least one.
+        depth: How many changes wait.
+    """
+
+    before: Posting | _Noted
+    gone: Sequence[int]
+    new: Sequence[float]
+    size: int
+    depth: int
+
+    def made(self) -> Posting:
+        """The posting with all changes."""
+        waiting = [self]
+        before = self.before
+        while isinstance(before, _Noted):
+            waiting.append(before)
+            before = before.before
+        posting = before[:]
+        while waiting:
+            noted = waiting.pop()
+            _change(posting, noted.gone, noted.new)
+        return posting
+
+
+def _noted(
+    old: Posting | _Noted | None, gone: Sequence[int], new: Sequence[float]
+) -> Posting | _Noted | None:
+    """A posting with slots taken out, then numbers put in; None where nothing is left."""
+    if old is None:
+        return array("d", sorted(new))
+    length, depth = (old.size, old.depth) if isinstance(old, _Noted) else (len(old), 0)
+    size = length - len(gone) + len(new)
+    if not size:
+        return None
+    noted = _Noted(old, gone, new, size, depth + 1)
+    return noted if depth < _MOST_NOTED else noted.made()
+
+
+def _change(posting: Posting, gone: Iterable[int], new: Iterable[float]) -> None:
+    """Takes some slots out, and puts numbers in others or in the same ones."""
     left = set(gone)
     for entry in new:
         slot = int(entry)
@@ -121,7 +175,6 @@ def _changed(old: Posting, gone: Sequence[int], new: Sequence[float]) -> Posting
             posting.insert(place, entry)
     for slot in left:
         del posting[bisect_left(posting, slot)]
-    return posting
 
 
 def squared(postings: Iterable[Posting]) -> Posting:

@@ -16,7 +16,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from functools import cache
-from operator import concat
+from operator import add
 from sys import intern
 from typing import NamedTuple
 
@@ -31,6 +31,7 @@ from tool_search.search.cjk import (
     unspaced,
 )
 from tool_search.search.function_words import CHINESE_CHARACTERS, FUNCTION_WORDS
+from tool_search.search.recent import RecentValues
 
 __all__ = [
     "LONGEST_WORD",
@@ -60,10 +61,11 @@ _NORMALIZED = re.compile(r".{1,512}(?=[\x00-\x7f]|\Z)|.{1,512}", re.DOTALL)
 LONGEST_WORD = 64
 """How many letters of a word or identifier are looked at."""
 _MOST_PARTS = 12
-_MOST_KNOWN = 20_000
+_MOST_KNOWN = 40_000
 
 # Snowball's own cache is off: words are kept here, with their stems.
 _english = Stemmer.Stemmer("english", 0).stemWord
+_english_all = Stemmer.Stemmer("english", 0).stemWords
 _russian = Stemmer.Stemmer("russian", 0).stemWord
 
 
@@ -137,21 +139,6 @@ def _compatible(text: str) -> str:
     return "".join(unicodedata.normalize("NFKC", part) for part in _NORMALIZED.findall(text))
 
 
-class _KnownPieces(dict[str, Piece]):
-    """Pieces by chunk, made when they are asked for; forgets all when it is full."""
-
-    def __missing__(self, chunk: str) -> Piece:
-        piece = piece_of(chunk)
-        if len(chunk) <= LONGEST_WORD:
-            if len(self) >= _MOST_KNOWN:
-                self.clear()
-            self[chunk] = piece
-        return piece
-
-
-_known = _KnownPieces()
-
-
 def mixed_pieces(chunk: str, segmenter: Segmenter | None) -> Iterator[Piece]:
     """The pieces of a chunk that has Chinese in it, and perhaps other scripts."""
     for run, is_cjk in script_runs(chunk):
@@ -179,7 +166,7 @@ def piece_of(chunk: str) -> Piece:
         form = chunk.lower()
         return Piece(chunk, (_english_stems[form],), (form,), (), form in FUNCTION_WORDS)
     if is_ascii:
-        stem = _english_stems.__getitem__
+        stem: Callable[[str], str] = _english_stems.__getitem__
         plain = [part.lower() for part in _ASCII_PART.findall(chunk)[:_MOST_PARTS]]
     else:
         stem = _stem
@@ -192,10 +179,15 @@ def piece_of(chunk: str) -> Piece:
     words = tuple(map(stem, forms))
     if plain[0].isdigit() and all(map(str.isdigit, plain)):
         return Piece(chunk, words, forms)
-    joined = list(map(concat, plain, plain[1:]))
+    joined = list(map(add, plain, plain[1:]))
     if len(plain) > 2:
         joined.append("".join(plain))
-    return Piece(chunk, words, forms, tuple(dict.fromkeys(map(stem, joined))))
+    # Joined words are seldom seen again: their stems are not kept.
+    stems = map(intern, _english_all(joined)) if is_ascii else map(_stem, joined)
+    return Piece(chunk, words, forms, tuple(dict.fromkeys(stems)))
+
+
+_known = RecentValues(piece_of, most=_MOST_KNOWN, longest=LONGEST_WORD)
 
 
 @cache
@@ -216,17 +208,9 @@ def _plain(word: str) -> str:
     return "".join(char for char in decomposed if not unicodedata.combining(char))
 
 
-class _KnownStems(dict[str, str]):
-    """Stems of English words, made when they are asked for; forgets all when it is full."""
-
-    def __missing__(self, word: str) -> str:
-        if len(self) >= _MOST_KNOWN:
-            self.clear()
-        stem = self[word] = intern(_english(word))
-        return stem
-
-
-_english_stems = _KnownStems()
+_english_stems = RecentValues(
+    lambda word: intern(_english(word)), most=_MOST_KNOWN, longest=LONGEST_WORD
+)
 
 
 def _stem(word: str) -> str:
