@@ -26,7 +26,7 @@ _OTHER = (
     "\U00010000-\U0001ffff\U00040000-\U0010ffff"
 )
 _FIRST_CJK = "\u1100"
-_FIRST_HAN, _LAST_HAN = "\u3400", "\u9fff"
+_FIRST_HAN = "\u3400"
 _SPACE_IN_OTHER = re.compile(r"(?<=[^\x00-\x7f])[ \t]+(?=[^\x00-\x7f])")
 
 
@@ -67,9 +67,6 @@ def unspaced(text: str) -> str:
     '订火车票 火车站'
     """
     if not (" " in text or "\t" in text) or max(text) < _FIRST_HAN:
-        return text
-    # Not every high character is one: pictures stand in English texts too.
-    if not any(_FIRST_HAN <= char <= _LAST_HAN for char in text):
         return text
 
     def kept(space: re.Match[str]) -> str:
