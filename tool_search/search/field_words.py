@@ -83,10 +83,12 @@ def _cut(text: str, segmenter: Segmenter | None) -> Iterator[Words]:
 
 
 def _words(piece: Piece) -> Words:
-    if piece.is_function:
-        return (), (), 0, piece.sequence
-    length = len(piece.words) * (_CJK_LENGTH if piece.is_cjk else 1)
-    return piece.words + piece.compounds, piece.forms, length, piece.sequence
+    _, words, forms, compounds, is_function, is_cjk = piece
+    sequence = words[0] if len(words) == 1 and not is_cjk else piece.sequence
+    if is_function:
+        return (), (), 0, sequence
+    length = len(words) * (_CJK_LENGTH if is_cjk else 1)
+    return words + compounds, forms, length, sequence
 
 
 def _read(stretch: str) -> Words:
@@ -95,7 +97,7 @@ def _read(stretch: str) -> Words:
     Of ASCII it may be of several words, or have a dot at its end; any other is a chunk,
     as `chunks_of` cuts them, without Chinese.
     """
-    if stretch.isalpha() or not stretch.isascii():
+    if not stretch.isascii() or stretch.isalpha():
         return _words(piece_of(stretch))
     if stretch == _END_SIGN:
         return _TEXT_END
