@@ -21,9 +21,9 @@ from tool_search.execution.functions import tool_from_function
 from tool_search.testing import CapturedRequest, StandInServer
 
 HERE = Path(__file__).resolve().parent
-VERSION = tuple(map(int, metadata.version("astrbot").split(".")[:2]))
-"""AstrBot's, its first two numbers."""
 _PACKAGE = find_spec("astrbot")
+VERSION = tuple(map(int, metadata.version("astrbot").split(".")[:2])) if _PACKAGE else ()
+"""AstrBot's, its first two numbers; empty where it is not installed."""
 HAS_RESPONSES = any(
     Path(place, "core/provider/sources/openai_responses_source.py").exists()
     for place in (_PACKAGE.submodule_search_locations or () if _PACKAGE else ())
