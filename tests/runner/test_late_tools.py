@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.runner.bench import Bench, named, say, search, turn
 from tests.runner.kinds import forecast
 from tool_search import Done, Warning
 from tool_search.testing import Endpoint, ScriptedModel
 
-KIMI = {"strategy": "late_tools", "model": "kimi-k3"}
+KIMI: dict[str, Any] = {"strategy": "late_tools", "model": "kimi-k3"}
 
 
 async def test_what_is_found_is_called_and_no_list_ever_changes(bench: Bench) -> None:
     """Over two turns, the second without a search."""
-    steps = [search("weather"), forecast, say("Sunny."), forecast, say("Still.")]
-    bench.server.reset(model=ScriptedModel(steps))
+    model = ScriptedModel([search("weather"), forecast, say("Sunny."), forecast, say("Still.")])
+    bench.server.reset(model=model)
     runner = await bench.runner(providers={"kimi": await bench.provider("kimi", **KIMI)})
     for expected in ("Sunny.", "Still."):
         (done,) = named(await turn(runner, conversation="c"), Done)
@@ -25,9 +27,9 @@ async def test_what_is_found_is_called_and_no_list_ever_changes(bench: Bench) ->
 async def test_an_endpoint_that_refuses_them_gets_the_generic_strategy(bench: Bench) -> None:
     """For the same request, with a warning, and for good."""
     bench.may_refuse = True
-    steps = [search("weather"), forecast, say("Sunny."), say("Hi.")]
+    model = ScriptedModel([search("weather"), forecast, say("Sunny."), say("Hi.")])
     plain = Endpoint(supports_tool_search=False)
-    bench.server.reset(model=ScriptedModel(steps), endpoint=plain)
+    bench.server.reset(model=model, endpoint=plain)
     runner = await bench.runner(providers={"kimi": await bench.provider("kimi", **KIMI)})
     events = await turn(runner, conversation="c")
     assert [event.code for event in named(events, Warning)] == ["strategy_replaced"]
