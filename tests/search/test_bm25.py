@@ -49,6 +49,39 @@ def test_scores_by_python_and_by_numpy_are_equal() -> None:
     assert list(summed(weighted, 5_000)) == whole
 
 
+def test_postings_changed_many_times_unasked_are_those_of_a_fresh_index() -> None:
+    """However many changes wait: documents come, go and are replaced in their slots."""
+    rng = random.Random(6)
+    documents = {slot: {f"t{rng.randrange(9)}": 0.5} for slot in range(200)}
+    postings = Postings(documents.items())
+    for turn in range(100):
+        gone = rng.sample(sorted(documents), 5)
+        removed = [(slot, list(documents.pop(slot))) for slot in gone]
+        added = {
+            slot: {f"t{rng.randrange(9)}": rng.randrange(4) / 4}
+            for slot in (*gone[turn % 2 :], 200 + turn)
+        }
+        documents |= added
+        postings = postings.changed(removed=removed, added=added.items())
+        fresh = Postings(sorted(documents.items()))
+        if turn % 40 == 39:
+            assert {term: postings.get(term) for term in postings.terms()} == {
+                term: fresh.get(term) for term in fresh.terms()
+            }
+    assert sorted(postings.terms()) == sorted(fresh.terms())
+
+
+def test_earlier_postings_are_what_they_were() -> None:
+    """Also when a change of them waits, and is made."""
+    before = Postings([(0, {"mail": 0.25}), (1, {"mail": 0.5})])
+    after = before.changed(removed=[(0, ["mail"])], added=[(2, {"mail": 0.75})])
+    assert (before.get("mail"), after.get("mail")) == (
+        array("d", [0.25, 1.5]),
+        array("d", [1.5, 2.75]),
+    )
+    assert before.get("mail") == array("d", [0.25, 1.5])
+
+
 def test_squared_by_python_and_by_numpy_are_equal() -> None:
     """A long posting is squared as short ones are, to the last bit."""
     rng = random.Random(4)

@@ -16,7 +16,7 @@ from array import array
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 from tool_search.search.layered import LayeredTable
 
@@ -43,7 +43,7 @@ class Postings:
 
     Args:
         documents: A slot and the impacts of its terms each, slots ascending, impacts
-            from 0 to below 1.
+            from 0 to 1 - 2**-24.
     """
 
     __slots__ = ("_terms", "get")
@@ -52,7 +52,7 @@ class Postings:
     """Gives the slot of each tool that has a term, plus its impact there."""
 
     def __init__(self, documents: Iterable[tuple[int, Mapping[str, float]]] = ()) -> None:
-        growing: dict[str, Posting] = {}
+        growing: dict[str, Posting | _Noted] = {}
         added: dict[str, Callable[[float], None]] = {}
         for slot, impacts in documents:
             for term, impact in impacts.items():
@@ -63,8 +63,9 @@ class Postings:
                     added[term] = posting.append
                 else:
                     add(entry)
-        self._terms: LayeredTable[Posting | _Noted] = LayeredTable({**growing})
-        self.get = growing.get
+        self._terms = LayeredTable(growing)
+        # Nothing is noted yet.
+        self.get = cast("Callable[[str], Posting | None]", growing.get)
 
     def __len__(self) -> int:
         return len(self._terms)
