@@ -113,11 +113,22 @@ def test_unknown_keys_of_a_stored_definition_are_passed_over() -> None:
 @pytest.mark.parametrize(
     ("field", "value"),
     [("description", "x"), ("parameters", SCHEMA), ("active", False), ("tags", ["x"]),
-     ("always_load", True), ("annotations", {"read_only": True}), ("server", "s")],
+     ("always_load", True), ("annotations", {"read_only": True}), ("server", "s"),
+     ("kind", "mcp"), ("title", "x"), ("summary", "x"), ("aliases", ["x"]), ("category", "x"),
+     ("namespace", "x"), ("version", "1"), ("output_schema", SCHEMA), ("examples", [{"x": 1}]),
+     ("roles", ["x"])],
 )  # fmt: skip
 def test_tools_of_different_content_differ(field: str, value: Any) -> None:
     """Every field is in the fingerprint."""
     assert Tool(name="t") != Tool(**{"name": "t", field: value})
+
+
+def test_what_one_field_ends_with_is_not_what_the_next_begins_with() -> None:
+    """Neither by chance nor by a definition that is made for it."""
+    assert Tool(name="t", server="ab", description="c") != Tool(
+        name="t", server="a", description="bc"
+    )
+    assert Tool(name="t", title="x") != Tool(name="t", summary="x")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
-from functools import cache, cached_property
+from functools import cached_property
+from operator import itemgetter
 from typing import Any, Literal, get_args
 
 from tool_search.errors import DuplicateToolError, InvalidToolError
@@ -37,8 +38,10 @@ _LONGEST_NAME = 256
 _NAMES = f"names have 1 to {_LONGEST_NAME} characters, none of them a control character"
 # Control characters, lone surrogates, separators of lines and paragraphs.
 _UNFIT = frozenset(("Cc", "Cs", "Zl", "Zp"))
-_TEXTS = ("title", "summary", "server", "category", "namespace", "version")
+_SELDOM = ("title", "summary", "category", "namespace", "version")
+_TEXTS = ("server", *_SELDOM)
 _LISTS = ("tags", "aliases", "roles")
+_seldom = itemgetter(*_SELDOM, *_LISTS, "output_schema", "annotations", "examples", "always_load")
 # Bytes around a definition's values: keys, quotes, `defer_loading`; about the same in each dialect.
 _DEFINITION_KEYS = len('{"name":,"description":,"input_schema":,"defer_loading":true},')
 
@@ -133,10 +136,12 @@ class Tool:
 
     @cached_property
     def fingerprint(self) -> str:
-        """32 hexadecimal digits of SHA-256 over the definition's content."""
-        rest = {key: value for key in _beside_parameters() if (value := self.__dict__[key])}
-        content = f"{compact_json(rest)}{self.parameters_json}".encode("utf-8", "replace")
-        return hashlib.sha256(content).hexdigest()[:32]
+        """32 hexadecimal digits of SHA-256 over the definition's content, told apart by lengths."""
+        server, rest = self.server or "", _seldom(self.__dict__)
+        head = f"{self.name}\0{self.kind} {self.active} {len(server)} {len(self.description)} "
+        seldom = compact_json(rest) if any(rest) else ""
+        content = f"{head}{server}{self.description}{seldom}{self.parameters_json}"
+        return hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()[:32]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Tool):
@@ -149,7 +154,7 @@ class Tool:
     def to_dict(self) -> dict[str, Any]:
         """The definition as a JSON object, without what has its default value."""
         content: dict[str, Any] = {"name": self.name, "kind": self.kind}
-        for name in _beside_parameters():
+        for name in _BESIDE_PARAMETERS:
             value = getattr(self, name)
             if value and name not in (*content, "active"):
                 content[name] = list(value) if isinstance(value, tuple) else value
@@ -160,14 +165,11 @@ class Tool:
     @classmethod
     def from_dict(cls, definition: Mapping[str, Any]) -> Tool:
         """The tool that `to_dict` wrote; keys it does not know are passed over."""
-        known = {*_beside_parameters(), "parameters"}
+        known = {*_BESIDE_PARAMETERS, "parameters"}
         return cls(**{key: value for key, value in definition.items() if key in known})
 
 
-@cache
-def _beside_parameters() -> tuple[str, ...]:
-    """The fields of a tool but its schema."""
-    return tuple(each.name for each in fields(Tool) if each.name[:10] != "parameters")
+_BESIDE_PARAMETERS = tuple(each.name for each in fields(Tool) if each.name[:10] != "parameters")
 
 
 def _checked_name(name: object) -> str:
