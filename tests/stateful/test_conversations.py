@@ -426,12 +426,15 @@ class Conversations(RuleBasedStateMachine):
             for code, full, plain in self.warned
             if before.number < (plain if is_plain else full) <= request.number
         }
-        declares_all = b'"defer_loading"' in (request.tools_bytes or b"")
+        declares_all, declared_all = (
+            b'"defer_loading"' in (each.tools_bytes or b"") for each in (request, before)
+        )
         is_fixed = declares_all or request.dialect == "openai_responses"
         is_fixed |= request.model in (_BRIDGED, _LATE)
         if is_fixed and not causes & _CATALOG_CAUSES:
             assert request.tools_bytes == before.tools_bytes
-        if not declares_all and not causes & _LIST_CAUSES:
+        # A whole catalog of which nothing is left to defer is a changed one too.
+        if not declares_all and not causes & (_CATALOG_CAUSES if declared_all else _LIST_CAUSES):
             old = tools_of(before)
             assert tools_of(request)[: len(old)] == old
 
