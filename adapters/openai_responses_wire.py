@@ -211,9 +211,9 @@ class _Input:
         own = [block for block in native if block["type"] != KEPT_REPLY]
         sent = [self._sent_back(block) for block in own]
         self.items.extend(sent)
+        # Also into one: what was called unknown may have come since, with its server.
         moved = any(
-            "namespace" in a and a["namespace"] != b.get("namespace")
-            for a, b in zip(own, sent, strict=True)
+            a.get("namespace") != b.get("namespace") for a, b in zip(own, sent, strict=True)
         )
         for block in native:
             if (
