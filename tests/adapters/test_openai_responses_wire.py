@@ -408,6 +408,17 @@ def test_kept_reply_to_another_history_is_sent_whole(before: Message) -> None:
     assert len(body["input"]) == 3
 
 
+def test_kept_reply_is_sent_whole_once_what_it_called_is_in_a_namespace() -> None:
+    """A tool that nobody knew when it was called, and that came since with its server."""
+    output = [{"type": "function_call", "call_id": "c", "name": "send_mail", "arguments": "{}"}]
+    first = searching(QUESTION)
+    reply = from_wire({"id": "resp_1", "output": output}, first, KEEPING).message
+    answer = Message(role="tool", tool_call_id="c", name="send_mail", content="No such tool.")
+    body = to_wire(searching(QUESTION, reply, answer, *found(MAIL)), KEEPING)
+    assert "previous_response_id" not in body
+    assert body["input"][1]["namespace"] == "send_mail"
+
+
 def test_kept_reply_is_sent_whole_where_replies_are_not_kept() -> None:
     """The same record, another configuration."""
     body = to_wire(searching(QUESTION, kept(searching(QUESTION)), QUESTION), CLIENT)
