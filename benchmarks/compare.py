@@ -1,6 +1,6 @@
 """Our engines beside the other tool searches: one run, the same queries, one table, one plot.
 
-Run: python benchmarks/compare.py [--data ../shared/data] [--only bm25s] [--json FILE]
+Run: python benchmarks/compare.py [--data ../shared/data] [--json FILE]
 
 Makes an environment for each group of peers under benchmarks/.peers, from the pinned
 requirements in benchmarks/peers. Quality is ours to count for everyone, by

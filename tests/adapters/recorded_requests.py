@@ -11,21 +11,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal
 
 import yaml
 
+from tests.adapters.recorded_traffic import DIALECTS, READERS, RECORDED, WRITERS
 from tests.adapters.recorded_wire import COMPARERS, MESSAGES, SEARCH_TOOLS
 from tool_search.adapters import (
     anthropic_history,
-    anthropic_reply,
-    anthropic_wire,
-    openai_chat_reply,
-    openai_chat_wire,
     openai_responses_history,
-    openai_responses_reply,
-    openai_responses_wire,
 )
 from tool_search.calls import AnsweredCall
 from tool_search.catalog import Tool, ToolCatalog
@@ -42,23 +36,6 @@ Way = Literal["auto", "generic", "deferred", "hosted"]
 SEARCH = "search_tools"
 """What the recorded clients call their search tool, and so our sessions theirs."""
 
-RECORDED = Path(__file__).parents[3] / "shared" / "recorded" / "pydantic-ai"
-REASON = "the recorded traffic is not there: ../shared/recorded beside the checkout"
-_DIALECTS: Mapping[str, Dialect] = {
-    "https://api.anthropic.com/v1/messages": "anthropic",
-    "https://api.openai.com/v1/chat/completions": "openai_chat",
-    "https://api.openai.com/v1/responses": "openai_responses",
-}
-_READERS: Mapping[str, Any] = {
-    "anthropic": anthropic_reply,
-    "openai_chat": openai_chat_reply,
-    "openai_responses": openai_responses_reply,
-}
-_WRITERS: Mapping[str, Any] = {
-    "anthropic": anthropic_wire,
-    "openai_chat": openai_chat_wire,
-    "openai_responses": openai_responses_wire,
-}
 # What the caller of a provider settles, and a request says or leaves out as he likes.
 _SETTINGS = (
     "include", "max_tokens", "parallel_tool_calls", "reasoning", "store", "stream",
@@ -78,7 +55,7 @@ class Exchange:
 
     def read(self, plan: RequestPlan, profile: ProviderProfile) -> ReplyEnd:
         """The reply as the adapter reads it."""
-        reader = _READERS[self.dialect]
+        reader = READERS[self.dialect]
         if isinstance(self.reply, dict):
             end: ReplyEnd = reader.from_wire(self.reply, plan, profile)
             return end
@@ -182,12 +159,12 @@ def _as_searches(items: str | Sequence[Mapping[str, Any]]) -> str | list[Mapping
 def recordings() -> Iterator[tuple[str, dict[int, Exchange]]]:
     """The exchanges of each recording in our dialects, by their number in it."""
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    for path in sorted(RECORDED.glob("**/*.yaml")):
+    for path in sorted(RECORDED.glob("pydantic-ai/**/*.yaml")):
         entries = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)["interactions"]  # noqa: S506 - safe
         found = {}
         for number, entry in enumerate(entries):
             request = entry["request"]
-            dialect = _DIALECTS.get(request["uri"].partition("?")[0])
+            dialect = DIALECTS.get(request["uri"].partition("?")[0])
             if dialect:
                 found[number] = Exchange(dialect, request["parsed_body"], _reply(entry["response"]))
         if found:
@@ -262,7 +239,7 @@ class Led:
         """The next request, with what the recorded one's caller had settled."""
         plan = self.session.plan(self.profile)
         settings = {key: recorded.get(key) for key in _SETTINGS}
-        writer = _WRITERS[self.profile.dialect]
+        writer = WRITERS[self.profile.dialect]
         return plan, writer.to_wire(plan, self.profile, extra_body=settings)
 
 

@@ -5,21 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 from tests.adapters.contract import plan_of
+from tests.adapters.recorded_traffic import DIALECTS, READERS, REASON, RECORDED, WRITERS
 from tool_search.adapters import (
     anthropic_reply,
-    anthropic_wire,
-    openai_chat_reply,
-    openai_chat_wire,
     openai_responses_history,
     openai_responses_reply,
-    openai_responses_wire,
 )
 from tool_search.adapters.anthropic_history import history_from_wire
 from tool_search.adapters.failures import ReplyFailedError
@@ -31,23 +27,6 @@ from tool_search.providers import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent
 from tool_search.session import ToolSearchSession
 from tool_search.testing import check_request
 
-RECORDED = Path(__file__).parents[3] / "shared" / "recorded"
-REASON = "the recorded traffic is not there: ../shared/recorded beside the checkout"
-DIALECTS = {
-    "https://api.anthropic.com/v1/messages": "anthropic",
-    "https://api.openai.com/v1/chat/completions": "openai_chat",
-    "https://api.openai.com/v1/responses": "openai_responses",
-}
-READERS: dict[str, Any] = {
-    "anthropic": anthropic_reply,
-    "openai_chat": openai_chat_reply,
-    "openai_responses": openai_responses_reply,
-}
-WRITERS: dict[str, Any] = {
-    "anthropic": anthropic_wire,
-    "openai_chat": openai_chat_wire,
-    "openai_responses": openai_responses_wire,
-}
 CLAUDE = profile_for("anthropic", "claude-sonnet-4-6")
 GPT = profile_for("openai_chat", "gpt-5.4")
 RESPONSES = profile_for("openai_responses", "gpt-5.4")

@@ -10,14 +10,8 @@ from typing import Literal
 
 import pytest
 
-from tests.adapters.recorded_requests import (
-    REASON,
-    RECORDED,
-    Led,
-    Way,
-    comparable,
-    recordings,
-)
+from tests.adapters.recorded_requests import Led, Way, comparable, recordings
+from tests.adapters.recorded_traffic import REASON, RECORDED
 
 needs_recordings = pytest.mark.skipif(not RECORDED.is_dir(), reason=REASON)
 

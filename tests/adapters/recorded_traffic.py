@@ -1,0 +1,35 @@
+"""Where the recorded traffic of the real services is, and what of ours reads and writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tool_search.adapters import (
+    anthropic_reply,
+    anthropic_wire,
+    openai_chat_reply,
+    openai_chat_wire,
+    openai_responses_reply,
+    openai_responses_wire,
+)
+from tool_search.config import Dialect
+
+RECORDED = Path(__file__).parents[3] / "shared" / "recorded"
+REASON = "the recorded traffic is not there: ../shared/recorded beside the checkout"
+DIALECTS: Mapping[str, Dialect] = {
+    "https://api.anthropic.com/v1/messages": "anthropic",
+    "https://api.openai.com/v1/chat/completions": "openai_chat",
+    "https://api.openai.com/v1/responses": "openai_responses",
+}
+READERS: Mapping[str, Any] = {
+    "anthropic": anthropic_reply,
+    "openai_chat": openai_chat_reply,
+    "openai_responses": openai_responses_reply,
+}
+WRITERS: Mapping[str, Any] = {
+    "anthropic": anthropic_wire,
+    "openai_chat": openai_chat_wire,
+    "openai_responses": openai_responses_wire,
+}
