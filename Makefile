@@ -22,16 +22,10 @@ check: $(READY) types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-# mypy does not follow an editable install's mapping: it is shown the installed layout as links.
 types: $(READY)
-	@rm -rf .typecheck && mkdir -p .typecheck/tool_search
-	@ln -s $(CURDIR)/tool_search/* $(CURDIR)/adapters $(CURDIR)/i18n .typecheck/tool_search/
-	@ln -s $(CURDIR)/tests $(CURDIR)/examples $(CURDIR)/benchmarks .typecheck/
-	cd .typecheck && ../$(BIN)/mypy --config-file ../pyproject.toml -p tool_search
-	cd .typecheck && ../$(BIN)/mypy --config-file ../pyproject.toml --explicit-package-bases \
-		tests examples
-	cd .typecheck && MYPYPATH=benchmarks:benchmarks/peers ../$(BIN)/mypy \
-		--config-file ../pyproject.toml --explicit-package-bases benchmarks
+	$(BIN)/mypy -p tool_search
+	$(BIN)/mypy --explicit-package-bases tests examples
+	MYPYPATH=benchmarks:benchmarks/peers $(BIN)/mypy --explicit-package-bases benchmarks
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -92,4 +86,4 @@ package: $(READY)
 	@rm -rf dist/venv
 
 clean:
-	rm -rf $(VENV) $(ASTRBOT_ENV) $(ASTRBOT_OLD_ENV) .typecheck build dist *.egg-info
+	rm -rf $(VENV) $(ASTRBOT_ENV) $(ASTRBOT_OLD_ENV) build dist *.egg-info

@@ -64,11 +64,20 @@ def test_the_extra_all_is_every_other(project: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("folder", ["tool_search", "adapters", "i18n"])
-def test_no_module_is_longer_than_400_lines(folder: str) -> None:
-    """A longer one holds more than one thing."""
+def test_no_module_is_longer_than_600_lines(folder: str) -> None:
+    """A longer one holds more than one subject."""
     long = [
         path.name
         for path in (ROOT / folder).rglob("*.py")
-        if len(path.read_text(encoding="utf-8").splitlines()) > 400
+        if len(path.read_text(encoding="utf-8").splitlines()) > 600
     ]
     assert long == []
+
+
+@pytest.mark.parametrize("folder", ["adapters", "i18n"])
+def test_top_level_folders_are_linked_into_the_package(folder: str) -> None:
+    """A plain checkout, a vendored clone and a type checker find them there."""
+    link = ROOT / "tool_search" / folder
+    assert link.is_symlink()
+    assert link.readlink() == Path("..") / folder
+    assert link.resolve() == ROOT / folder
