@@ -13,6 +13,7 @@ import pytest
 from tool_search.bot import open_runner, tools_from_modules
 from tool_search.config import (
     BotConfig,
+    HistorySettings,
     ProfileSettings,
     ProviderConfig,
     SearchSettings,
@@ -26,7 +27,7 @@ from tool_search.errors import (
     StoreError,
 )
 from tool_search.events import Done, ToolFinished
-from tool_search.execution import PermissionAnswer, PermissionRequest
+from tool_search.execution import CallLimits, CallOptions, PermissionAnswer, PermissionRequest
 from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
 
 Module = Callable[[str], str]
@@ -168,6 +169,34 @@ async def test_runner_of_a_configuration_answers(module: Module) -> None:
     assert events[-1].answer == "Hello."
     assert [tool["function"]["name"] for tool in body["tools"]] == ["add"]
     assert body["messages"][0]["content"] == "Be kind."
+
+
+@pytest.mark.parametrize(
+    ("calls", "kept"),
+    [
+        (None, 1_000),
+        (CallOptions(), 1_000),
+        (CallOptions(limits=CallLimits(longest_result=5_000)), 5_000),
+    ],
+)
+async def test_longest_result_of_the_configuration_holds_unless_code_says_otherwise(
+    module: Module, calls: CallOptions | None, kept: int
+) -> None:
+    """The model reads no more than that, and how much was left out."""
+    source = 'def much() -> str:\n    "Give much."\n    return "x" * 9_000\n'
+    script = [ModelReply(calls=(ModelCall(name="much"),)), ModelReply(text="So much.")]
+    with StandInServer(model=ScriptedModel(script)) as server:
+        config = BotConfig(
+            providers=(provider(base_url=server.openai_base_url),),
+            tools=(module(source),),
+            store=StoreSettings(type="memory"),
+            history=HistorySettings(longest_result=1_000),
+        )
+        async with open_runner(config, calls=calls) as runner:
+            assert [event async for event in runner.run("Hi")]
+        read = server.requests[1].body["messages"][-1]["content"]
+    assert read.count("x") == kept
+    assert f"[{9_000 - kept} characters left out]" in read
 
 
 @pytest.mark.parametrize("embedder", ["word_embedder:WordEmbedder", "no_such:Embedder"])

@@ -74,6 +74,7 @@ def test_the_designed_defaults_hold() -> None:
     assert (config.max_results, config.search_tool_name) == (5, "tool_search")
     assert (config.search.engine, config.search.min_relevance) == ("bm25", 0.1)
     assert BotConfig().max_steps == 20
+    assert BotConfig().history.longest_result == 30_000
 
 
 @pytest.mark.parametrize(
@@ -97,6 +98,7 @@ def test_the_designed_defaults_hold() -> None:
         (PROVIDER.format("base_url: localhost"), 2, "providers[0].base_url"),
         (PROVIDER.format("id: b"), 2, "providers[0].id stands twice"),
         ("providers:\n  - {id: a, type: {x: y}, model: m}\n", 2, "providers[0].type"),
+        ("history: {longest_result: 10}\n", 1, "history.longest_result"),
         ("max_steps: 1\nmax_steps: 2\n", 2, "max_steps stands twice"),
     ],
 )
@@ -114,6 +116,7 @@ def test_a_wrong_value_is_named_with_its_line_and_key(
     [
         ("max_step: 3\n", "max_step is unknown", "max_steps"),
         ("tool_search:\n  treshold: 3\n", "tool_search.treshold is unknown", "threshold"),
+        ("history: {longest: 2}\n", "history.longest is unknown", "longest_result"),
         ("tool_search: {search: {k1: 2}}\n", "tool_search.search.k1 is unknown", "engine"),
         (PROVIDER.format("timeout: 3"), "providers[0].timeout is unknown", "timeout_s"),
         ("provider_settings:\n  x: 1\n", "provider_settings.x is unknown", "tool_schema_mode"),

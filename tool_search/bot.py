@@ -33,7 +33,7 @@ from tool_search.execution import (
     Permissions,
     executable_tools,
 )
-from tool_search.permission_settings import PermissionSettings
+from tool_search.history_settings import LONGEST_RESULT
 from tool_search.providers import ChatProvider
 from tool_search.runner import ToolSearchRunner
 from tool_search.stores import SQLiteStore
@@ -57,8 +57,8 @@ async def open_runner(
         environment: Where API keys are; default: this process's.
         source: The file that the configuration was read from: its store is found by it.
         ask: Asks the user for permission; without it, ask means no.
-        calls: How calls are run; its permissions, where it has any, go before the
-            configuration's.
+        calls: How calls are run; its permissions, and a `longest_result` other than the
+            default, go before the configuration's.
 
     Raises:
         StoreError: The store's file cannot be opened.
@@ -67,7 +67,7 @@ async def open_runner(
         InvalidToolError: A function cannot be a tool.
         DuplicateToolError: Two tools have the same name.
     """
-    options = await _call_options(config.permissions, calls or CallOptions(), ask, source)
+    options = await _call_options(config, calls or CallOptions(), ask, source)
     keys = _api_keys(config.providers, environment)
     tools = tools_from_modules(config.tools)
     async with AsyncExitStack() as stack:
@@ -96,9 +96,12 @@ async def open_runner(
 
 
 async def _call_options(
-    settings: PermissionSettings, calls: CallOptions, ask: AskUser | None, source: Path | None
+    config: BotConfig, calls: CallOptions, ask: AskUser | None, source: Path | None
 ) -> CallOptions:
-    """The options with the configuration's permissions, and traces where they can be made."""
+    """The options with the configuration's permissions and limits, and traces if possible."""
+    settings, longest = config.permissions, config.history.longest_result
+    if calls.limits.longest_result == LONGEST_RESULT:
+        calls = replace(calls, limits=replace(calls.limits, longest_result=longest))
     if calls.permissions is None:
         file = settings.grants_file(source)
         kept = GrantFile(file) if file is not None else None

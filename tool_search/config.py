@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from tool_search.errors import ConfigurationError
+from tool_search.history_settings import HistorySettings
 from tool_search.permission_settings import PermissionRules, PermissionSettings
 from tool_search.profile_settings import Dialect, ProfileMatch, ProfileSettings, StrategyChoice
 from tool_search.search_settings import (
@@ -36,6 +37,7 @@ __all__ = [
     "BotConfig",
     "Dialect",
     "EngineName",
+    "HistorySettings",
     "HybridSettings",
     "LanguageChoice",
     "LearningSettings",
@@ -195,6 +197,7 @@ class BotConfig(Settings):
         system_prompt: What the bot's owner tells the model.
         max_steps: The most requests in which one turn may call tools.
         store: Where conversations live, and what searches have learned.
+        history: How much of a conversation a request carries.
         permissions: What may be called, by whom, and who is asked.
         providers: The first is primary, the rest are fallbacks, in order.
         tools: Python modules that hold tools.
@@ -207,6 +210,7 @@ class BotConfig(Settings):
     system_prompt: str = ""
     max_steps: Annotated[int, Field(ge=1, le=1000)] = 20
     store: StoreSettings = StoreSettings()
+    history: HistorySettings = HistorySettings()
     permissions: PermissionSettings = PermissionSettings()
     providers: tuple[ProviderConfig, ...] = ()
     tools: tuple[str, ...] = ()
@@ -346,7 +350,7 @@ def _known_keys(model: type[BaseModel], location: tuple[str | int, ...]) -> list
         "tool_search": ToolSearchConfig, "search": SearchSettings, "hybrid": HybridSettings,
         "providers": ProviderConfig, "learning": LearningSettings, "store": StoreSettings,
         "permissions": PermissionSettings, "policy": PermissionRules, "roles": PermissionRules,
-        "profiles": ProfileSettings, "match": ProfileMatch,
+        "profiles": ProfileSettings, "match": ProfileMatch, "history": HistorySettings,
     }  # fmt: skip
     for before, step in zip(("", *location), location[:-1], strict=False):
         if before != "profiles":  # what follows it is a name of the user's

@@ -343,16 +343,54 @@ async def test_error_of_a_program_shows_its_output() -> None:
     assert "status 3" in said.splitlines()[0]
 
 
-async def test_result_is_cut_only_where_the_owner_says() -> None:
-    """What is too much is the bot's to say."""
+@pytest.mark.parametrize(
+    ("limits", "kept", "left_out"),
+    [
+        (CallLimits(), 30_000, 970_000),
+        (CallLimits(longest_result=1_000), 1_000, 999_000),
+        (CallLimits(longest_result=None), 1_000_000, 0),
+    ],
+)
+async def test_result_keeps_head_and_tail_within_its_limit(
+    limits: CallLimits, kept: int, left_out: int
+) -> None:
+    """One large result must not end a conversation."""
 
     async def much(**arguments: Any) -> str:
-        return "x" * 30_000
+        return "a" * 500_000 + "z" * 500_000
 
-    assert len((await result(runner(mail(much)), _GOOD)).content) == 30_000
-    options = CallOptions(limits=CallLimits(longest_result=1_000))
-    assert "29000 characters left out" in (await result(runner(mail(much), options=options), _GOOD)
-    ).content  # fmt: skip
+    run = runner(mail(much), options=CallOptions(limits=limits))
+    content = (await result(run, _GOOD)).content
+    assert (content.count("a" * 500), content.count("z" * 500)) == (kept // 1_000, kept // 1_000)
+    assert (f"[{left_out} characters left out]" in content) == bool(left_out)
+
+
+async def test_text_beside_a_picture_is_cut_too() -> None:
+    """The picture stays as it is."""
+    picture = ImagePart("data:image/png;base64," + "A" * 90_000)
+
+    async def much(**arguments: Any) -> Any:
+        return [TextPart("x" * 40_000), picture]
+
+    over = await result(runner(mail(much)), _GOOD)
+    words, seen = over.parts
+    assert isinstance(words, TextPart)
+    assert len(words.text) < 30_100
+    assert (seen, words.text) == (picture, over.content)
+
+
+async def test_what_another_tool_asked_for_is_whole() -> None:
+    """Half a JSON text would be of no use to a program."""
+
+    async def inner() -> ExecutionResult:
+        """Give much."""
+        return ExecutionResult(content="x" * 100_000)
+
+    async def outer(context: ToolContext) -> int:
+        """Count what there is."""
+        return len(await context.call("inner"))
+
+    assert (await result(runner(inner, outer), "outer")).content == "100000"
 
 
 async def test_what_came_before_a_failure_is_not_lost() -> None:

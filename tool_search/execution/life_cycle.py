@@ -21,7 +21,7 @@ from tool_search.execution.functions import ExecutableTool
 from tool_search.execution.hooks import HookedCall, Hooks
 from tool_search.execution.observing import CallObserver, CallTelemetry
 from tool_search.execution.permissions import Permissions
-from tool_search.execution.rendering import cause_of, cut, failure_of, with_partials
+from tool_search.execution.rendering import cause_of, failure_of, shortened, with_partials
 from tool_search.execution.replay import RememberedResults, ResultMemory, TurnCalls
 from tool_search.execution.results import (
     CallPartial,
@@ -181,14 +181,16 @@ class OneCall:
         return self.rendered(result)
 
     def rendered(self, result: ExecutionResult) -> ExecutionResult:
-        """A result with what there was before a failure, and not too long."""
+        """A result with what there was before a failure, and not too long for a model."""
         language, limits = self._context.language, self._services.limits
         if self.partials:
             result = with_partials(result, self.partials, language=language)
+        # Another tool reads what its call came to: half a JSON text would be of no use to it.
+        longest = None if self._context.depth else limits.longest_result
+        longest = limits.longest_error if result.is_error else longest
+        if longest is not None:
+            result = shortened(result, longest=longest, language=language)
         content = result.content
-        longest = limits.longest_error if result.is_error else limits.longest_result
-        if longest is not None and len(content) > longest:
-            content = cut(content, longest=longest, language=language)
         if not content.isascii():
             content = encodable(content)
         return result if content == result.content else replace(result, content=content)

@@ -21,6 +21,7 @@ __all__ = [
     "cause_of",
     "cut",
     "failure_of",
+    "shortened",
     "with_partials",
 ]
 
@@ -131,6 +132,20 @@ def cut(content: str, *, longest: int, language: Language) -> str:
     half = longest // 2
     noted = text("call.cut", language, count=len(content) - 2 * half)
     return f"{content[:half]}\n{noted}\n{content[len(content) - half :]}"
+
+
+def shortened(result: ExecutionResult, *, longest: int, language: Language) -> ExecutionResult:
+    """A result whose text is cut in the middle if it is longer than this; pictures stay."""
+    content, parts = result.content, result.parts
+    if len(content) > longest:
+        content = cut(content, longest=longest, language=language)
+    words = plain_text(parts)
+    if len(words) > longest:
+        words = cut(words, longest=longest, language=language)
+        parts = (TextPart(words), *(part for part in parts if not isinstance(part, TextPart)))
+    if content is result.content and parts is result.parts:
+        return result
+    return replace(result, content=content, parts=parts)
 
 
 def with_partials(

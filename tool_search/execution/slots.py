@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from tool_search.catalog import Tool
 from tool_search.errors import ConfigurationError
+from tool_search.history_settings import LONGEST_RESULT
 
 __all__ = ["CallLimits", "Slots"]
 
@@ -25,7 +26,8 @@ class CallLimits:
             time-out of their own besides.
         grace_s: Seconds that cancelled calls have for their clean-up.
         longest_error: Characters of an error; of a longer one both ends are kept.
-        longest_result: The same of a result.
+        longest_result: Characters of a result that a model reads; of a longer one both ends
+            are kept. What another tool asked for is not cut.
         cancels_siblings: Whether one failure ends the calls that run beside it.
 
     Raises:
@@ -38,7 +40,7 @@ class CallLimits:
     timeout_s: float | None = None
     grace_s: float = 5.0
     longest_error: int = 10_000
-    longest_result: int | None = None
+    longest_result: int | None = LONGEST_RESULT
     cancels_siblings: bool = False
 
     def __post_init__(self) -> None:
