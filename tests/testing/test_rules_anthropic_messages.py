@@ -49,15 +49,42 @@ def interrupted_search(body: dict[str, Any]) -> dict[str, Any]:
     return body
 
 
+def split_calls(body: dict[str, Any]) -> dict[str, Any]:
+    """Two replies in a row, a call in each, with both results after them."""
+    call = content(body, 1).pop()
+    body["messages"].insert(2, {"role": "assistant", "content": [call]})
+    return body
+
+
+def split_results(body: dict[str, Any], *between: dict[str, Any]) -> dict[str, Any]:
+    """The results in a message each."""
+    first = content(body, 2).pop(0)
+    body["messages"][2:2] = [{"role": "user", "content": [first]}, *between]
+    return body
+
+
+def split_results_of_two(body: dict[str, Any]) -> dict[str, Any]:
+    """After `split_calls`: the results in a message each."""
+    body["messages"].insert(3, {"role": "user", "content": [content(body, 3).pop(0)]})
+    return body
+
+
+def split_server_search(body: dict[str, Any]) -> dict[str, Any]:
+    """A server search and its result in a message each."""
+    call = content(body, 3).pop(0)
+    body["messages"].insert(3, {"role": "assistant", "content": [call]})
+    return body
+
+
 REFUSED = (
     pytest.param(
         lambda b: b.update(messages=[]), "at least one message is required", None, id="no message"
     ),
     pytest.param(
-        lambda b: b["messages"].insert(0, {"role": "assistant", "content": "Hi."}),
+        lambda b: b["messages"].insert(0, {"role": "system", "content": "Hi."}),
         'first message must use the "user" role',
         None,
-        id="assistant first",
+        id="system message first",
     ),
     pytest.param(
         lambda b: b["messages"].append({"role": "tool", "content": "x"}),
@@ -168,6 +195,39 @@ REFUSED = (
         "blocks immediately after: toolu_1, toolu_2",
         None,
         id="result after the next message",
+    ),
+    pytest.param(
+        lambda b: split_results(b, {"role": "user", "content": [TEXT]}),
+        "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: "
+        "toolu_2.",
+        None,
+        id="second result after another message's text",
+    ),
+    pytest.param(
+        lambda b: (split_results(b), content(b, 3).insert(0, copy.deepcopy(content(b, 2)[0]))),
+        "messages.3.content.0: each tool_use must have a single result.",
+        None,
+        id="two results in two messages",
+    ),
+    pytest.param(
+        lambda b: (split_calls(b), content(b, 2)[0].update(id="toolu_1")),
+        "messages.2.content.0: `tool_use` ids must be unique",
+        None,
+        id="repeated call id in two messages",
+    ),
+    pytest.param(
+        lambda b: (split_calls(b), content(b, 3).pop(1)),
+        "messages.2: `tool_use` ids were found without `tool_result` blocks immediately after: "
+        "toolu_2.",
+        None,
+        id="result missing after two replies",
+    ),
+    pytest.param(
+        lambda b: (split_calls(b), b["messages"].insert(2, {"role": "user", "content": "Wait."})),
+        "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: "
+        "toolu_1.",
+        None,
+        id="user between two replies",
     ),
     pytest.param(
         lambda b: b.update(messages=b["messages"][:2]),
@@ -314,6 +374,14 @@ REFUSED = (
 
 ACCEPTED = (
     pytest.param(lambda _: None, id="unchanged"),
+    pytest.param(
+        lambda b: b["messages"].insert(0, {"role": "assistant", "content": "Hi."}),
+        id="assistant first",
+    ),
+    pytest.param(split_calls, id="two replies with both results after them"),
+    pytest.param(split_results, id="results in two messages"),
+    pytest.param(lambda b: (split_calls(b), split_results_of_two(b)), id="both at once"),
+    pytest.param(split_server_search, id="server search and its result in two messages"),
     pytest.param(interrupted_search, id="interrupted search"),
     pytest.param(
         lambda b: (interrupted_search(b), b.update(messages=b["messages"][:5])),

@@ -233,7 +233,9 @@ REFUSED = (
         id="forced tool on a prefix-bound model",
     ),
     pytest.param(
-        lambda b: b.update(tool_choice={"type": "any"}, thinking={"type": "adaptive"}),
+        lambda b: b.update(
+            tool_choice={"type": "any"}, thinking={"type": "enabled", "budget_tokens": 1024}
+        ),
         "Thinking may not be enabled when tool_choice forces tool use.",
         None,
         id="forced tool with thinking",
@@ -242,6 +244,16 @@ REFUSED = (
 
 ACCEPTED = (
     pytest.param(lambda b: b.update(model="some-vendor/model"), id="unknown model"),
+    pytest.param(
+        lambda b: b.update(tool_choice={"type": "any"}, thinking={"type": "adaptive"}),
+        id="forced tool with adaptive thinking",
+    ),
+    pytest.param(
+        lambda b: b.update(
+            tool_choice={"type": "tool", "name": "tool_search"}, thinking={"type": "adaptive"}
+        ),
+        id="named tool with adaptive thinking",
+    ),
     pytest.param(lambda b: (marked(b), b.pop("cache_control")), id="four breakpoints"),
     pytest.param(lambda b: b.update(tool_choice={"type": "none"}), id="no tool choice for none"),
     pytest.param(lambda b: many(b, 9_998), id="10,000 deferred"),
@@ -304,3 +316,15 @@ def test_vendor_parameter_is_accepted_where_the_endpoint_has_it(
     assert check_anthropic(conversation) is not None
     endpoint = Endpoint(extra_parameters=frozenset({"enable_thinking"}))
     assert check_anthropic(conversation, endpoint=endpoint) is None
+
+
+def test_counted_request_goes_without_the_limit(conversation: dict[str, Any]) -> None:
+    """Required where the model is asked, refused where its tokens are only counted."""
+    refused = check_anthropic(conversation, counting=True)
+    assert refused is not None
+    assert refused.message == "max_tokens: Extra inputs are not permitted"
+    del conversation["max_tokens"]
+    assert check_anthropic(conversation, counting=True) is None
+    asked = check_anthropic(conversation)
+    assert asked is not None
+    assert asked.message == "max_tokens: Field required"

@@ -86,12 +86,36 @@ def item(body: dict[str, Any], index: int, **fields: Any) -> None:
     body["input"][index].update(fields)
 
 
+def answered_search(body: dict[str, Any], *outputs: str, **named: str | None) -> None:
+    """A search of the service's own, and functions' outputs with these call ids after it."""
+    search = {
+        "type": "tool_search_call",
+        "execution": "server",
+        "status": "completed",
+        "arguments": {"paths": ["crm"]},
+        **named,
+    }
+    body["input"] += [search, *map(output, outputs)]
+
+
 def hosted(body: dict[str, Any], *more: dict[str, Any]) -> None:
     """The search is the service's own, and there are more tools."""
     body["tools"] = [{"type": "tool_search"}, *body["tools"][1:], *more]
 
 
 REFUSED = (
+    pytest.param(
+        lambda b: answered_search(b, "tsc_6", call_id=None, id="tsc_5"),
+        "No tool call found for function call output with call_id tsc_6.",
+        "input",
+        id="output of another search than the service's own",
+    ),
+    pytest.param(
+        lambda b: answered_search(b, "tsc_5", "tsc_5", call_id=None, id="tsc_5"),
+        "Duplicate value for 'call_id' of 'tsc_5'.",
+        "input[13].call_id",
+        id="hosted search answered twice",
+    ),
     pytest.param(
         lambda b: b.pop("model"), "Missing required parameter: 'model'.", "model", id="model"
     ),
@@ -345,6 +369,14 @@ ACCEPTED = (
     pytest.param(
         lambda b: hosted(b, function("ask", defer_loading=True)),
         id="hosted search beside client exchanges",
+    ),
+    pytest.param(
+        lambda b: answered_search(b, "call_5", call_id="call_5", id="tsc_5"),
+        id="hosted search answered as a function by its call id",
+    ),
+    pytest.param(
+        lambda b: answered_search(b, "tsc_5", call_id=None, id="tsc_5"),
+        id="hosted search answered as a function by its id",
     ),
     pytest.param(
         lambda b: b.update(

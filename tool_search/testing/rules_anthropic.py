@@ -77,7 +77,7 @@ def check_anthropic(
     Args:
         body: The request's parsed JSON body.
         endpoint: Whose service it goes to; the vendor's own by default.
-        counting: It goes to `count_tokens`, which needs no `max_tokens`.
+        counting: It goes to `count_tokens`, which takes no `max_tokens`.
 
     Source: see the module.
     """
@@ -109,8 +109,10 @@ def _parameters(
     for name in required:
         if body.get(name) is None:
             yield invalid(f"{name}: Field required")
+    # GitHub, sub2api 4913: counting refuses the limit that asking requires.
+    known = _PARAMETERS - {"max_tokens"} if counting else _PARAMETERS
     for name in body:
-        if name not in _PARAMETERS and name not in endpoint.extra_parameters:
+        if name not in known and name not in endpoint.extra_parameters:
             yield invalid(f"{name}: Extra inputs are not permitted")
     yield from _parameter_types(body)
 
@@ -174,7 +176,8 @@ def _tool_choice(body: Mapping[str, Any], tools: list[Any]) -> Iterator[Violatio
                 f"tool_choice.type: {kind!r} is not supported on {body['model']}: "
                 "this model does not take a forced tool choice"
             )
-        elif thinking in ("enabled", "adaptive"):
+        # Recorded: adaptive thinking takes a forced choice (claude-opus-4-6, and its count).
+        elif thinking == "enabled":
             yield invalid("Thinking may not be enabled when tool_choice forces tool use.")
     if kind == "tool":
         named = next((tool for tool in tools if tool.get("name") == choice["name"]), None)

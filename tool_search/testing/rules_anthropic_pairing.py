@@ -1,11 +1,17 @@
 """Anthropic's rules for what must follow what: calls, results, system messages.
 
-Source: Anthropic, Tool use ("Handle tool calls"); recorded errors; GitHub
-issues claude-code 8210, 64383, pydantic-ai 5143, anthropic-sdk-python 1325.
+The service merges neighbours of one role before it reads them: the results of two
+replies in a row may come together after both, or in several messages of the user's.
+
+Source: Anthropic, Tool use ("Handle tool calls"); recorded errors and accepted
+requests; GitHub issues claude-code 8210, 64383, pydantic-ai 5143, anthropic-sdk-python
+1325.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from tool_search.testing.rules_anthropic_tools import SEARCH_TOOL_NAMES
@@ -21,115 +27,148 @@ if TYPE_CHECKING:
 __all__ = ["pairing_violations"]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Block:
+    """A content block, and its position in the request."""
+
+    message: int
+    place: int
+    content: JSON
+
+    @property
+    def kind(self) -> str:
+        return str(self.content["type"])
+
+    @property
+    def where(self) -> str:
+        return f"messages.{self.message}.content.{self.place}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Turn:
+    """Neighbouring messages of one role, as the service merges them."""
+
+    role: str
+    first: int
+    blocks: tuple[_Block, ...]
+
+    def of_kind(self, kind: str) -> list[_Block]:
+        return [block for block in self.blocks if block.kind == kind]
+
+
 def pairing_violations(messages: list[JSON]) -> Iterator[Violation]:
     """What is wrong with the order of well-shaped messages."""
-    yield from _unique_ids(messages)
-    for index, message in enumerate(messages):
-        before = messages[index - 1] if index else None
-        after = messages[index + 1] if index + 1 < len(messages) else None
-        if message["role"] == "user":
-            yield from _results(index, message, before)
-        elif message["role"] == "assistant":
-            yield from _uses(index, message, after)
+    turns = list(_turns(messages))
+    yield from _unique_ids(turns)
+    for index, turn in enumerate(turns):
+        before = turns[index - 1] if index else None
+        after = turns[index + 1] if index + 1 < len(turns) else None
+        if turn.role == "user":
+            yield from _results(turn, before)
+        elif turn.role == "assistant":
+            yield from _uses(turn, after)
         else:
-            yield from _system(index, before)
-    yield from _server_searches(messages)
+            yield from _system(turn, before)
+    yield from _server_searches(turns)
 
 
-def _blocks(message: JSON | None, kind: str | None = None) -> list[JSON]:
-    if message is None or isinstance(message["content"], str):
-        return []
-    return [block for block in message["content"] if kind in (None, block["type"])]
+def _turns(messages: list[JSON]) -> Iterator[_Turn]:
+    for role, group in groupby(enumerate(messages), key=lambda entry: str(entry[1]["role"])):
+        listed = list(group)
+        blocks = (block for index, message in listed for block in _blocks(index, message))
+        yield _Turn(role=role, first=listed[0][0], blocks=tuple(blocks))
 
 
-def _unique_ids(messages: list[JSON]) -> Iterator[Violation]:
-    """Within one message only: a recorded history that repeats ids in others is accepted."""
-    for index, message in enumerate(messages):
+def _blocks(index: int, message: JSON) -> Iterator[_Block]:
+    content = message["content"]
+    listed = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    for place, block in enumerate(listed):
+        yield _Block(message=index, place=place, content=block)
+
+
+def _unique_ids(turns: list[_Turn]) -> Iterator[Violation]:
+    """Within one turn only: a recorded history that repeats ids in others is accepted."""
+    for turn in turns:
         seen: set[str] = set()
-        for place, block in enumerate(_blocks(message)):
-            if block["type"] not in ("tool_use", "server_tool_use"):
+        for block in turn.blocks:
+            if block.kind not in ("tool_use", "server_tool_use"):
                 continue
-            if block["id"] in seen:
-                yield invalid(f"messages.{index}.content.{place}: `tool_use` ids must be unique")
-            seen.add(block["id"])
+            if block.content["id"] in seen:
+                yield invalid(f"{block.where}: `tool_use` ids must be unique")
+            seen.add(block.content["id"])
 
 
-def _uses(index: int, message: JSON, after: JSON | None) -> Iterator[Violation]:
-    """Each call needs its result among the first blocks of the next message."""
-    calls = [block["id"] for block in _blocks(message, "tool_use")]
+def _uses(turn: _Turn, after: _Turn | None) -> Iterator[Violation]:
+    """Each call needs its result among the first blocks of the user's next turn."""
     answered: set[str] = set()
-    for block in _blocks(after):
-        if block["type"] != "tool_result":
+    for block in after.blocks if after is not None else ():
+        if block.kind != "tool_result":
             break
-        answered.add(block["tool_use_id"])
-    missing = [call for call in calls if call not in answered]
+        answered.add(block.content["tool_use_id"])
+    missing = [b for b in turn.of_kind("tool_use") if b.content["id"] not in answered]
     if missing:
+        calls = ", ".join(block.content["id"] for block in missing)
         yield invalid(
-            f"messages.{index}: `tool_use` ids were found without `tool_result` blocks immediately "
-            f"after: {', '.join(missing)}. Each `tool_use` block must have a corresponding "
+            f"messages.{missing[0].message}: `tool_use` ids were found without `tool_result` "
+            f"blocks immediately after: {calls}. Each `tool_use` block must have a corresponding "
             "`tool_result` block in the next message."
         )
 
 
-def _results(index: int, message: JSON, before: JSON | None) -> Iterator[Violation]:
-    called = {block["id"] for block in _blocks(before, "tool_use")}
+def _results(turn: _Turn, before: _Turn | None) -> Iterator[Violation]:
+    called = {block.content["id"] for block in before.of_kind("tool_use")} if before else set()
     answered: set[str] = set()
-    for place, block in enumerate(_blocks(message)):
-        if block["type"] != "tool_result":
-            continue
-        call = block["tool_use_id"]
-        where = f"messages.{index}.content.{place}"
+    for block in turn.of_kind("tool_result"):
+        call = block.content["tool_use_id"]
         if call not in called:
             yield invalid(
-                f"{where}: unexpected `tool_use_id` found in `tool_result` blocks: {call}. Each "
-                "`tool_result` block must have a corresponding `tool_use` block in the previous "
-                "message."
+                f"{block.where}: unexpected `tool_use_id` found in `tool_result` blocks: {call}. "
+                "Each `tool_result` block must have a corresponding `tool_use` block in the "
+                "previous message."
             )
         if call in answered:
             yield invalid(
-                f"{where}: each tool_use must have a single result. Found multiple `tool_result` "
-                f"blocks with id: {call}"
+                f"{block.where}: each tool_use must have a single result. Found multiple "
+                f"`tool_result` blocks with id: {call}"
             )
         answered.add(call)
 
 
-def _system(index: int, before: JSON | None) -> Iterator[Violation]:
+def _system(turn: _Turn, before: _Turn | None) -> Iterator[Violation]:
     """A system message follows a user turn, or an assistant turn of server results."""
-    if before is None:
+    if before is None or before.role != "assistant":
         return
-    ended = _blocks(before)[-1:] if before["role"] == "assistant" else []
-    if before["role"] == "assistant" and not (ended and ended[0]["type"].endswith("_tool_result")):
+    if not (before.blocks and before.blocks[-1].kind.endswith("_tool_result")):
         yield invalid(
-            f"messages.{index}: a `system` message must follow a `user` message or an `assistant` "
-            "message that ends with a server tool result"
+            f"messages.{turn.first}: a `system` message must follow a `user` message or an "
+            "`assistant` message that ends with a server tool result"
         )
 
 
-def _server_searches(messages: list[JSON]) -> Iterator[Violation]:
-    """Each server search needs its result: in its message, or first in the next reply.
+def _server_searches(turns: list[_Turn]) -> Iterator[Violation]:
+    """Each server search needs its result: in its turn, or first in the next reply.
 
     The second form is what the service itself sends when it was interrupted by
     a client tool call of the same reply.
     """
     waiting: dict[str, tuple[int, str]] = {}
-    for index, message in enumerate(messages):
-        if message["role"] != "assistant":
+    for turn in turns:
+        if turn.role != "assistant":
             continue
         earlier = dict(waiting)
         leading = True
-        for place, block in enumerate(_blocks(message)):
-            if block["type"] == "server_tool_use" and block["name"] in SEARCH_TOOL_NAMES:
-                waiting[block["id"]] = (index, block["name"])
-            leading = leading and block["type"] == "tool_search_tool_result"
-            if block["type"] != "tool_search_tool_result":
+        for block in turn.blocks:
+            if block.kind == "server_tool_use" and block.content["name"] in SEARCH_TOOL_NAMES:
+                waiting[block.content["id"]] = (block.message, block.content["name"])
+            leading = leading and block.kind == "tool_search_tool_result"
+            if block.kind != "tool_search_tool_result":
                 continue
-            call = block["tool_use_id"]
+            call = block.content["tool_use_id"]
             if call not in waiting:
-                yield _orphan(f"messages.{index}.content.{place}", call)
+                yield _orphan(block.where, call)
             elif leading or call not in earlier:
                 del waiting[call]
-        is_last = index == len(messages) - 1
-        interrupted = is_last or bool(_blocks(message, "tool_use"))
+        interrupted = turn is turns[-1] or bool(turn.of_kind("tool_use"))
         for call, (asked, name) in waiting.items():
             if call in earlier or not interrupted:
                 yield _unanswered(asked, name, call)

@@ -81,13 +81,18 @@ def _reasoning(items: list[JSON]) -> Iterator[Violation]:
 
 
 def _pairing(items: list[JSON], *, knows_all: bool) -> Iterator[Violation]:
-    """Each call of the model's has one output, somewhere after it."""
+    """Each call of the model's has one output, somewhere after it.
+
+    The service's own searches need none; a function's output is accepted for one.
+    """
     waiting: dict[tuple[str, str], None] = {}
     answered: set[tuple[str, str]] = set()
+    hosted: set[str] = set()
     for index, item in enumerate(items):
         kind = kind_of(item)
         if item.get("execution", "server") == "server" and kind.startswith("tool_search_"):
-            # The service's own searches are in its hands.
+            # Recorded (gpt-5.6): histories of other clients answer these as functions.
+            hosted |= {item[key] for key in ("call_id", "id") if item.get(key) is not None}
             continue
         if kind in _CALLS:
             call = (kind, item["call_id"])
@@ -96,8 +101,8 @@ def _pairing(items: list[JSON], *, knows_all: bool) -> Iterator[Violation]:
             waiting[call] = None
         elif kind in _OUTPUTS:
             call = (_OUTPUTS[kind][0], item["call_id"])
-            if call in waiting:
-                del waiting[call]
+            if call in waiting or (call not in answered and _answers(call, hosted)):
+                waiting.pop(call, None)
                 answered.add(call)
             elif call in answered:
                 yield _repeated(index, item["call_id"])
@@ -108,6 +113,12 @@ def _pairing(items: list[JSON], *, knows_all: bool) -> Iterator[Violation]:
                 )
     for kind, name in waiting:
         yield invalid(f"No tool output found for {_CALLS[kind]} {name}.", param="input")
+
+
+def _answers(call: tuple[str, str], hosted: set[str]) -> bool:
+    """True if a function's output answers one of the service's own searches."""
+    kind, name = call
+    return kind == "function_call" and name in hosted
 
 
 def _repeated(index: int, call: str) -> Violation:
