@@ -9,7 +9,7 @@ the anthropic SDK.
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -38,7 +38,7 @@ MAX_TOKENS = 4096
 """The most tokens of a reply, where `extra_body` does not say otherwise."""
 
 _BREAKPOINT = {"type": "ephemeral"}
-_UNMARKABLE = ("thinking", "redacted_thinking")
+_THINKING = frozenset({"thinking", "redacted_thinking"})
 # What stands for a message without content: no request may have an empty one.
 _NOTHING = "…"
 
@@ -140,8 +140,25 @@ def _without_tools(
     if plan.system.strip():
         block = {"type": "text", "text": plan.system, "cache_control": _BREAKPOINT}
         body["system"] = [block] if caches.system else plan.system
-    body["messages"] = _messages(plan, profile, frozenset(caches.messages))
-    return {key: value for key, value in {**body, **extra}.items() if value is not None}
+    body["messages"] = messages = _messages(plan, profile, frozenset(caches.messages))
+    merged = {**body, **extra}
+    if _is_begun_without_thinking(messages, merged.get("thinking")):
+        merged["thinking"] = {"type": "disabled"}
+    return {key: value for key, value in merged.items() if value is not None}
+
+
+def _is_begun_without_thinking(messages: Sequence[Mapping[str, Any]], thinking: object) -> bool:
+    """True if thinking with a budget would be refused: another model began the turn's calls.
+
+    Then the last reply does not begin with thinking, and the service wants it disabled
+    until its calls are answered. Adaptive thinking does not ask for it.
+    """
+    if not isinstance(thinking, Mapping) or thinking.get("type") != "enabled":
+        return False
+    if len(messages) < 2 or messages[-2]["role"] != "assistant":
+        return False
+    answers = any(block["type"] == "tool_result" for block in messages[-1]["content"])
+    return answers and messages[-2]["content"][0]["type"] not in _THINKING
 
 
 @dataclass(slots=True)
@@ -177,7 +194,7 @@ def _messages(
 def _marked(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The blocks with a cache breakpoint on the last one that may have it."""
     for index in range(len(blocks) - 1, -1, -1):
-        if blocks[index]["type"] not in _UNMARKABLE:
+        if blocks[index]["type"] not in _THINKING:
             block = {**blocks[index], "cache_control": _BREAKPOINT}
             return [*blocks[:index], block, *blocks[index + 1 :]]
     return blocks
@@ -192,8 +209,18 @@ def _blocks(message: Message, profile: ProviderProfile) -> list[dict[str, Any]]:
     if message.native is not None and message.native.origin == profile.origin:
         native = _native(message.native.blocks, profile.name_rule)
         if _call_ids(native) == [wire_id(call.id) for call in message.tool_calls]:
-            return native
-    return [*parts, *(_call(call, profile.name_rule) for call in message.tool_calls)]
+            return [*_missing_thinking(native, profile), *native]
+    blocks = [*parts, *(_call(call, profile.name_rule) for call in message.tool_calls)]
+    return [*_missing_thinking(blocks, profile), *blocks]
+
+
+def _missing_thinking(
+    blocks: Sequence[Mapping[str, Any]], profile: ProviderProfile
+) -> Iterator[dict[str, Any]]:
+    """Yield the thinking that a compatible endpoint wants before calls, if it wants any."""
+    kinds = {block["type"] for block in blocks}
+    if profile.missing_reasoning is not None and "tool_use" in kinds and not kinds & _THINKING:
+        yield {"type": "thinking", "thinking": profile.missing_reasoning, "signature": ""}
 
 
 def _native(blocks: Iterable[Mapping[str, Any]], rule: NameRule) -> list[dict[str, Any]]:

@@ -2,13 +2,14 @@
 
 Needs no SDK. Sources: OpenAI, "Chat Completions API" (the completion and its chunks);
 DeepSeek, "Thinking mode" and "Context caching" (`reasoning_content`,
-`prompt_cache_hit_tokens`); Moonshot, "Chat" (`cached_tokens`, usage within a choice).
+`prompt_cache_hit_tokens`); OpenRouter, "Reasoning tokens" (`reasoning`, `reasoning_details`
+and the merging of their chunks); Moonshot, "Chat" (`cached_tokens`, usage within a choice).
 Endpoints that are only compatible differ in ways that the comments name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,15 +22,20 @@ from tool_search.adapters.failures import (
     shown_body,
 )
 from tool_search.adapters.names import canonical_names
+from tool_search.adapters.openai_chat_wire import REASONING_FIELDS
 from tool_search.adapters.openai_failures import body_failure
 from tool_search.adapters.wire_values import count_of, known, list_of, mapping_of, text_of
 from tool_search.messages import Message, NativeReply, RequestPlan, ToolCall
 from tool_search.profiles import ProviderProfile
 from tool_search.providers import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent, StopReason, Usage
+from tool_search.schema import compact_json
 
 __all__ = ["StreamedReply", "events_of", "from_wire"]
 
 JSON = Mapping[str, Any]
+
+# More than any model writes: 128,000 tokens are about half of it. What is longer is not kept.
+_MAX_REASONING_CHARS = 1_000_000
 
 _STOP_REASONS: dict[str, StopReason] = {
     "stop": "answer",
@@ -63,7 +69,7 @@ def from_wire(reply: object, plan: RequestPlan, profile: ProviderProfile) -> Rep
         role="assistant",
         content=_content(wire.get("content")) or refusal,
         tool_calls=calls,
-        native=_native(wire, given, calls, profile),
+        native=_native(wire, given, profile),
     )
     reason = "refusal" if refusal else _STOP_REASONS.get(text_of(choice.get("finish_reason")))
     return ReplyEnd(
@@ -113,6 +119,7 @@ class StreamedReply:
         self._plan = plan
         self._profile = profile
         self._texts: dict[str, list[str]] = {}
+        self._details: list[_Detail] = []
         self._calls: list[_OpenCall] = []
         self._finish_reason = ""
         self._usage: dict[str, Any] = {}
@@ -146,6 +153,7 @@ class StreamedReply:
             )
         message: dict[str, Any] = {key: "".join(parts) for key, parts in self._texts.items()}
         message["tool_calls"] = [call.whole() for call in self._calls]
+        message["reasoning_details"] = [detail.whole() for detail in self._details]
         choice = {"message": message, "finish_reason": self._finish_reason}
         end = from_wire({"choices": [choice], "usage": self._usage}, self._plan, self._profile)
         # Only now is it sure that a call is whole: parallel ones may come interleaved.
@@ -153,12 +161,15 @@ class StreamedReply:
         yield end
 
     def _extend(self, delta: JSON) -> Iterator[ReplyEvent]:
-        for key in ("content", "refusal", "reasoning_content"):
+        for key in ("content", "refusal", "reasoning_content", "reasoning"):
             text = _content(delta.get(key))
             if text:
                 self._texts.setdefault(key, []).append(text)
-            if text and key != "reasoning_content":
+            if text and key in ("content", "refusal"):
                 yield ReplyDelta(text)
+        for detail in map(mapping_of, list_of(delta.get("reasoning_details"))):
+            if not (self._details and self._details[-1].extend(detail)):
+                self._details.append(_Detail(detail))
         for call in map(mapping_of, list_of(delta.get("tool_calls"))):
             self._call(call).extend(call)
 
@@ -215,6 +226,39 @@ class _OpenCall:
         return {"id": self.id, "function": function, "extra_content": self.extra_content}
 
 
+class _Detail:
+    """One entry of `reasoning_details`, as far as it has come.
+
+    Args:
+        first: Its first chunk.
+    """
+
+    def __init__(self, first: JSON) -> None:
+        self._fields = dict(first)
+        self._parts = {key: [first[key]] for key in ("text", "summary") if text_of(first.get(key))}
+
+    def extend(self, chunk: JSON) -> bool:
+        """Add a chunk; return False if it begins the next entry.
+
+        Text and summaries come in pieces under one index, a signature after the text.
+        """
+        kind = chunk.get("type")
+        alike = all(chunk.get(key) == self._fields.get(key) for key in ("type", "index"))
+        if not alike or kind not in ("reasoning.text", "reasoning.summary"):
+            return False
+        if chunk.get("id") not in (None, self._fields.get("id")) and self._fields.get("id"):
+            return False
+        for key, value in chunk.items():
+            if key in ("text", "summary") and isinstance(value, str):
+                self._parts.setdefault(key, []).append(value)
+            elif value is not None:
+                self._fields[key] = value
+        return True
+
+    def whole(self) -> dict[str, Any]:
+        return {**self._fields, **{key: "".join(parts) for key, parts in self._parts.items()}}
+
+
 def _content(content: object) -> str:
     """The text; some endpoints (Mistral) send parts in its place."""
     if isinstance(content, str):
@@ -223,21 +267,27 @@ def _content(content: object) -> str:
     return "".join(text_of(part.get("text")) for part in parts if part.get("type") == "text")
 
 
-def _native(
-    wire: JSON, given: list[JSON], calls: tuple[ToolCall, ...], profile: ProviderProfile
-) -> NativeReply | None:
-    """What the neutral form cannot carry: thinking, and Google's signatures of calls."""
-    own: dict[str, Any] = {}
-    if text_of(wire.get("reasoning_content")):
-        own["reasoning_content"] = wire["reasoning_content"]
-    extras = {
-        call.id: sent["extra_content"]
-        for call, sent in zip(calls, given, strict=True)
-        if sent.get("extra_content")
-    }
-    if extras:
+def _native(wire: JSON, given: Sequence[JSON], profile: ProviderProfile) -> NativeReply | None:
+    """Return the reasoning and the signatures of calls, which the neutral form cannot carry."""
+    own = _reasoning(wire)
+    extras = [sent.get("extra_content") for sent in given]
+    if any(extras):
+        # By the call's place: ids may repeat, and then change in the history.
         own["extra_content"] = extras
     return NativeReply(profile.origin, (own,)) if own else None
+
+
+def _reasoning(wire: JSON) -> dict[str, Any]:
+    """Return the reply's reasoning by the most exact of its names, if it is not too long."""
+    for name in REASONING_FIELDS:
+        value = wire.get(name)
+        given = isinstance(value, str) or (
+            name == "reasoning_details" and all(isinstance(d, Mapping) for d in list_of(value))
+        )
+        if value and given:
+            size = len(value) if isinstance(value, str) else len(compact_json(value))
+            return {name: value} if size <= _MAX_REASONING_CHARS else {}
+    return {}
 
 
 def _usage(usage: JSON) -> Usage:

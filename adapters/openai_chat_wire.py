@@ -2,20 +2,23 @@
 
 Needs no SDK. Sources: OpenAI, "Chat Completions API" and its OpenAPI document;
 "Function calling"; "Structured outputs" (`strict`: no schema is changed for it);
-DeepSeek, "Thinking mode" (`reasoning_content` goes back within a turn, Kimi and Qwen
-alike); Google, "OpenAI compatibility" (`extra_content` of a call); Moonshot AI,
-"Dynamic tool loading" (tools in a system message).
+DeepSeek, "Thinking mode" (`reasoning_content` of every reply with calls goes back, Kimi
+alike); OpenRouter, "Reasoning tokens" (`reasoning_details` go back unchanged); Google,
+"OpenAI compatibility" (`extra_content` of a call); Moonshot AI, "Dynamic tool loading"
+(tools in a system message).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 from tool_search.adapters.arguments import arguments_json
 from tool_search.adapters.late_tools import late_tools
 from tool_search.adapters.strict_schemas import is_strict
+from tool_search.adapters.wire_values import text_of
 from tool_search.catalog import Tool
 from tool_search.messages import (
     ContentPart,
@@ -32,10 +35,15 @@ from tool_search.names import NameRule, wire_id, wire_name
 from tool_search.profiles import ProviderProfile
 from tool_search.schema import compact_json, object_schema
 
-__all__ = ["encode", "encode_tools", "to_wire"]
+__all__ = ["REASONING_FIELDS", "encode", "encode_tools", "to_wire"]
+
+REASONING_FIELDS = ("reasoning_details", "reasoning_content", "reasoning")
+"""The names that reasoning comes by, the most exact first: a reply keeps one of them."""
 
 # What stands for a name that a model left empty: no request may have one.
 _NAMELESS = "unnamed"
+# The effort that kimi-cli states (1616) where a gateway wants one beside `reasoning_content`.
+_EFFORT = "high"
 
 
 def to_wire(
@@ -116,19 +124,20 @@ def _without_tools(
         body |= {"stream": True, "stream_options": {"include_usage": True}}
     if plan.tools and plan.tool_use == "none":
         body["tool_choice"] = "none"
-    body["messages"] = _messages(plan, profile)
+    body["messages"] = messages = _messages(plan, profile)
+    if profile.states_effort and any(m.get("reasoning_content") for m in messages):
+        body["reasoning_effort"] = _EFFORT
     merged = {**body, **(extra_body or {})}
     return {key: value for key, value in merged.items() if value is not None}
 
 
 def _messages(plan: RequestPlan, profile: ProviderProfile) -> list[dict[str, Any]]:
-    turn = max((i for i, m in enumerate(plan.messages) if m.role == "user"), default=-1)
     messages: list[dict[str, Any]] = []
     if plan.system.strip():
         messages.append({"role": "system", "content": plan.system})
     takes_late = plan.strategy == "late_tools"
     late: list[Tool] = []
-    for index, message in enumerate(plan.messages):
+    for message in plan.messages:
         if message.role == "tool":
             messages.append(_result(message, profile.name_rule))
             late += late_tools(message) if takes_late else []
@@ -140,8 +149,7 @@ def _messages(plan: RequestPlan, profile: ProviderProfile) -> list[dict[str, Any
             messages.append({"role": "user", "content": _content(message.content)})
         elif message.tool_calls or message.text.strip():
             messages.extend(_brought(late_tools(message) if takes_late else [], profile))
-            # Thinking goes back within its turn only: later the endpoints pass it over or refuse.
-            messages.append(_reply(message, profile, with_native=index > turn))
+            messages.append(_reply(message, profile))
     return [*messages, *_brought(late, profile)]
 
 
@@ -152,20 +160,35 @@ def _brought(tools: Sequence[Tool], profile: ProviderProfile) -> Iterator[dict[s
         yield {"role": "system", "tools": functions}
 
 
-def _reply(message: Message, profile: ProviderProfile, *, with_native: bool) -> dict[str, Any]:
+def _reply(message: Message, profile: ProviderProfile) -> dict[str, Any]:
     wire: dict[str, Any] = {"role": "assistant", "content": message.text or None}
     native = message.native
-    own: Mapping[str, Any] = {}
-    if with_native and native is not None and native.origin == profile.origin and native.blocks:
-        own = native.blocks[0]
-    if "reasoning_content" in own:
-        wire["reasoning_content"] = own["reasoning_content"]
+    is_own = native is not None and native.origin == profile.origin and native.blocks
+    own: Mapping[str, Any] = native.blocks[0] if native is not None and is_own else {}
+    wire |= _reasoning(own, profile, has_calls=bool(message.tool_calls))
     if message.tool_calls:
-        extras = own.get("extra_content") or {}
+        extras = own.get("extra_content") or ()
         wire["tool_calls"] = [
-            _call(call, profile.name_rule, extras.get(call.id)) for call in message.tool_calls
+            _call(call, profile.name_rule, extra)
+            for call, extra in zip_longest(message.tool_calls, extras[: len(message.tool_calls)])
         ]
     return wire
+
+
+def _reasoning(
+    own: Mapping[str, Any], profile: ProviderProfile, *, has_calls: bool
+) -> dict[str, Any]:
+    """Return the fields of a reply's reasoning, the same in every request that has the reply."""
+    if not profile.returns_reasoning:
+        return {}
+    fields = {name: own[name] for name in REASONING_FIELDS if name in own}
+    missing = profile.missing_reasoning
+    if not has_calls or missing is None or "reasoning_content" in fields:
+        return fields
+    # A service that named `reasoning_content` after it was sent another field wants that one.
+    if not fields or missing:
+        fields["reasoning_content"] = text_of(fields.get("reasoning")) or missing
+    return fields
 
 
 def _call(call: ToolCall, rule: NameRule, extra: object) -> dict[str, Any]:

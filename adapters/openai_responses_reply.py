@@ -48,7 +48,7 @@ _FIELDS = {
     "function_call": ("call_id", "name", "namespace"),
     "tool_search_call": ("call_id", "execution", "status", "arguments"),
     "tool_search_output": ("call_id", "execution", "status", "tools"),
-    "reasoning": ("id", "summary", "encrypted_content"),
+    "reasoning": ("id", "summary", "content", "encrypted_content"),
 }
 
 
@@ -262,7 +262,8 @@ def _is_worth_sending(item: JSON) -> bool:
     """Not an empty message, and not reasoning that the service would have to look up."""
     if item["type"] == "message":
         return bool(item["content"].strip())
-    return item["type"] != "reasoning" or "encrypted_content" in item
+    # DeepSeek and vLLM give reasoning as text: there is nothing to look up.
+    return item["type"] != "reasoning" or bool(item.get("encrypted_content") or item.get("content"))
 
 
 def _says_more(item: JSON) -> bool:
@@ -283,6 +284,8 @@ def _sendable(item: JSON, call: ToolCall | None) -> dict[str, Any]:
         return dict(item)
     sent = {"type": kind}
     sent |= {key: item[key] for key in _FIELDS[kind] if item.get(key) is not None}
+    if kind == "reasoning" and not sent.get("content"):
+        sent.pop("content", None)  # OpenAI's own is empty, and not wanted back
     if kind == "message":
         sent["content"] = _text(item)
     elif call is not None:

@@ -8,6 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from tool_search import ConfigurationError, ProviderError, Tool, profile_for
+from tool_search.answers import answers_in
 from tool_search.fallback import ProviderHealth, Remedy, Verdict, verdict_on
 from tool_search.messages import DeclaredTool
 
@@ -76,6 +77,8 @@ NAMESPACES = {
         "get_orders",
 }  # fmt: skip
 OWN_REPLIES = [
+    "Encrypted content item_id did not match the target item id.",
+    "Unknown parameter: 'input[2].phase'.",
     (
         "Duplicate item found with id tsc_077457e674332594006a606a565ac081a090a3f60cd0d63c21. "
         "Remove duplicate items from your input and try again."
@@ -90,6 +93,33 @@ OWN_REPLIES = [
         "again with `store` set to true, or remove this item from your input."
     ),
     "Previous response with id 'resp_0f09a275409' not found.",
+]
+SIGNED_REPLIES = [
+    "messages.3.content.0: Invalid `signature` in `thinking` block",
+    (
+        "messages.5.content.1: `thinking` or `redacted_thinking` blocks in the latest assistant "
+        "message cannot be modified. These blocks must remain as they were in the original "
+        "response."
+    ),
+    (
+        "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found "
+        "`tool_use`. When `thinking` is enabled, a final `assistant` message must start with a "
+        "thinking block."
+    ),
+]
+REASONING = [
+    "The `reasoning_content` in the thinking mode must be passed back to the API.",
+    "thinking is enabled but reasoning_content is missing in assistant tool call message at index 4",  # noqa: E501
+    (
+        "Error from provider: Provider returned error: thinking is enabled but reasoning_content "
+        "is missing in assistant tool call message at index 2"
+    ),
+]
+NO_REASONING = [
+    "'messages.2' : property 'reasoning_content' is unsupported",
+    "messages.2.assistant.reasoning_content: Extra inputs are not permitted",
+    "Unknown parameter: 'messages[2].reasoning'.",
+    "unknown field `reasoning_details` at line 1 column 220",
 ]
 REFERENCES = {
     "Tool reference 'get_time' not found in available tools": "get_time",
@@ -233,6 +263,42 @@ def test_a_service_that_no_longer_knows_its_replies_is_sent_none_of_them(detail:
     assert verdict(detail, "openai") == Verdict(remedy="next_provider")
 
 
+@pytest.mark.parametrize("detail", SIGNED_REPLIES)
+def test_refused_thinking_is_left_out(detail: str) -> None:
+    """Signatures hold for one model and one prefix; the words go without them."""
+    assert verdict(detail, "claude") == Verdict(remedy="repair", replies=True)
+    assert verdict(detail, "generic") == Verdict(remedy="repair", replies=True)
+
+
+@pytest.mark.parametrize("detail", REASONING)
+def test_missing_reasoning_is_written_in_the_next_form_that_some_service_takes(
+    detail: str,
+) -> None:
+    error = ProviderError(detail, provider="p", status=400)
+    profile, forms = OPENAI, []
+    while (said := verdict_on(error, profile)).profile is not None:
+        assert said.remedy == "with_reasoning"
+        profile = said.profile
+        forms.append((profile.missing_reasoning, profile.states_effort))
+    assert forms == [("", False), (" ", False), (" ", True)]
+    assert said == Verdict(remedy="next_provider")
+
+
+@pytest.mark.parametrize("detail", NO_REASONING)
+def test_an_endpoint_that_takes_no_reasoning_gets_none(detail: str) -> None:
+    silent = replace(OPENAI, returns_reasoning=False)
+    assert verdict(detail, "openai") == Verdict(remedy="without_reasoning", profile=silent)
+    error = ProviderError(detail, provider="p", status=400)
+    assert verdict_on(error, silent) == Verdict(remedy="next_provider")
+
+
+@pytest.mark.parametrize("dialect", ["anthropic", "openai_chat", "openai_responses"])
+def test_every_row_of_a_table_compiles_and_names_its_source(dialect: Any) -> None:
+    rows = answers_in(dialect)
+    assert all(row.source and row.match("") is None for row in rows)
+    assert len({row.pattern for row in rows}) == len(rows)
+
+
 @pytest.mark.parametrize(("detail", "name"), REFERENCES.items())
 @pytest.mark.parametrize("code", ["invalid_request_error", "tool_reference_unresolved"])
 def test_a_wrong_reference_is_repaired_by_name(detail: str, name: str, code: str) -> None:
@@ -332,6 +398,7 @@ def test_every_verdict_has_a_remedy_of_the_table() -> None:
     """The remedies are those of the design's table of answers."""
     details = [*UNKNOWN_FEATURE, *UNKNOWN_MARKS, *REFERENCES, *TOO_MANY, *BAD_NAMES, *OTHERS]
     remedies: set[Remedy] = {verdict(detail, "claude").remedy for detail in details}
+    remedies |= {verdict(detail, "openai").remedy for detail in [*REASONING, *NO_REASONING]}
     assert remedies == set(get_args(Remedy))
 
 

@@ -98,7 +98,15 @@ def test_models_with_bound_thinking_are_known(model: str, bound: bool) -> None:
 )
 def test_an_origin_names_the_host_and_no_secret(base_url: str | None, origin: str) -> None:
     """It is stored with every reply."""
-    assert profile_for("openai_chat", "m", base_url=base_url).origin == f"openai_chat:{origin}"
+    assert profile_for("openai_chat", "m", base_url=base_url).origin == f"openai_chat:{origin}/m"
+
+
+@pytest.mark.parametrize("dialect", ["anthropic", "openai_chat", "openai_responses"])
+def test_two_models_of_one_gateway_have_origins_of_their_own(dialect: Any) -> None:
+    """Signatures and reasoning are bound to the model that wrote them."""
+    gateway = "https://gateway.example/v1"
+    origins = {profile_for(dialect, m, base_url=gateway).origin for m in ("a", "b")}
+    assert len(origins) == 2
 
 
 def test_a_profile_changes_only_its_strategy_when_it_is_generic() -> None:

@@ -1,84 +1,41 @@
-"""Which provider next, and what a provider's error means (DESIGN.md, table of answers)."""
+"""Which provider next, and what a provider's error means."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from tool_search.answers import Meaning, read_answers
 from tool_search.errors import ConfigurationError, ProviderError
 from tool_search.messages import DeclaredTool
 from tool_search.profiles import ProviderProfile
 
-__all__ = ["ProviderHealth", "Remedy", "Verdict", "verdict_on"]
+__all__ = ["MAX_REPEATS", "ProviderHealth", "Remedy", "Verdict", "verdict_on"]
 
 Remedy = Literal[
-    "generic_strategy", "repair", "within_limit", "without_cache_marks", "next_provider"
+    "generic_strategy",
+    "repair",
+    "within_limit",
+    "without_cache_marks",
+    "with_reasoning",
+    "without_reasoning",
+    "next_provider",
 ]
+MAX_REPEATS: Mapping[Remedy, int] = {"with_reasoning": 3}
+"""The most requests of one reply that a remedy repeats at a provider; 1 for the others."""
 
 _REJECTED = (400, 404, 413, 422)
-# Messages as the services and their proxies word them; matched loosely, because they change.
-_FEATURE = r"(?:defer_loading|tool.?search\w*|tool_reference|additional_tools|namespace)"
-_UNKNOWN_FEATURE = re.compile(
-    r"defer_loading.{0,80}(not permitted|not supported|unknown|unrecognized|unexpected|invalid)"
-    r"|(extra|unknown|unrecognized|unexpected|unsupported|does not support).{0,60}"
-    r"(defer_loading|additional_tools|tool_search|tool_reference|\]\.namespace\b)"
-    rf"|input tag '{_FEATURE}'|invalid value: '{_FEATURE}'"
-    r"|tools\.tool_search requires at least one deferred|deferred tools require tools\.tool_search"
-    r"|only .{0,12}\bfunction\b.{0,4} tools are supported|duplicate namespace name"
-    r"|(tool.?search|tool_reference|additional_tools|tool type 'namespace').{0,80}"
-    r"(not (currently )?supported|not available|not enabled"
-    r"|unknown|unrecognized|invalid type|not permitted)",
-    re.IGNORECASE | re.DOTALL,
-)
-_WRONG_REFERENCE = re.compile(
-    r"tool reference '(?P<name>[^']*)' (?:was )?(?:not found|has no)"
-    r"|references unknown tool '(?P<other>[^']*)'"
-    r"|(?:missing|unknown) namespace\b.{0,80}\bfunction_call '(?P<called>[^']*)'",
-    re.IGNORECASE,
-)
-# What a service has kept or encrypted, and no longer knows or takes.
-_WRONG_REPLY = re.compile(
-    r"previous_response_not_found|previous response with id|invalid_encrypted_content"
-    r"|encrypted content\b.{0,200}could not be (verified|decrypted)"
-    r"|duplicate item found with id|item with id '[^']*' not found"
-    r"|provided without its required (\S+ )?(following )?item",
-    re.IGNORECASE | re.DOTALL,
-)
-# `cache_control` itself, not where or how often it stands.
-_UNKNOWN_MARK = re.compile(
-    r"cache_control\b.{0,80}(not permitted|not supported|unknown|unrecognized|unexpected|invalid)"
-    r"|(extra|unknown|unrecognized|unexpected|unsupported|does not support).{0,60}cache_control",
-    re.IGNORECASE | re.DOTALL,
-)
-# What an endpoint says that takes no tools in a system message, or no message without content.
-_NO_LATE_TOOLS = re.compile(
-    r"tokenization failed|messages\W{1,3}\d+\W{1,4}tools\b"
-    r"|\bcontent\b.{0,40}(required|missing|null)|(missing|required)\b.{0,40}\bcontent\b",
-    re.IGNORECASE | re.DOTALL,
-)
-_UNNAMED_REFERENCE = "tool_reference_unresolved"
-_LISTED = r"(?:tools|functions|function[ _]declarations)"
-_TOO_MANY = re.compile(
-    rf"available_tools_limit_exceeded|too many {_LISTED}|{_LISTED}\W{{0,4}}array too long"
-    rf"|{_LISTED}\W{{0,4}}(?:list |array )?should have at most"
-    rf"|(?:maximum|at most|more than|limit)[^.]{{0,24}} {_LISTED}"
-    rf"|\b{_LISTED}\b[^.]{{0,30}}(?:maximum|at most|limit(?:ed)?|exceeds?)\b[^.]{{0,40}}\d",
-    re.IGNORECASE,
-)
 _LIMIT = re.compile(
     r"(?:maximum|max|at most|more than|limit(?:ed)?|exceeds?)\D{0,40}"
     r"(?P<most>\d{1,3}(?:[,_]\d{3})+|\d+)",
     re.IGNORECASE,
 )
-_BAD_NAME = re.compile(
-    r"(tools?\W.{0,40}\bname\b|function.{0,20}\bname\b|tool_name|tool_use\W{1,3}name"
-    r"|input\W{0,2}\d+\W{0,3}name).{0,80}"
-    r"(pattern|match|invalid|at most|too long|maximum length|must start)"
-    r"|invalid (tool|function) name",
-    re.IGNORECASE | re.DOTALL,
-)
+# An empty text is DeepSeek's own form (recorded). Serializers on the way drop empty strings, so a
+# space comes next (octopus 251). One gateway wants the effort stated too (kimi-cli 1616).
+_EMPTY_REASONING = ""
+_BLANK_REASONING = " "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,14 +57,32 @@ class Verdict:
     replies: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """One reading of a refusal.
+
+    Attributes:
+        said: The service's code and message.
+        found: The place of the wording.
+        profile: The profile that the request was written for.
+        tools: The list that was sent.
+    """
+
+    said: str
+    found: re.Match[str]
+    profile: ProviderProfile
+    tools: Sequence[DeclaredTool]
+
+
 def verdict_on(
     error: ProviderError, profile: ProviderProfile, tools: Sequence[DeclaredTool] = ()
 ) -> Verdict:
-    """What a provider's error means, given what was asked of it.
+    """Decide what to do about a provider's error, given what was asked of it.
 
     Time-outs, lost connections, 401, 403, 408, 409, 429 and 5xx say nothing about
     the request: the next provider takes over and this one rests. A 400 of any other
-    meaning is not repeated, and the provider may have the next turn.
+    meaning is not repeated, and the provider may have the next turn. The services' wordings
+    are in the table beside each dialect's adapter; the first row that has a remedy counts.
 
     Args:
         error: What it answered.
@@ -117,24 +92,92 @@ def verdict_on(
     if error.status not in _REJECTED:
         return Verdict(remedy="next_provider", rests=True)
     said = f"{error.code or ''} {error.detail}"
-    if profile.is_native:
-        reference = _WRONG_REFERENCE.search(said)
-        if reference:
-            (name,) = filter(None, reference.groups())
-            return Verdict(remedy="repair", references=(name,))
-        # Which reference is wrong is not said: none is sent any more.
-        unknown = _NO_LATE_TOOLS if profile.strategy == "late_tools" else _UNKNOWN_FEATURE
-        if _UNNAMED_REFERENCE in said or unknown.search(said):
-            return Verdict(remedy="generic_strategy", profile=profile.generic())
-    if profile.cache == "explicit" and _UNKNOWN_MARK.search(said):
-        return Verdict(remedy="without_cache_marks", profile=replace(profile, cache="automatic"))
-    if profile.dialect == "openai_responses" and _WRONG_REPLY.search(said):
-        return Verdict(remedy="repair", replies=True)
-    if _TOO_MANY.search(said):
-        return Verdict(remedy="within_limit", profile=_shorter(profile, said, tools))
-    if _BAD_NAME.search(said) and profile.name_rule != "identifier":
-        return Verdict(remedy="within_limit", profile=replace(profile, name_rule="identifier"))
+    for meaning, found in read_answers(profile.dialect, said):
+        verdict = _REMEDIES[meaning](_Refusal(said, found, profile, tools))
+        if verdict is not None:
+            return verdict
     return Verdict(remedy="next_provider")
+
+
+def _without_feature(refusal: _Refusal) -> Verdict | None:
+    profile = refusal.profile
+    # A model that takes tools in messages was sent no other feature.
+    if not profile.is_native or profile.strategy == "late_tools":
+        return None
+    return Verdict(remedy="generic_strategy", profile=profile.generic())
+
+
+def _without_tools_in_messages(refusal: _Refusal) -> Verdict | None:
+    if refusal.profile.strategy != "late_tools":
+        return None
+    return Verdict(remedy="generic_strategy", profile=refusal.profile.generic())
+
+
+def _without_reference(refusal: _Refusal) -> Verdict | None:
+    if not refusal.profile.is_native:
+        return None
+    return Verdict(remedy="repair", references=(refusal.found["name"],))
+
+
+def _without_cache_marks(refusal: _Refusal) -> Verdict | None:
+    if refusal.profile.cache != "explicit":
+        return None
+    profile = replace(refusal.profile, cache="automatic")
+    return Verdict(remedy="without_cache_marks", profile=profile)
+
+
+def _without_replies(refusal: _Refusal) -> Verdict:
+    del refusal
+    return Verdict(remedy="repair", replies=True)
+
+
+def _with_reasoning(refusal: _Refusal) -> Verdict | None:
+    """The next form of missing reasoning that some service takes; none is left: None."""
+    profile = refusal.profile
+    if profile.missing_reasoning is None or not profile.returns_reasoning:
+        form = replace(profile, missing_reasoning=_EMPTY_REASONING, returns_reasoning=True)
+    elif profile.missing_reasoning == _EMPTY_REASONING:
+        form = replace(profile, missing_reasoning=_BLANK_REASONING)
+    elif profile.dialect == "openai_chat" and not profile.states_effort:
+        form = replace(profile, states_effort=True)
+    else:
+        return None
+    return Verdict(remedy="with_reasoning", profile=form)
+
+
+def _without_reasoning(refusal: _Refusal) -> Verdict | None:
+    profile = refusal.profile
+    if not profile.returns_reasoning:
+        return None
+    form = replace(profile, returns_reasoning=False, missing_reasoning=None)
+    return Verdict(remedy="without_reasoning", profile=form)
+
+
+def _within_limit(refusal: _Refusal) -> Verdict:
+    shorter = _shorter(refusal.profile, refusal.said, refusal.tools)
+    return Verdict(remedy="within_limit", profile=shorter)
+
+
+def _with_plain_names(refusal: _Refusal) -> Verdict | None:
+    if refusal.profile.name_rule == "identifier":
+        return None
+    profile = replace(refusal.profile, name_rule="identifier")
+    return Verdict(remedy="within_limit", profile=profile)
+
+
+_REMEDIES: Mapping[Meaning, Callable[[_Refusal], Verdict | None]] = {
+    "feature_unknown": _without_feature,
+    "tools_in_messages_unknown": _without_tools_in_messages,
+    "reference_unknown": _without_reference,
+    # Which reference is wrong is not said: none is sent any more.
+    "references_unknown": _without_feature,
+    "cache_marks_unknown": _without_cache_marks,
+    "replies_refused": _without_replies,
+    "reasoning_missing": _with_reasoning,
+    "reasoning_refused": _without_reasoning,
+    "too_many_tools": _within_limit,
+    "name_refused": _with_plain_names,
+}
 
 
 def _shorter(profile: ProviderProfile, said: str, tools: Sequence[DeclaredTool]) -> ProviderProfile:

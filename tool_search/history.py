@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tool_search.messages import Message, TextPart, ToolCall
@@ -64,8 +64,7 @@ def paired(history: Iterable[Message], *, answer: str) -> tuple[Message, ...]:
             continue
         calls = _with_own_ids(message.tool_calls, taken)
         results = _results_behind(messages, index) if calls else {}
-        native = message.native if calls == message.tool_calls else None
-        kept.append(replace(message, tool_calls=calls, native=native))
+        kept.append(_with_calls(message, calls))
         for given, call in zip(message.tool_calls, calls, strict=True):
             missing = Message(role="tool", content=answer, is_error=True)
             result = next(results.get(given.id, iter(())), missing)
@@ -76,11 +75,32 @@ def paired(history: Iterable[Message], *, answer: str) -> tuple[Message, ...]:
 def with_own_ids(reply: Message, history: Iterable[Message]) -> Message:
     """A reply, each of its calls under an id that no other call of the history has.
 
-    Its own blocks are left out where an id had to change.
+    Its own blocks are left out if they name an id that had to change.
     """
     taken = {call.id for message in history for call in message.tool_calls}
-    calls = _with_own_ids(reply.tool_calls, taken)
-    return reply if calls == reply.tool_calls else replace(reply, tool_calls=calls, native=None)
+    return _with_calls(reply, _with_own_ids(reply.tool_calls, taken))
+
+
+def _with_calls(reply: Message, calls: tuple[ToolCall, ...]) -> Message:
+    """A reply with its calls under other ids; its blocks are left out if they name the old ones."""
+    if calls == reply.tool_calls:
+        return reply
+    changed = {
+        given.id for given, own in zip(reply.tool_calls, calls, strict=True) if given.id != own.id
+    }
+    native = reply.native
+    if native is not None and _mentions(native.blocks, changed):
+        native = None
+    return replace(reply, tool_calls=calls, native=native)
+
+
+def _mentions(value: object, ids: Collection[str]) -> bool:
+    """True if one of the ids is a value anywhere in a block."""
+    if isinstance(value, str):
+        return value in ids
+    if isinstance(value, Mapping):
+        return any(_mentions(inner, ids) for inner in value.values())
+    return isinstance(value, list | tuple) and any(_mentions(inner, ids) for inner in value)
 
 
 def without_blocks(history: Iterable[Message], origin: str) -> Iterator[Message]:

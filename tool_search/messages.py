@@ -56,6 +56,8 @@ NoticeCode = Literal[
     "answer_missing",
     "prefix_moved",
     "cache_marks_refused",
+    "reasoning_required",
+    "reasoning_refused",
 ]
 
 

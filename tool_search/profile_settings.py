@@ -76,6 +76,9 @@ class ProfileSettings(Settings):
         search_form: Of the strategy `openai_responses`: `client`, or `additional` for
             models without tool search.
         gives_reasoning: Of OpenAI Responses: whether reasoning is asked for, encrypted.
+        returns_reasoning: Of OpenAI Chat: true if a reply's reasoning goes back with it.
+        missing_reasoning: The reasoning that a reply with calls gets if it has none of this
+            model (DeepSeek and Kimi take an empty text); null: none is written.
     """
 
     match: ProfileMatch
@@ -88,6 +91,8 @@ class ProfileSettings(Settings):
     thinking_is_bound: bool = False
     search_form: Literal["client", "additional"] = "client"
     gives_reasoning: bool = False
+    returns_reasoning: bool = True
+    missing_reasoning: Annotated[str, Field(max_length=1_000)] | None = None
 
     @property
     def stated(self) -> dict[str, Any]:

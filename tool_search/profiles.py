@@ -59,6 +59,12 @@ class ProviderProfile:
             sent back.
         takes_strict: Of OpenAI Chat: whether a function may ask that its arguments be
             held to its schema.
+        returns_reasoning: Of OpenAI Chat: True if a reply's reasoning goes back with it,
+            under the name it came by.
+        missing_reasoning: The reasoning of a reply with calls that has none of this
+            origin; None: nothing is written.
+        states_effort: Of OpenAI Chat: True if a request with such a reply states a
+            `reasoning_effort`.
     """
 
     dialect: Dialect
@@ -75,6 +81,9 @@ class ProviderProfile:
     keeps_replies: bool = False
     gives_reasoning: bool = False
     takes_strict: bool = False
+    returns_reasoning: bool = True
+    missing_reasoning: str | None = None
+    states_effort: bool = False
 
     @property
     def is_native(self) -> bool:
@@ -152,8 +161,9 @@ def profile_for(
     return ProviderProfile(
         dialect=dialect,
         model=model,
-        # Reasoning and kept replies are of use to the same model only.
-        origin=f"{dialect}:{host}/{model}" if responses else f"{dialect}:{host}",
+        # Signatures, reasoning and kept replies are bound to the model that wrote them, and one
+        # gateway has many models at one host.
+        origin=f"{dialect}:{host}/{model}",
         strategy=chosen,
         max_tools=facts.get("max_tools"),
         max_deferred=facts.get("max_deferred") if chosen == "claude" else None,
@@ -165,6 +175,8 @@ def profile_for(
         keeps_replies=keeps_replies and responses,
         gives_reasoning=facts.get("gives_reasoning", gives_reasoning),
         takes_strict=facts.get("takes_strict", False),
+        returns_reasoning=facts.get("returns_reasoning", True),
+        missing_reasoning=facts.get("missing_reasoning"),
     )
 
 

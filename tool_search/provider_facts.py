@@ -59,6 +59,8 @@ class Facts(TypedDict, total=False):
     search_form: Literal["client", "additional"]
     gives_reasoning: bool
     takes_strict: bool
+    returns_reasoning: bool
+    missing_reasoning: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,6 +253,26 @@ _OTHERS: tuple[KnownProvider, ...] = (
         facts={"cache": "automatic"},
         source="DeepSeek, Context caching: on disk, by prefixes, always on; Anthropic API: "
         "`cache_control` is ignored",
+    ),
+    KnownProvider(
+        types=("openai_chat",),
+        hosts=("api.deepseek.com",),
+        facts={"missing_reasoning": ""},
+        source="DeepSeek, Thinking mode: `reasoning_content` of every reply with calls comes back; "
+        "recorded: an empty one is taken where a reply has none",
+    ),
+    KnownProvider(
+        types=("openai_chat",),
+        models=("deepseek-v[4-9]*",),
+        facts={"missing_reasoning": ""},
+        source="DeepSeek, Thinking mode, through gateways: opencode 24722, crewAI 5878",
+    ),
+    KnownProvider(
+        types=("openai_chat",),
+        models=("kimi-k2.[5-9]*", "kimi-k2-thinking*", "kimi-k[3-9]*", "kimi-for-coding*"),
+        facts={"missing_reasoning": ""},
+        source="Moonshot AI: thinking models want `reasoning_content` in each message with calls: "
+        "new-api 3121, opencode 16318; an empty one is taken: obsidian-yolo 243",
     ),
     KnownProvider(
         hosts=("api.z.ai", "open.bigmodel.cn"),

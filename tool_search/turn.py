@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, fields, replace
@@ -20,7 +21,7 @@ from tool_search.events import (
     Warning,
 )
 from tool_search.execution import CallOutcome, CallRunner, ToolContext, TurnCalls
-from tool_search.fallback import ProviderHealth, Remedy, Verdict, verdict_on
+from tool_search.fallback import MAX_REPEATS, ProviderHealth, Remedy, Verdict, verdict_on
 from tool_search.i18n import text
 from tool_search.messages import NoticeCode, Phase, RequestPlan, ToolCall
 from tool_search.prefix_watch import PrefixWatch
@@ -66,7 +67,7 @@ class ProviderPool:
         }
         for other in self.providers.values():
             known = other.profile
-            if (known.origin, known.model) == (before.origin, before.model):
+            if known.origin == before.origin:
                 other.profile = replace(known, **learned)
 
     @property
@@ -182,7 +183,7 @@ class Turn:
     ) -> AsyncGenerator[RunnerEvent, None]:
         """Asks providers until one has given a whole reply."""
         causes: dict[str, ProviderError] = {}
-        remedies: set[tuple[str, Remedy]] = set()
+        repeats: Counter[tuple[str, Remedy]] = Counter()
         failed: set[str] = set()
         while True:
             profile = self.pool.profile(self.provider)
@@ -198,9 +199,9 @@ class Turn:
                 causes[self.provider] = error
                 asked = replace(profile, strategy=plan.strategy)
                 verdict = verdict_on(error, asked, plan.tools)
-                if (self.provider, verdict.remedy) in remedies:
+                repeats[self.provider, verdict.remedy] += 1
+                if repeats[self.provider, verdict.remedy] > MAX_REPEATS.get(verdict.remedy, 1):
                     verdict = Verdict(remedy="next_provider")
-                remedies.add((self.provider, verdict.remedy))
                 before = self.provider
                 if verdict.remedy == "next_provider":
                     failed.add(self.provider)
@@ -281,6 +282,8 @@ class Turn:
             "repair": "request_repaired",
             "within_limit": "rendered_within_limit",
             "without_cache_marks": "cache_marks_refused",
+            "with_reasoning": "reasoning_required",
+            "without_reasoning": "reasoning_refused",
         }
         return self._warning(codes[verdict.remedy], f"sent once more, because {error}")
 

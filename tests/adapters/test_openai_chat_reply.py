@@ -193,8 +193,60 @@ def test_thinking_and_signatures_are_kept_and_not_shown() -> None:
     assert events == [CallDelta(ToolCall(id="a", name="f"))]
     assert end.message.native is not None
     assert end.message.native.blocks == (
-        {"reasoning_content": "Hm.", "extra_content": {"a": {"google": {"s": "x"}}}},
+        {"reasoning_content": "Hm.", "extra_content": [{"google": {"s": "x"}}]},
     )
+
+
+def detail(**fields: Any) -> dict[str, Any]:
+    """A chunk with one entry of `reasoning_details`."""
+    chunk = delta(content="")
+    chunk["choices"][0]["delta"] |= {"reasoning": "…", "reasoning_details": [fields]}
+    return chunk
+
+
+def test_entries_of_reasoning_details_are_joined_as_they_were_before_the_stream() -> None:
+    """Text and summaries come in pieces, signatures after them, encrypted data whole."""
+    text, summary = {"type": "reasoning.text"}, {"type": "reasoning.summary"}
+    data = {"type": "reasoning.encrypted", "data": "gAAA", "id": "rs_1"}
+    _, end = streamed(
+        detail(**summary, summary="Be ", index=0),
+        detail(**summary, summary="brief", index=0),
+        detail(**data, index=0),
+        detail(**text, text="First ", index=1, signature=None),
+        detail(**text, text="thought", index=1),
+        detail(**text, signature="EqRk", index=1),
+        detail(**text, text="Second", index=2),
+        delta("stop"),
+        delta(content="Hi"),
+    )
+    assert end.message.native is not None
+    assert end.message.native.blocks == (
+        {
+            "reasoning_details": [
+                {**summary, "summary": "Be brief", "index": 0},
+                {**data, "index": 0},
+                {**text, "text": "First thought", "signature": "EqRk", "index": 1},
+                {**text, "text": "Second", "index": 2},
+            ]
+        },
+    )
+
+
+@pytest.mark.parametrize("name", ["reasoning", "reasoning_content"])
+def test_reasoning_is_kept_by_the_name_that_it_came_by(name: str) -> None:
+    _, end = streamed(
+        delta(**{name: "Hm"}), delta(**{name: "."}), delta(content="Hi"), delta("stop")
+    )
+    assert end.message.native is not None
+    assert end.message.native.blocks == ({name: "Hm."},)
+
+
+def test_reasoning_longer_than_a_model_writes_is_not_kept() -> None:
+    """It would be stored, and sent with every later request."""
+    _, end = streamed(
+        *[delta(reasoning_content="x" * 100_000)] * 100, delta(content="Hi"), delta("stop")
+    )
+    assert (end.message.text, end.message.native) == ("Hi", None)
 
 
 def test_refusal_is_the_text() -> None:

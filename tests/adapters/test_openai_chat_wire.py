@@ -177,21 +177,57 @@ def test_to_wire_reply_of_nothing_is_left_out() -> None:
 
 def own(origin: str) -> Message:
     """A reply with thinking and a signed call."""
-    block = {"reasoning_content": "hm", "extra_content": {"c1": {"google": {"s": "x"}}}}
+    block = {"reasoning_content": "hm", "extra_content": [{"google": {"s": "x"}}]}
     return replace(CALLED, native=NativeReply(origin, (block,)))
 
 
-def test_to_wire_thinking_goes_back_within_its_turn_only() -> None:
-    """Behind the user's last message, to where it came from."""
+def test_to_wire_thinking_goes_back_for_as_long_as_its_reply_does() -> None:
+    """To where it came from: a prefix without it would be another one in the next turn."""
     plan = plan_of(QUESTION, own(GPT.origin), RESULT, system="")
     reply = to_wire(plan, GPT)["messages"][1]
     assert reply["reasoning_content"] == "hm"
     assert reply["tool_calls"][0]["extra_content"] == {"google": {"s": "x"}}
-    later = plan_of(QUESTION, own(GPT.origin), RESULT, QUESTION)
-    elsewhere = plan_of(QUESTION, own("openai_chat:other"), RESULT)
-    for other in (later, elsewhere):
-        assert "reasoning_content" not in json.dumps(to_wire(other, GPT))
-        assert "extra_content" not in json.dumps(to_wire(other, GPT))
+    later = to_wire(plan_of(QUESTION, own(GPT.origin), RESULT, QUESTION, system=""), GPT)
+    assert later["messages"][1] == reply
+    elsewhere = json.dumps(to_wire(plan_of(QUESTION, own("openai_chat:other"), RESULT), GPT))
+    assert "reasoning_content" not in elsewhere
+    assert "extra_content" not in elsewhere
+
+
+@pytest.mark.parametrize("missing", ["", " "])
+def test_to_wire_a_reply_with_calls_has_reasoning_where_the_service_wants_it(missing: str) -> None:
+    """A reply of another provider, too; one without calls needs none."""
+    profile = replace(GPT, missing_reasoning=missing)
+    said = Message(role="assistant", content="Hello.")
+    wire = to_wire(plan_of(QUESTION, said, QUESTION, CALLED, RESULT, system=""), profile)
+    written = [message.get("reasoning_content") for message in wire["messages"]]
+    assert written == [None, None, None, missing, None]
+
+
+def test_to_wire_reasoning_of_another_name_is_repeated_where_the_service_named_it() -> None:
+    """After a refusal: until then the reply's own name is enough."""
+    native = NativeReply(GPT.origin, ({"reasoning": "hm"},))
+    plan = plan_of(QUESTION, replace(CALLED, native=native), RESULT, system="")
+    first = to_wire(plan, replace(GPT, missing_reasoning=""))["messages"][1]
+    assert (first["reasoning"], first.get("reasoning_content")) == ("hm", None)
+    second = to_wire(plan, replace(GPT, missing_reasoning=" "))["messages"][1]
+    assert second["reasoning_content"] == "hm"
+
+
+def test_to_wire_an_endpoint_that_refused_reasoning_is_sent_none() -> None:
+    profile = replace(GPT, returns_reasoning=False)
+    reply = to_wire(plan_of(QUESTION, own(GPT.origin), RESULT, system=""), profile)["messages"][1]
+    assert "reasoning_content" not in reply
+    assert reply["tool_calls"][0]["extra_content"] == {"google": {"s": "x"}}
+
+
+def test_to_wire_states_the_effort_beside_reasoning_where_a_gateway_wants_both() -> None:
+    profile = replace(GPT, missing_reasoning=" ", states_effort=True)
+    assert "reasoning_effort" not in to_wire(plan_of(QUESTION), profile)
+    plan = plan_of(QUESTION, own(GPT.origin), RESULT)
+    assert to_wire(plan, profile)["reasoning_effort"] == "high"
+    stated = to_wire(plan, profile, extra_body={"reasoning_effort": "low"})
+    assert stated["reasoning_effort"] == "low"
 
 
 def test_to_wire_final_phase_forbids_calls() -> None:

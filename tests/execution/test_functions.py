@@ -52,7 +52,7 @@ class Point:
     y: int = 0
 
 
-def forecast(  # noqa: D417  # not every parameter is described everywhere
+def forecast(  # not every parameter is described everywhere
     city: str, days: int = 3, unit: Literal["C", "F"] = "C", note: str | None = None
 ) -> str:
     """Weather forecast for a city.

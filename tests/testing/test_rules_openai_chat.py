@@ -360,6 +360,7 @@ def test_kimi_k3_takes_tools_in_a_system_message_with_nothing_else(
 ) -> None:
     """No other model does, and none takes `content` beside them."""
     late = {"role": "system", "tools": [LATE], **message}
+    conversation["messages"][2]["reasoning_content"] = ""
     body = {**conversation, "model": model, "messages": [*conversation["messages"], late]}
     violation = check_openai_chat(body)
     assert (violation is None) is (says is None)

@@ -150,6 +150,7 @@ def _reply(asked: Asked, conversation: Mapping[str, Any], view: ModelView) -> An
         stop_reason=reply.stop_reason,
         usage=reply_usage(view, reply, asked.state.cache),
         searches=tuple(searches),
+        reasoning_field=asked.state.endpoint.reasoning_field,
     )
     asked.dialect.remember(answer, asked.state.memory)
     return answer

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from tool_search.testing.endpoint import Endpoint
+    from tool_search.testing.endpoint import Endpoint, ReasoningField
     from tool_search.testing.memory import ReplyMemory
     from tool_search.testing.usage import UsageFigures
     from tool_search.testing.view import ModelView
@@ -58,6 +58,7 @@ class Answer:
         stop_reason: The dialect's own stop reason, or None for the natural one.
         usage: The token figures.
         searches: The items of searches that the service ran itself, which come first.
+        reasoning_field: The name of reasoning in the OpenAI Chat dialect.
     """
 
     body: Mapping[str, Any]
@@ -69,6 +70,7 @@ class Answer:
     stop_reason: str | None
     usage: UsageFigures
     searches: tuple[Mapping[str, Any], ...] = ()
+    reasoning_field: ReasoningField = "reasoning_content"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
-__all__ = ["OPENAI_MAX_TOOLS", "Endpoint"]
+__all__ = ["OPENAI_MAX_TOOLS", "Endpoint", "ReasoningField", "ReasoningRule"]
+
+ReasoningRule = Literal[
+    "by_model", "free", "deepseek", "kimi", "kimi_not_empty", "kimi_with_effort", "refused"
+]
+"""`by_model`: that of the model's vendor in the Chat dialect, if it has one; `free`: none;
+`deepseek`, `kimi`: the vendor's, in the Chat and the Anthropic dialect; `kimi_not_empty`: an empty
+text counts as missing; `kimi_with_effort`: the request states a `reasoning_effort` as well;
+`refused`: messages have no reasoning."""
+ReasoningField = Literal["reasoning_content", "reasoning", "reasoning_details"]
 
 OPENAI_MAX_TOOLS = 128
 
@@ -24,6 +34,8 @@ class Endpoint:
         supports_cache_control: It takes `cache_control` (Anthropic dialect).
         max_tools: How many tools a request may have (OpenAI Chat dialect); None
             for no limit.
+        reasoning: Whose rule on the reasoning of earlier replies it has.
+        reasoning_field: The name that reasoning has in its replies (OpenAI Chat dialect).
         extra_parameters: Top-level request parameters of this vendor that the
             dialect's own service does not know.
     """
@@ -31,4 +43,6 @@ class Endpoint:
     supports_tool_search: bool = True
     supports_cache_control: bool = True
     max_tools: int | None = OPENAI_MAX_TOOLS
+    reasoning: ReasoningRule = "by_model"
+    reasoning_field: ReasoningField = "reasoning_content"
     extra_parameters: frozenset[str] = field(default_factory=frozenset)

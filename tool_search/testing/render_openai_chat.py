@@ -74,7 +74,7 @@ class OpenAIChat(OpenAIErrors, Forgetful):
             "annotations": [],
         }
         if answer.thinking is not None:
-            message["reasoning_content"] = answer.thinking
+            message |= _reasoning(answer, answer.thinking)
         if answer.calls:
             message["tool_calls"] = [
                 {
@@ -125,6 +125,17 @@ def _finish_reason(answer: Answer) -> str:
     return answer.stop_reason or ("tool_calls" if answer.calls else "stop")
 
 
+def _reasoning(answer: Answer, text: str) -> dict[str, Any]:
+    """Return reasoning, or a piece of it, by the endpoint's name for it.
+
+    Source of `reasoning_details`: OpenRouter, Reasoning tokens; recorded replies.
+    """
+    if answer.reasoning_field != "reasoning_details":
+        return {answer.reasoning_field: text}
+    detail = {"type": "reasoning.text", "text": text, "format": "unknown", "index": 0}
+    return {"reasoning": text, "reasoning_details": [detail]}
+
+
 def _call_id(answer: Answer, index: int) -> str:
     return f"call_{answer.digest[:20]}{index:02d}"
 
@@ -132,7 +143,7 @@ def _call_id(answer: Answer, index: int) -> str:
 def _deltas(answer: Answer) -> Iterator[dict[str, Any]]:
     yield {"role": "assistant", "content": None if answer.calls else "", "refusal": None}
     for piece in pieces(answer.thinking or ""):
-        yield {"reasoning_content": piece}
+        yield _reasoning(answer, piece)
     for piece in pieces(answer.text):
         yield {"content": piece}
     for index, call in enumerate(answer.calls):

@@ -21,6 +21,7 @@ from tool_search.testing.refusals_openai import (
     unmatched,
 )
 from tool_search.testing.rules_openai_messages import brought_by, message_violations
+from tool_search.testing.rules_reasoning import chat_reasoning_violations
 from tool_search.testing.violations import invalid
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ def _violations(body: Mapping[str, Any], endpoint: Endpoint) -> Iterator[Violati
     if late and not takes_late and _KIMI.search(str(body.get("model"))):
         yield invalid("tokenization failed")
     yield from message_violations(body["messages"], takes_tools=takes_late)
+    yield from chat_reasoning_violations(body, endpoint)
     tools = body.get("tools")
     if tools is not None:
         yield from _tools(tools, endpoint)

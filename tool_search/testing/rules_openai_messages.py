@@ -37,7 +37,8 @@ _PARTS = {
     "user": ("text", "image_url", "input_audio", "file"),
     "assistant": ("text", "refusal"),
 }
-# `reasoning_content` is DeepSeek's and Kimi's, which the SDK sends as it is given.
+# `reasoning_content` is DeepSeek's and Kimi's, the other two OpenRouter's, Groq's, Ollama's and
+# others': the SDK sends them as they are given.
 _FIELDS = {
     "system": ("name",),
     "developer": ("name",),
@@ -50,7 +51,9 @@ _FIELDS = {
         "audio",
         "function_call",
         "annotations",
+        "reasoning",
         "reasoning_content",
+        "reasoning_details",
     ),
     "function": ("name",),
 }

@@ -1,0 +1,117 @@
+"""Refusals that an endpoint of any dialect may word: a gateway passes on those of others.
+
+Matched loosely, because services and their proxies change their wording. A pattern is
+searched in "code message".
+"""
+
+from __future__ import annotations
+
+from tool_search.answers import Answer
+
+__all__ = ["CACHE_MARKS", "FEATURES", "NAMES", "TOO_MANY_TOOLS"]
+
+_FEATURE = r"(?:defer_loading|tool.?search\w*|tool_reference|additional_tools|namespace)"
+_FIELD = r"(?:defer_loading|additional_tools|tool_search|tool_reference|\]\.namespace\b)"
+_UNKNOWN = r"(?:extra|unknown|unrecognized|unexpected|unsupported|does not support)"
+_NOT_TAKEN = r"(?:not permitted|not supported|unknown|unrecognized|unexpected|invalid)"
+_TOOLS = r"(?:tools|functions|function[ _]declarations)"
+
+FEATURES = (
+    Answer(
+        rf"defer_loading.{{0,80}}{_NOT_TAKEN}",
+        "feature_unknown",
+        "Anthropic's validation and pydantic: `tools.3.custom.defer_loading: Extra inputs are not "
+        "permitted`; agentgateway 3240",
+    ),
+    Answer(
+        rf"{_UNKNOWN}.{{0,60}}{_FIELD}",
+        "feature_unknown",
+        "OpenAI: `Unknown parameter: 'tools[0].defer_loading'.`; serde: `unknown field "
+        "`defer_loading``; Google: `Unknown name \"defer_loading\" at 'tools[0]'`",
+    ),
+    Answer(
+        rf"input tag '{_FEATURE}'",
+        "feature_unknown",
+        "Anthropic: `Input tag 'tool_reference' found using 'type' does not match any of the "
+        "expected tags`, quoted in claude-code 28870",
+    ),
+    Answer(
+        rf"invalid value: '{_FEATURE}'",
+        "feature_unknown",
+        "OpenAI Responses: `Invalid value: 'tool_search'. Supported values are: ...`",
+    ),
+    Answer(
+        r"tools\.tool_search requires at least one deferred"
+        r"|deferred tools require tools\.tool_search",
+        "feature_unknown",
+        "OpenAI, Tool search; codegraff 746",
+    ),
+    Answer(
+        r"only .{0,12}\bfunction\b.{0,4} tools are supported",
+        "feature_unknown",
+        "Compatible Responses endpoints, as quoted in users' threads",
+    ),
+    Answer(
+        r"duplicate namespace name",
+        "feature_unknown",
+        "OpenAI Responses: `Duplicate namespace name 'crm' in input[27].tools[0].`",
+    ),
+    Answer(
+        r"(?:tool.?search|tool_reference|additional_tools|tool type 'namespace').{0,80}"
+        r"(?:not (?:currently )?supported|not available|not enabled"
+        r"|unknown|unrecognized|invalid type|not permitted)",
+        "feature_unknown",
+        "Amazon Bedrock: `The tool-search-tool beta feature is not currently supported on the "
+        "Converse and ConverseStream APIs`; OpenAI: `Tool 'tool_search' is not supported with`",
+    ),
+)
+"""Endpoints that do not know tool search."""
+
+CACHE_MARKS = (
+    # `cache_control` itself, not its place or count.
+    Answer(
+        rf"cache_control\b.{{0,80}}{_NOT_TAKEN}",
+        "cache_marks_unknown",
+        "pydantic, Bedrock: `extraneous key [cache_control] is not permitted`",
+    ),
+    Answer(
+        rf"{_UNKNOWN}.{{0,60}}cache_control",
+        "cache_marks_unknown",
+        "OpenAI-like validators: `Unknown parameter: 'system[0].cache_control'.`",
+    ),
+)
+"""Endpoints that do not know cache breakpoints."""
+
+TOO_MANY_TOOLS = (
+    Answer(
+        r"available_tools_limit_exceeded",
+        "too_many_tools",
+        "Anthropic: `details.error_code`, types of the anthropic SDK",
+    ),
+    Answer(
+        rf"{_TOOLS}\W{{0,4}}(?:array too long|(?:list |array )?should have at most)",
+        "too_many_tools",
+        "OpenAI: `Invalid 'tools': array too long. Expected an array with maximum length 128`; "
+        "pydantic: `tools: List should have at most 128 items`",
+    ),
+    Answer(
+        rf"too many {_TOOLS}|(?:maximum|at most|more than|limit)[^.]{{0,24}} {_TOOLS}"
+        rf"|\b{_TOOLS}\b[^.]{{0,30}}(?:maximum|at most|limit(?:ed)?|exceeds?)\b[^.]{{0,40}}\d",
+        "too_many_tools",
+        "Compatible endpoints and Google: `at most 512 function declarations are allowed`",
+    ),
+)
+"""Tool lists that are too long."""
+
+NAMES = (
+    Answer(
+        r"(?:tools?\W.{0,40}\bname\b|function.{0,20}\bname\b|tool_name|tool_use\W{1,3}name"
+        r"|input\W{0,2}\d+\W{0,3}name).{0,80}"
+        r"(?:pattern|match|invalid|at most|too long|maximum length|must start)"
+        r"|invalid (?:tool|function) name",
+        "name_refused",
+        "OpenAI, Anthropic, Google and Moonshot, each quoted in users' threads "
+        "(claude-code 20830 among them)",
+    ),
+)
+"""Names that the service does not take."""

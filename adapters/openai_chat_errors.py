@@ -1,0 +1,56 @@
+"""Refusals in OpenAI's Chat dialect, each with its meaning and its source."""
+
+from __future__ import annotations
+
+from tool_search.adapters.compatible_errors import CACHE_MARKS, FEATURES, NAMES, TOO_MANY_TOOLS
+from tool_search.answers import Answer
+
+__all__ = ["ANSWERS"]
+
+_REASONING = r"(?:reasoning_content|reasoning_details|messages\W.{0,40}\breasoning\b)"
+
+ANSWERS: tuple[Answer, ...] = (
+    Answer(
+        r"reasoning_content\b.{0,80}must be passed back",
+        "reasoning_missing",
+        "DeepSeek, Thinking mode: ``The `reasoning_content` in the thinking mode must be passed "
+        "back to the API.``; opencode 24722, crewAI 5878",
+    ),
+    Answer(
+        r"reasoning_content is missing in assistant tool call message",
+        "reasoning_missing",
+        "Moonshot: `thinking is enabled but reasoning_content is missing in assistant tool call "
+        "message at index N`; new-api 3121, opencode 16318",
+    ),
+    Answer(
+        rf"{_REASONING}.{{0,80}}(?:not permitted|not supported|unsupported|unknown|unrecognized"
+        r"|unexpected|should not be|must not be)",
+        "reasoning_refused",
+        "Groq: `property 'reasoning_content' is unsupported`; pydantic: `messages.2.assistant."
+        "reasoning_content: Extra inputs are not permitted`",
+    ),
+    Answer(
+        rf"(?:extra|unknown|unrecognized|unexpected|unsupported|does not support).{{0,60}}"
+        rf"{_REASONING}",
+        "reasoning_refused",
+        "OpenAI-like validators: `Unknown parameter: 'messages[2].reasoning_content'.`",
+    ),
+    Answer(
+        r"reasoning_content\b.{0,60}\bin the input\b|input\b.{0,40}contains? .{0,10}"
+        r"reasoning_content",
+        "reasoning_refused",
+        "DeepSeek, Reasoning model (R1): `reasoning_content` in the input is a 400",
+    ),
+    Answer(
+        r"tokenization failed|messages\W{1,3}\d+\W{1,4}tools\b"
+        r"|\bcontent\b.{0,40}(?:required|missing|null)|(?:missing|required)\b.{0,40}\bcontent\b",
+        "tools_in_messages_unknown",
+        "Moonshot AI, Dynamic tool loading: a model without it answers `tokenization failed`; "
+        "validators want the `content` that must not be there",
+    ),
+    *FEATURES,
+    *CACHE_MARKS,
+    *TOO_MANY_TOOLS,
+    *NAMES,
+)
+"""The rows, in the order in which they are tried."""

@@ -1,0 +1,83 @@
+"""The meaning of a service's refusal: a row for each wording, with its source.
+
+A row belongs to the adapter of the dialect in which a service answers. The tables are
+modules of the adapters, named here by strings: nothing of them is imported until a
+provider has refused something, and none of them needs an SDK.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Literal
+
+from tool_search.profile_settings import Dialect
+
+__all__ = ["Answer", "Meaning", "answers_in", "read_answers"]
+
+Meaning = Literal[
+    "feature_unknown",
+    "tools_in_messages_unknown",
+    "reference_unknown",
+    "references_unknown",
+    "cache_marks_unknown",
+    "replies_refused",
+    "reasoning_missing",
+    "reasoning_refused",
+    "too_many_tools",
+    "name_refused",
+]
+"""`feature_unknown`: it does not know `defer_loading`, `tool_reference` or `tool_search`;
+`tools_in_messages_unknown`: it takes no tools in a system message; `reference_unknown`: one
+reference or namespace is wrong, named by the group `name`; `references_unknown`: one is wrong,
+without a name; `cache_marks_unknown`: it does not know `cache_control`; `replies_refused`: blocks
+of earlier replies of its own are refused (signatures, encrypted items, kept replies);
+`reasoning_missing`: it wants an earlier reply's reasoning; `reasoning_refused`: it does not take
+reasoning back; `too_many_tools`: the list is too long; `name_refused`: a tool's name is."""
+
+_TABLES: Mapping[Dialect, str] = {
+    "anthropic": "tool_search.adapters.anthropic_errors",
+    "openai_chat": "tool_search.adapters.openai_chat_errors",
+    "openai_responses": "tool_search.adapters.openai_responses_errors",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One wording of a refusal.
+
+    Attributes:
+        pattern: A regular expression, searched in "code message" in any case, across lines.
+        meaning: The request's fault.
+        source: Where the wording is documented, recorded or quoted.
+    """
+
+    pattern: str
+    meaning: Meaning
+    source: str
+
+    def match(self, said: str) -> re.Match[str] | None:
+        """Return the first place where the wording occurs, or None."""
+        return _compiled(self.pattern).search(said)
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE | re.DOTALL)
+
+
+def answers_in(dialect: Dialect) -> tuple[Answer, ...]:
+    """Return the table of a dialect, in the order in which its rows are tried."""
+    rows: tuple[Answer, ...] = import_module(_TABLES[dialect]).ANSWERS
+    return rows
+
+
+def read_answers(dialect: Dialect, said: str) -> Iterator[tuple[Meaning, re.Match[str]]]:
+    """Yield each meaning that a refusal's text may have, in the order of the table."""
+    for answer in answers_in(dialect):
+        found = answer.match(said)
+        if found is not None:
+            yield answer.meaning, found
