@@ -14,9 +14,14 @@ __all__ = ["ReplyMemory"]
 
 
 class ReplyMemory:
-    """Conversations by the id of the reply that they end with, and items by their own."""
+    """Conversations by the id of the reply that they end with, and items by their own.
+
+    OpenAI's are sequences of items; Anthropic's threads are request bodies.
+    """
 
     def __init__(self) -> None:
+        self._threads: dict[str, JSON] = {}
+        self._continued: set[str] = set()
         self._conversations: dict[str, tuple[JSON, ...]] = {}
         self._items: dict[str, JSON] = {}
         self._reasoning: dict[str, str] = {}
@@ -51,3 +56,23 @@ class ReplyMemory:
         """One kept item, or None."""
         with self._lock:
             return self._items.get(name)
+
+    def keep_thread(self, reply: str, body: JSON) -> None:
+        """Keeps the body of a request and its reply, for one request that continues it."""
+        with self._lock:
+            self._threads[reply] = body
+
+    def thread(self, reply: str) -> JSON | None:
+        """The body of the conversation up to the end of a reply; None if it was not kept."""
+        with self._lock:
+            return self._threads.get(reply)
+
+    def continued(self, reply: str) -> None:
+        """Notes that a request has continued a thread from this reply."""
+        with self._lock:
+            self._continued.add(reply)
+
+    def is_continued(self, reply: str) -> bool:
+        """True if a request has continued a thread from this reply."""
+        with self._lock:
+            return reply in self._continued

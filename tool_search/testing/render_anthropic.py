@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from tool_search.testing.anthropic_threads import recalled, remember
 from tool_search.testing.dialect import Forgetful, StreamEvent, dumped, pieces
 from tool_search.testing.prefix_binding import signature
 from tool_search.testing.rules_anthropic import check_anthropic
@@ -19,6 +20,7 @@ from tool_search.testing.violations import Violation, invalid
 if TYPE_CHECKING:
     from tool_search.testing.dialect import Answer
     from tool_search.testing.endpoint import Endpoint
+    from tool_search.testing.memory import ReplyMemory
     from tool_search.testing.view import ModelView
 
 __all__ = ["AnthropicMessages"]
@@ -68,6 +70,15 @@ class AnthropicMessages(Forgetful):
     def check(self, body: JSON, endpoint: Endpoint, *, counting: bool) -> Violation | None:
         """The first rule that the request breaks, or None."""
         return check_anthropic(body, endpoint=endpoint, counting=counting)
+
+    def recalled(self, body: JSON, memory: ReplyMemory) -> JSON | Violation:
+        """The request with the thread that it continues, or why it cannot."""
+        return recalled(body, memory)
+
+    def remember(self, answer: Answer, memory: ReplyMemory) -> None:
+        """Keeps the conversation if the request asks for a thread."""
+        content = [block for block, _ in _blocks(answer)]
+        remember(_reply_id(answer), answer.body, answer.conversation, content, memory)
 
     def unreadable(self, reason: str) -> Violation:
         """The answer to a body that is not a JSON object."""
@@ -147,10 +158,14 @@ def _event(data: JSON) -> StreamEvent:
     )
 
 
+def _reply_id(answer: Answer) -> str:
+    return f"msg_01{answer.digest[20:40]}"
+
+
 def _message(answer: Answer) -> dict[str, Any]:
     return {
         "model": answer.body["model"],
-        "id": f"msg_01{answer.digest[20:40]}",
+        "id": _reply_id(answer),
         "type": "message",
         "role": "assistant",
         "content": [],
@@ -184,7 +199,7 @@ def _blocks(answer: Answer) -> list[tuple[dict[str, Any], list[JSON]]]:
     """Each block of the reply, and the deltas that stream it."""
     blocks: list[tuple[dict[str, Any], list[JSON]]] = []
     if answer.thinking is not None:
-        signed = signature(answer.body, answer.thinking)
+        signed = signature(answer.conversation, answer.thinking)
         block: dict[str, Any] = {
             "type": "thinking",
             "thinking": answer.thinking,

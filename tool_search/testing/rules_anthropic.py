@@ -13,6 +13,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tool_search.testing.anthropic_threads import (
+    MAX_THREAD_BREAKPOINTS,
+    continues,
+    thread_violations,
+)
 from tool_search.testing.endpoint import Endpoint
 from tool_search.testing.prefix_binding import binds_thinking, changed_prefixes
 from tool_search.testing.rules_anthropic_messages import message_violations
@@ -75,6 +80,10 @@ def check_anthropic(
 ) -> Violation | None:
     """The first documented rule that a Messages request breaks, or None.
 
+    A request that continues a thread is judged by itself: what it may refer to that lies
+    with the service is let through. A stand-in server knows what it answered, and judges
+    the whole.
+
     Args:
         body: The request's parsed JSON body.
         endpoint: Whose service it goes to; the vendor's own by default.
@@ -95,10 +104,12 @@ def _violations(
     yield from message_violations(body["messages"], endpoint)
     yield from _tool_choice_shape(body.get("tool_choice"))
     yield from tool_set_violations(tools, body["model"])
+    yield from _cache_breakpoints(body, endpoint)
+    if continues(body):
+        return
     yield from pairing_violations(body["messages"])
     yield from reference_violations(body["messages"], tools, body["model"])
     yield from _tool_choice(body, tools)
-    yield from _cache_breakpoints(body, endpoint)
     yield from messages_reasoning_violations(body, endpoint)
     if binds_thinking(body["model"]):
         yield from changed_prefixes(body)
@@ -132,6 +143,7 @@ def _parameter_types(body: Mapping[str, Any]) -> Iterator[Violation]:
             yield invalid(f"{name}: Input should be a valid list")
     if not isinstance(body.get("thinking") or {}, dict):
         yield invalid("thinking: Input should be a valid dictionary")
+    yield from thread_violations(body.get("thread"))
 
 
 def _system(system: object) -> Iterator[Violation]:
@@ -204,6 +216,13 @@ def _cache_breakpoints(body: Mapping[str, Any], endpoint: Endpoint) -> Iterator[
     found += _marked(body)
     if found and not endpoint.supports_cache_control:
         yield invalid("cache_control: Extra inputs are not permitted")
+    if body.get("thread") and found > MAX_THREAD_BREAKPOINTS:
+        yield invalid(
+            f"thread: a maximum of {MAX_THREAD_BREAKPOINTS} blocks with cache_control may be "
+            "provided when thread is set -- the fourth marker slot is reserved for the marker the "
+            f"server places on the conversation last cache-eligible block. Found {found}.",
+            code="thread_unsupported_request",
+        )
     if found > _MAX_CACHE_BREAKPOINTS:
         yield invalid(
             f"A maximum of {_MAX_CACHE_BREAKPOINTS} blocks with cache_control may be provided. "
