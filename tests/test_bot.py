@@ -277,7 +277,13 @@ async def test_store_that_cannot_be_opened_is_named_at_once(tmp_path: Path) -> N
             pass
 
 
-async def _calls_add(module: Module, permissions: dict[str, Any], **settings: Any) -> ToolFinished:
+async def _calls_add(
+    module: Module,
+    permissions: dict[str, Any],
+    *,
+    store: StoreSettings = StoreSettings(type="memory"),  # noqa: B008  # frozen
+    **settings: Any,
+) -> ToolFinished:
     """How the call of a bot's tool ends."""
     call = ModelCall(name="add", arguments={"a": 1, "b": 2}, hidden=True)
     script = [ModelReply(calls=(call,)), ModelReply(text="Done.")]
@@ -286,7 +292,7 @@ async def _calls_add(module: Module, permissions: dict[str, Any], **settings: An
             {
                 "providers": [provider(base_url=server.openai_base_url)],
                 "tools": [module(ADD)],
-                "store": StoreSettings(type="memory"),
+                "store": store,
                 "permissions": permissions,
             }
         )
@@ -302,24 +308,29 @@ async def test_permissions_of_a_configuration_hold(module: Module) -> None:
     assert "no tool named add" in (await _calls_add(module, {"deny": ["a*"]})).content
 
 
-async def test_grants_are_kept_beside_the_configuration(module: Module, tmp_path: Path) -> None:
+async def test_grants_are_kept_in_the_bots_store(module: Module, tmp_path: Path) -> None:
     """The next run of the bot knows them."""
 
     async def always(request: PermissionRequest) -> PermissionAnswer:
         return PermissionAnswer(allow=True, scope="always")
 
-    permissions = {"ask": ["add"], "grants": "kept/grants.json"}
-    source = tmp_path / "bot.yaml"
-    first = await _calls_add(module, permissions, source=source, ask=always)
-    again = await _calls_add(module, permissions, source=source)
+    kept: dict[str, Any] = {
+        "source": tmp_path / "bot.yaml",
+        "store": StoreSettings(path="kept/bot.db"),
+    }
+    first = await _calls_add(module, {"ask": ["add"]}, ask=always, **kept)
+    again = await _calls_add(module, {"ask": ["add"]}, **kept)
     assert (first.outcome, again.outcome) == ("finished", "finished")
-    assert (tmp_path / "kept" / "grants.json").is_file()
+    assert (tmp_path / "kept" / "bot.db").is_file()
 
 
-async def test_broken_file_of_grants_is_said_at_the_start(tmp_path: Path) -> None:
-    """Not in the middle of a chat."""
-    (tmp_path / "grants.json").write_text("{")
-    config = BotConfig.model_validate({"permissions": {"grants": "grants.json"}})
-    with pytest.raises(ConfigurationError, match=r"grants\.json cannot be read"):
-        async with open_runner(config, source=tmp_path / "bot.yaml"):
-            pass
+@pytest.mark.parametrize("content", ["{", '[{"rule": "add", "user": null}]'])
+async def test_a_bot_with_an_older_file_of_grants_starts(
+    module: Module, tmp_path: Path, content: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What the file has holds from now on by the store; what is wrong with it is said."""
+    (tmp_path / "grants.json").write_text(content)
+    permissions = {"ask": ["add"], "grants": "grants.json"}
+    first = await _calls_add(module, permissions, source=tmp_path / "bot.yaml")
+    assert first.outcome == ("denied" if content == "{" else "finished")
+    assert "grants.json" in caplog.text

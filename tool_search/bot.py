@@ -63,11 +63,11 @@ async def open_runner(
     Raises:
         StoreError: The store's file cannot be opened.
         ConfigurationError: A provider or a module of tools cannot be used, a key is
-            missing, grants cannot be read, or there is no provider.
+            missing, or there is no provider.
         InvalidToolError: A function cannot be a tool.
         DuplicateToolError: Two tools have the same name.
     """
-    options = await _call_options(config, calls or CallOptions(), ask, source)
+    options = _call_options(config, calls or CallOptions(), ask, source)
     keys = _api_keys(config.providers, environment)
     tools = tools_from_modules(config.tools)
     async with AsyncExitStack() as stack:
@@ -91,11 +91,13 @@ async def open_runner(
         stack.push_async_callback(runner.aclose)
         if store is not None:
             await stack.enter_async_context(store)
+        # What is wrong with an older file of grants is said now, not in the middle of a chat.
+        await runner.permissions.grants.read()
         await runner.prepare()
         yield runner
 
 
-async def _call_options(
+def _call_options(
     config: BotConfig, calls: CallOptions, ask: AskUser | None, source: Path | None
 ) -> CallOptions:
     """The options with the configuration's permissions and limits, and traces if possible."""
@@ -104,10 +106,8 @@ async def _call_options(
         calls = replace(calls, limits=replace(calls.limits, longest_result=longest))
     if calls.permissions is None:
         file = settings.grants_file(source)
-        kept = GrantFile(file) if file is not None else None
-        if kept is not None:
-            await kept.load()  # what is wrong with it is said now, not in the middle of a chat
-        permissions = Permissions(settings, ask=ask, grants=GrantBook(kept))
+        grants = GrantBook(file=GrantFile(file) if file is not None else None)
+        permissions = Permissions(settings, ask=ask, grants=grants)
         calls = replace(calls, permissions=permissions)
     if calls.telemetry is None and find_spec("opentelemetry") is not None:
         telemetry = import_module("tool_search.telemetry").OpenTelemetry()

@@ -11,6 +11,7 @@
     ├── SessionError                  a conversation cannot be started or continued so
     ├── UnsupportedStrategyError      a named strategy that the model cannot honour
     ├── StoreError                    what is kept cannot be read or written
+    │   └── UnreadableRecordError     one kept conversation is none of this version
     ├── ToolCallError                 a tool that another tool called has failed
     ├── ProviderError                 one provider refused or could not be reached
     └── AllProvidersFailedError       every provider of a turn failed; lists each cause
@@ -21,7 +22,7 @@ are English: they are for logs and engineers, never for the chat.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,8 +39,25 @@ __all__ = [
     "StoreError",
     "ToolCallError",
     "ToolSearchError",
+    "UnreadableRecordError",
     "UnsupportedStrategyError",
 ]
+
+StoreFault = Literal[
+    "disk_full",
+    "locked",
+    "read_only",
+    "missing",
+    "no_permission",
+    "damaged",
+    "disk_failed",
+    "foreign",
+    "newer",
+    "unreadable_record",
+    "unknown",
+]
+"""What is wrong with a store. `foreign` is a file of somebody else's, `newer` one of a later
+version, `missing` a folder that is not there."""
 
 
 class ToolSearchError(Exception):
@@ -71,7 +89,30 @@ class SessionError(ToolSearchError):
 
 
 class StoreError(ToolSearchError):
-    """Conversations or evidence cannot be read or written; the message names the place."""
+    """What a store keeps cannot be read or written; the message names the place.
+
+    Attributes:
+        fault: What is wrong, for programs.
+    """
+
+    def __init__(self, message: str, *, fault: StoreFault = "unknown") -> None:
+        super().__init__(message)
+        self.fault: StoreFault = fault
+
+
+class UnreadableRecordError(StoreError):
+    """One kept conversation was tampered with, or is of a later version.
+
+    Attributes:
+        conversation: Its key; None where only its content is known.
+    """
+
+    def __init__(self, problem: str, *, conversation: str | None = None) -> None:
+        named = "a conversation" if conversation is None else f"the conversation {conversation!r}"
+        super().__init__(f"the record of {named} cannot be read: {problem}")
+        self.fault = "unreadable_record"
+        self.problem = problem
+        self.conversation = conversation
 
 
 class UnsupportedStrategyError(ToolSearchError):

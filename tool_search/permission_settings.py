@@ -53,8 +53,8 @@ class PermissionSettings(PermissionRules):
         otherwise: What becomes of a call that no rule names.
         policy: Rules that no mode, grant or hook can lift.
         roles: Further rules for users with a role, by the role's name.
-        grants: The file in which `always` is kept, relative to the configuration's own
-            place; null: until the process ends.
+        grants: A file in which an older version kept `always`, relative to the
+            configuration's own place: taken into the store once.
         ask_timeout_s: Seconds the user has to answer; after that the answer is no.
     """
 
@@ -73,7 +73,7 @@ class PermissionSettings(PermissionRules):
         return not ruled and self.mode == "default" and self.otherwise == "allow"
 
     def grants_file(self, source: Path | None = None) -> Path | None:
-        """The file of grants.
+        """Return the file of grants of an older version.
 
         Args:
             source: The bot's configuration file: a relative path is relative to it.

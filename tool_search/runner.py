@@ -108,6 +108,7 @@ class ToolSearchRunner:
         self._tool_timeout_s = tool_timeout_s
         self._calls = CallRunner(options=calls)
         self._store = store or MemoryStore()
+        self.permissions.grants.keep_in(self._store)
         self._learning = Learning(self._store) if self._config.learning.enabled else None
         self._assembler = ToolsAssembler()
         self._conversations: OrderedDict[ConversationKey, _Conversation] = OrderedDict()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,10 +18,12 @@ from tool_search import (
     CallRunner,
     ConfigurationError,
     ExecutableTool,
+    MemoryStore,
     PermissionAnswer,
     PermissionRequest,
     Permissions,
     PermissionSettings,
+    SQLiteStore,
     Tool,
     ToolContext,
     tool_from_function,
@@ -251,44 +252,58 @@ async def test_being_found_or_called_before_grants_nothing() -> None:
     assert len(user.asked) == 2
 
 
-async def test_grants_for_always_are_kept_in_the_file_that_the_owner_names(tmp_path: Path) -> None:
-    """And hold after a restart; those of a conversation do not."""
-    path = tmp_path / "deep" / "grants.json"
-    settings = {"ask": ["*"], "grants": str(path)}
+async def test_grants_are_kept_in_the_store(tmp_path: Path) -> None:
+    """And hold after a restart: one for always everywhere, one of a conversation there."""
     user = User(
         PermissionAnswer(allow=True, scope="always"),
         PermissionAnswer(allow=True, scope="conversation"),
     )
-    await result(bot(settings, user=user), GOOD)
-    other = bot(settings, mail(), mail("post"), user=user)
-    await result(other, ("post", {"to": "bo"}))
-    assert json.loads(path.read_text()) == [{"rule": "send_mail", "user": "ann"}]
-    again = bot(settings, mail(), mail("post"), user=User())
-    assert (await result(again, GOOD)).outcome == "finished"
-    assert (await result(again, ("post", {"to": "bo"}))).outcome == "denied"
+    async with SQLiteStore(tmp_path / "store.db") as store:
+        await result(bot({"ask": ["*"]}, user=user, grants=GrantBook(store)), GOOD)
+        other = bot({"ask": ["*"]}, mail(), mail("post"), user=user, grants=GrantBook(store))
+        await result(other, ("post", {"to": "bo"}))
+    async with SQLiteStore(tmp_path / "store.db") as store:
+        again = bot({"ask": ["*"]}, mail(), mail("post"), user=User(), grants=GrantBook(store))
+        elsewhere = replace(CONTEXT, conversation="another")
+        for context, outcomes in ((CONTEXT, ["finished"] * 2), (elsewhere, ["finished", "denied"])):
+            made = [GOOD, ("post", {"to": "bo"})]
+            assert [(await result(again, one, context)).outcome for one in made] == outcomes
 
 
-async def test_grant_may_be_taken_back(tmp_path: Path) -> None:
-    """In the file too."""
-    book = GrantBook(GrantFile(tmp_path / "grants.json"))
+async def test_grant_may_be_taken_back() -> None:
+    """The next call is asked about."""
+    book = GrantBook(MemoryStore())
     kept = Grant(rule="send_mail", user="ann")
     await book.add(kept)
+    run = bot({"ask": ["*"]}, grants=book)
+    assert (await result(run, GOOD)).outcome == "finished"
     await book.revoke(kept)
-    assert await GrantFile(tmp_path / "grants.json").load() == ()
+    assert (await result(run, GOOD)).outcome == "denied"
 
 
-@pytest.mark.parametrize("content", ["{", "5", '[{"rule": 5}]', "[5]"])
-async def test_broken_file_of_grants_is_left_alone(tmp_path: Path, content: str) -> None:
-    """The operator hears of it where he loads it; a running bot asks, and overwrites nothing."""
+async def test_grants_of_an_older_versions_file_hold(tmp_path: Path) -> None:
+    """Also where nothing keeps grants."""
     path = tmp_path / "grants.json"
-    path.write_text(content)
+    path.write_text('[{"rule": "send_mail", "user": "ann"}]')
+    run = bot({"ask": ["*"], "grants": str(path)}, user=User())
+    assert (await result(run, GOOD)).outcome == "finished"
+
+
+@pytest.mark.parametrize("content", ["{", "5", '[{"rule": 5}]', "[5]", "[" * 9999, "\ud800"])
+async def test_broken_file_of_grants_is_named_and_left_alone(
+    tmp_path: Path, content: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The operator hears of it; the bot asks."""
+    path = tmp_path / "grants.json"
+    path.write_bytes(content.encode("utf-8", "surrogatepass"))
     with pytest.raises(ConfigurationError, match=r"grants\.json"):
         await GrantFile(path).load()
     user = User(PermissionAnswer(allow=True, scope="always"))
     assert (await result(bot({"ask": ["*"], "grants": str(path)}, user=user), GOOD)).is_error is (
         False
     )
-    assert path.read_text() == content
+    assert "grants.json cannot be read as grants" in caplog.text
+    assert path.read_bytes() == content.encode("utf-8", "surrogatepass")
 
 
 async def test_questions_of_a_conversation_are_put_one_after_another() -> None:

@@ -9,10 +9,16 @@ from typing import Protocol
 
 import pytest
 
-from tool_search.stores import ConversationStore, EvidenceStore, MemoryStore, SQLiteStore
+from tool_search.stores import (
+    ConversationStore,
+    EvidenceStore,
+    GrantStore,
+    MemoryStore,
+    SQLiteStore,
+)
 
 
-class Store(ConversationStore, EvidenceStore, Protocol):
+class Store(ConversationStore, EvidenceStore, GrantStore, Protocol):
     """What every store is."""
 
 

@@ -13,8 +13,7 @@ import pytest
 from tests.stores.test_conversations import discoveries, loaded_names, record
 from tests.stores.test_evidence import kept_in, success
 from tool_search import StoreError
-from tool_search.stores import MemoryStore, SQLiteStore
-from tool_search.stores import sqlite as module
+from tool_search.stores import MemoryStore, SQLiteStore, sqlite_evidence
 
 WRITER = """
 import asyncio, sys
@@ -109,7 +108,7 @@ async def test_a_locked_file_is_named(path: Path) -> None:
 async def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     """A file stands where the folder should be."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match="cannot be used"):
+    with pytest.raises(StoreError, match="no folder"):
         await SQLiteStore(tmp_path / "file" / "store.db").__aenter__()
 
 
@@ -144,7 +143,7 @@ async def test_an_unreadable_conversation_is_named(path: Path) -> None:
         with other:
             other.execute("UPDATE conversation SET record = '{}'")
         other.close()
-        with pytest.raises(StoreError, match="no conversation of this version"):
+        with pytest.raises(StoreError, match="record of the conversation 'a' cannot be read"):
             await store.load("a")
         await store.forget("a")
         assert await store.load("a") is None
@@ -166,7 +165,7 @@ async def test_the_whole_store_is_bounded_as_memory_is(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of many tools the weakest evidence goes, the same in both."""
-    monkeypatch.setattr(module, "MOST_EVIDENCE", 3)
+    monkeypatch.setattr(sqlite_evidence, "MOST_EVIDENCE", 3)
     monkeypatch.setattr("tool_search.search.learned.MOST_EVIDENCE", 3)
     memory = MemoryStore()
     async with SQLiteStore(path) as store:

@@ -101,7 +101,7 @@ class Permissions:
     Args:
         settings: The rules.
         ask: Asks the user; without it, ask means no.
-        grants: What users have granted; default: kept where the settings say.
+        grants: What users have granted; default: kept in the bot's store.
     """
 
     def __init__(
@@ -113,8 +113,8 @@ class Permissions:
     ) -> None:
         self.settings = settings or PermissionSettings()
         self._ask = ask
-        kept = GrantFile(self.settings.grants) if self.settings.grants else None
-        self.grants = grants or GrantBook(kept)
+        file = GrantFile(self.settings.grants) if self.settings.grants else None
+        self.grants = grants or GrantBook(file=file)
         self._modes: dict[str, PermissionMode] = {}
         self._changes = 0
         self._is_open = self.settings.rules_nothing
@@ -288,7 +288,8 @@ class Permissions:
         verdict = self.verdict(tool, arguments, context, item, wish)
         if verdict == "ask":
             async with self._questions.setdefault(context.conversation, asyncio.Lock()):
-                # While it waited, the user may have granted it with another call.
+                # While it waited, it may have been granted with another call, or revoked.
+                await self.grants.read()
                 verdict = self.verdict(tool, arguments, context, item, wish)
                 if verdict == "ask":
                     return await self._asked(tool, arguments, context, item)

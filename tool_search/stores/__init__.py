@@ -1,4 +1,4 @@
-"""Where conversations live between their turns, and what searches have taught."""
+"""Keeps conversations between their turns, what searches have taught, and what users granted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from tool_search.stores.base import (
     ConversationKey,
     ConversationStore,
     EvidenceStore,
+    Grant,
+    GrantStore,
     KeptEvidence,
+    KeptGrants,
 )
 from tool_search.stores.memory import MemoryStore
 
@@ -19,7 +22,10 @@ __all__ = [
     "ConversationKey",
     "ConversationStore",
     "EvidenceStore",
+    "Grant",
+    "GrantStore",
     "KeptEvidence",
+    "KeptGrants",
     "MemoryStore",
     "SQLiteStore",
 ]

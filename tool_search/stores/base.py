@@ -1,15 +1,28 @@
-"""The seam every store stands behind."""
+"""The seams of a store: conversations, and what else one may keep.
+
+A store must keep conversations. The other protocols are optional: what a store does not
+keep lives in this process's memory.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from tool_search.discovery import Discovery
 from tool_search.record import ConversationRecord
 from tool_search.search.learned import Evidence
 
-__all__ = ["ConversationKey", "ConversationStore", "EvidenceStore", "KeptEvidence"]
+__all__ = [
+    "ConversationKey",
+    "ConversationStore",
+    "EvidenceStore",
+    "Grant",
+    "GrantStore",
+    "KeptEvidence",
+    "KeptGrants",
+]
 
 ConversationKey = str
 """Names a conversation in its bot: any text."""
@@ -74,4 +87,96 @@ class EvidenceStore(Protocol):
 
     async def forget_evidence(self, tool: str | None = None) -> int:
         """Erases the evidence for one tool, or all of it; gives how much that was."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """A rule that a user has allowed for himself.
+
+    Attributes:
+        rule: As in the settings: `tool`, `tool(pattern)`, `mcp__server__*`.
+        user: Who granted it, and so for whom it holds; None: the bot's only user.
+        conversation: Where it holds; None: everywhere.
+        fingerprint: Of the definition it was granted for; None: of any definition.
+    """
+
+    rule: str
+    user: str | None = None
+    conversation: str | None = None
+    fingerprint: str | None = None
+
+    def revokes(self, other: Grant) -> bool:
+        """True if taking this grant back takes the other back, of whichever definition."""
+        return (self.rule, self.user, self.conversation) == (
+            other.rule,
+            other.user,
+            other.conversation,
+        )
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the grant as a JSON object without what is None."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Grant:
+        """Return the grant that `to_dict` wrote.
+
+        Raises:
+            ValueError: It is no grant of this version. A grant that says more than is known
+                here may mean less than it seems to, so it is none.
+        """
+        unknown = sorted(map(str, set(content) - {each.name for each in fields(cls)}))
+        if unknown:
+            raise ValueError(f"a grant has no {unknown[0]!r}")
+        for name, value in content.items():
+            if not isinstance(value, str) and (name == "rule" or value is not None):
+                raise ValueError(f"a grant's {name} must be a string, not {value!r}")
+        if not content.get("rule"):
+            raise ValueError("a grant must have a rule")
+        return cls(**content)
+
+
+class KeptGrants(NamedTuple):
+    """All grants of a store at one moment.
+
+    Attributes:
+        revision: Changes with every change of the grants, whoever makes it.
+        entries: The oldest first.
+    """
+
+    revision: int
+    entries: tuple[Grant, ...]
+
+
+@runtime_checkable
+class GrantStore(Protocol):
+    """Keeps what users have granted; every method may be awaited from any task.
+
+    `forget` of a conversation erases its grants too.
+    """
+
+    async def grant_revision(self) -> int:
+        """Return the current revision: asked before each call that needs permission."""
+        ...
+
+    async def load_grants(self) -> KeptGrants:
+        """Return all grants."""
+        ...
+
+    async def add_grants(self, grants: Sequence[Grant], *, source: str | None = None) -> bool:
+        """Keep grants, all or none.
+
+        Args:
+            grants: What is there already stays as it is.
+            source: Names where they come from, such as an older file; from one source
+                grants are taken once, so that none comes back after it was revoked.
+
+        Returns:
+            True if they were taken.
+        """
+        ...
+
+    async def revoke_grants(self, grants: Sequence[Grant]) -> int:
+        """Take grants back, of whichever definition; return how many those were."""
         ...

@@ -1,14 +1,14 @@
-"""Conversations and evidence in this process's memory, gone when it ends."""
+"""Conversations, evidence and grants in this process's memory, gone when it ends."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tool_search.discovery import Discovery, DiscoveryState
 from tool_search.record import ConversationRecord
 from tool_search.search.learned import Evidence, kept, merged
-from tool_search.stores.base import ConversationKey, KeptEvidence
+from tool_search.stores.base import ConversationKey, Grant, KeptEvidence, KeptGrants
 
 __all__ = ["MemoryStore"]
 
@@ -24,6 +24,9 @@ class MemoryStore:
         self._discoveries: dict[ConversationKey, DiscoveryState] = {}
         self._evidence: tuple[Evidence, ...] = ()
         self._revision = 0
+        self._grants: tuple[Grant, ...] = ()
+        self._grant_revision = 0
+        self._sources: set[str] = set()
 
     async def load(self, key: ConversationKey) -> ConversationRecord | None:
         """The conversation as it was last saved, with all discoveries."""
@@ -52,6 +55,7 @@ class MemoryStore:
         """Erases the conversation, if it is there."""
         self._records.pop(key, None)
         self._discoveries.pop(key, None)
+        self._keep_grants(grant for grant in self._grants if grant.conversation != key)
 
     async def evidence_revision(self) -> int:
         """How often the evidence has changed."""
@@ -74,3 +78,31 @@ class MemoryStore:
         erased, self._evidence = len(self._evidence) - len(left), left
         self._revision += bool(erased)
         return erased
+
+    async def grant_revision(self) -> int:
+        """Return how often the grants have changed."""
+        return self._grant_revision
+
+    async def load_grants(self) -> KeptGrants:
+        """Return all grants."""
+        return KeptGrants(self._grant_revision, self._grants)
+
+    async def add_grants(self, grants: Sequence[Grant], *, source: str | None = None) -> bool:
+        """Keep grants; from one source once."""
+        if source in self._sources:
+            return False
+        if source is not None:
+            self._sources.add(source)
+        self._keep_grants((*self._grants, *grants))
+        return True
+
+    async def revoke_grants(self, grants: Sequence[Grant]) -> int:
+        """Take grants back."""
+        before = len(self._grants)
+        self._keep_grants(g for g in self._grants if not any(r.revokes(g) for r in grants))
+        return before - len(self._grants)
+
+    def _keep_grants(self, grants: Iterable[Grant]) -> None:
+        left = tuple(dict.fromkeys(grants))
+        self._grant_revision += left != self._grants
+        self._grants = left

@@ -1,0 +1,79 @@
+"""Grants in a store's SQLite file; each function runs in a transaction of the caller's.
+
+A grant is kept as JSON: one that says more than this version knows is passed over whole.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+from collections.abc import Sequence
+
+from tool_search.stores.base import ConversationKey, Grant
+
+__all__ = [
+    "add_grants",
+    "erase_grants",
+    "erase_grants_of_conversation",
+    "grant_revision",
+    "kept_grants",
+]
+
+_COUNT = "UPDATE grant_revision SET number = number + 1"
+_INSERT = "INSERT OR IGNORE INTO permission_grant (entry, conversation) VALUES (?, ?)"
+_OF_CONVERSATION = """
+DELETE FROM permission_grant
+WHERE conversation IS NOT NULL AND (:key IS NULL OR conversation = :key)
+"""
+_log = logging.getLogger(__name__)
+
+
+def grant_revision(connection: sqlite3.Connection) -> int:
+    """Return how often the grants have changed."""
+    row: tuple[int] = connection.execute("SELECT number FROM grant_revision").fetchone()
+    return row[0]
+
+
+def kept_grants(connection: sqlite3.Connection) -> tuple[Grant, ...]:
+    """Return the grants that can be read, the oldest first; the others grant nothing."""
+    grants = []
+    for (entry,) in connection.execute("SELECT entry FROM permission_grant ORDER BY place"):
+        try:
+            grants.append(Grant.from_dict(json.loads(entry)))
+        except (ValueError, TypeError, AttributeError, RecursionError) as exc:
+            _log.error("a kept grant cannot be read, and grants nothing: %s", exc)
+    return tuple(grants)
+
+
+def add_grants(connection: sqlite3.Connection, grants: Sequence[Grant], source: str | None) -> bool:
+    """Add grants; from one source once. Return True if they were taken."""
+    if source is not None:
+        new = connection.execute("INSERT OR IGNORE INTO grant_source VALUES (?)", (source,))
+        if not new.rowcount:
+            return False
+    connection.executemany(_INSERT, [(_entry(grant), grant.conversation) for grant in grants])
+    connection.execute(_COUNT)
+    return True
+
+
+def erase_grants(connection: sqlite3.Connection, grants: Sequence[Grant]) -> int:
+    """Erase grants, of whichever definition; return how many those were."""
+    gone = [one for one in kept_grants(connection) if any(each.revokes(one) for each in grants)]
+    erase = "DELETE FROM permission_grant WHERE entry = ?"
+    connection.executemany(erase, [(_entry(grant),) for grant in gone])
+    connection.execute(_COUNT)
+    return len(gone)
+
+
+def erase_grants_of_conversation(
+    connection: sqlite3.Connection, key: ConversationKey | None
+) -> None:
+    """Erase what was granted in one conversation, or in any."""
+    if connection.execute(_OF_CONVERSATION, {"key": key}).rowcount:
+        connection.execute(_COUNT)
+
+
+def _entry(grant: Grant) -> str:
+    """Return what tells a grant from every other, in plain ASCII, whatever its rule holds."""
+    return json.dumps(grant.to_dict(), sort_keys=True)
