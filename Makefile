@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-long check types package clean test-astrbot test-astrbot-old astrbot-plugin
+.PHONY: demo test test-long test-sdks test-beside check types package clean test-astrbot test-astrbot-old astrbot-plugin
 
 demo: $(READY)
 	@$(BIN)/tool-search demo
@@ -16,7 +16,26 @@ test: $(READY)
 
 test-long: $(READY)
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest --timeout=0 -n auto --dist worksteal
+	$(MAKE) test-beside
 	$(MAKE) test-astrbot-old
+
+# The adapters and whole turns on the oldest SDKs that pyproject.toml allows; `test` has the newest.
+SDKS_ENV := .venv-sdks
+SDKS_READY := $(SDKS_ENV)/.ready
+
+test-sdks: $(SDKS_READY)
+	$(SDKS_ENV)/bin/python -m pytest -m "not long" -n auto --dist worksteal tests/adapters tests/runner
+
+$(SDKS_READY): pyproject.toml
+	$(PYTHON) -m venv $(SDKS_ENV)
+	$(SDKS_ENV)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	$(SDKS_ENV)/bin/python -m pip install --quiet --disable-pip-version-check --group test -e . \
+		$$($(PYTHON) .ci/oldest_sdks.py)
+	@touch $@
+
+# Whether pip installs this package beside the newest frameworks; asks the package index.
+test-beside: $(READY)
+	$(BIN)/python .ci/beside_frameworks.py
 
 check: $(READY) types
 	$(BIN)/ruff check .
@@ -86,4 +105,4 @@ package: $(READY)
 	@rm -rf dist/venv
 
 clean:
-	rm -rf $(VENV) $(ASTRBOT_ENV) $(ASTRBOT_OLD_ENV) build dist *.egg-info
+	rm -rf $(VENV) $(SDKS_ENV) $(ASTRBOT_ENV) $(ASTRBOT_OLD_ENV) build dist *.egg-info

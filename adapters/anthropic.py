@@ -1,6 +1,6 @@
 """Chat over Anthropic's Messages API, and over endpoints that are compatible with it.
 
-SDK: anthropic 2.11 or later, its asynchronous client. The format is in
+SDK: anthropic 0.73 or later, its asynchronous client. The format is in
 `anthropic_wire`, `anthropic_reply` and `anthropic_history`, which need no SDK.
 Source: Anthropic, "Messages API", "Streaming Messages", "Errors".
 
@@ -21,7 +21,6 @@ from typing import Unpack
 
 try:
     import anthropic
-    import httpx2
 except ImportError as exc:
     raise ImportError(
         "the anthropic adapter needs the anthropic SDK: "
@@ -85,9 +84,6 @@ _ERROR_MAP: ErrorMap = {
     anthropic.APIResponseValidationError: malformed_reply,
     anthropic.AnthropicError: _other_failure,
     # What the SDK lets through while it reads a stream.
-    httpx2.TimeoutException: timeout_failure,
-    httpx2.HTTPError: connection_failure,
-    httpx2.StreamError: connection_failure,
     ValueError: malformed_reply,
     ReplyFailedError: reply_failure,
 }
@@ -125,5 +121,7 @@ class AnthropicProvider(SDKProvider):
                 self._timeout_s, connect=min(self._timeout_s, CONNECT_TIMEOUT_S)
             ),
             max_retries=self._max_retries,
-            http_client=anthropic.DefaultAsyncHttpxClient(verify=tls_context()),
+            http_client=anthropic.DefaultAsyncHttpxClient(
+                verify=tls_context(anthropic.DefaultAsyncHttpxClient)
+            ),
         )

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from tool_search.adapters.connection import loaded_http_libraries
 from tool_search.adapters.wire_values import text_of
 from tool_search.errors import ProviderError, ToolSearchError
 
@@ -25,6 +26,7 @@ __all__ = [
     "ReplyFailedError",
     "connection_failure",
     "error_in_body",
+    "http_errors",
     "malformed_reply",
     "raise_failure",
     "read_failure",
@@ -133,6 +135,24 @@ def malformed_reply(exc: Exception) -> Failure:
 def reply_failure(exc: ReplyFailedError) -> Failure:
     """What the answer itself reports."""
     return exc.failure
+
+
+def http_errors() -> ErrorMap:
+    """Return what each exception of a loaded HTTP library means.
+
+    The SDKs let some of them through while a stream is read: anthropic does, and so
+    does openai before 3.
+    """
+    meanings: dict[str, Callable[[Any], Failure]] = {
+        "TimeoutException": timeout_failure,
+        "HTTPError": connection_failure,
+        "StreamError": connection_failure,
+    }
+    return {
+        getattr(library, name): meaning
+        for library in loaded_http_libraries()
+        for name, meaning in meanings.items()
+    }
 
 
 def _with_cause(exc: Exception, summary: str) -> str:

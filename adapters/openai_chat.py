@@ -1,6 +1,6 @@
 """Chat over OpenAI's Chat Completions API, and over every endpoint compatible with it.
 
-SDK: openai 3.52 or later, its asynchronous client. The way to DeepSeek, Qwen, Kimi,
+SDK: openai 2.20 or later, its asynchronous client. The way to DeepSeek, Qwen, Kimi,
 GLM, Gemini, Ollama, vLLM and others too, by their `base_url`. The format is in
 `openai_chat_wire` and `openai_chat_reply`, which need no SDK.
 Source: OpenAI, "Chat Completions API", "Error codes".

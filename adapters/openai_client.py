@@ -1,6 +1,6 @@
 """What both of OpenAI's dialects take from its SDK: the client, and what its exceptions mean.
 
-SDK: openai 3.52 or later. Source: OpenAI, "Error codes".
+SDK: openai 2.20 or later. Source: OpenAI, "Error codes".
 """
 
 from __future__ import annotations
@@ -84,5 +84,7 @@ class OpenAIProvider(SDKProvider):
                 self._timeout_s, connect=min(self._timeout_s, CONNECT_TIMEOUT_S)
             ),
             max_retries=self._max_retries,
-            http_client=openai.DefaultAsyncHttpxClient(verify=tls_context()),
+            http_client=openai.DefaultAsyncHttpxClient(
+                verify=tls_context(openai.DefaultAsyncHttpxClient)
+            ),
         )

@@ -1,6 +1,6 @@
 """Chat over OpenAI's Responses API, and over endpoints that are compatible with it.
 
-SDK: openai 3.52 or later, its asynchronous client. The format is in
+SDK: openai 2.20 or later, its asynchronous client. The format is in
 `openai_responses_wire`, `openai_responses_tools`, `openai_responses_reply` and
 `openai_responses_history`, which need no SDK.
 Source: OpenAI, "Responses API", "Streaming events", "Error codes".

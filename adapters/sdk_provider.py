@@ -6,15 +6,17 @@ exceptions mean; it is asked for nothing else.
 
 from __future__ import annotations
 
+import inspect
 import json
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
+from functools import cache
 from types import TracebackType
 from typing import Any, ClassVar, Protocol, Required, Self, TypedDict
 
 from tool_search.adapters.connection import check_extra_body, check_key
-from tool_search.adapters.failures import ErrorMap, raise_failure, read_failure
+from tool_search.adapters.failures import ErrorMap, http_errors, raise_failure, read_failure
 from tool_search.messages import RequestPlan
 from tool_search.profiles import ProviderProfile
 from tool_search.providers import ReplyEvent
@@ -126,8 +128,8 @@ class SDKProvider(ABC):
             async with aclosing(events):
                 async for event in events:
                     yield event
-        except tuple(self._error_map) as exc:
-            failure = read_failure(exc, self._error_map)
+        except (*self._error_map, *http_errors()) as exc:
+            failure = read_failure(exc, {**self._error_map, **http_errors()})
             raise_failure(failure, provider=self.id, secret=self._api_key, cause=exc)
 
     async def aclose(self) -> None:
@@ -148,9 +150,10 @@ class SDKProvider(ABC):
         await self.aclose()
 
     async def _streamed(self, body: bytes, plan: RequestPlan) -> AsyncGenerator[ReplyEvent]:
-        stream = await self._connected().post(
+        client = self._connected()
+        stream = await client.post(
             self._path,
-            content=body,
+            **_raw_body(client, body),
             cast_to=object,
             stream=True,
             stream_cls=self._stream_class,
@@ -170,7 +173,8 @@ class SDKProvider(ABC):
                 yield event
 
     async def _whole(self, body: bytes, plan: RequestPlan) -> AsyncGenerator[ReplyEvent]:
-        reply = await self._connected().post(self._path, content=body, cast_to=object)
+        client = self._connected()
+        reply = await client.post(self._path, **_raw_body(client, body), cast_to=object)
         for event in self._events_of(reply, plan):
             yield event
 
@@ -179,3 +183,18 @@ class SDKProvider(ABC):
         if self._client is None:
             self._client = self._connect()
         return self._client
+
+
+def _raw_body(client: Any, body: bytes) -> dict[str, bytes]:
+    """Return the argument of `client.post` that sends bytes unchanged."""
+    return {"content" if _takes_content(type(client).post) else "body": body}
+
+
+@cache
+def _takes_content(post: Callable[..., object]) -> bool:
+    """True if a client's `post` has `content`.
+
+    anthropic before 0.76 has not: its `body` takes bytes, which later versions warn of.
+    """
+    named = inspect.signature(post).parameters
+    return "content" in named or "body" not in named

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -10,7 +11,6 @@ from types import ModuleType
 from typing import Any
 
 import anthropic as anthropic_sdk
-import httpx2
 import openai as openai_sdk
 
 from tool_search.adapters import anthropic, openai_chat, openai_responses
@@ -37,6 +37,12 @@ WEATHER = Tool(
 QUESTION = Message(role="user", content="What is the weather in Paris?")
 
 
+def http_library(sdk: ModuleType) -> ModuleType:
+    """The HTTP library that an SDK asks with: httpx, or httpx2 where the SDK is newer."""
+    client = sdk.DefaultAsyncHttpxClient.__mro__[1]
+    return sys.modules[client.__module__.partition(".")[0]]
+
+
 class Responses:
     """The responses that a client has got.
 
@@ -46,10 +52,10 @@ class Responses:
     """
 
     def __init__(self) -> None:
-        self.seen: list[httpx2.Response] = []
+        self.seen: list[Any] = []
         self.came = asyncio.Event()
 
-    async def note(self, response: httpx2.Response) -> None:
+    async def note(self, response: Any) -> None:
         """Takes one in."""
         self.seen.append(response)
         self.came.set()
@@ -93,7 +99,8 @@ class Adapter:
 
     def client(self, server: StandInServer, responses: Responses) -> Client:
         """A client of the SDK that notes the responses it gets."""
-        http = httpx2.AsyncClient(event_hooks={"response": [responses.note]}, verify=tls_context())
+        kind = self.sdk.DefaultAsyncHttpxClient
+        http = kind(event_hooks={"response": [responses.note]}, verify=tls_context(kind))
         make: Callable[..., Client] = (
             self.sdk.AsyncAnthropic if self.dialect == "anthropic" else self.sdk.AsyncOpenAI
         )

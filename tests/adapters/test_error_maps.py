@@ -8,16 +8,26 @@ from types import ModuleType
 from typing import Any
 
 import anthropic as anthropic_sdk
-import httpx2
 import openai as openai_sdk
 import pytest
 
-from tests.adapters.contract import KEY
+from tests.adapters.contract import KEY, http_library
 from tool_search.adapters import anthropic, openai_client
-from tool_search.adapters.failures import ErrorMap, Failure, raise_failure, read_failure
-from tool_search.errors import ProviderError
+from tool_search.adapters.connection import tls_context
+from tool_search.adapters.failures import (
+    ErrorMap,
+    Failure,
+    http_errors,
+    raise_failure,
+    read_failure,
+)
+from tool_search.errors import ConfigurationError, ProviderError
 
-REQUEST = httpx2.Request("POST", "https://api.example/v1", headers={"x-api-key": KEY})
+HTTP = {sdk: http_library(sdk) for sdk in (anthropic_sdk, openai_sdk)}
+REQUESTS = {
+    sdk: http.Request("POST", "https://api.example/v1", headers={"x-api-key": KEY})
+    for sdk, http in HTTP.items()
+}
 MAPS: dict[ModuleType, ErrorMap] = {
     anthropic_sdk: anthropic._ERROR_MAP,
     openai_sdk: openai_client.ERROR_MAP,
@@ -41,15 +51,16 @@ CASES = [(sdk, kind) for sdk in MAPS for kind in dict.fromkeys(exceptions_of(sdk
 IDS = [f"{sdk.__name__}-{kind.__name__}" for sdk, kind in CASES]
 
 
-def made(kind: type[Exception], body: Any) -> Exception:
+def made(sdk: ModuleType, kind: type[Exception], body: Any) -> Exception:
     """An exception as the SDK makes it, or as near to that as its arguments allow."""
-    response = httpx2.Response(418, request=REQUEST, json=body)
+    request = REQUESTS[sdk]
+    response = HTTP[sdk].Response(418, request=request, json=body)
     attempts: tuple[dict[str, Any], ...] = (
         {"message": "m", "response": response, "body": body},
         {"response": response, "body": body},
-        {"message": "m", "request": REQUEST, "body": body},
-        {"message": "m", "request": REQUEST},
-        {"request": REQUEST},
+        {"message": "m", "request": request, "body": body},
+        {"message": "m", "request": request},
+        {"request": request},
     )
     for arguments in attempts:
         try:
@@ -69,7 +80,7 @@ def made(kind: type[Exception], body: Any) -> Exception:
 def test_error_map_has_every_exception_of_the_sdk(sdk: ModuleType, kind: type[Exception]) -> None:
     """By a class of the SDK or of a kind that it lets through, never by luck."""
     body = {"error": {"type": "odd_error", "message": "No."}}
-    exc = made(kind, body["error"] if sdk is openai_sdk else body)
+    exc = made(sdk, kind, body["error"] if sdk is openai_sdk else body)
     assert any(base in MAPS[sdk] for base in kind.__mro__)
     failure = read_failure(exc, MAPS[sdk])
     assert failure.detail
@@ -77,20 +88,38 @@ def test_error_map_has_every_exception_of_the_sdk(sdk: ModuleType, kind: type[Ex
         assert failure == Failure(detail="No.", status=exc.status_code, code="odd_error")
 
 
+@pytest.mark.parametrize("sdk", MAPS, ids=lambda sdk: sdk.__name__)
 @pytest.mark.parametrize(
-    ("exc", "code"),
+    ("kind", "code"),
     [
-        (httpx2.ReadTimeout("t", request=REQUEST), "timeout"),
-        (httpx2.ReadError("r", request=REQUEST), "connection"),
-        (httpx2.RemoteProtocolError("p", request=REQUEST), "connection"),
-        (httpx2.StreamClosed(), "connection"),
-        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "x"), "malformed_reply"),
+        ("ReadTimeout", "timeout"),
+        ("ReadError", "connection"),
+        ("RemoteProtocolError", "connection"),
+        ("StreamClosed", "connection"),
     ],
-    ids=lambda value: type(value).__name__,
 )
-def test_error_map_has_what_the_anthropic_sdk_lets_through(exc: Exception, code: str) -> None:
-    """It does not wrap what happens while a stream is read."""
-    assert read_failure(exc, MAPS[anthropic_sdk]).code == code
+def test_what_the_sdk_lets_through_is_a_failure(sdk: ModuleType, kind: str, code: str) -> None:
+    """Anthropic does not wrap what happens while a stream is read, nor does openai before 3."""
+    lets_through = getattr(HTTP[sdk], kind)
+    exc = lets_through() if kind == "StreamClosed" else lets_through("x", request=REQUESTS[sdk])
+    assert read_failure(exc, {**MAPS[sdk], **http_errors()}).code == code
+
+
+@pytest.mark.parametrize("sdk", MAPS, ids=lambda sdk: sdk.__name__)
+def test_reply_that_is_not_utf_8_is_malformed(sdk: ModuleType) -> None:
+    """Both SDKs let that through."""
+    exc = UnicodeDecodeError("utf-8", b"\xff", 0, 1, "x")
+    assert read_failure(exc, MAPS[sdk]).code == "malformed_reply"
+
+
+def test_tls_context_of_an_unknown_http_library_is_an_error_that_names_the_known() -> None:
+    """A later SDK may bring another one."""
+
+    class Client:
+        pass
+
+    with pytest.raises(ConfigurationError, match=r"Client' is not an HTTP client of httpx or"):
+        tls_context(Client)
 
 
 def test_read_failure_of_an_unknown_exception_names_its_class() -> None:
@@ -124,6 +153,6 @@ def test_raise_failure_chains_a_clean_cause_and_cuts_a_long_text() -> None:
 
 def test_connection_failure_does_not_quote_a_header() -> None:
     """The HTTP client quotes what it cannot send."""
-    exc = anthropic_sdk.APIConnectionError(request=REQUEST)
-    exc.__cause__ = httpx2.LocalProtocolError(f"Illegal header value b'{KEY}\\n'")
+    exc = anthropic_sdk.APIConnectionError(request=REQUESTS[anthropic_sdk])
+    exc.__cause__ = HTTP[anthropic_sdk].LocalProtocolError(f"Illegal header value b'{KEY}\\n'")
     assert KEY[-6:] not in read_failure(exc, MAPS[anthropic_sdk]).detail

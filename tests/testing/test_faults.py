@@ -7,10 +7,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import anthropic
-import httpx2
 import openai
 import pytest
 
+from tests.adapters.contract import http_library
 from tool_search.testing import Fault, ModelCall, ModelReply, ScriptedModel, StandInServer
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ async def test_stream_broken_after_some_events(
     server.faults.add(Fault(broken=True, after_events=4))
     stream = await claude.messages.create(**claude_body, stream=True)
     seen: list[Any] = []
-    with pytest.raises((anthropic.APIConnectionError, httpx2.RemoteProtocolError)):
+    with pytest.raises((anthropic.APIConnectionError, http_library(anthropic).RemoteProtocolError)):
         await read(stream, seen)
     kinds = ["message_start", "content_block_start", "content_block_delta"]
     assert [event.type for event in seen] == kinds
@@ -232,7 +232,7 @@ async def test_stream_broken_within_a_tool_call(
     server.faults.add(Fault(broken=True, after_events="tool_call"))
     stream = await gpt.chat.completions.create(**gpt_body, stream=True)
     seen: list[Any] = []
-    with pytest.raises((openai.APIConnectionError, httpx2.RemoteProtocolError)):
+    with pytest.raises((openai.APIConnectionError, http_library(openai).RemoteProtocolError)):
         await read(stream, seen)
     calls = [call for chunk in seen for call in chunk.choices[0].delta.tool_calls or ()]
     arguments = "".join(call.function.arguments for call in calls)
