@@ -15,7 +15,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tool_search.catalog import Tool
-from tool_search.history import visible_names
 from tool_search.i18n import Language, text
 from tool_search.messages import Message, ToolCall
 from tool_search.schema import compact_json
@@ -85,21 +84,19 @@ class SyntheticExchanges:
         return messages
 
     def told(
-        self, reply: Message, found: Iterable[Tool], history: Sequence[Message], total_tools: int
+        self, reply: Message, found: Sequence[Tool], *, place: int, total_tools: int
     ) -> tuple[Message, ...]:
         """A reply, behind an exchange that says what its provider's own search found.
 
         Args:
             reply: Its own blocks say the same to those who take them.
-            found: What the search found; what the history shows already is left out.
-            history: What comes before the reply.
+            found: The tools that the search found and the history does not show yet.
+            place: How many messages come before the reply.
             total_tools: The deferred tools everybody may call.
         """
-        shown = visible_names(history, self._search_tool_name)
-        new = [tool for tool in found if tool.name not in shown]
-        if reply.native is None or not new:
+        if reply.native is None or not found:
             return (reply,)
-        messages = self._exchange(new, place=len(history), total_tools=total_tools)
+        messages = self._exchange(found, place=place, total_tools=total_tools)
         native = replace(reply.native, found=(), told=messages[0].tool_calls[0].id)
         return (*messages, replace(reply, native=native))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from tool_search.messages import Message, TextPart, ToolCall
@@ -72,13 +73,19 @@ def paired(history: Iterable[Message], *, answer: str) -> tuple[Message, ...]:
     return tuple(kept)
 
 
-def with_own_ids(reply: Message, history: Iterable[Message]) -> Message:
-    """A reply, each of its calls under an id that no other call of the history has.
+def with_own_ids(reply: Message, taken: AbstractSet[str]) -> Message:
+    """A reply, each of its calls under an id of its own.
 
     Its own blocks are left out if they name an id that had to change.
+
+    Args:
+        reply: As a provider gave it.
+        taken: The ids of the calls before it.
     """
-    taken = {call.id for message in history for call in message.tool_calls}
-    return _with_calls(reply, _with_own_ids(reply.tool_calls, taken))
+    ids = {call.id for call in reply.tool_calls}
+    if len(ids) == len(reply.tool_calls) and ids.isdisjoint(taken) and "" not in ids:
+        return reply
+    return _with_calls(reply, _with_own_ids(reply.tool_calls, set(taken)))
 
 
 def _with_calls(reply: Message, calls: tuple[ToolCall, ...]) -> Message:

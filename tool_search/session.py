@@ -26,15 +26,9 @@ from tool_search.conversation_tools import ConversationTools
 from tool_search.discovery import Discovery, DiscoveryState
 from tool_search.errors import SessionError
 from tool_search.exchanges import SyntheticExchanges
-from tool_search.history import (
-    open_calls,
-    paired,
-    search_results,
-    visible_names,
-    with_own_ids,
-    without_blocks,
-)
+from tool_search.history import paired, search_results, with_own_ids, without_blocks
 from tool_search.i18n import Language, text
+from tool_search.message_log import MessageLog
 from tool_search.messages import (
     ContentPart,
     Message,
@@ -93,7 +87,9 @@ class ToolSearchSession:
         self._tools = ConversationTools(
             catalog, config=self._config, discoveries=self.discoveries, max_tools=max_tools
         )
-        self._history = list(record.history) if record else []
+        self._log = MessageLog(
+            record.history if record else (), search_tool_name=self._config.search_tool_name
+        )
         self._exchanges = SyntheticExchanges(
             self._config.search_tool_name, record.anchors if record else ()
         )
@@ -109,7 +105,7 @@ class ToolSearchSession:
     @property
     def history(self) -> tuple[Message, ...]:
         """The neutral history."""
-        return tuple(self._history)
+        return self._log.messages
 
     @property
     def has_begun(self) -> bool:
@@ -184,11 +180,11 @@ class ToolSearchSession:
         """
         message = user_message(content)
         now = self._tools.catalog if catalog is None else catalog
-        first = next((said.text for said in self._history if said.role == "user"), message.text)
+        first = next((said.text for said in self.history if said.role == "user"), message.text)
         self._tools.begin(now, profile, first)
         self._roles, self._refusal = frozenset(roles), refusal
         self.close_open_calls()
-        self._history.append(message)
+        self._log.append(message)
         self._introduce()
         self._turn_ledger = self._tools.roster.ledger
 
@@ -227,9 +223,9 @@ class ToolSearchSession:
         """
         self._tools.trail.replied()
         reply = self._told(reply)
-        reply = with_own_ids(reply, self._history)
+        reply = with_own_ids(reply, self._log.call_ids)
         if reply.text.strip() or reply.tool_calls:
-            self._history.append(reply)
+            self._log.append(reply)
         return reply.tool_calls
 
     def _told(self, reply: Message) -> Message:
@@ -241,8 +237,14 @@ class ToolSearchSession:
         found = [t for t in named if t and t.name not in core and self.permits(t)]
         self.discoveries.commit(found, via="search")
         self._tools.roster.append(tool.name for tool in found)
-        *search, reply = self._exchanges.told(reply, found, self._history, self._tools.open_tools)
-        self._history += search
+        *search, reply = self._exchanges.told(
+            reply,
+            [tool for tool in found if tool.name not in self._log.shown_tools],
+            place=len(self._log),
+            total_tools=self._tools.open_tools,
+        )
+        for message in search:
+            self._log.append(message)
         return reply
 
     def decide(self, call: ToolCall) -> CallDecision:
@@ -280,12 +282,12 @@ class ToolSearchSession:
         before = len(self.discoveries)
         for result in results:
             call = result.decision.call
-            if call.id not in {waiting.id for waiting in open_calls(self._history)}:
+            if not self._log.awaits(call.id):
                 raise SessionError(
                     f"call {call.id!r} of {call.name!r} has its result already, or was not in "
                     "the last reply; commit one result for each call that accept() gave"
                 )
-            self._history.append(self._result_message(result))
+            self._log.append(self._result_message(result))
             self._discover(result.decision)
             self._tools.trail.answered(result.decision, is_error=result.is_error)
         new = self.discoveries.entries[before:]
@@ -294,11 +296,11 @@ class ToolSearchSession:
 
     def close_open_calls(self) -> None:
         """Answers calls that were cancelled, so that the history stays valid."""
-        for call in open_calls(self._history):
+        for call in self._log.unanswered_calls:
             cancelled = text("call.cancelled", self.language, name=call.name)
             decision = AnsweredCall(call=call, content=cancelled, is_error=True)
             result = CallResult(decision=decision, content=cancelled, is_error=True)
-            self._history.append(self._result_message(result))
+            self._log.append(self._result_message(result))
 
     def adopt_history(self, history: Iterable[Message]) -> None:
         """Goes on with a history of the bot's own: compacted, imported or re-read.
@@ -308,9 +310,9 @@ class ToolSearchSession:
         """
         settled = self._tools.settled
         answer = text("call.cancelled", settled.language if settled else "en-US", name="tool")
-        self._history = self._exchanges.restored(paired(history, answer=answer))
+        self._log.replace(self._exchanges.restored(paired(history, answer=answer)))
         deferred = {tool.name: tool for tool in self._tools.catalog.deferred}
-        for result in search_results(self._history, self._config.search_tool_name):
+        for result in search_results(self.history, self._config.search_tool_name):
             known = (deferred.get(name) for name in result.names)
             self.discoveries.commit((tool for tool in known if tool is not None), via="search")
         self._tools.roster.append(self.discoveries.names)
@@ -333,23 +335,28 @@ class ToolSearchSession:
 
     def refuse_replies(self, origin: str) -> None:
         """Forgets the own blocks of earlier replies from there: a provider refused them."""
-        self._history = list(without_blocks(self._history, origin))
+        self._log.replace(without_blocks(self.history, origin))
 
     def _introduce(self) -> None:
         """Shows discoveries that the history does not, before the user's last message."""
-        users = [place for place, said in enumerate(self._history) if said.role == "user"]
-        shown = visible_names(self._history, self._config.search_tool_name)
-        present = {tool.name for tool in self._tools.catalog.active}
-        missing = [e.tool for e in self.discoveries if e.name in present.difference(shown)]
-        if missing and users and self.decision.mode == "tool_search":
-            place = users[-1]
-            self._history[place:place] = self._exchanges.write(
+        place, shown = self._log.last_user, self._log.shown_tools
+        if place is None or self.decision.mode != "tool_search":
+            return
+        hidden = (entry.tool for entry in self.discoveries if entry.name not in shown)
+        missing = [tool for tool in hidden if self._is_active(tool.name)]
+        if missing:
+            exchange = self._exchanges.write(
                 missing,
-                before=self._history[place],
-                history=self._history[:place],
+                before=self.history[place],
+                history=self.history[:place],
                 total_tools=self._tools.open_tools,
                 language=self.language,
             )
+            self._log.insert(place, exchange)
+
+    def _is_active(self, name: str) -> bool:
+        tool = self._tools.catalog.get(name)
+        return tool is not None and tool.active
 
     def _conversation(self, profile: ProviderProfile, selected: tuple[str, ...]) -> Conversation:
         settled, roster = self._tools.required, self._tools.roster
