@@ -169,14 +169,30 @@ def error_in_body(body: object) -> tuple[Mapping[str, Any], str] | None:
 
     Some compatible endpoints write `{"error": "..."}`.
     """
+    # Google's compatible endpoint wraps the object in a list.
+    if isinstance(body, list) and len(body) == 1:
+        (body,) = body
     if not isinstance(body, Mapping):
         return None
     error = body.get("error")
+    # The SDK has taken the object off what is not a mapping only.
+    if isinstance(error, list):
+        return error_in_body(error)
     if not error:
         return None
     if isinstance(error, Mapping):
-        return error, shown_body(error)
+        return error, _with_upstream(error)
     return body, str(error)
+
+
+def _with_upstream(error: Mapping[str, Any]) -> str:
+    """The error's message, and the model's own provider's where a gateway passes it on.
+
+    OpenRouter says "Provider returned error", and has the text in `metadata.raw`.
+    """
+    metadata = error.get("metadata")
+    raw = text_of(metadata.get("raw")) if isinstance(metadata, Mapping) else ""
+    return f"{shown_body(error)}: {raw}" if raw else shown_body(error)
 
 
 def shown_body(body: object) -> str:

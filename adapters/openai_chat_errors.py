@@ -42,6 +42,13 @@ ANSWERS: tuple[Answer, ...] = (
         "DeepSeek, Reasoning model (R1): `reasoning_content` in the input is a 400",
     ),
     Answer(
+        r"missing a `?thought_?signature",
+        "signature_missing",
+        "Google: `Function call is missing a thought_signature in functionCall parts.`, quoted in "
+        "its developers' forum (109823); Vertex AI: `... in the 2. content block is missing a "
+        "`thought_signature`.`",
+    ),
+    Answer(
         r"tokenization failed|messages\W{1,3}\d+\W{1,4}tools\b"
         r"|\bcontent\b.{0,40}(?:required|missing|null)|(?:missing|required)\b.{0,40}\bcontent\b",
         "tools_in_messages_unknown",

@@ -167,12 +167,18 @@ def _reply(message: Message, profile: ProviderProfile) -> dict[str, Any]:
     own: Mapping[str, Any] = native.blocks[0] if native is not None and is_own else {}
     wire |= _reasoning(own, profile, has_calls=bool(message.tool_calls))
     if message.tool_calls:
-        extras = own.get("extra_content") or ()
+        extras = own.get("extra_content") or _missing_extras(profile)
         wire["tool_calls"] = [
             _call(call, profile.name_rule, extra)
             for call, extra in zip_longest(message.tool_calls, extras[: len(message.tool_calls)])
         ]
     return wire
+
+
+def _missing_extras(profile: ProviderProfile) -> Sequence[object]:
+    """Return the signature of a foreign reply's first call: of parallel ones Google signs that."""
+    signature = profile.missing_signature
+    return () if signature is None else ({"google": {"thought_signature": signature}},)
 
 
 def _reasoning(

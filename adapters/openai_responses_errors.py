@@ -45,7 +45,8 @@ ANSWERS: tuple[Answer, ...] = (
     Answer(
         r"unknown parameter: 'input\[\d+\]\.(?:phase|content\[\d+\]\.\w+|encrypted_content"
         r"|summary|status|id)'",
-        "replies_refused",
+        # No refusal of this reply alone: every later one would be refused for the same field.
+        "reasoning_refused",
         "OpenAI: `Unknown parameter: 'input[2].phase'.`: fields of our own kept items alone",
     ),
     *CACHE_MARKS,

@@ -227,6 +227,8 @@ class _Input:
         """The reply's own items, where they still say what the message does."""
         if message.native is None or message.native.origin != self.profile.origin:
             return None
+        if not self.profile.returns_reasoning:
+            return None
         blocks = message.native.blocks
         if self._search is None and any(b["type"].startswith("tool_search") for b in blocks):
             return None

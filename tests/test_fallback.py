@@ -78,7 +78,6 @@ NAMESPACES = {
 }  # fmt: skip
 OWN_REPLIES = [
     "Encrypted content item_id did not match the target item id.",
-    "Unknown parameter: 'input[2].phase'.",
     (
         "Duplicate item found with id tsc_077457e674332594006a606a565ac081a090a3f60cd0d63c21. "
         "Remove duplicate items from your input and try again."
@@ -113,6 +112,16 @@ REASONING = [
     (
         "Error from provider: Provider returned error: thinking is enabled but reasoning_content "
         "is missing in assistant tool call message at index 2"
+    ),
+]
+UNSIGNED = [
+    (
+        "Function call is missing a thought_signature in functionCall parts. This is required for "
+        "tools to work correctly."
+    ),
+    (
+        "Unable to submit request because function call `f` in the 2. content block is missing a "
+        "`thought_signature`."
     ),
 ]
 NO_REASONING = [
@@ -284,6 +293,20 @@ def test_missing_reasoning_is_written_in_the_next_form_that_some_service_takes(
     assert said == Verdict(remedy="next_provider")
 
 
+@pytest.mark.parametrize("detail", UNSIGNED)
+def test_calls_of_others_bear_the_documented_signature_where_one_is_wanted(detail: str) -> None:
+    signing = replace(OPENAI, missing_signature="skip_thought_signature_validator")
+    assert verdict(detail, "openai") == Verdict(remedy="with_signatures", profile=signing)
+    error = ProviderError(detail, provider="p", status=400)
+    assert verdict_on(error, signing) == Verdict(remedy="next_provider")
+
+
+def test_a_responses_endpoint_that_does_not_know_a_field_of_an_item_gets_no_items() -> None:
+    silent = replace(RESPONSES, returns_reasoning=False)
+    said = verdict("Unknown parameter: 'input[2].phase'.", "responses")
+    assert said == Verdict(remedy="without_reasoning", profile=silent)
+
+
 @pytest.mark.parametrize("detail", NO_REASONING)
 def test_an_endpoint_that_takes_no_reasoning_gets_none(detail: str) -> None:
     silent = replace(OPENAI, returns_reasoning=False)
@@ -398,7 +421,9 @@ def test_every_verdict_has_a_remedy_of_the_table() -> None:
     """The remedies are those of the design's table of answers."""
     details = [*UNKNOWN_FEATURE, *UNKNOWN_MARKS, *REFERENCES, *TOO_MANY, *BAD_NAMES, *OTHERS]
     remedies: set[Remedy] = {verdict(detail, "claude").remedy for detail in details}
-    remedies |= {verdict(detail, "openai").remedy for detail in [*REASONING, *NO_REASONING]}
+    remedies |= {
+        verdict(detail, "openai").remedy for detail in [*REASONING, *NO_REASONING, *UNSIGNED]
+    }
     assert remedies == set(get_args(Remedy))
 
 

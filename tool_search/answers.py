@@ -27,6 +27,7 @@ Meaning = Literal[
     "replies_refused",
     "reasoning_missing",
     "reasoning_refused",
+    "signature_missing",
     "too_many_tools",
     "name_refused",
 ]
@@ -36,7 +37,8 @@ reference or namespace is wrong, named by the group `name`; `references_unknown`
 without a name; `cache_marks_unknown`: it does not know `cache_control`; `replies_refused`: blocks
 of earlier replies of its own are refused (signatures, encrypted items, kept replies);
 `reasoning_missing`: it wants an earlier reply's reasoning; `reasoning_refused`: it does not take
-reasoning back; `too_many_tools`: the list is too long; `name_refused`: a tool's name is."""
+reasoning back; `signature_missing`: it wants a signature with each call; `too_many_tools`: the
+list is too long; `name_refused`: a tool's name is refused."""
 
 _TABLES: Mapping[Dialect, str] = {
     "anthropic": "tool_search.adapters.anthropic_errors",

@@ -11,6 +11,7 @@ from tool_search.answers import Meaning, read_answers
 from tool_search.errors import ConfigurationError, ProviderError
 from tool_search.messages import DeclaredTool
 from tool_search.profiles import ProviderProfile
+from tool_search.provider_facts import NO_SIGNATURE
 
 __all__ = ["MAX_REPEATS", "ProviderHealth", "Remedy", "Verdict", "verdict_on"]
 
@@ -21,6 +22,7 @@ Remedy = Literal[
     "without_cache_marks",
     "with_reasoning",
     "without_reasoning",
+    "with_signatures",
     "next_provider",
 ]
 MAX_REPEATS: Mapping[Remedy, int] = {"with_reasoning": 3}
@@ -153,6 +155,13 @@ def _without_reasoning(refusal: _Refusal) -> Verdict | None:
     return Verdict(remedy="without_reasoning", profile=form)
 
 
+def _with_signatures(refusal: _Refusal) -> Verdict | None:
+    if refusal.profile.missing_signature is not None:
+        return None
+    profile = replace(refusal.profile, missing_signature=NO_SIGNATURE)
+    return Verdict(remedy="with_signatures", profile=profile)
+
+
 def _within_limit(refusal: _Refusal) -> Verdict:
     shorter = _shorter(refusal.profile, refusal.said, refusal.tools)
     return Verdict(remedy="within_limit", profile=shorter)
@@ -175,6 +184,7 @@ _REMEDIES: Mapping[Meaning, Callable[[_Refusal], Verdict | None]] = {
     "replies_refused": _without_replies,
     "reasoning_missing": _with_reasoning,
     "reasoning_refused": _without_reasoning,
+    "signature_missing": _with_signatures,
     "too_many_tools": _within_limit,
     "name_refused": _with_plain_names,
 }

@@ -59,10 +59,12 @@ class ProviderProfile:
             sent back.
         takes_strict: Of OpenAI Chat: whether a function may ask that its arguments be
             held to its schema.
-        returns_reasoning: Of OpenAI Chat: True if a reply's reasoning goes back with it,
-            under the name it came by.
+        returns_reasoning: Of OpenAI's dialects: True if a reply's reasoning goes back with
+            it, under the name it came by (Chat) or as the items that came (Responses).
         missing_reasoning: The reasoning of a reply with calls that has none of this
             origin; None: nothing is written.
+        missing_signature: Of OpenAI Chat: Google's signature of a call that another model
+            made; None: none is written.
         states_effort: Of OpenAI Chat: True if a request with such a reply states a
             `reasoning_effort`.
     """
@@ -83,6 +85,7 @@ class ProviderProfile:
     takes_strict: bool = False
     returns_reasoning: bool = True
     missing_reasoning: str | None = None
+    missing_signature: str | None = None
     states_effort: bool = False
 
     @property
@@ -177,6 +180,7 @@ def profile_for(
         takes_strict=facts.get("takes_strict", False),
         returns_reasoning=facts.get("returns_reasoning", True),
         missing_reasoning=facts.get("missing_reasoning"),
+        missing_signature=facts.get("missing_signature"),
     )
 
 

@@ -18,6 +18,7 @@ from tool_search.profile_settings import CacheKind, Dialect, ProfileSettings, Pr
 __all__ = [
     "CLAUDE_MOST_DEFERRED",
     "CLAUDE_MOST_TOOL_BYTES",
+    "NO_SIGNATURE",
     "OPENAI_MOST_TOOLS",
     "OWN_HOSTS",
     "Facts",
@@ -26,6 +27,8 @@ __all__ = [
     "stated_facts",
 ]
 
+NO_SIGNATURE = "skip_thought_signature_validator"
+"""The signature that Google documents for calls of other models (Thought signatures, FAQ)."""
 OPENAI_MOST_TOOLS = 128
 CLAUDE_MOST_DEFERRED = 10_000
 CLAUDE_MOST_TOOL_BYTES = 4 * 1024 * 1024
@@ -61,6 +64,7 @@ class Facts(TypedDict, total=False):
     takes_strict: bool
     returns_reasoning: bool
     missing_reasoning: str | None
+    missing_signature: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -311,6 +315,14 @@ _OTHERS: tuple[KnownProvider, ...] = (
         facts={"max_tools": 512, "name_rule": "identifier", "cache": "automatic"},
         source="Gemini API: at most 512 function declarations, names begin with a letter or `_`; "
         "Context caching: implicit since 2.5",
+    ),
+    KnownProvider(
+        types=("openai_chat",),
+        hosts=("generativelanguage.googleapis.com", "*aiplatform.googleapis.com"),
+        models=("gemini-[3-9]*", "gemini-flash-latest*", "gemini-pro-latest*"),
+        facts={"missing_signature": NO_SIGNATURE},
+        source="Gemini API, Thought signatures: since Gemini 3 a call of the turn without one is a "
+        "400; calls of other models bear the documented text in its place",
     ),
     KnownProvider(
         hosts=("*:11434", "ollama.com"),

@@ -284,6 +284,7 @@ class Turn:
             "without_cache_marks": "cache_marks_refused",
             "with_reasoning": "reasoning_required",
             "without_reasoning": "reasoning_refused",
+            "with_signatures": "reasoning_required",
         }
         return self._warning(codes[verdict.remedy], f"sent once more, because {error}")
 

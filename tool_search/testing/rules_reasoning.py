@@ -3,7 +3,7 @@
 Sources: DeepSeek, "Thinking mode" (V4 thinks unless told not to; `reasoning_content` of every
 message with calls comes back, an empty one is taken: recorded); Moonshot AI, the refusals quoted in
 new-api 3121, opencode 16318 (Chat) and claudian 759 (its Anthropic endpoint), `tool_choice` in
-octopus 251; kimi-cli 1616 (a gateway that wants `reasoning_effort` beside it); DeepSeek-Reasonix
+oh-my-pi 827; kimi-cli 1616 (a gateway that wants `reasoning_effort` beside it); DeepSeek-Reasonix
 8902 (DeepSeek's Anthropic endpoint); Groq's wording of a property that it does not know;
 Anthropic, "Extended thinking" (thinking with a budget: a reply whose calls are being answered
 begins with thinking; adaptive thinking does not ask for it).
@@ -32,9 +32,8 @@ _FIELDS = ("reasoning_content", "reasoning", "reasoning_details")
 def chat_reasoning_violations(body: Mapping[str, Any], endpoint: Endpoint) -> Iterator[Violation]:
     """Yield the messages of a Chat request whose reasoning the service does not take so."""
     rule = _rule(body, endpoint)
-    if rule in ("kimi", "kimi_not_empty") and body.get("tool_choice") not in (None, "auto", "none"):
-        kind = "required" if body["tool_choice"] == "required" else "specified"
-        yield invalid(f"tool_choice '{kind}' is incompatible with thinking enabled")
+    if rule in ("kimi", "kimi_not_empty"):
+        yield from _forced_choice(body)
     for index, message in enumerate(body["messages"]):
         if message.get("role") != "assistant":
             continue
@@ -89,6 +88,16 @@ def _rule(body: Mapping[str, Any], endpoint: Endpoint) -> ReasoningRule:
     if _DEEPSEEK.search(model):
         return "deepseek"
     return "kimi" if _KIMI.search(model) else "free"
+
+
+def _forced_choice(body: Mapping[str, Any]) -> Iterator[Violation]:
+    """K3 may be told to call some tool, and the earlier models not even that (inspect_ai 5152)."""
+    choice = body.get("tool_choice")
+    if choice in (None, "auto", "none"):
+        return
+    kind = "required" if choice == "required" else "specified"
+    if kind == "specified" or not re.search(r"(^|/)kimi-k[3-9]", str(body.get("model"))):
+        yield invalid(f"tool_choice '{kind}' is incompatible with thinking enabled")
 
 
 def _missing(
