@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -53,6 +54,23 @@ MESSAGES = st.one_of(
         is_error=st.booleans(),
     ),
 )
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> tuple[Message, ...]:
+    """Histories in which each call has its result right after it."""
+    history: list[Message] = []
+    for message in draw(st.lists(MESSAGES.filter(lambda m: m.role != "tool"), max_size=3)):
+        ids = [f"{len(history)}.{place}" for place in range(len(message.tool_calls))]
+        calls = zip(message.tool_calls, ids, strict=True)
+        history.append(replace(message, tool_calls=tuple(replace(c, id=own) for c, own in calls)))
+        history += [
+            Message(role="tool", content=draw(TEXT), tool_call_id=own, name=draw(NAMES))
+            for own in ids
+        ]
+    return tuple(history)
+
+
 LISTED = st.lists(NAMES, unique=True, max_size=3).map(tuple)
 RECORDS = st.builds(
     ConversationRecord,
@@ -79,7 +97,7 @@ RECORDS = st.builds(
         ),
         max_size=2,
     ).map(tuple),
-    history=st.lists(MESSAGES, max_size=4).map(tuple),
+    history=histories(),
     thinking=st.builds(
         ThinkingRecord, holds_from=st.integers(0, 9), messages=st.integers(0, 9), digest=TEXT
     ),

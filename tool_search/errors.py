@@ -109,8 +109,9 @@ class UnreadableRecordError(StoreError):
 
     def __init__(self, problem: str, *, conversation: str | None = None) -> None:
         named = "a conversation" if conversation is None else f"the conversation {conversation!r}"
-        super().__init__(f"the record of {named} cannot be read: {problem}")
-        self.fault = "unreadable_record"
+        super().__init__(
+            f"the record of {named} cannot be read: {problem}", fault="unreadable_record"
+        )
         self.problem = problem
         self.conversation = conversation
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from tool_search.catalog import Tool
 from tool_search.discovery import Discovery
+from tool_search.errors import CatalogError, UnreadableRecordError
 from tool_search.exchanges import Anchor
 from tool_search.i18n import Language
 from tool_search.messages import (
@@ -20,6 +21,7 @@ from tool_search.messages import (
     plain_text,
 )
 from tool_search.modes import ModeDecision
+from tool_search.record_shape import VERSION, check_record
 from tool_search.roster import RosterRecord
 from tool_search.schema import compact_json
 from tool_search.thinking import ThinkingRecord
@@ -54,6 +56,7 @@ class ConversationRecord:
     def to_dict(self) -> dict[str, Any]:
         """The record as a JSON object."""
         return {
+            "version": VERSION,
             "language": self.language,
             "mode": self.decision.mode,
             "reason": self.decision.reason,
@@ -82,17 +85,30 @@ class ConversationRecord:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> ConversationRecord:
-        """The record that `to_dict` wrote."""
+        """Return the record that `to_dict` wrote.
+
+        Raises:
+            UnreadableRecordError: It was tampered with, or is of a later version.
+        """
+        try:
+            check_record(content)
+            return cls._of_checked(content)
+        except (ValueError, CatalogError) as exc:
+            raise UnreadableRecordError(str(exc)) from exc
+
+    @classmethod
+    def _of_checked(cls, content: Mapping[str, Any]) -> ConversationRecord:
+        roster = content["roster"]
         return cls(
             language=content["language"],
             decision=ModeDecision(mode=content["mode"], reason=content["reason"]),
             search_tool=Tool.from_dict(content["search_tool"]),
             roster=RosterRecord(
-                order=tuple(content["roster"]["order"]),
-                ledger=tuple(content["roster"]["ledger"]),
-                core=tuple(content["roster"]["core"]),
-                catalog=content["roster"]["catalog"],
-                shown=content["roster"]["shown"],
+                order=tuple(roster["order"]),
+                ledger=tuple(roster["ledger"]),
+                core=tuple(roster["core"]),
+                catalog=roster["catalog"],
+                shown=roster["shown"],
             ),
             discoveries=tuple(
                 Discovery(tool=Tool.from_dict(entry["tool"]), via=entry["via"])
@@ -107,7 +123,11 @@ class ConversationRecord:
                 for anchor in content["anchors"]
             ),
             history=tuple(map(message_from_dict, content["history"])),
-            thinking=ThinkingRecord(**content["thinking"]),
+            thinking=ThinkingRecord(
+                holds_from=content["thinking"]["holds_from"],
+                messages=content["thinking"]["messages"],
+                digest=content["thinking"]["digest"],
+            ),
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +11,8 @@ from tool_search.catalog import Tool
 from tool_search.discovery import Discovery, DiscoveryState
 from tool_search.errors import CatalogError, UnreadableRecordError
 from tool_search.record import ConversationRecord
-from tool_search.schema import compact_json
+from tool_search.record_shape import check_discovery
+from tool_search.schema import compact_json, encodable, read_json
 from tool_search.stores.base import ConversationKey
 from tool_search.stores.sqlite_grants import erase_grants_of_conversation
 
@@ -37,7 +37,7 @@ def kept_record(connection: sqlite3.Connection, key: ConversationKey) -> Convers
     if row is None:
         return None
     with _named_record(key):
-        record = ConversationRecord.from_dict(json.loads(row[0]))
+        record = ConversationRecord.from_dict(read_json(row[0]))
     return replace(record, discoveries=_discoveries(connection, key).entries)
 
 
@@ -57,7 +57,7 @@ def write_record(
     connection: sqlite3.Connection, key: ConversationKey, record: ConversationRecord
 ) -> None:
     """Write a conversation; discoveries that were appended meanwhile stay."""
-    content = compact_json({**record.to_dict(), "discoveries": []})
+    content = encodable(compact_json({**record.to_dict(), "discoveries": []}))
     state = _discoveries(connection, key)
     before = state.entries
     for entry in record.discoveries:
@@ -86,9 +86,10 @@ def _named_record(key: ConversationKey) -> Iterator[None]:
     """Say to which conversation it belongs what cannot be read."""
     try:
         yield
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, CatalogError) as exc:
-        problem = f"{type(exc).__name__}: {exc}"
-        raise UnreadableRecordError(problem, conversation=key) from exc
+    except UnreadableRecordError as exc:
+        raise UnreadableRecordError(exc.problem, conversation=key) from exc
+    except (ValueError, RecursionError, CatalogError) as exc:
+        raise UnreadableRecordError(str(exc), conversation=key) from exc
 
 
 def _discoveries(connection: sqlite3.Connection, key: ConversationKey) -> DiscoveryState:
@@ -96,9 +97,13 @@ def _discoveries(connection: sqlite3.Connection, key: ConversationKey) -> Discov
         "SELECT tool, via FROM discovery WHERE key = ? ORDER BY place", (key,)
     )
     with _named_record(key):
-        return DiscoveryState(
-            Discovery(tool=Tool.from_dict(json.loads(tool)), via=via) for tool, via in rows
-        )
+        return DiscoveryState(_discovery(tool, via) for tool, via in rows)
+
+
+def _discovery(tool: str, via: str) -> Discovery:
+    entry = {"tool": read_json(tool), "via": via}
+    check_discovery(entry)
+    return Discovery(tool=Tool.from_dict(entry["tool"]), via=entry["via"])
 
 
 def _write_discoveries(
