@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from tool_search.messages import ToolCall
-from tool_search.schema import compact_json
+from tool_search.schema import compact_json, read_object
 
-__all__ = ["arguments_json", "arguments_object", "arguments_text"]
+__all__ = ["ObjectEnd", "arguments_json", "arguments_object", "arguments_text", "is_whole"]
+
+_MARK = re.compile(r'["{}\\]')
 
 
 def arguments_object(call: ToolCall) -> dict[str, Any]:
@@ -36,3 +39,43 @@ def arguments_text(value: object) -> str:
     if value is None:
         return "{}"
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def is_whole(written: object) -> bool:
+    """True if arguments as they came are a complete JSON object; no text is none."""
+    return isinstance(written, str) and bool(written.strip()) and read_object(written) is not None
+
+
+class ObjectEnd:
+    """Where a JSON object ends that comes in pieces; reads each character once.
+
+    Attributes:
+        is_over: True while nothing but space follows the object's last bracket.
+    """
+
+    def __init__(self) -> None:
+        self.is_over = False
+        self._depth = 0
+        self._in_string = False
+        self._is_escaped = False
+
+    def feed(self, piece: str) -> None:
+        """Reads on."""
+        if not piece:
+            return
+        escaped = 0 if self._is_escaped else -1
+        end = 0 if self.is_over else None
+        for mark in _MARK.finditer(piece):
+            if mark.start() == escaped:
+                continue
+            end = None
+            sign = mark.group()
+            if sign == "\\":
+                escaped = mark.end() if self._in_string else escaped
+            elif sign == '"':
+                self._in_string = not self._in_string
+            elif not self._in_string:
+                self._depth += 1 if sign == "{" else -1
+                end = mark.end() if self._depth == 0 else None
+        self._is_escaped = escaped == len(piece)
+        self.is_over = end is not None and not piece[end:].strip()

@@ -10,10 +10,10 @@ Endpoints that are only compatible differ in ways that the comments name.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tool_search.adapters.arguments import arguments_text
+from tool_search.adapters.arguments import ObjectEnd, arguments_text, is_whole
 from tool_search.adapters.failures import (
     BROKEN_REPLY,
     MALFORMED_REPLY,
@@ -24,7 +24,15 @@ from tool_search.adapters.failures import (
 from tool_search.adapters.names import canonical_names
 from tool_search.adapters.openai_chat_wire import REASONING_FIELDS
 from tool_search.adapters.openai_failures import body_failure
-from tool_search.adapters.wire_values import count_of, known, list_of, mapping_of, text_of
+from tool_search.adapters.progress import ReplyProgress
+from tool_search.adapters.wire_values import (
+    count_of,
+    known,
+    list_of,
+    mapping_of,
+    position_of,
+    text_of,
+)
 from tool_search.messages import Message, NativeReply, RequestPlan, ToolCall
 from tool_search.profiles import ProviderProfile
 from tool_search.providers import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent, StopReason, Usage
@@ -37,13 +45,30 @@ JSON = Mapping[str, Any]
 # More than any model writes: 128,000 tokens are about half of it. What is longer is not kept.
 _MAX_REASONING_CHARS = 1_000_000
 
+# In lower case. Sources: OpenAI; Mistral (`model_length`); Zhipu (`sensitive`,
+# `model_context_window_exceeded`); Google's own words, which gateways pass through; Hugging
+# Face (`eos_token`, `stop_sequence`); Anthropic's, where a gateway forgets to translate.
 _STOP_REASONS: dict[str, StopReason] = {
-    "stop": "answer",
-    "tool_calls": "answer",
-    "function_call": "answer",
-    "length": "length",
-    "content_filter": "refusal",
-}
+    **dict.fromkeys(
+        ("stop", "tool_calls", "function_call", "eos", "eos_token", "end_turn", "stop_sequence",
+         "tool_use", "complete", "normal"),
+        "answer",
+    ),
+    **dict.fromkeys(
+        ("length", "max_tokens", "model_length", "model_context_window_exceeded"), "length"
+    ),
+    **dict.fromkeys(
+        ("content_filter", "refusal", "sensitive", "safety", "recitation", "blocklist",
+         "prohibited_content", "spii", "image_safety"),
+        "refusal",
+    ),
+}  # fmt: skip
+# The service did not finish: another provider may. Sources: DeepSeek
+# (`insufficient_system_resource`), Zhipu (`network_error`), Mistral and OpenRouter (`error`),
+# vLLM and SGLang (`abort`).
+_FAILURES = ("insufficient_system_resource", "network_error", "error", "abort")
+_CUTTING = ("length", "refusal")
+_OF_THE_END = ("finish_reason", "error")
 
 
 def from_wire(reply: object, plan: RequestPlan, profile: ProviderProfile) -> ReplyEnd:
@@ -57,28 +82,65 @@ def from_wire(reply: object, plan: RequestPlan, profile: ProviderProfile) -> Rep
     Raises:
         ReplyFailedError: It reports an error, or is no completion.
     """
+    return _read(reply, plan, profile)
+
+
+def _read(
+    reply: object, plan: RequestPlan, profile: ProviderProfile, *, is_finished: bool = True
+) -> ReplyEnd:
+    """`from_wire` of a reply; one that is not finished has no finish reason."""
     choices = list_of(mapping_of(reply).get("choices"))
     choice = mapping_of(choices[0]) if choices else {}
     if not isinstance(choice.get("message"), Mapping):
         raise ReplyFailedError(body_failure(reply, status=200) or _malformed(reply))
     wire = choice["message"]
     given = [mapping_of(call) for call in list_of(wire.get("tool_calls"))]
-    calls = _calls(given, canonical_names(plan, profile.name_rule))
     refusal = text_of(wire.get("refusal"))
+    reason = _reason(choice) if not refusal else "refusal"
+    whole = is_finished and reason not in _CUTTING
+    calls = tuple(
+        replace(call, is_cut=not whole and (reason == "refusal" or not _is_whole(sent)))
+        for call, sent in zip(
+            _calls(given, canonical_names(plan, profile.name_rule)), given, strict=True
+        )
+    )
     message = Message(
         role="assistant",
         content=_content(wire.get("content")) or refusal,
         tool_calls=calls,
         native=_native(wire, given, profile),
     )
-    reason = "refusal" if refusal else _STOP_REASONS.get(text_of(choice.get("finish_reason")))
     return ReplyEnd(
         message=message,
         # Some endpoints say "stop" although there are calls.
-        stop_reason="calls" if calls and reason in ("answer", None) else reason or "other",
+        stop_reason="calls" if calls and reason in ("answer", "other") else reason,
         # Moonshot counts within the choice.
         usage=_usage(known(mapping_of(reply).get("usage")) or known(choice.get("usage"))),
     )
+
+
+def _reason(choice: JSON) -> StopReason:
+    """Why the reply ended.
+
+    Raises:
+        ReplyFailedError: The service names a failure of its own.
+    """
+    named = text_of(choice.get("finish_reason"))
+    # Gemini's endpoint writes "content_filter: SAFETY" and "function_call_filter: ...".
+    reason = named.partition(":")[0].strip().lower()
+    if reason in _FAILURES:
+        failure = body_failure(choice, status=200)
+        raise ReplyFailedError(
+            failure
+            or Failure(detail=f"the service ended the reply: {named!r}", status=503, code=reason)
+        )
+    return _STOP_REASONS.get(reason, "other")
+
+
+def _is_whole(call: JSON) -> bool:
+    """True if a call's arguments are complete as they came."""
+    arguments = mapping_of(call.get("function")).get("arguments")
+    return isinstance(arguments, Mapping) or is_whole(arguments)
 
 
 def _calls(given: Iterable[JSON], canonical: Callable[[str], str]) -> tuple[ToolCall, ...]:
@@ -113,15 +175,19 @@ class StreamedReply:
     Args:
         plan: What was asked.
         profile: Who was asked.
+
+    Attributes:
+        progress: How far it has come.
     """
 
     def __init__(self, plan: RequestPlan, profile: ProviderProfile) -> None:
+        self.progress = ReplyProgress()
         self._plan = plan
         self._profile = profile
         self._texts: dict[str, list[str]] = {}
         self._details: list[_Detail] = []
-        self._calls: list[_OpenCall] = []
-        self._finish_reason = ""
+        self._calls = _OpenCalls()
+        self._finish: JSON = {}
         self._usage: dict[str, Any] = {}
 
     def read(self, chunk: object) -> Iterator[ReplyEvent]:
@@ -139,23 +205,30 @@ class StreamedReply:
                 continue
             self._usage = known(choice.get("usage")) or self._usage
             yield from self._extend(mapping_of(choice.get("delta")))
-            self._finish_reason = text_of(choice.get("finish_reason")) or self._finish_reason
+            if text_of(choice.get("finish_reason")):
+                self.progress.steps += 1
+                self._finish = {key: choice[key] for key in _OF_THE_END if key in choice}
 
-    def end(self) -> Iterator[ReplyEvent]:
+    def end(self, *, announced: bool = False) -> Iterator[ReplyEvent]:
         """The calls and the whole reply, once its last chunk was read.
+
+        Args:
+            announced: The stream said itself that it is over, by `[DONE]`. With usage before
+                that, it needs no finish reason: Snowflake Cortex gives none.
 
         Raises:
             ReplyFailedError: The chunk with the finish reason has not come.
         """
-        if not self._finish_reason:
+        if not self._finish and not (announced and self._usage):
             raise ReplyFailedError(
                 Failure(detail="the stream ended before its finish_reason", code=BROKEN_REPLY)
             )
         message: dict[str, Any] = {key: "".join(parts) for key, parts in self._texts.items()}
         message["tool_calls"] = [call.whole() for call in self._calls]
         message["reasoning_details"] = [detail.whole() for detail in self._details]
-        choice = {"message": message, "finish_reason": self._finish_reason}
-        end = from_wire({"choices": [choice], "usage": self._usage}, self._plan, self._profile)
+        choice = {"finish_reason": "stop", **self._finish, "message": message}
+        reply = {"choices": [choice], "usage": self._usage}
+        end = _read(reply, self._plan, self._profile, is_finished=bool(self._finish))
         # Only now is it sure that a call is whole: parallel ones may come interleaved.
         yield from map(CallDelta, end.message.tool_calls)
         yield end
@@ -164,43 +237,82 @@ class StreamedReply:
         for key in ("content", "refusal", "reasoning_content", "reasoning"):
             text = _content(delta.get(key))
             if text:
+                self.progress.said(text)
                 self._texts.setdefault(key, []).append(text)
             if text and key in ("content", "refusal"):
                 yield ReplyDelta(text)
         for detail in map(mapping_of, list_of(delta.get("reasoning_details"))):
-            if not (self._details and self._details[-1].extend(detail)):
+            if self._details and self._details[-1].extend(detail):
+                self.progress.said(text_of(detail.get("text")) or text_of(detail.get("summary")))
+            else:
+                self.progress.kept()
                 self._details.append(_Detail(detail))
         for call in map(mapping_of, list_of(delta.get("tool_calls"))):
-            self._call(call).extend(call)
+            self._calls.extend(call)
+            arguments = mapping_of(call.get("function")).get("arguments")
+            if len(self._calls) > self.progress.calls or not isinstance(arguments, str):
+                self.progress.kept()
+            else:
+                self.progress.said(arguments)
+            self.progress.calls = len(self._calls)
+        self.progress.is_waiting = not self.progress.steps
 
-    def _call(self, delta: JSON) -> _OpenCall:
-        """The call that a delta belongs to.
+
+class _OpenCalls:
+    """The calls of a stream, in the order they began."""
+
+    def __init__(self) -> None:
+        self._calls: list[_OpenCall] = []
+        self._last: dict[int | None, _OpenCall] = {}
+        self._by_id: dict[tuple[int | None, str], _OpenCall] = {}
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def __iter__(self) -> Iterator[_OpenCall]:
+        return iter(self._calls)
+
+    def extend(self, delta: JSON) -> None:
+        """Adds a delta to its call, or begins one.
+
+        Under None stands every call, for a delta without an index.
+        """
+        index = position_of(delta.get("index"))
+        call = self._found(index, delta)
+        if call is None:
+            call = _OpenCall(index=index)
+            self._calls.append(call)
+            self._last[index] = self._last[None] = call
+        call.extend(delta)
+        if call.id:
+            self._by_id[call.index, call.id] = self._by_id[None, call.id] = call
+
+    def _found(self, index: int | None, delta: JSON) -> _OpenCall | None:
+        """The call that a delta belongs to; None: it begins one.
 
         By its id where it has one, since some endpoints give every call the index 0 or
         none; else by its index. A second name under one index is another call, unless
         the first one's arguments are still open.
         """
-        call_id, index = text_of(delta.get("id")), delta.get("index")
+        call_id = text_of(delta.get("id"))
         name = text_of(mapping_of(delta.get("function")).get("name"))
-        alike = [call for call in self._calls if index is None or call.index == index]
-        same_id = [call for call in alike if call_id and call.id == call_id]
-        if same_id:
-            return same_id[-1]
-        if alike and not (name and alike[-1].is_over(call_id)):
-            return alike[-1]
-        self._calls.append(_OpenCall(index=index))
-        return self._calls[-1]
+        same_id = self._by_id.get((index, call_id)) if call_id else None
+        last = self._last.get(index)
+        if same_id is not None or last is None:
+            return same_id
+        return None if name and last.is_over(call_id) else last
 
 
 @dataclass(slots=True, kw_only=True)
 class _OpenCall:
     """A call of a stream, as far as it has come."""
 
-    index: object
+    index: int | None
     id: str = ""
     name: str = ""
     arguments: list[str] = field(default_factory=list)
     extra_content: object = None
+    end: ObjectEnd = field(default_factory=ObjectEnd)
 
     def is_over(self, next_id: str) -> bool:
         """Whether a delta with a name and this id begins another call."""
@@ -208,7 +320,7 @@ class _OpenCall:
             return False
         if next_id and self.id:
             return next_id != self.id
-        return ToolCall(id="", name="", arguments="".join(self.arguments) or "?").is_readable
+        return self.end.is_over
 
     def extend(self, delta: JSON) -> None:
         function = mapping_of(delta.get("function"))
@@ -218,8 +330,11 @@ class _OpenCall:
         arguments = function.get("arguments")
         if isinstance(arguments, str):
             self.arguments.append(arguments)
+            self.end.feed(arguments)
         elif arguments is not None:
             self.arguments = [arguments_text(arguments)]
+            self.end = ObjectEnd()
+            self.end.feed(self.arguments[0])
 
     def whole(self) -> dict[str, Any]:
         function = {"name": self.name, "arguments": "".join(self.arguments)}

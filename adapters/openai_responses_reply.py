@@ -7,10 +7,11 @@ answer; the service's own stays in the reply).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tool_search.adapters.arguments import arguments_json, arguments_text
+from tool_search.adapters.arguments import arguments_json, arguments_text, is_whole
 from tool_search.adapters.failures import (
     BROKEN_REPLY,
     MALFORMED_REPLY,
@@ -25,7 +26,15 @@ from tool_search.adapters.openai_responses_wire import (
     brought_by,
     history_digest,
 )
-from tool_search.adapters.wire_values import count_of, known, list_of, mapping_of, text_of
+from tool_search.adapters.progress import ReplyProgress
+from tool_search.adapters.wire_values import (
+    count_of,
+    known,
+    list_of,
+    mapping_of,
+    position_of,
+    text_of,
+)
 from tool_search.messages import Message, NativeReply, RequestPlan, ToolCall
 from tool_search.profiles import ProviderProfile
 from tool_search.providers import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent, StopReason, Usage
@@ -38,6 +47,7 @@ _INCOMPLETE: dict[str, StopReason] = {
     "max_output_tokens": "length",
     "content_filter": "refusal",
 }
+_CUTTING = ("length", "refusal")
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
 _TEXT_DELTAS = ("response.output_text.delta", "response.refusal.delta")
 _BETWEEN_MESSAGES = "\n\n"
@@ -65,15 +75,31 @@ def from_wire(reply: object, plan: RequestPlan, profile: ProviderProfile) -> Rep
     Raises:
         ReplyFailedError: It reports an error, or is no response.
     """
+    return _read(reply, plan, profile)
+
+
+def _read(
+    reply: object, plan: RequestPlan, profile: ProviderProfile, *, unfinished: Collection[int] = ()
+) -> ReplyEnd:
+    """`from_wire` of a reply, the items at these places of which have not ended."""
     response = mapping_of(reply)
     failure = body_failure(reply, status=200)
     is_lost = response.get("status") in ("failed", "cancelled")
     if failure is not None or is_lost or not isinstance(response.get("output"), list):
         raise ReplyFailedError(failure or _malformed(reply))
-    items = [item for item in response["output"] if text_of(mapping_of(item).get("type"))]
-    called = [item for item in items if _is_call(item)]
+    placed = [
+        (place, item)
+        for place, item in enumerate(response["output"])
+        if text_of(mapping_of(item).get("type"))
+    ]
+    items = [item for _, item in placed]
+    called = [(place, item) for place, item in placed if _is_call(item)]
+    reason = _stop_reason(response, items, calls=bool(called))
     make = _call_maker(plan, profile)
-    calls = tuple(make(item, index) for index, item in enumerate(called))
+    calls = tuple(
+        replace(make(item, index), is_cut=place in unfinished or _is_cut(item, reason))
+        for index, (place, item) in enumerate(called)
+    )
     texts = [text for item in items if (text := _text(item))]
     message = Message(
         role="assistant",
@@ -81,10 +107,15 @@ def from_wire(reply: object, plan: RequestPlan, profile: ProviderProfile) -> Rep
         tool_calls=calls,
         native=_native(items, calls, response, plan, profile),
     )
-    return ReplyEnd(
-        message=message,
-        stop_reason=_stop_reason(response, items, calls=bool(calls)),
-        usage=_usage(known(response.get("usage"))),
+    return ReplyEnd(message=message, stop_reason=reason, usage=_usage(known(response.get("usage"))))
+
+
+def _is_cut(item: JSON, reason: StopReason) -> bool:
+    """True if a call ended with its reply, and not by itself."""
+    if item.get("status") == "incomplete" or reason == "refusal":
+        return True
+    return reason == "length" and not (
+        isinstance(item.get("arguments"), Mapping) or is_whole(item.get("arguments"))
     )
 
 
@@ -102,22 +133,53 @@ def events_of(reply: object, plan: RequestPlan, profile: ProviderProfile) -> Ite
     yield end
 
 
+@dataclass(slots=True)
+class _OpenItem:
+    """An item of a stream, as far as it has come."""
+
+    place: int | None
+    arrival: int
+    item: JSON = field(default_factory=dict)
+    arguments: list[str] = field(default_factory=list)
+    has_spoken: bool = False
+    has_begun: bool = False
+    is_done: bool = False
+    has_arguments: bool = False
+
+    @property
+    def is_slow(self) -> bool:
+        """True while silence is expected: reasoning, and what has only been opened."""
+        if self.is_done:
+            return False
+        return not self.has_begun or self.item.get("type") == "reasoning"
+
+    def whole(self) -> JSON:
+        """The item, with the arguments that came in pieces where it holds none."""
+        if self.item.get("type") != "function_call" or self.item.get("arguments"):
+            return self.item
+        return {**self.item, "arguments": "".join(self.arguments)}
+
+
 class StreamedReply:
     """Reads one streamed reply, event by event.
 
     Args:
         plan: What was asked.
         profile: Who was asked.
+
+    Attributes:
+        progress: How far it has come.
     """
 
     def __init__(self, plan: RequestPlan, profile: ProviderProfile) -> None:
+        self.progress = ReplyProgress()
         self._plan = plan
         self._profile = profile
         self._make = _call_maker(plan, profile)
-        self._items: dict[int, JSON] = {}
-        self._arguments: dict[int, list[str]] = {}
-        self._speaking: int | None = None
-        self._spoken: set[int] = set()
+        self._items: list[_OpenItem] = []
+        self._known: dict[int | str, _OpenItem] = {}
+        self._speaking: _OpenItem | None = None
+        self._made: int = 0
         self._response: JSON | None = None
 
     def read(self, event: object) -> Iterator[ReplyEvent]:
@@ -128,19 +190,24 @@ class StreamedReply:
         """
         if not isinstance(event, Mapping):
             raise ReplyFailedError(_malformed(event))
-        kind, index = event.get("type"), count_of(event.get("output_index"))
+        kind = text_of(event.get("type"))
         if kind == "error" or event.get("error"):
             raise ReplyFailedError(_stream_failure(event))
-        if kind in _TEXT_DELTAS and text_of(event.get("delta")):
-            yield ReplyDelta(self._separator(index) + event["delta"])
-        elif kind == "response.function_call_arguments.delta":
-            self._arguments.setdefault(index, []).append(text_of(event.get("delta")))
+        if kind.endswith(".delta"):
+            yield from self._extend(kind, event)
+        elif kind == "response.output_item.added":
+            opened = self._item(event) or self._add(event)
+            opened.item = mapping_of(event.get("item"))
+        elif kind == "response.function_call_arguments.done":
+            self._finish_arguments(event)
         elif kind == "response.output_item.done":
-            yield from self._close(index, mapping_of(event.get("item")))
+            yield from self._close(event)
         elif kind in _ENDS:
+            self.progress.steps += 1
             self._response = mapping_of(event.get("response"))
+        self.progress.is_waiting = not self._items or self._items[-1].is_slow
 
-    def end(self) -> Iterator[ReplyEvent]:
+    def end(self, *, announced: bool = False) -> Iterator[ReplyEvent]:  # noqa: ARG002 - Chat's word
         """The whole reply, once its last event was read.
 
         Raises:
@@ -150,29 +217,112 @@ class StreamedReply:
             raise ReplyFailedError(
                 Failure(detail="the stream ended before response.completed", code=BROKEN_REPLY)
             )
+        items = self._in_order()
+        output = list_of(self._response.get("output"))
+        if len(output) > sum(item.is_done for item in items):
+            # Items were not streamed to their end: what the last event holds counts.
+            end = _read(self._response, self._plan, self._profile)
+            if self._speaking is None and end.message.text:
+                yield ReplyDelta(end.message.text)
+            yield from map(CallDelta, end.message.tool_calls[self._made :])
+            yield end
+            return
         # Some endpoints leave the output out of the last event.
-        items = [self._items[index] for index in sorted(self._items)]
-        whole = {**self._response, "output": items or self._response.get("output") or []}
-        if not items and self._speaking is None:
-            yield from events_of(whole, self._plan, self._profile)
+        unfinished = [n for n, item in enumerate(items) if not (item.is_done or item.has_arguments)]
+        whole = {**self._response, "output": [item.whole() for item in items]}
+        yield _read(whole, self._plan, self._profile, unfinished=unfinished)
+
+    def _in_order(self) -> list[_OpenItem]:
+        """The items by their places, or as they came where some have none.
+
+        An item that only opened counts where it is a call: it was cut.
+        """
+        kept = [
+            item for item in self._items if item.is_done or item.item.get("type") == "function_call"
+        ]
+        if all(item.place is not None for item in kept):
+            kept.sort(key=lambda item: (item.place or 0, item.arrival))
+        return kept
+
+    def _item(self, event: JSON) -> _OpenItem | None:
+        """The item that an event is about, where it is known and open.
+
+        By its place, or by its id: some endpoints leave `output_index` out. One that names
+        neither is about the last item.
+        """
+        place = position_of(event.get("output_index"))
+        named = text_of(event.get("item_id")) or text_of(mapping_of(event.get("item")).get("id"))
+        found = self._known.get(named if place is None else place)
+        if found is None and place is None and not named and self._items:
+            found = self._items[-1]
+        return found if found is not None and not found.is_done else None
+
+    def _add(self, event: JSON) -> _OpenItem:
+        place = position_of(event.get("output_index"))
+        named = text_of(event.get("item_id")) or text_of(mapping_of(event.get("item")).get("id"))
+        self.progress.kept()
+        item = _OpenItem(place, len(self._items))
+        self._items.append(item)
+        if place is not None:
+            self._known[place] = item
+        if named:
+            self._known[named] = item
+        return item
+
+    def _extend(self, kind: str, event: JSON) -> Iterator[ReplyEvent]:
+        delta = text_of(event.get("delta"))
+        if not delta:
+            return
+        item = self._item(event) or self._add(event)
+        item.has_begun = True
+        if kind in _TEXT_DELTAS:
+            self.progress.said(delta)
+            item.has_spoken = True
+            yield ReplyDelta(self._separator(item) + delta)
+        elif kind == "response.function_call_arguments.delta":
+            self.progress.said(delta)
+            item.arguments.append(delta)
         else:
-            yield from_wire(whole, self._plan, self._profile)
+            # Reasoning and the like: its item brings it whole.
+            self.progress.steps += 1
 
-    def _separator(self, index: int) -> str:
+    def _separator(self, item: _OpenItem) -> str:
         """What stands before a message's first words, where another was before it."""
-        before, self._speaking = self._speaking, index
-        self._spoken.add(index)
-        return "" if before in (None, index) else _BETWEEN_MESSAGES
+        before, self._speaking = self._speaking, item
+        return "" if before is None or before is item else _BETWEEN_MESSAGES
 
-    def _close(self, index: int, item: JSON) -> Iterator[ReplyEvent]:
-        if item.get("type") == "function_call" and not item.get("arguments"):
-            item = {**item, "arguments": "".join(self._arguments.get(index, ()))}
-        position = sum(map(_is_call, self._items.values()))
-        self._items[index] = item
+    def _finish_arguments(self, event: JSON) -> None:
+        """Takes in a call's whole arguments, which some endpoints send without its item."""
+        item, written = self._item(event), event.get("arguments")
+        if item is not None and isinstance(written, str):
+            self.progress.kept()
+            item.arguments = [written]
+            item.has_arguments = True
+
+    def _close(self, event: JSON) -> Iterator[ReplyEvent]:
+        self.progress.kept()
+        given = mapping_of(event.get("item"))
+        place = position_of(event.get("output_index"))
+        again = self._known.get(text_of(given.get("id")) if place is None else place)
+        if again is not None and again.is_done and _is_same(again.item, given):
+            again.item = given
+            return
+        opened = self._item(event) or self._add(event)
+        opened.item, opened.is_done = given, True
+        if place is None and (named := text_of(given.get("id"))):
+            self._known[named] = opened
+        item = opened.whole()
         if _is_call(item):
-            yield CallDelta(self._make(item, position))
-        elif index not in self._spoken and _text(item):
-            yield ReplyDelta(self._separator(index) + _text(item))
+            self.progress.calls += 1
+            self._made += 1
+            yield CallDelta(self._make(item, self._made - 1))
+        elif not opened.has_spoken and _text(item):
+            yield ReplyDelta(self._separator(opened) + _text(item))
+
+
+def _is_same(item: JSON, other: JSON) -> bool:
+    """True if an item has come a second time."""
+    return all(item.get(key) == other.get(key) for key in ("id", "call_id", "type"))
 
 
 def _malformed(reply: object) -> Failure:

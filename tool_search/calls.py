@@ -130,6 +130,8 @@ class CallDesk:
 
     def decide(self, call: ToolCall) -> CallDecision:
         """What becomes of one call; nothing a model writes raises."""
+        if call.is_cut:
+            return self._refuse(call, self._say("incomplete", call.name))
         arguments: Mapping[str, Any] | None = read_arguments(call.arguments)
         if arguments is None:
             return AnsweredCall(

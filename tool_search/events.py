@@ -21,12 +21,20 @@ __all__ = [
     "ToolPartial",
     "ToolProgress",
     "ToolsDiscovered",
+    "TurnEnd",
     "Warning",
 ]
 
 
 Outcome = Literal["finished", "failed", "denied", "cancelled"]
 """How a call ended: with its tool's result, or without."""
+
+TurnEnd = Literal["answer", "length", "refusal", "max_steps", "pause", "other"]
+"""How a turn ended, in one word on every provider: `answer`, the model had said all;
+`length`, its answer was cut; `refusal`, the model declined, or a filter of the service ended
+the reply; `max_steps`, it wanted more calls than a turn may have, and had to answer without;
+`pause`, the service had not finished after the last step; `other`, the service named a reason
+that is not known, or none."""
 
 
 class CallStep(NamedTuple):
@@ -170,9 +178,11 @@ class Done(RunnerEvent):
         provider: The `id` of the provider that gave it.
         steps: How many requests were answered.
         usage: Of all of them.
+        stop_reason: How the turn ended.
     """
 
     answer: str
     provider: str
     steps: int
     usage: Usage
+    stop_reason: TurnEnd = "answer"

@@ -55,6 +55,8 @@ NoticeCode = Literal[
     "rendered_within_limit",
     "answer_missing",
     "prefix_moved",
+    "reply_cut",
+    "reply_refused",
     "cache_marks_refused",
     "reasoning_required",
     "reasoning_refused",
@@ -100,11 +102,14 @@ class ToolCall:
         id: As the provider gave it, unique in its reply.
         name: Canonical, or as the model wrote it where no such tool exists.
         arguments: JSON as the model wrote it, which may be broken.
+        is_cut: True if the reply ended before the call did: it is never run, whatever its
+            arguments look like.
     """
 
     id: str
     name: str
     arguments: str = "{}"
+    is_cut: bool = False
 
     @property
     def is_readable(self) -> bool:

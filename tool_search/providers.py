@@ -21,7 +21,11 @@ __all__ = [
     "Usage",
 ]
 
-StopReason = Literal["answer", "calls", "length", "refusal", "other"]
+StopReason = Literal["answer", "calls", "length", "refusal", "pause", "other"]
+"""Why a model stopped, in one word on every provider: `answer`, it had said all; `calls`,
+it waits for results; `length`, the reply was cut at its longest, or where the context is
+full; `refusal`, the model declined, or a filter of the service ended the reply; `pause`, the
+service wants the reply back to go on with it; `other`, anything else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,11 +80,13 @@ class ReplyEnd:
         message: An assistant message under canonical names.
         stop_reason: Why the model stopped.
         usage: What the request cost.
+        detail: What the service says about the reason; empty: nothing.
     """
 
     message: Message
     stop_reason: StopReason
     usage: Usage
+    detail: str = ""
 
 
 ReplyEvent = ReplyDelta | CallDelta | ReplyEnd

@@ -134,7 +134,7 @@ class ConversationRecord:
 def message_to_dict(message: Message) -> dict[str, Any]:
     """A message in the neutral form: an OpenAI Chat message under canonical names.
 
-    `is_error` and `native` are additions of ours; a bot may drop them.
+    `is_error`, `is_cut` and `native` are additions of ours; a bot may drop them.
     """
     content: dict[str, Any] = {"role": message.role, "content": _content_to_json(message.content)}
     if message.tool_calls:
@@ -143,6 +143,7 @@ def message_to_dict(message: Message) -> dict[str, Any]:
                 "id": call.id,
                 "type": "function",
                 "function": {"name": call.name, "arguments": call.arguments},
+                **({"is_cut": True} if call.is_cut else {}),
             }
             for call in message.tool_calls
         ]
@@ -171,6 +172,7 @@ def message_from_dict(content: Mapping[str, Any]) -> Message:
                 id=call["id"],
                 name=call["function"]["name"],
                 arguments=_arguments_text(call["function"].get("arguments")),
+                is_cut=bool(call.get("is_cut")),
             )
             for call in content.get("tool_calls") or ()
         ),

@@ -215,16 +215,21 @@ class ToolSearchSession:
         self._thinking.interrupt()
         return strategy.plan(conversation, phase=phase)
 
-    def accept(self, reply: Message) -> tuple[ToolCall, ...]:
+    def accept(self, reply: Message, *, is_paused: bool = False) -> tuple[ToolCall, ...]:
         """Takes a model's reply in; gives its calls, each under an id of its own.
 
         What a search of the provider's own found in it is discovered. An empty reply is
         not kept: no provider takes it back.
+
+        Args:
+            reply: The reply.
+            is_paused: The service wants it back to go on with it (`StopReason`): it is kept
+                without text too, where it has blocks of its own.
         """
         self._tools.trail.replied()
         reply = self._told(reply)
         reply = with_own_ids(reply, self._log.call_ids)
-        if reply.text.strip() or reply.tool_calls:
+        if reply.text.strip() or reply.tool_calls or (is_paused and reply.native is not None):
             self._log.append(reply)
         return reply.tool_calls
 

@@ -18,6 +18,7 @@ from tool_search.events import (
     RunnerEvent,
     TextDelta,
     ToolsDiscovered,
+    TurnEnd,
     Warning,
 )
 from tool_search.execution import CallOutcome, CallRunner, ToolContext, TurnCalls
@@ -26,7 +27,7 @@ from tool_search.i18n import text
 from tool_search.messages import NoticeCode, Phase, RequestPlan, ToolCall
 from tool_search.prefix_watch import PrefixWatch
 from tool_search.profiles import ProviderProfile
-from tool_search.providers import ChatProvider, ReplyDelta, ReplyEnd, Usage
+from tool_search.providers import ChatProvider, ReplyDelta, ReplyEnd, StopReason, Usage
 from tool_search.session import ToolSearchSession
 from tool_search.stores import ConversationStore
 
@@ -106,6 +107,7 @@ class Turn:
     _steps: int = 0
     _reply: ReplyEnd | None = None
     _plan: RequestPlan | None = None
+    _paused: list[str] = field(default_factory=list)
 
     async def run(self) -> AsyncGenerator[RunnerEvent, None]:
         """The turn's events, `Done` last.
@@ -118,23 +120,65 @@ class Turn:
                 async for event in events:
                     yield event
             known = len(self.session.discoveries)
-            calls = self.session.accept(self._answered.message)
+            calls = self._accept()
+            for warning in self._ended():
+                yield warning
             if found := self.session.discoveries.entries[known:]:
                 async with aclosing(self._discovered(found)) as told:
                     async for discovery in told:
                         yield discovery
-            if not calls:
+            if not calls and self._answered.stop_reason != "pause":
                 break
             async with aclosing(self._run_calls(calls)) as events:
                 async for event in events:
                     yield event
         else:
-            async with aclosing(self._ask("final")) as events:
-                async for event in events:
-                    yield event
-            self.session.accept(replace(self._answered.message, tool_calls=(), native=None))
-        for event in self._done():
+            async for event in self._last_reply():
+                yield event
+            return
+        for event in self._done(self._answered.stop_reason):
             yield event
+
+    async def _last_reply(self) -> AsyncGenerator[RunnerEvent, None]:
+        """The answer without tools, after `max_steps`."""
+        async with aclosing(self._ask("final")) as events:
+            async for event in events:
+                yield event
+        self.session.accept(replace(self._answered.message, tool_calls=(), native=None))
+        for warning in self._ended():
+            yield warning
+        for event in self._done("max_steps"):
+            yield event
+
+    def _accept(self) -> tuple[ToolCall, ...]:
+        """Takes the reply in; gives the calls to run: none of a refused reply.
+
+        A paused reply goes back as it is, and the next one goes on with it.
+        """
+        message, reason = self._answered.message, self._answered.stop_reason
+        if reason == "refusal":
+            message = replace(message, tool_calls=(), native=None)
+        if reason == "pause":
+            self._paused.append(message.text)
+        elif message.tool_calls:
+            self._paused.clear()
+        return self.session.accept(message, is_paused=reason == "pause")
+
+    def _ended(self) -> Iterator[Warning]:
+        """What an operator should know about the reply's end."""
+        reply = self._answered
+        detail = f" ({reply.detail})" if reply.detail else ""
+        cut = [call.name for call in reply.message.tool_calls if call.is_cut]
+        if reply.stop_reason == "refusal":
+            yield self._warning("reply_refused", f"{self.provider!r} refused to answer{detail}")
+        elif reply.stop_reason == "length" or cut:
+            what = f"; calls that were cut and not run: {', '.join(cut)}" if cut else ""
+            yield self._warning(
+                "reply_cut",
+                f"{self.provider!r} ended its reply before it was complete"
+                f"{detail}{what}; where that happens often, raise the limit of a reply's "
+                "tokens (extra_body)",
+            )
 
     @property
     def _answered(self) -> ReplyEnd:
@@ -142,13 +186,24 @@ class Turn:
             raise RuntimeError("no provider has answered yet")
         return self._reply
 
-    def _done(self) -> Iterator[RunnerEvent]:
-        answer = self._answered.message.text
+    def _done(self, reason: StopReason | TurnEnd) -> Iterator[RunnerEvent]:
+        answer = "".join([*self._paused, self._answered.message.text])
         if not answer.strip():
-            reason = self._answered.stop_reason
-            yield self._warning("answer_missing", f"{self.provider!r} ended without text: {reason}")
-            answer = text("answer.missing", self.session.language)
-        yield Done(answer=answer, provider=self.provider, steps=self._steps, usage=self._usage)
+            stopped = self._answered.stop_reason
+            refused = stopped == "refusal"
+            if not refused:
+                yield self._warning(
+                    "answer_missing", f"{self.provider!r} ended without text: {stopped}"
+                )
+            key = "answer.refused" if refused else "answer.missing"
+            answer = text(key, self.session.language)
+        yield Done(
+            answer=answer,
+            provider=self.provider,
+            steps=self._steps,
+            usage=self._usage,
+            stop_reason="answer" if reason == "calls" else reason,
+        )
 
     def _one_reply(self) -> AsyncGenerator[RunnerEvent, None]:
         """The reply that counts; in `skills_like` the second of two."""

@@ -182,7 +182,7 @@ def test_server_side_search_is_left_out_of_the_reply() -> None:
         ("max_tokens", "length"),
         ("model_context_window_exceeded", "length"),
         ("refusal", "refusal"),
-        ("pause_turn", "other"),
+        ("pause_turn", "pause"),
         (None, "other"),
     ],
 )

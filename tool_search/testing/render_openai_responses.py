@@ -217,10 +217,11 @@ def _call(answer: Answer, index: int, call: AnswerCall) -> dict[str, Any]:
             "call_id": f"call_{made}",
             "execution": "client",
         }
+    is_cut = answer.stop_reason is not None and isinstance(_read(call.arguments), str)
     item = {
         "id": f"fc_{made}",
         "type": "function_call",
-        "status": "completed",
+        "status": "incomplete" if is_cut else "completed",
         "arguments": call.arguments,
         "call_id": f"call_{made}",
         "name": call.name,

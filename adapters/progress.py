@@ -1,0 +1,38 @@
+"""How far a streamed reply has come: what its limits are held against."""
+
+from __future__ import annotations
+
+__all__ = ["ReplyProgress"]
+
+
+class ReplyProgress:
+    """How far a reply has come, as its reader counts it.
+
+    Attributes:
+        steps: The events that said something; keep-alives and empty pieces are none.
+        size: The characters of the reply that are kept.
+        calls: Its calls.
+        is_waiting: True as long as silence is no stall: nothing was said yet, or what
+            comes next is known to take its time (thinking).
+        event_size: The characters of the event that is read now.
+    """
+
+    __slots__ = ("calls", "event_size", "is_waiting", "size", "steps")
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.size = 0
+        self.calls = 0
+        self.is_waiting = True
+        self.event_size = 0
+
+    def said(self, text: str) -> None:
+        """Counts a piece of the reply; an empty one says nothing."""
+        if text:
+            self.steps += 1
+            self.size += len(text)
+
+    def kept(self) -> None:
+        """Counts an event that is kept whole."""
+        self.steps += 1
+        self.size += self.event_size
