@@ -1,19 +1,22 @@
 """Histories in Anthropic's Messages format, read into the neutral form.
 
-Needs no SDK. Sources: Anthropic, "Messages API"; "Tool search tool" (a server-side
-search and its result, which may come first in the next reply; `tool_reference` as the
-result of a client's own search); "Mid-conversation tool changes" (`tool_addition`).
+Needs no SDK. Sources: Anthropic, "Messages API" (neighbours of one role are one turn);
+"Tool search tool" (a server-side search and its result, which may come first in the next
+reply; `tool_reference` as the result of a client's own search); "Mid-conversation tool
+changes" (`tool_addition`); "Compaction"; "Citations" (documents, search results).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import groupby
 from typing import Any
 
+from tool_search.adapters.anthropic_parts import kept_blocks, parts_of
 from tool_search.adapters.anthropic_reply import is_search_block
-from tool_search.adapters.arguments import arguments_text
+from tool_search.adapters.arguments import arguments_object, arguments_text
 from tool_search.adapters.imported_searches import (
     found,
     query_of,
@@ -21,14 +24,18 @@ from tool_search.adapters.imported_searches import (
     search_message,
     simple,
 )
-from tool_search.adapters.wire_values import list_of, mapping_of, text_of
-from tool_search.i18n import LANGUAGES, locale
-from tool_search.messages import ContentPart, ImagePart, Message, TextPart, ToolCall
+from tool_search.adapters.imported_values import fields_of, label_of, mappings_of
+from tool_search.adapters.wire_values import text_of
+from tool_search.call_results import results_in_place
+from tool_search.i18n import LANGUAGES, Language, locale
+from tool_search.messages import Message, NativeReply, ToolCall
 from tool_search.search.result import SearchResult
 
 __all__ = ["history_from_wire"]
 
 JSON = Mapping[str, Any]
+
+_NEUTRAL = ("text", "tool_use")
 
 
 def history_from_wire(
@@ -36,43 +43,80 @@ def history_from_wire(
     *,
     search_tool_name: str = "tool_search",
     canonical: Callable[[str], str] = str,
+    origin: str = "",
+    language: Language = "en-US",
 ) -> tuple[Message, ...]:
-    """The neutral history of a Messages conversation.
+    """Return the neutral history of a Messages conversation.
 
-    Searches become ordinary calls of the search tool with its JSON as their result,
-    each before the calls that came after it in the same reply, so that any provider
-    takes the history: Claude's own server-side searches, calls whose result has
-    references, and tools that were added in mid-conversation. Thinking, documents and
-    blocks of other server-side tools are left out.
+    Neighbours of one role are one message, as the service reads them. Searches become
+    ordinary calls of the search tool with its JSON as their result, each before the
+    calls that came after it in the same reply, so that any provider takes the history:
+    Claude's own server-side searches, calls whose result has references, and tools that
+    were added in mid-conversation. Compactions and documents become their text, a
+    document without one a line that names it; thinking and blocks of other server-side
+    tools have none.
 
     Args:
-        messages: The `messages` of a request, and the reply behind them.
-        search_tool_name: What the search tool is called in the neutral history.
+        messages: The `messages` of a request, and the reply after them.
+        search_tool_name: The search tool's name in the neutral history.
         canonical: Gives the canonical name for a wire name.
+        origin: The `ProviderProfile.origin` that is sent the blocks that the neutral
+            form cannot carry, as they are; empty for none.
+        language: The language of the lines in place of documents.
     """
-    listed = list(messages)
-    found = _by_id(listed, "tool_search_tool_result", "tool_use_id")
+    turns = list(_turns(messages))
+    found = _by_id(turns, "tool_search_tool_result", "tool_use_id")
     read = (
         _Reader(
             search_tool_name=search_tool_name,
             canonical=canonical,
+            origin=origin,
+            language=language,
             # Only the neighbours': some models use an id again in the same history.
-            calls=_by_id(listed[max(0, place - 1) : place], "tool_use", "id"),
-            results=_by_id(listed[place + 1 : place + 2], "tool_result", "tool_use_id"),
+            calls=_by_id(turns[max(0, index - 1) : index], "tool_use", "id"),
+            results=_by_id(turns[index + 1 : index + 2], "tool_result", "tool_use_id"),
             found=found,
-        ).read(message, place)
-        for place, message in enumerate(listed)
+        ).read(turn)
+        for index, turn in enumerate(turns)
     )
-    return tuple(message for messages_read in read for message in messages_read)
+    return results_in_place([message for messages_read in read for message in messages_read])
 
 
-def _by_id(messages: Iterable[JSON], kind: str, key: str) -> dict[str, JSON]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Turn:
+    """Neighbouring messages of one role.
+
+    Attributes:
+        role: Theirs.
+        place: The index of the first.
+        messages: The blocks of each.
+    """
+
+    role: str
+    place: int
+    messages: tuple[tuple[JSON, ...], ...]
+
+    @property
+    def blocks(self) -> list[JSON]:
+        """The blocks of all messages, in order."""
+        return [block for blocks in self.messages for block in blocks]
+
+
+def _turns(messages: Iterable[JSON]) -> Iterator[_Turn]:
+    listed = [fields_of(message) for message in messages]
+    for role, group in groupby(enumerate(listed), key=lambda entry: text_of(entry[1].get("role"))):
+        entries = list(group)
+        blocks = tuple(tuple(_blocks(message)) for _, message in entries)
+        yield _Turn(role=role, place=entries[0][0], messages=blocks)
+
+
+def _by_id(turns: Iterable[_Turn], kind: str, key: str) -> dict[str, JSON]:
     """The blocks of one type, by an id of theirs; the first of each id."""
     found: dict[str, JSON] = {}
-    for message in messages:
-        for block in _blocks(message):
+    for turn in turns:
+        for block in turn.blocks:
             if block.get("type") == kind:
-                found.setdefault(text_of(block.get(key)), block)
+                found.setdefault(label_of(block.get(key)), block)
     return found
 
 
@@ -80,134 +124,193 @@ def _blocks(message: JSON) -> list[JSON]:
     content = message.get("content")
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    return [block for block in list_of(content) if isinstance(block, Mapping)]
+    return mappings_of(content)
+
+
+@dataclass(slots=True)
+class _Reply:
+    """What was read of a reply since the last search in it.
+
+    Attributes:
+        calls: A client's calls, which wait till after the last search.
+    """
+
+    calls: list[tuple[JSON, ToolCall]] = field(default_factory=list)
+    _paragraphs: list[list[str]] = field(default_factory=list)
+    _blocks: list[JSON] = field(default_factory=list)
+
+    def begin_paragraph(self) -> None:
+        """Keeps what follows apart from the text before it."""
+        self._paragraphs.append([])
+
+    def add(self, block: JSON) -> None:
+        """Takes in a block that is no call."""
+        kind = block.get("type")
+        if kind == "text":
+            self._paragraphs[-1].append(text_of(block.get("text")))
+        elif kind == "compaction":
+            self._paragraphs += [[text_of(block.get("content"))], []]
+        self._blocks.append(block)
+
+    def message(self, calls: Sequence[ToolCall], called: Sequence[JSON], origin: str) -> Message:
+        """The message of what was read, which begins anew after it.
+
+        Args:
+            calls: Its calls.
+            called: Their blocks.
+            origin: Who is sent the blocks; empty for nobody.
+        """
+        texts = ["".join(texts) for texts in self._paragraphs]
+        blocks = [*kept_blocks(self._blocks), *called]
+        says_more = any(block["type"] not in _NEUTRAL for block in blocks)
+        self._paragraphs, self._blocks = [[]], []
+        return Message(
+            role="assistant",
+            content="\n\n".join(text for text in texts if text.strip()),
+            tool_calls=tuple(calls),
+            native=NativeReply(origin, tuple(blocks)) if origin and says_more else None,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Reader:
-    """Reads one message of a history.
+    """Reads one turn of a history.
 
     Attributes:
-        search_tool_name: What the search tool is called.
+        search_tool_name: The search tool's name.
         canonical: Gives the canonical name for a wire name.
-        calls: The ordinary calls of the message before, by id.
-        results: The results in the message behind, by the call's id.
+        origin: Who is sent blocks as they are; empty for nobody.
+        language: The language of lines in place of documents.
+        calls: The ordinary calls of the turn before, by id.
+        results: The results in the turn after, by the call's id.
         found: The results of all server-side searches, by the call's id.
     """
 
     search_tool_name: str
     canonical: Callable[[str], str]
+    origin: str
+    language: Language
     calls: Mapping[str, JSON]
     results: Mapping[str, JSON]
     found: Mapping[str, JSON]
 
-    def read(self, message: JSON, place: int) -> Iterator[Message]:
-        """The neutral messages of one message at its place in the history."""
-        role = message.get("role")
-        if role == "assistant":
-            yield from self._assistant(_blocks(message))
-        elif role == "user":
-            yield from self._user(_blocks(message))
+    def read(self, turn: _Turn) -> Iterator[Message]:
+        """The neutral messages of a turn."""
+        if turn.role == "assistant":
+            yield from self._assistant(turn)
+        elif turn.role == "user":
+            yield from self._user(turn.blocks)
         else:
-            yield from self._system(_blocks(message), place)
+            yield from self._system(turn)
 
-    def _assistant(self, blocks: Sequence[JSON]) -> Iterator[Message]:
-        """A reply, cut behind each server-side search: its result comes before what follows.
+    def _assistant(self, turn: _Turn) -> Iterator[Message]:
+        """Replies, cut after each server-side search: its result comes before what follows."""
+        reply = _Reply()
+        for blocks in turn.messages:
+            reply.begin_paragraph()
+            for block in blocks:
+                kind = block.get("type")
+                if kind == "tool_use":
+                    call = self._call(block)
+                    reply.calls.append((self._called(block, call), call))
+                elif kind == "server_tool_use" and is_search_block(block):
+                    yield from self._server_search(block, reply)
+                elif kind != "tool_search_tool_result":
+                    reply.add(block)
+        called, calls = [block for block, _ in reply.calls], [call for _, call in reply.calls]
+        message = reply.message(calls, called, self.origin)
+        if message.text or calls:
+            yield message
 
-        A client's calls of the same reply wait till behind the last search.
-        """
-        texts: list[str] = []
-        calls: list[ToolCall] = []
-        for block in blocks:
-            kind = block.get("type")
-            if kind == "text":
-                texts.append(text_of(block.get("text")))
-            elif kind == "tool_use":
-                calls.append(self._call(block))
-            elif kind == "server_tool_use" and is_search_block(block):
-                yield from self._server_search(block, "".join(texts))
-                texts.clear()
-        text = "".join(texts)
-        if text.strip() or calls:
-            yield Message(role="assistant", content=text, tool_calls=tuple(calls))
-
-    def _server_search(self, block: JSON, text: str) -> Iterator[Message]:
-        wire_id = text_of(block.get("id"))
-        found = mapping_of(mapping_of(self.found.get(wire_id)).get("content"))
-        query = query_of(mapping_of(block.get("input")))
+    def _server_search(self, block: JSON, reply: _Reply) -> Iterator[Message]:
+        wire_id = label_of(block.get("id"))
+        found = fields_of(fields_of(self.found.get(wire_id)).get("content"))
+        query = query_of(fields_of(block.get("input")))
         code = text_of(found.get("error_code"))
         if code or not found:
             result = SearchResult(
                 query=query, error=f"search is unavailable: {code or 'it was interrupted'}"
             )
         else:
-            result = self._result(query, list_of(found.get("tool_references")))
+            result = self._result(query, mappings_of(found.get("tool_references")))
         # An id of the service's own is refused in an ordinary result.
-        yield from self._exchange(f"search_{wire_id.removeprefix('srvtoolu_')}", result, text)
+        call_id = f"search_{wire_id.removeprefix('srvtoolu_')}"
+        call = search_call(call_id, query, name=self.search_tool_name)
+        yield reply.message([call], [self._called({"type": "tool_use"}, call)], self.origin)
+        yield search_message(call_id, result, name=self.search_tool_name)
 
-    def _exchange(self, call_id: str, result: SearchResult, text: str = "") -> Iterator[Message]:
-        name = self.search_tool_name
-        call = search_call(call_id, result.query, name=name)
-        yield Message(role="assistant", content=text, tool_calls=(call,))
-        yield search_message(call_id, result, name=name)
-
-    def _result(self, query: str, references: Iterable[object]) -> SearchResult:
-        listed = (mapping_of(reference) for reference in references)
+    def _result(self, query: str, references: Iterable[JSON]) -> SearchResult:
         # `tool_name` in a result, `name` in a `tool_addition`.
-        names = (text_of(r.get("tool_name")) or text_of(r.get("name")) for r in listed)
+        names = (label_of(r.get("tool_name")) or label_of(r.get("name")) for r in references)
         return found(query, names, self.canonical)
 
     def _call(self, block: JSON) -> ToolCall:
-        call_id = text_of(block.get("id"))
+        call_id = label_of(block.get("id"))
         if _references(self.results.get(call_id)):
-            query = query_of(mapping_of(block.get("input")))
+            query = query_of(fields_of(block.get("input")))
             return search_call(call_id, query, name=self.search_tool_name)
         return ToolCall(
             id=call_id,
-            name=self.canonical(text_of(block.get("name"))),
+            name=self.canonical(label_of(block.get("name"))),
             arguments=arguments_text(block.get("input")),
         )
+
+    def _called(self, block: JSON, call: ToolCall) -> JSON:
+        """The block of a call, saying what the neutral call says."""
+        said = {"id": call.id, "name": call.name, "input": arguments_object(call)}
+        (kept,) = kept_blocks([{**block, **said}])
+        return kept
 
     def _user(self, blocks: Sequence[JSON]) -> Iterator[Message]:
         """The results first, each a message, then what the user said."""
         results = [block for block in blocks if block.get("type") == "tool_result"]
         for block in results:
             yield self._tool(block)
-        rest: Iterable[JSON] = blocks
+        rest = [block for block in blocks if block.get("type") != "tool_result"]
         if any(map(_references, results)):
             # What a client lets follow references is nothing that a user said.
-            rest = (b for b in blocks if text_of(b.get("text")).strip() not in _boundaries())
-        parts = _parts(rest)
-        if parts:
-            yield Message(role="user", content=simple(parts))
+            rest = [b for b in rest if text_of(b.get("text")).strip() not in _boundaries()]
+        content = simple(parts_of(rest, self.language))
+        if content:
+            yield Message(role="user", content=content, native=self._native(rest))
 
     def _tool(self, block: JSON) -> Message:
-        call_id = text_of(block.get("tool_use_id"))
-        call = mapping_of(self.calls.get(call_id))
+        call_id = label_of(block.get("tool_use_id"))
+        call = fields_of(self.calls.get(call_id))
         references = _references(block)
         if references:
-            query = query_of(mapping_of(call.get("input")))
+            query = query_of(fields_of(call.get("input")))
             result = self._result(query, references)
             return search_message(call_id, result, name=self.search_tool_name)
-        parts = _parts(_blocks(block))
+        content = _blocks(block)
         return Message(
             role="tool",
             tool_call_id=call_id,
-            name=self.canonical(text_of(call.get("name"))),
-            content=simple(parts),
+            name=self.canonical(label_of(call.get("name"))),
+            content=simple(parts_of(content, self.language)),
             is_error=block.get("is_error") is True,
+            native=self._native(content),
         )
 
-    def _system(self, blocks: Sequence[JSON], place: int) -> Iterator[Message]:
+    def _native(self, blocks: Iterable[JSON]) -> NativeReply | None:
+        """A user's blocks or a result's, if the neutral form cannot carry them all."""
+        kept = kept_blocks(blocks)
+        says_more = any(block["type"] not in ("text", "image") for block in kept)
+        return NativeReply(self.origin, tuple(kept)) if self.origin and says_more else None
+
+    def _system(self, turn: _Turn) -> Iterator[Message]:
         """Text in mid-conversation as the user's; tools added there as a search for them."""
-        parts = _parts(blocks)
-        if parts:
-            yield Message(role="user", content=simple(parts))
-        added = [mapping_of(b.get("tool")) for b in blocks if b.get("type") == "tool_addition"]
-        result = self._result("", [mapping_of(tool.get("definition")) or tool for tool in added])
+        content = simple(parts_of(turn.blocks, self.language))
+        if content:
+            yield Message(role="user", content=content)
+        added = [fields_of(b.get("tool")) for b in turn.blocks if b.get("type") == "tool_addition"]
+        result = self._result("", [fields_of(tool.get("definition")) or tool for tool in added])
         if result.names:
             query = f"select:{','.join(result.names)}"
-            yield from self._exchange(f"added_{place}", replace(result, query=query))
+            name, call_id = self.search_tool_name, f"added_{turn.place}"
+            call = search_call(call_id, query, name=name)
+            yield Message(role="assistant", tool_calls=(call,))
+            yield search_message(call_id, replace(result, query=query), name=name)
 
 
 @cache
@@ -218,20 +321,3 @@ def _boundaries() -> frozenset[str]:
 
 def _references(block: JSON | None) -> list[JSON]:
     return [part for part in _blocks(block or {}) if part.get("type") == "tool_reference"]
-
-
-def _parts(blocks: Iterable[JSON]) -> tuple[ContentPart, ...]:
-    parts: list[ContentPart] = []
-    for block in blocks:
-        if block.get("type") == "text" and text_of(block.get("text")).strip():
-            parts.append(TextPart(text_of(block.get("text"))))
-        elif block.get("type") == "image":
-            parts.append(ImagePart(_image_url(mapping_of(block.get("source")))))
-    return tuple(parts)
-
-
-def _image_url(source: JSON) -> str:
-    if source.get("type") == "base64":
-        kind = text_of(source.get("media_type"))
-        return f"data:{kind};base64,{text_of(source.get('data'))}"
-    return text_of(source.get("url"))

@@ -201,15 +201,16 @@ def _marked(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _blocks(message: Message, profile: ProviderProfile) -> list[dict[str, Any]]:
+    is_own = message.native is not None and message.native.origin == profile.origin
+    own = message.native.blocks if message.native is not None and is_own else ()
     if message.role == "tool":
-        return _result(message, profile.name_rule)
+        return _result(message, profile.name_rule, own)
     parts = _parts(message.content)
     if message.role == "user":
-        return parts or [{"type": "text", "text": _NOTHING}]
-    if message.native is not None and message.native.origin == profile.origin:
-        native = _native(message.native.blocks, profile.name_rule)
-        if _call_ids(native) == [wire_id(call.id) for call in message.tool_calls]:
-            return [*_missing_thinking(native, profile), *native]
+        return [dict(block) for block in own] or parts or [{"type": "text", "text": _NOTHING}]
+    native = _native(own, profile.name_rule)
+    if native and _call_ids(native) == [wire_id(call.id) for call in message.tool_calls]:
+        return [*_missing_thinking(native, profile), *native]
     blocks = [*parts, *(_call(call, profile.name_rule) for call in message.tool_calls)]
     return [*_missing_thinking(blocks, profile), *blocks]
 
@@ -247,8 +248,16 @@ def _call(call: ToolCall, rule: NameRule) -> dict[str, Any]:
     }
 
 
-def _result(message: Message, rule: NameRule) -> list[dict[str, Any]]:
-    """A call's result, references alone in it; text beside them stands behind it."""
+def _result(
+    message: Message, rule: NameRule, own: Iterable[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return a call's result, references alone in it; text beside them follows it.
+
+    Args:
+        message: The result.
+        rule: The rule of names.
+        own: The content as the service takes it back, if it has more than text and pictures.
+    """
     result: dict[str, Any] = {
         "type": "tool_result",
         "tool_use_id": wire_id(message.tool_call_id or ""),
@@ -262,7 +271,8 @@ def _result(message: Message, rule: NameRule) -> list[dict[str, Any]]:
         result["content"] = "\n".join([*texts, message.text]).strip() or _NOTHING
         return [result]
     texts_and_images = _parts(parts)
-    result["content"] = references or texts_and_images or _NOTHING
+    given = [dict(block) for block in own]
+    result["content"] = references or given or texts_and_images or _NOTHING
     return [result, *(texts_and_images if references else ())]
 
 

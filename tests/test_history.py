@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conversations import CLAUDE, OPENAI, Chat, toolbox
-from tool_search import ImagePart, Message, SearchMatch, SearchResult, TextPart, ToolCall
+from tool_search import (
+    ImagePart,
+    Message,
+    SearchMatch,
+    SearchResult,
+    SessionError,
+    TextPart,
+    ToolCall,
+)
 from tool_search.history import open_calls, paired, search_results, visible_names
 from tool_search.messages import NativeReply
 
@@ -64,6 +75,79 @@ def test_a_late_result_moves_behind_its_call() -> None:
     """Nothing stands between a call and its result."""
     history = paired([asks("1"), HELLO, result("1", "late")], answer="lost")
     assert history == (asks("1"), result("1", "late"), HELLO)
+
+
+def test_two_replies_with_both_results_after_them_keep_both() -> None:
+    """Anthropic merges neighbours of one role, so its histories have this form."""
+    history = paired([asks("1"), asks("2"), result("1", "one"), result("2", "two")], answer="lost")
+    assert history == (asks("1"), result("1", "one"), asks("2"), result("2", "two"))
+
+
+def test_replies_in_a_row_with_one_id_take_its_results_in_order() -> None:
+    """As calls of one reply do."""
+    given = [asks("c"), asks("c"), result("c", "one"), result("c", "two")]
+    assert contents(paired(given, answer="lost")) == ["one", "two"]
+
+
+def test_a_repeated_id_belongs_to_the_newest_open_call() -> None:
+    """The older one was never answered."""
+    given = [asks("c"), HELLO, asks("c"), result("c", "new")]
+    assert contents(paired(given, answer="lost")) == ["lost", "new"]
+
+
+def test_a_result_after_later_calls_finds_its_own() -> None:
+    """Though other replies and users came between."""
+    given = [asks("1"), HELLO, asks("2"), result("2", "two"), HELLO, result("1", "one")]
+    history = paired(given, answer="lost")
+    assert history[:2] == (asks("1"), result("1", "one"))
+    assert contents(history) == ["one", "two"]
+
+
+def test_a_result_before_its_call_is_its_result_where_the_id_is_unique() -> None:
+    """Where ids repeat it may be a leftover of a call that was cut off."""
+    given = [HELLO, result("1", "early"), asks("1"), HELLO]
+    assert contents(paired(given, answer="lost")) == ["early"]
+    repeated = [result("c", "old"), asks("c"), result("c", "new"), asks("c")]
+    assert contents(paired(repeated, answer="lost")) == ["new", "lost"]
+
+
+def test_a_result_without_an_id_answers_by_name_then_by_order() -> None:
+    """Some clients keep no ids; what has one is never taken for it."""
+    two = (ToolCall(id="1", name="get"), ToolCall(id="2", name="put"))
+    reply = Message(role="assistant", tool_calls=two)
+    named = [reply, result(None, "put", name="put"), result("", "get", name=None)]
+    assert contents(paired(named, answer="lost")) == ["get", "put"]
+    assert contents(paired([reply, HELLO, asks("3"), result(None, "x")], answer="lost")) == [
+        "lost", "lost", "x",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"role": "user", "content": "hi"}, "it is {'role': 'user', 'content': 'hi'}, not a Mess"),
+        (None, "it is None, not a Message"),
+        (Message(role="system"), "role must be one of user, assistant, tool, not 'system'"),  # type: ignore[arg-type]
+        (Message(role=5), "role must be one of user, assistant, tool, not 5"),  # type: ignore[arg-type]
+        (Message(role="user", content=7), "content must be text or parts, not 7"),  # type: ignore[arg-type]
+        (Message(role="user", content=({"text": "x"},)), "a part of its content is {'text': 'x'}"),  # type: ignore[arg-type]
+        (Message(role="user", content=(TextPart(5),)), "a part of its content is TextPart(text=5)"),  # type: ignore[arg-type]
+        (result(5), "tool_call_id must be text or None, not 5"),  # type: ignore[arg-type]
+        (result("1", name=["x"]), "name must be text or None, not ['x']"),  # type: ignore[arg-type]
+        (asks(5), "id of a call must be text, not 5"),  # type: ignore[arg-type]
+        (asks("1", name=None), "name of a call must be text, not None"),  # type: ignore[arg-type]
+        (Message(role="assistant", tool_calls=None), "tool_calls must be a tuple of calls, not "),  # type: ignore[arg-type]
+        (Message(role="assistant", tool_calls=("x",)), "id of a call must be text, not None"),  # type: ignore[arg-type]
+    ],
+)  # fmt: skip
+def test_what_is_no_message_is_refused_by_name(wrong: Any, says: str) -> None:
+    """With its place, and before anything changes."""
+    chat = Chat(toolbox(2))
+    chat.turn(OPENAI)
+    before = chat.session.history
+    with pytest.raises(SessionError, match=re.escape(f"message 1 of the history: {says}")):
+        chat.session.adopt_history([HELLO, wrong])
+    assert chat.session.history == before
 
 
 def test_ids_that_come_twice_are_numbered() -> None:
@@ -141,6 +225,23 @@ def test_any_history_becomes_one_in_which_each_call_has_one_result_behind_it(
     assert not open_ids
     assert all(count == 1 for count in asked.values())
     assert paired(valid, answer="other") == valid
+
+
+@given(_MESSAGES)
+def test_no_result_of_a_call_is_ever_lost(history: list[Message]) -> None:
+    """A call is without a result only if no result is left that could be its own."""
+    given = [m if m.role != "tool" else replace(m, content=f"r{n}") for n, m in enumerate(history)]
+    kept = contents(paired(given, answer="lost"))
+    asked = Counter(call.id for message in given for call in message.tool_calls)
+    early = Counter[str | None]()
+    answered = Counter[str | None]()
+    for message in given:
+        early.update(call.id for call in message.tool_calls)
+        if message.role == "tool" and early[message.tool_call_id] > answered[message.tool_call_id]:
+            answered[message.tool_call_id] += 1
+    least = sum(answered[call_id] for call_id in asked)
+    assert len([content for content in kept if content != "lost"]) >= least
+    assert len(set(kept) - {"lost"}) == len([content for content in kept if content != "lost"])
 
 
 @settings(max_examples=40)

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from typing import get_args
 
-from tool_search.messages import Message, TextPart, ToolCall
+from tool_search.call_results import results_of_calls
+from tool_search.errors import SessionError
+from tool_search.messages import ImagePart, Message, ReferencePart, Role, TextPart, ToolCall
 from tool_search.names import unique_id
+from tool_search.schema import shown
 from tool_search.search.result import SearchResult
 
 __all__ = [
+    "checked",
     "open_calls",
     "paired",
     "search_results",
@@ -18,6 +23,59 @@ __all__ = [
     "with_own_ids",
     "without_blocks",
 ]
+
+
+def checked(history: Iterable[Message]) -> tuple[Message, ...]:
+    """Return the messages of a history whose author is not known.
+
+    Raises:
+        SessionError: One is not a message, or has a value of a wrong type in it.
+    """
+    messages = tuple(history)
+    for index, message in enumerate(messages):
+        problem = _problem(message)
+        if problem:
+            raise SessionError(
+                f"message {index} of the history: {problem}; read the messages of an API "
+                "with history_from_wire of its adapter"
+            )
+    return messages
+
+
+def _problem(message: object) -> str:
+    """Say what makes a value no message; empty if it is one."""
+    if not isinstance(message, Message):
+        return f"it is {shown(message)}, not a Message"
+    if message.role not in get_args(Role):
+        return f"role must be one of {', '.join(get_args(Role))}, not {shown(message.role)}"
+    for name in ("tool_call_id", "name"):
+        value = getattr(message, name)
+        if not isinstance(value, str | None):
+            return f"{name} must be text or None, not {shown(value)}"
+    return _content_problem(message.content) or _calls_problem(message.tool_calls)
+
+
+def _content_problem(content: object) -> str:
+    if isinstance(content, str):
+        return ""
+    if not isinstance(content, tuple | list):
+        return f"content must be text or parts, not {shown(content)}"
+    for part in content:
+        value = getattr(part, "url" if isinstance(part, ImagePart) else "text", None)
+        if not isinstance(part, ReferencePart) and not isinstance(value, str):
+            return f"a part of its content is {shown(part)}, which is no part or has no text"
+    return ""
+
+
+def _calls_problem(calls: object) -> str:
+    if not isinstance(calls, tuple | list):
+        return f"tool_calls must be a tuple of calls, not {shown(calls)}"
+    for call in calls:
+        for name in ("id", "name", "arguments"):
+            value = getattr(call, name, None)
+            if not isinstance(value, str):
+                return f"{name} of a call must be text, not {shown(value)}"
+    return ""
 
 
 def search_results(history: Iterable[Message], search_tool_name: str) -> list[SearchResult]:
@@ -50,25 +108,26 @@ def open_calls(history: Sequence[Message]) -> tuple[ToolCall, ...]:
 
 
 def paired(history: Iterable[Message], *, answer: str) -> tuple[Message, ...]:
-    """A history of someone else's with each call answered once, right behind it.
+    """Return a history of another client's with each call answered once, right after it.
 
     Results that answer no call are left out, later ones of a call too; a call
     without a result gets an error result with the text `answer`. Ids that come
-    twice are numbered, and a result bears its call's name, which many bots leave
+    twice are numbered, and a result has its call's name, which many bots leave
     out. Messages without content are left out: providers refuse them.
     """
     messages = list(history)
+    found = results_of_calls(messages)
     kept: list[Message] = []
     taken: set[str] = set()
     for index, message in enumerate(messages):
         if message.role == "tool" or _is_empty(message):
             continue
         calls = _with_own_ids(message.tool_calls, taken)
-        results = _results_behind(messages, index) if calls else {}
         kept.append(_with_calls(message, calls))
-        for given, call in zip(message.tool_calls, calls, strict=True):
+        for number, call in enumerate(calls):
+            place = found.get((index, number))
             missing = Message(role="tool", content=answer, is_error=True)
-            result = next(results.get(given.id, iter(())), missing)
+            result = missing if place is None else messages[place]
             kept.append(replace(result, tool_call_id=call.id, name=call.name))
     return tuple(kept)
 
@@ -111,9 +170,13 @@ def _mentions(value: object, ids: Collection[str]) -> bool:
 
 
 def without_blocks(history: Iterable[Message], origin: str) -> Iterator[Message]:
-    """A history without the own blocks of replies from there: they are told in our words."""
+    """Yield a history without the own blocks of replies from there; their text says it.
+
+    Documents in a user's message or a result are no reply's, and stay.
+    """
     for message in history:
-        own = message.native is not None and message.native.origin == origin
+        native = message.native if message.role == "assistant" else None
+        own = native is not None and native.origin == origin
         yield replace(message, native=None) if own else message
 
 
@@ -131,14 +194,3 @@ def _with_own_ids(calls: Iterable[ToolCall], taken: set[str]) -> tuple[ToolCall,
         own.append(replace(call, id=unique_id(call.id, taken)))
         taken.add(own[-1].id)
     return tuple(own)
-
-
-def _results_behind(messages: Sequence[Message], index: int) -> dict[str | None, Iterator[Message]]:
-    """The results before the next calls, in order, by the id they bear."""
-    found: dict[str | None, list[Message]] = {}
-    for message in messages[index + 1 :]:
-        if message.role == "assistant" and message.tool_calls:
-            break
-        if message.role == "tool":
-            found.setdefault(message.tool_call_id, []).append(message)
-    return {call_id: iter(results) for call_id, results in found.items()}

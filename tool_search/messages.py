@@ -125,6 +125,8 @@ class ToolCall:
 class NativeReply:
     """A reply's blocks as its provider wrote them, to be sent back unchanged.
 
+    A user's message or a result from an imported history may have its blocks too.
+
     Attributes:
         origin: The `ProviderProfile.origin` they came from; nobody else takes them.
         blocks: Wire objects; only the adapter of that dialect reads them.
@@ -150,7 +152,7 @@ class Message:
         tool_call_id: Which call a result answers.
         name: The tool a result is from, as it was called.
         is_error: Whether a result reports a failure.
-        native: The same reply in its provider's own blocks, where they matter.
+        native: The same message in its provider's own blocks, where they matter.
     """
 
     role: Role

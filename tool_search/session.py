@@ -26,7 +26,7 @@ from tool_search.conversation_tools import ConversationTools
 from tool_search.discovery import Discovery, DiscoveryState
 from tool_search.errors import SessionError
 from tool_search.exchanges import SyntheticExchanges
-from tool_search.history import paired, search_results, with_own_ids, without_blocks
+from tool_search.history import checked, paired, search_results, with_own_ids, without_blocks
 from tool_search.i18n import Language, text
 from tool_search.message_log import MessageLog
 from tool_search.messages import (
@@ -312,10 +312,14 @@ class ToolSearchSession:
 
         Calls and results are paired, synthetic exchanges return to their places,
         and existing tools that its search results name are discovered.
+
+        Raises:
+            SessionError: It is not made of messages; nothing has changed.
         """
+        messages = checked(history)
         settled = self._tools.settled
         answer = text("call.cancelled", settled.language if settled else "en-US", name="tool")
-        self._log.replace(self._exchanges.restored(paired(history, answer=answer)))
+        self._log.replace(self._exchanges.restored(paired(messages, answer=answer)))
         deferred = {tool.name: tool for tool in self._tools.catalog.deferred}
         for result in search_results(self.history, self._config.search_tool_name):
             known = (deferred.get(name) for name in result.names)

@@ -138,7 +138,9 @@ class ToolSearchStrategy(ABC):
     def _messages(self, conversation: Conversation, tools: ToolList) -> tuple[Message, ...]:
         shown = []
         for index, message in enumerate(conversation.history):
-            if message.native is not None and index < conversation.thinking_from:
+            # A user's documents are bound to nothing.
+            is_bound = message.native is not None and message.role == "assistant"
+            if is_bound and index < conversation.thinking_from:
                 message = replace(message, native=None)  # noqa: PLW2901  # it no longer holds
             if conversation.searches(message):
                 message = self._show_result(message, conversation, tools)  # noqa: PLW2901
