@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tool_search.adapters.arguments import arguments_json, arguments_text, is_whole
+from tool_search.adapters.arguments import arguments_text, is_whole
 from tool_search.adapters.failures import (
     BROKEN_REPLY,
     MALFORMED_REPLY,
@@ -21,6 +21,12 @@ from tool_search.adapters.failures import (
 )
 from tool_search.adapters.names import canonical_names
 from tool_search.adapters.openai_failures import body_failure
+from tool_search.adapters.openai_responses_items import (
+    is_call,
+    message_text,
+    own_items,
+    says_more,
+)
 from tool_search.adapters.openai_responses_wire import (
     KEPT_REPLY,
     brought_by,
@@ -52,14 +58,6 @@ _ENDS = ("response.completed", "response.incomplete", "response.failed")
 _TEXT_DELTAS = ("response.output_text.delta", "response.refusal.delta")
 _BETWEEN_MESSAGES = "\n\n"
 _SEARCH_NAME = "tool_search"
-# What an item holds when a request sends it back; the rest is the service's to say.
-_FIELDS = {
-    "message": ("role", "phase"),
-    "function_call": ("call_id", "name", "namespace"),
-    "tool_search_call": ("call_id", "execution", "status", "arguments"),
-    "tool_search_output": ("call_id", "execution", "status", "tools"),
-    "reasoning": ("id", "summary", "content", "encrypted_content"),
-}
 
 
 def from_wire(reply: object, plan: RequestPlan, profile: ProviderProfile) -> ReplyEnd:
@@ -93,14 +91,14 @@ def _read(
         if text_of(mapping_of(item).get("type"))
     ]
     items = [item for _, item in placed]
-    called = [(place, item) for place, item in placed if _is_call(item)]
+    called = [(place, item) for place, item in placed if is_call(item)]
     reason = _stop_reason(response, items, calls=bool(called))
     make = _call_maker(plan, profile)
     calls = tuple(
         replace(make(item, index), is_cut=place in unfinished or _is_cut(item, reason))
         for index, (place, item) in enumerate(called)
     )
-    texts = [text for item in items if (text := _text(item))]
+    texts = [text for item in items if (text := message_text(item))]
     message = Message(
         role="assistant",
         content=_BETWEEN_MESSAGES.join(texts),
@@ -312,12 +310,12 @@ class StreamedReply:
         if place is None and (named := text_of(given.get("id"))):
             self._known[named] = opened
         item = opened.whole()
-        if _is_call(item):
+        if is_call(item):
             self.progress.calls += 1
             self._made += 1
             yield CallDelta(self._make(item, self._made - 1))
-        elif not opened.has_spoken and _text(item):
-            yield ReplyDelta(self._separator(opened) + _text(item))
+        elif not opened.has_spoken and message_text(item):
+            yield ReplyDelta(self._separator(opened) + message_text(item))
 
 
 def _is_same(item: JSON, other: JSON) -> bool:
@@ -341,14 +339,6 @@ def _stream_failure(event: JSON) -> Failure:
     ) or _malformed(event)
 
 
-def _is_call(item: JSON) -> bool:
-    """Whether an item is a call for us to answer."""
-    kind = item.get("type")
-    return kind == "function_call" or (
-        kind == "tool_search_call" and item.get("execution") == "client"
-    )
-
-
 def _call_maker(plan: RequestPlan, profile: ProviderProfile) -> Callable[[JSON, int], ToolCall]:
     """Makes a call of an item and its place among the reply's calls."""
     canonical = canonical_names(plan, profile.name_rule)
@@ -364,14 +354,6 @@ def _call_maker(plan: RequestPlan, profile: ProviderProfile) -> Callable[[JSON, 
         )
 
     return make
-
-
-def _text(item: JSON) -> str:
-    """What a message says, a refusal too."""
-    if item.get("type") != "message":
-        return ""
-    parts = map(mapping_of, list_of(item.get("content")))
-    return "".join(text_of(part.get("text")) or text_of(part.get("refusal")) for part in parts)
 
 
 def _stop_reason(response: JSON, items: Sequence[JSON], *, calls: bool) -> StopReason:
@@ -394,65 +376,13 @@ def _native(
     """The reply's own items, where they hold what the neutral form cannot carry."""
     canonical = canonical_names(plan, profile.name_rule)
     found = tuple(canonical(name) for _, name in brought_by(items))
-    made = iter(calls)
-    sent = [_sendable(item, next(made) if _is_call(item) else None) for item in items]
-    blocks = [item for item in sent if _is_worth_sending(item)]
-    # Cut short, or before an empty message: refused without what it was about.
-    while blocks and blocks[-1]["type"] == "reasoning":
-        blocks.pop()
+    blocks = own_items(items, calls)
     if profile.keeps_replies and text_of(response.get("id")):
         digest = history_digest(plan, profile)
         blocks.append({"type": KEPT_REPLY, "id": response["id"], "input": digest})
-    elif not any(map(_says_more, blocks)):
+    elif not any(map(says_more, blocks)):
         return None
     return NativeReply(profile.origin, tuple(blocks), found)
-
-
-def _is_worth_sending(item: JSON) -> bool:
-    """Not an empty message, and not reasoning that the service would have to look up."""
-    if item["type"] == "message":
-        return bool(item["content"].strip())
-    # DeepSeek and vLLM give reasoning as text: there is nothing to look up.
-    return item["type"] != "reasoning" or bool(item.get("encrypted_content") or item.get("content"))
-
-
-def _says_more(item: JSON) -> bool:
-    if item["type"] == "tool_search_call":
-        return item.get("execution") != "client"
-    if item["type"] in ("message", "function_call"):
-        return "phase" in item or "namespace" in item
-    return True
-
-
-def _sendable(item: JSON, call: ToolCall | None) -> dict[str, Any]:
-    """An item as a request takes it back; one of an unknown kind unchanged.
-
-    A message is told by its text: with parts, it would need the id that it had.
-    """
-    kind = item["type"]
-    if kind not in _FIELDS:
-        return dict(item)
-    sent = {"type": kind}
-    sent |= {key: item[key] for key in _FIELDS[kind] if item.get(key) is not None}
-    if kind == "reasoning" and not sent.get("content"):
-        sent.pop("content", None)  # OpenAI's own is empty, and not wanted back
-    if kind == "message":
-        sent["content"] = _text(item)
-    elif call is not None:
-        sent["call_id"] = call.id
-        if kind == "function_call":
-            sent["arguments"] = arguments_json(call)
-    elif kind != "reasoning":
-        sent["call_id"] = None
-    return {key: _without_nulls(value) if key == "tools" else value for key, value in sent.items()}
-
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_without_nulls(item) for item in value]
-    if isinstance(value, Mapping):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    return value
 
 
 def _usage(usage: JSON) -> Usage:
