@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from tool_search.adapters.arguments import arguments_text
 from tool_search.adapters.wire_values import text_of
 from tool_search.i18n import Language, text
 
-__all__ = ["attachment", "fields_of", "items_of", "label_of", "mappings_of"]
+__all__ = ["attachment", "fields_of", "items_of", "label_of", "mappings_of", "readable"]
 
 JSON = Mapping[str, Any]
 
@@ -41,6 +42,13 @@ def items_of(value: object) -> list[Any]:
 def mappings_of(value: object) -> list[JSON]:
     """Return the objects of a list."""
     return [fields for item in items_of(value) if (fields := fields_of(item))]
+
+
+def readable(value: object) -> str:
+    """Return a result as text; one that a client has left as an object, as JSON."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return arguments_text(value)
 
 
 def attachment(kind: str, language: Language, names: Iterable[object] = ()) -> str:
