@@ -208,7 +208,7 @@ def _blocks(message: Message, profile: ProviderProfile) -> list[dict[str, Any]]:
     parts = _parts(message.content)
     if message.role == "user":
         return [dict(block) for block in own] or parts or [{"type": "text", "text": _NOTHING}]
-    native = _native(own, profile.name_rule)
+    native = _native(message, own, profile.name_rule)
     if native and _call_ids(native) == [wire_id(call.id) for call in message.tool_calls]:
         return [*_missing_thinking(native, profile), *native]
     blocks = [*parts, *(_call(call, profile.name_rule) for call in message.tool_calls)]
@@ -224,15 +224,22 @@ def _missing_thinking(
         yield {"type": "thinking", "thinking": profile.missing_reasoning, "signature": ""}
 
 
-def _native(blocks: Iterable[Mapping[str, Any]], rule: NameRule) -> list[dict[str, Any]]:
-    """A reply's own blocks, unchanged but for ids and names that the format does not allow."""
-    return [_called(b, rule) if b["type"] == "tool_use" else dict(b) for b in blocks]
+def _native(
+    message: Message, blocks: Iterable[Mapping[str, Any]], rule: NameRule
+) -> list[dict[str, Any]]:
+    """A reply's own blocks, unchanged but for ids and names of calls, which the message says.
+
+    A name may be one that the format does not allow, or the search tool's of earlier.
+    """
+    names = {
+        wire_id(call.id): wire_name(call.name or _NOTHING, rule) for call in message.tool_calls
+    }
+    return [_called(b, names) if b["type"] == "tool_use" else dict(b) for b in blocks]
 
 
-def _called(block: Mapping[str, Any], rule: NameRule) -> dict[str, Any]:
-    name = block.get("name")
-    written = wire_name(name if isinstance(name, str) and name else _NOTHING, rule)
-    return {**block, "id": wire_id(block["id"]), "name": written}
+def _called(block: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    call_id = wire_id(block["id"])
+    return {**block, "id": call_id, "name": names.get(call_id, _NOTHING)}
 
 
 def _call_ids(blocks: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -209,7 +209,8 @@ class _Input:
             self.items.extend(map(self._call, message.tool_calls))
             return
         own = [block for block in native if block["type"] != KEPT_REPLY]
-        sent = [self._sent_back(block) for block in own]
+        names = {wire_id(call.id): call.name for call in message.tool_calls}
+        sent = [self._sent_back(block, names) for block in own]
         self.items.extend(sent)
         # Also into one: what was called unknown may have come since, with its server.
         moved = any(
@@ -241,15 +242,21 @@ class _Input:
         called = [(wire_id(call.id), call.name == self._search) for call in message.tool_calls]
         return blocks if written == called else None
 
-    def _sent_back(self, block: Mapping[str, Any]) -> dict[str, Any]:
-        """An item as it came, under an id that the format allows and in a namespace it has."""
+    def _sent_back(self, block: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+        """An item as it came, under an id that the format allows and in a namespace it has.
+
+        Args:
+            block: The item.
+            names: The names of the reply's calls, by id: that of the search may be another
+                than when it was called.
+        """
         if not _is_call(block):
             return dict(block)
         item = {**block, "call_id": wire_id(block["call_id"])}
         if block["type"] != "function_call":
             return item
         # A model may invent a name that no request takes.
-        item["name"] = name = self._wire_name(text_of(block.get("name")) or _NAMELESS)
+        item["name"] = name = self._wire_name(names.get(item["call_id"]) or _NAMELESS)
         namespace = self._namespace(name, given=item.pop("namespace", None))
         return item if namespace is None else {**item, "namespace": namespace}
 

@@ -101,6 +101,8 @@ RECORDS = st.builds(
     thinking=st.builds(
         ThinkingRecord, holds_from=st.integers(0, 9), messages=st.integers(0, 9), digest=TEXT
     ),
+    configured=st.sampled_from([None, "auto", "full", "tool_search"]),
+    former_search_names=st.lists(TEXT, max_size=2).map(tuple),
 )
 
 

@@ -255,13 +255,14 @@ def test_a_restarted_conversation_plans_the_very_same_requests() -> None:
         assert (one.messages, one.system) == (other.messages, other.system)
 
 
-def test_a_record_keeps_the_settled_search_tool_under_a_new_configuration() -> None:
+def test_a_record_keeps_the_settled_search_tool_until_the_next_turn() -> None:
     """Its name is in the history."""
     chat = Chat(toolbox(9), {"search_tool_name": "find"})
     before = chat.turn().tools
     again = ToolSearchSession(chat.session.catalog, record=chat.session.record())
-    again.begin_turn("next", profile=OPENAI)
     assert list(again.plan(OPENAI).tools) == list(before)
+    again.begin_turn("next", profile=OPENAI)
+    assert again.plan(OPENAI).tools.names == ("tool_search",)
 
 
 def test_no_conversation_sees_anothers_discoveries() -> None:

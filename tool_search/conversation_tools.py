@@ -1,17 +1,17 @@
 """The tools of one conversation: its mode, its lists, and what searches them.
 
 Holds what the first turn settles (language, mode, the core's order, the search
-tool's text), and follows the catalog at user turns.
+tool's text), and follows the catalog and a changed configuration at user turns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
 from tool_search.catalog import CorePolicy, Tool, ToolCatalog
-from tool_search.config import ToolSearchConfig
+from tool_search.config import SchemaMode, ToolSearchConfig
 from tool_search.discovery import DiscoveryState
 from tool_search.errors import SearchError, SessionError
 from tool_search.i18n import Language, language_of
@@ -36,12 +36,21 @@ _OWN_TOOLS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettledTools:
-    """What the first turn settles for good; only the mode may change, and once."""
+    """Settings that the first turn decides; later only a changed configuration does.
+
+    Attributes:
+        language: The language of what model and user read.
+        decision: The mode, which may also go from `full` to `tool_search`, once.
+        search_tool: The search tool's definition; its name alone outside `tool_search`.
+        call_tool: The definition of the tool that calls what no list has room for.
+        configured: The `tool_schema_mode` that decided the mode; None: not known.
+    """
 
     language: Language
     decision: ModeDecision
     search_tool: Tool
     call_tool: Tool
+    configured: SchemaMode | None
 
 
 class ConversationTools:
@@ -71,6 +80,7 @@ class ConversationTools:
         self.trail = SearchTrail()
         self._notices: list[Notice] = []
         self._noticed: set[Notice] = set()
+        self._withheld: tuple[Tool, ...] = ()
         self.catalog = self.with_policy(catalog)
         self.roster = ToolRoster(ToolCatalog(), order=(), ledger=(), core=())
         self.settled: SettledTools | None = None
@@ -92,9 +102,14 @@ class ConversationTools:
         return self.required.decision.mode
 
     @property
+    def search_tool_name(self) -> str:
+        """The name that the model calls searches by."""
+        return self.settled.search_tool.name if self.settled else self._config.search_tool_name
+
+    @property
     def own_names(self) -> tuple[str, str]:
         """The names of the library's own tools."""
-        return self._config.search_tool_name, CALL_TOOL_NAME
+        return self.search_tool_name, CALL_TOOL_NAME
 
     @property
     def open_tools(self) -> int:
@@ -115,10 +130,10 @@ class ConversationTools:
         """What answers searches; None where the catalog cannot be searched."""
         if self._index is None:
             return None
-        return _search_tool_class(self._config)(
+        return _search_tool_class(self._config, self.search_tool_name)(
             self._searched(self._index),
             self.catalog,
-            name=self._config.search_tool_name,
+            name=self.search_tool_name,
             max_results=self._config.max_results,
             language=language or self.required.language,
         )
@@ -143,7 +158,7 @@ class ConversationTools:
             self._notices.append(notice)
 
     def begin(self, catalog: ToolCatalog, profile: ProviderProfile, sample: str) -> None:
-        """A user turn: the first settles, later ones follow the catalog.
+        """A user turn: the first settles, later ones follow catalog and configuration.
 
         Args:
             catalog: The tools from now on.
@@ -158,7 +173,7 @@ class ConversationTools:
         if self.settled is None:
             self._settle(offered, profile, sample)
         else:
-            self._take_in(offered, profile)
+            self._follow_settings(offered, profile)
 
     def restore(self, record: ConversationRecord) -> None:
         """Goes on with a recorded conversation.
@@ -167,12 +182,15 @@ class ConversationTools:
         user turn says so.
         """
         if record.decision.mode == "tool_search":
-            self.catalog = self.catalog.updated(removed=self.own_names)
+            own = (record.search_tool.name, CALL_TOOL_NAME)
+            self._withheld = tuple(self.catalog[name] for name in own if name in self.catalog)
+            self.catalog = self.catalog.updated(removed=own)
         self.settled = SettledTools(
             language=record.language,
             decision=self._with_index(record.decision),
             search_tool=record.search_tool,
             call_tool=call_tool_definition(record.language),
+            configured=record.configured,
         )
         self.roster = ToolRoster.restored(record.roster)
         self._follow_catalog()
@@ -227,15 +245,7 @@ class ConversationTools:
 
     def _settle(self, catalog: ToolCatalog, profile: ProviderProfile, sample: str) -> None:
         config = self._config
-        decision = self._resolved(catalog, profile)
-        if decision.mode == "skills_like" and profile.thinking_is_bound:
-            mode: Mode = "tool_search" if catalog.deferred else "full"
-            decision = ModeDecision(mode=mode, reason="not_offered")
-            self.notice(
-                "mode_changed",
-                f"skills_like is not offered on {profile.model!r}, whose thinking is bound to "
-                f"the tool list; the mode is {mode}",
-            )
+        decision = self._decided(catalog, profile)
         if decision.mode == "tool_search":
             self._check_names(catalog)
         self.catalog = catalog
@@ -247,6 +257,7 @@ class ConversationTools:
             decision=decision,
             search_tool=search_tool.definition() if search_tool else Tool(name=self.own_names[0]),
             call_tool=call_tool_definition(language),
+            configured=config.tool_schema_mode,
         )
         self.roster = ToolRoster.start(catalog, search_tool_name=config.search_tool_name)
         self.roster.append(self._discoveries.names)
@@ -254,6 +265,19 @@ class ConversationTools:
             self.notice(
                 "catalog_over_limit", f"{self._max_core} tools are core, what is more is deferred"
             )
+
+    def _decided(self, catalog: ToolCatalog, profile: ProviderProfile) -> ModeDecision:
+        """Decide the mode by the configuration, within what the provider takes."""
+        decision = self._resolved(catalog, profile)
+        if decision.mode != "skills_like" or not profile.thinking_is_bound:
+            return decision
+        mode: Mode = "tool_search" if catalog.deferred else "full"
+        self.notice(
+            "mode_changed",
+            f"skills_like is not offered on {profile.model!r}, whose thinking is bound to "
+            f"the tool list; the mode is {mode}",
+        )
+        return ModeDecision(mode=mode, reason="not_offered")
 
     def _resolved(self, catalog: ToolCatalog, profile: ProviderProfile) -> ModeDecision:
         return resolve_mode(
@@ -263,6 +287,86 @@ class ConversationTools:
             threshold_tokens=self._config.threshold_tokens,
             max_tools=profile.max_tools,
         )
+
+    def _follow_settings(self, catalog: ToolCatalog, profile: ProviderProfile) -> None:
+        """Take in a catalog, and the settings that the configuration now has otherwise.
+
+        Raises:
+            SessionError: The catalog is refused; nothing has changed.
+        """
+        before = self.required
+        wanted = self._wanted(catalog, profile)
+        old, new = before.search_tool.name, wanted.search_tool.name
+        if old != new:
+            catalog = catalog.updated(
+                added=[t for t in self._withheld if t.name == old and t.name not in catalog]
+            )
+        self.settled = wanted
+        order, ledger = self.roster.order, self.roster.ledger
+        if old != new:
+            self.roster.rename(old, new)
+            self.roster.append_unlisted(self._discoveries)
+        try:
+            self._take_in(catalog, profile)
+        except SessionError:
+            self.settled = before
+            self.roster.order, self.roster.ledger = order, ledger
+            raise
+        changes = _changes(before, wanted)
+        if not changes:
+            return
+        search_tool = self.search_tool() if self.mode == "tool_search" else None
+        if search_tool is not None:
+            self.settled = replace(self.required, search_tool=search_tool.definition())
+        self._notices.append(
+            Notice("settings_changed", f"the configuration has changed: {'; '.join(changes)}")
+        )
+
+    def _wanted(self, catalog: ToolCatalog, profile: ProviderProfile) -> SettledTools:
+        """Return the settings with what the configuration names otherwise than they were.
+
+        `auto` keeps what is settled, and so does a setting that cannot be followed.
+        """
+        settled, config = self.required, self._config
+        language = settled.language if config.language == "auto" else config.language
+        name = self._wanted_name(catalog)
+        configured: SchemaMode | None = config.tool_schema_mode
+        decision = settled.decision
+        if configured not in ("auto", settled.configured):
+            now = self._decided(catalog, profile)
+            if now.mode == "tool_search" and not self._can_search(catalog, name):
+                configured = settled.configured  # the next turn tries again
+            elif now.mode != decision.mode:
+                decision = now
+        wanted = replace(settled, decision=decision, configured=configured)
+        if name != settled.search_tool.name:
+            wanted = replace(wanted, search_tool=replace(settled.search_tool, name=name))
+        if language != settled.language:
+            wanted = replace(wanted, language=language, call_tool=call_tool_definition(language))
+        return wanted
+
+    def _can_search(self, catalog: ToolCatalog, name: str) -> bool:
+        """True if tool search can start; a notice says why if it cannot."""
+        if self.mode == "tool_search":
+            return True
+        try:
+            self._check_names(catalog, (name, CALL_TOOL_NAME))
+        except SessionError as exc:
+            self.notice("search_unavailable", f"tool search cannot start: {exc}")
+            return False
+        return self._index is not None  # restoring the conversation said why it is not there
+
+    def _wanted_name(self, catalog: ToolCatalog) -> str:
+        """Return the configured name of the search tool, or the settled one if a tool has it."""
+        settled, wanted = self.search_tool_name, self._config.search_tool_name
+        if wanted == settled or (wanted not in catalog and wanted not in self._discoveries):
+            return wanted
+        self.notice(
+            "catalog_refused",
+            f"search_tool_name {wanted!r} is the name of a tool; this conversation keeps "
+            f"{settled!r}; rename the tool, or set search_tool_name",
+        )
+        return settled
 
     def _take_in(self, catalog: ToolCatalog, profile: ProviderProfile) -> None:
         if self.mode == "tool_search":
@@ -320,8 +424,8 @@ class ConversationTools:
                 return ModeDecision(mode="full", reason="search_unavailable")
         return decision
 
-    def _check_names(self, catalog: ToolCatalog) -> None:
-        for name in self.own_names:
+    def _check_names(self, catalog: ToolCatalog, names: Iterable[str] | None = None) -> None:
+        for name in names or self.own_names:
             if name in catalog:
                 raise SessionError(
                     f"tool {name!r} has the name of a tool of tool search itself; rename it, "
@@ -329,13 +433,23 @@ class ConversationTools:
                 )
 
 
-def _search_tool_class(config: ToolSearchConfig) -> type[ToolSearchTool]:
+def _search_tool_class(config: ToolSearchConfig, name: str) -> type[ToolSearchTool]:
     """What answers searches: under oh-my-pi's preset and tool name, its answers."""
-    if config.search.preset != "oh-my-pi" or config.search_tool_name != "search_tool_bm25":
+    if config.search.preset != "oh-my-pi" or name != "search_tool_bm25":
         return ToolSearchTool
     from tool_search.surfaces.oh_my_pi_tool import SearchToolBm25  # noqa: PLC0415 - few ask for it
 
     return SearchToolBm25
+
+
+def _changes(before: SettledTools, after: SettledTools) -> list[str]:
+    """Name each setting that differs, with both values."""
+    settings = (
+        ("tool_schema_mode", before.decision.mode, after.decision.mode),
+        ("language", before.language, after.language),
+        ("search_tool_name", before.search_tool.name, after.search_tool.name),
+    )
+    return [f"{name} from {old} to {new}" for name, old, new in settings if old != new]
 
 
 def _core_room(max_tools: int) -> int:

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tool_search.catalog import Tool
+from tool_search.history import with_searches_named
 from tool_search.i18n import Language, text
 from tool_search.messages import Message, ToolCall
 from tool_search.schema import compact_json
@@ -45,11 +46,43 @@ class SyntheticExchanges:
     Args:
         search_tool_name: The tool they pretend was called.
         anchors: Exchanges that were written earlier.
+        former: Names that the search tool had earlier in the conversation.
     """
 
-    def __init__(self, search_tool_name: str, anchors: Iterable[Anchor] = ()) -> None:
+    def __init__(
+        self,
+        search_tool_name: str,
+        anchors: Iterable[Anchor] = (),
+        former: Iterable[str] = (),
+    ) -> None:
         self._search_tool_name = search_tool_name
         self._anchors = list(anchors)
+        self._former = tuple(former)
+
+    @property
+    def former(self) -> tuple[str, ...]:
+        """Names that the search tool had earlier, oldest first."""
+        return self._former
+
+    def rename(self, name: str) -> None:
+        """Give the search tool another name; `renamed` then reads the old ones."""
+        names = dict.fromkeys((*self._former, self._search_tool_name))
+        self._former = tuple(each for each in names if each != name)
+        self._search_tool_name = name
+        self._anchors = [
+            replace(anchor, messages=tuple(self.renamed(anchor.messages)))
+            for anchor in self._anchors
+        ]
+
+    def renamed(self, history: Iterable[Message], *, taken: Container[str] = ()) -> list[Message]:
+        """Return a history with its searches under the search tool's current name.
+
+        Args:
+            history: The messages.
+            taken: Names of tools, one of which may have a former name of the search tool.
+        """
+        former = [name for name in self._former if name not in taken]
+        return with_searches_named(history, former, self._search_tool_name)
 
     @property
     def anchors(self) -> tuple[Anchor, ...]:

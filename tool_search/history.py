@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import get_args
@@ -21,6 +21,7 @@ __all__ = [
     "search_results",
     "visible_names",
     "with_own_ids",
+    "with_searches_named",
     "without_blocks",
 ]
 
@@ -92,6 +93,45 @@ def visible_names(history: Iterable[Message], search_tool_name: str) -> frozense
     """The tools that a search result in the history introduces."""
     results = search_results(history, search_tool_name)
     return frozenset(name for result in results for name in result.names)
+
+
+def with_searches_named(
+    history: Iterable[Message], former: Container[str], name: str
+) -> list[Message]:
+    """Return a history whose searches under former names are under the current one.
+
+    A call counts as a search if its result is one: a call that was only meant as a search
+    stays as it is.
+
+    Args:
+        history: The messages.
+        former: Names that the search tool had.
+        name: The name that it has.
+    """
+    messages = list(history)
+    searches = {
+        message.tool_call_id
+        for message in messages
+        if message.role == "tool"
+        and message.name in former
+        and SearchResult.from_json(message.text) is not None
+    }
+    if not searches:
+        return messages
+
+    def renamed(message: Message) -> Message:
+        if message.role == "tool":
+            return replace(message, name=name) if message.tool_call_id in searches else message
+        # A search through `call_tool` is a call of that.
+        found = [call.id in searches and call.name in former for call in message.tool_calls]
+        if not any(found):
+            return message
+        both = zip(message.tool_calls, found, strict=True)
+        return replace(
+            message, tool_calls=tuple(replace(c, name=name) if f else c for c, f in both)
+        )
+
+    return [renamed(message) for message in messages]
 
 
 def open_calls(history: Sequence[Message]) -> tuple[ToolCall, ...]:

@@ -90,6 +90,11 @@ class MessageLog:
         for message in new:
             self._note(message)
 
+    def rename_search(self, name: str, messages: Iterable[Message]) -> None:
+        """Go on with a history whose searches are under another name."""
+        self._search_tool_name = name
+        self.replace(messages)
+
     def replace(self, messages: Iterable[Message]) -> None:
         """Go on with another history."""
         self._messages, self._whole = [], None

@@ -50,6 +50,7 @@ NoticeCode = Literal[
     "mode_changed",
     "schema_changed",
     "search_unavailable",
+    "settings_changed",
     "strategy_replaced",
     "request_repaired",
     "rendered_within_limit",

@@ -23,7 +23,14 @@ from tool_search.profiles import ProviderProfile
 __all__ = ["PrefixWatch", "first_move"]
 
 _CAUSES: frozenset[NoticeCode] = frozenset(
-    {"core_tool_gone", "catalog_changed", "schema_changed", "mode_changed", "search_unavailable"}
+    {
+        "core_tool_gone",
+        "catalog_changed",
+        "schema_changed",
+        "mode_changed",
+        "search_unavailable",
+        "settings_changed",
+    }
 )
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tool_search.catalog import Tool
+from tool_search.config import SchemaMode
 from tool_search.discovery import Discovery
 from tool_search.errors import CatalogError, UnreadableRecordError
 from tool_search.exchanges import Anchor
@@ -42,6 +43,8 @@ class ConversationRecord:
         anchors: Synthetic exchanges in a history the bot owns.
         history: The neutral history.
         thinking: What was last sent to a model whose thinking is bound to the prefix.
+        configured: The `tool_schema_mode` that decided the mode; None: not recorded.
+        former_search_names: Names that the search tool had before, oldest first.
     """
 
     language: Language
@@ -52,6 +55,8 @@ class ConversationRecord:
     anchors: tuple[Anchor, ...] = ()
     history: tuple[Message, ...] = ()
     thinking: ThinkingRecord = field(default_factory=ThinkingRecord)
+    configured: SchemaMode | None = None
+    former_search_names: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The record as a JSON object."""
@@ -81,6 +86,8 @@ class ConversationRecord:
             ],
             "history": [message_to_dict(message) for message in self.history],
             "thinking": asdict(self.thinking),
+            "configured": self.configured,
+            "former_search_names": list(self.former_search_names),
         }
 
     @classmethod
@@ -128,7 +135,17 @@ class ConversationRecord:
                 messages=content["thinking"]["messages"],
                 digest=content["thinking"]["digest"],
             ),
+            configured=_configured(content),
+            former_search_names=tuple(content.get("former_search_names", ())),
         )
+
+
+def _configured(content: Mapping[str, Any]) -> SchemaMode | None:
+    """Return the configured mode; records of earlier versions say it by their reason."""
+    if "configured" not in content and content["reason"] != "configured":
+        return None
+    configured: SchemaMode | None = content.get("configured", content["mode"])
+    return configured
 
 
 def message_to_dict(message: Message) -> dict[str, Any]:

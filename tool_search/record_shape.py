@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from tool_search.config import SchemaMode
 from tool_search.discovery import DiscoveryWay
 from tool_search.i18n import Language
 from tool_search.messages import Role
@@ -115,6 +116,8 @@ class _Record(_Shape):
     anchors: list[_Anchor]
     history: list[_Message]
     thinking: _Thinking
+    configured: SchemaMode | None = None
+    former_search_names: list[str] = []
 
 
 _RECORD = TypeAdapter(_Record)

@@ -68,6 +68,14 @@ class ToolRoster:
         head = dict.fromkeys((*core, search_tool_name))
         return cls(catalog, order=dict.fromkeys((*head, *deferred)), ledger=head, core=core)
 
+    def rename(self, before: str, after: str) -> None:
+        """Give the search tool another name, in its old place of both lists.
+
+        A tool that has the old name too, as it may outside `tool_search`, keeps its place.
+        """
+        self.order = _renamed(self.order, before, after, keep=before in self.catalog)
+        self.ledger = _renamed(self.ledger, before, after, keep=before in self.core)
+
     def append(self, names: Iterable[str]) -> None:
         """Adds discoveries to the filtered list, in order."""
         self.ledger = tuple(dict.fromkeys((*self.ledger, *names)))
@@ -157,6 +165,12 @@ class ToolRoster:
         for tool in changed:
             if tool.name in shown:
                 yield Notice("schema_changed", f"the definition of tool {tool.name!r} has changed")
+
+
+def _renamed(names: Iterable[str], before: str, after: str, *, keep: bool) -> tuple[str, ...]:
+    new = (before, after) if keep else (after,)
+    places = (new if name == before else (name,) for name in names)
+    return tuple(dict.fromkeys(name for place in places for name in place))
 
 
 def _fingerprints(catalog: ToolCatalog) -> dict[str, str]:

@@ -56,7 +56,8 @@ class ToolSearchSession:
     """The state of one conversation, and the plan of its next request.
 
     Language, mode, core order and the search tool's description are settled by the
-    first turn and stay.
+    first turn. A mode other than `auto`, a language or a search tool's name that the
+    configuration of a kept conversation names anew takes effect at the next user turn.
 
     Args:
         catalog: The tools.
@@ -78,20 +79,18 @@ class ToolSearchSession:
         record: ConversationRecord | None = None,
     ) -> None:
         self._config = config or ToolSearchConfig()
-        if record is not None:
-            settled_name = {"search_tool_name": record.search_tool.name}
-            self._config = self._config.model_copy(update=settled_name)
+        name = record.search_tool.name if record else self._config.search_tool_name
         self._system_prompt = system_prompt
         self._strategies = strategies_by_name(assembler or ToolsAssembler())
         self.discoveries = DiscoveryState(record.discoveries if record else ())
         self._tools = ConversationTools(
             catalog, config=self._config, discoveries=self.discoveries, max_tools=max_tools
         )
-        self._log = MessageLog(
-            record.history if record else (), search_tool_name=self._config.search_tool_name
-        )
+        self._log = MessageLog(record.history if record else (), search_tool_name=name)
         self._exchanges = SyntheticExchanges(
-            self._config.search_tool_name, record.anchors if record else ()
+            name,
+            record.anchors if record else (),
+            former=record.former_search_names if record else (),
         )
         self._thinking = BoundThinking(record.thinking if record else None)
         self._refused: frozenset[str] = frozenset()
@@ -155,6 +154,8 @@ class ToolSearchSession:
             anchors=self._exchanges.anchors,
             history=self.history,
             thinking=self._thinking.record,
+            configured=settled.configured,
+            former_search_names=self._exchanges.former,
         )
 
     def begin_turn(
@@ -181,7 +182,10 @@ class ToolSearchSession:
         message = user_message(content)
         now = self._tools.catalog if catalog is None else catalog
         first = next((said.text for said in self.history if said.role == "user"), message.text)
+        name = self._tools.search_tool_name
         self._tools.begin(now, profile, first)
+        if self._tools.search_tool_name != name:
+            self._rename_searches()
         self._roles, self._refusal = frozenset(roles), refusal
         self.close_open_calls()
         self._log.append(message)
@@ -260,7 +264,7 @@ class ToolSearchSession:
             discoveries=self.discoveries,
             core=self._tools.roster.core,
             search_tool=self._tools.search_tool() if searching else None,
-            search_tool_name=self._config.search_tool_name,
+            search_tool_name=self._tools.search_tool_name,
             call_tool_name=CALL_TOOL_NAME,
             language=self.language,
             permits=self.permits,
@@ -319,9 +323,10 @@ class ToolSearchSession:
         messages = checked(history)
         settled = self._tools.settled
         answer = text("call.cancelled", settled.language if settled else "en-US", name="tool")
-        self._log.replace(self._exchanges.restored(paired(messages, answer=answer)))
+        own = self._exchanges.renamed(paired(messages, answer=answer), taken=self._tools.catalog)
+        self._log.replace(self._exchanges.restored(own))
         deferred = {tool.name: tool for tool in self._tools.catalog.deferred}
-        for result in search_results(self.history, self._config.search_tool_name):
+        for result in search_results(self.history, self._tools.search_tool_name):
             known = (deferred.get(name) for name in result.names)
             self.discoveries.commit((tool for tool in known if tool is not None), via="search")
         self._tools.roster.append(self.discoveries.names)
@@ -345,6 +350,13 @@ class ToolSearchSession:
     def refuse_replies(self, origin: str) -> None:
         """Forgets the own blocks of earlier replies from there: a provider refused them."""
         self._log.replace(without_blocks(self.history, origin))
+
+    def _rename_searches(self) -> None:
+        """Take the search tool's new name over into the history: its searches stay searches."""
+        name = self._tools.search_tool_name
+        self._exchanges.rename(name)
+        renamed = self._exchanges.renamed(self.history, taken=self._tools.catalog)
+        self._log.rename_search(name, renamed)
 
     def _introduce(self) -> None:
         """Shows discoveries that the history does not, before the user's last message."""
@@ -373,7 +385,7 @@ class ToolSearchSession:
         if mode == "skills_like" and profile.thinking_is_bound:
             mode = "full"  # nothing is deferred: its phases would change the list in a turn
         searching = mode == "tool_search"
-        prompt, name = self._system_prompt, self._config.search_tool_name
+        prompt, name = self._system_prompt, self._tools.search_tool_name
         return Conversation(
             catalog=self._tools.catalog,
             retained=roster.retained(self.discoveries),

@@ -112,12 +112,12 @@ async def test_restart_with_another_provider(bench: Bench) -> None:
     assert bench.requests[-1].tool_names == ("get_time", "tool_search", "get_forecast")
 
 
-async def test_restart_keeps_language_mode_and_search_tool(bench: Bench) -> None:
-    """They are settled, whatever the configuration says by now."""
+async def test_restart_keeps_language_and_mode_under_auto(bench: Bench) -> None:
+    """They are settled, whatever `auto` would decide by now."""
     bench.server.reset(model=ScriptedModel([say("1")] * 2))
     kept = JsonStore()
     await turn(await bench.runner("gpt", store=kept), "你好")
-    other = ToolSearchConfig(tool_schema_mode="full", language="ru-RU", search_tool_name="finder")
+    other = ToolSearchConfig(tool_schema_mode="auto", language="auto")
     runner = await bench.runner("gpt", store=kept, config=other)
     await turn(runner, "hello")
     session = runner.session()
