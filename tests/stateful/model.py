@@ -25,7 +25,9 @@ class ObedientModel:
             return ModelReply(text="That is all.", thinking="Nothing is left.")
         reply = self.replies.popleft()
         calls = tuple(map(_hidden, reply.calls))
-        return ModelReply(text=reply.text, calls=calls, thinking="What next?")
+        # Models that may think do not always.
+        thinking = "What next?" if len(self.replies) % 3 else None
+        return ModelReply(text=reply.text, calls=calls, thinking=thinking)
 
 
 def _hidden(call: ModelCall) -> ModelCall:

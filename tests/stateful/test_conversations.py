@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import os
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Iterator, Mapping
@@ -34,6 +35,7 @@ from tool_search import (
     Warning,
 )
 from tool_search.adapters import build_provider
+from tool_search.names import wire_name
 from tool_search.providers import ConnectedProvider
 from tool_search.testing import (
     CapturedRequest,
@@ -43,6 +45,7 @@ from tool_search.testing import (
     ModelReply,
     StandInServer,
 )
+from tool_search.testing.prefix_changes import prefix_change
 
 _CONVERSATIONS = (
     10_000
@@ -54,8 +57,10 @@ _PARTS = 4
 _KEY = "group:42"
 _BRIDGED = "deepseek-chat"
 _LATE = "kimi-k3"
+_BOUND = "claude-opus-5-5"
 _PROVIDERS = [
     "claude", "gpt", "responses", "compatible", "bound", "kept", "late", "bridge", "kimi",
+    "deepseek", "thinking",
 ]  # fmt: skip
 # The warnings that announce a list changed elsewhere than at its end.
 _LIST_CAUSES = {"core_tool_gone", "schema_changed", "mode_changed"}
@@ -96,7 +101,7 @@ def world() -> Iterator[World]:
                 base_url=full.anthropic_base_url, api_key_env=None,
             ),
             ProviderConfig(
-                id="bound", type="anthropic", model="claude-opus-5-5", strategy="claude",
+                id="bound", type="anthropic", model=_BOUND, strategy="claude",
                 base_url=full.anthropic_base_url, api_key_env=None,
             ),
             ProviderConfig(
@@ -118,6 +123,14 @@ def world() -> Iterator[World]:
             ),
             ProviderConfig(
                 id="kimi", type="openai_chat", model=_LATE, strategy="late_tools",
+                base_url=full.openai_base_url, api_key_env=None,
+            ),
+            ProviderConfig(
+                id="deepseek", type="openai_chat", model="deepseek-v4-flash",
+                base_url=full.openai_base_url, api_key_env=None,
+            ),
+            ProviderConfig(
+                id="thinking", type="openai_chat", model="kimi-k2.6",
                 base_url=full.openai_base_url, api_key_env=None,
             ),
             ProviderConfig(
@@ -161,8 +174,9 @@ def _tool(name: str, *, version: int = 0, server: str | None = None, core: bool 
     )
 
 
-def _runnable(tool: Tool) -> ExecutableTool:
+def _runnable(tool: Tool, ran: Callable[[str, Mapping[str, object]], None]) -> ExecutableTool:
     def run(**arguments: object) -> object:
+        ran(tool.name, arguments)
         if arguments["count"] == 13:
             raise ValueError("thirteen")
         return {"done": tool.name, **arguments}
@@ -207,6 +221,8 @@ class Conversations(RuleBasedStateMachine):
         self.store = MemoryStore()
         self.discovered: tuple[str, ...] = ()
         self.last: dict[str, CapturedRequest] = {}
+        self.said: dict[str, CapturedRequest] = {}
+        self.ran: Counter[tuple[str, str]] = Counter()
         self.warned: list[tuple[str, int, int]] = []
         self.sent = (0, 0)
         self.failed: set[str] = set()
@@ -215,12 +231,18 @@ class Conversations(RuleBasedStateMachine):
     def _restart(self) -> None:
         self.runner = ToolSearchRunner(
             providers={name: self.world.providers[name] for name in self.ids},
-            tools=map(_runnable, self.tools.values()),
+            tools=self._runnable(),
             config=self.config,
             store=self.store,
             max_steps=4,
             cooldown_s=0,
         )
+
+    def _runnable(self) -> list[ExecutableTool]:
+        return [_runnable(tool, self._note) for tool in self.tools.values()]
+
+    def _note(self, name: str, arguments: Mapping[str, object]) -> None:
+        self.ran[name, json.dumps(arguments, sort_keys=True)] += 1
 
     @property
     def session(self) -> ToolSearchSession | None:
@@ -293,7 +315,7 @@ class Conversations(RuleBasedStateMachine):
             self._lose_a_server, self._return_what_was_lost,
         )  # fmt: skip
         changes[what](number)
-        self.runner.replace_tools([_runnable(tool) for tool in self.tools.values()])
+        self.runner.replace_tools(self._runnable())
         self.say(text, steps)
 
     @rule(text=_TEXTS, steps=_STEPS)
@@ -308,14 +330,17 @@ class Conversations(RuleBasedStateMachine):
         session = self.session
         if session is not None and session.has_begun:
             session.adopt_history(session.history[len(session.history) - kept :])
+            self.said.clear()
         self.say(text, steps)
 
     def _say(self, text: str, replies: list[tuple[ModelCall, ...]]) -> None:
         self.model.replies = deque(ModelReply(text="Let me see.", calls=c) for c in replies if c)
         self.sent = self._counts()
+        self.ran.clear()
         searching = self._is_searching()
         self.world.run(self._turn(text))
-        assert self.failed in (set(), set(self.ids))
+        # One fault at most is planned for a turn: with a fallback there is an answer.
+        assert self.failed == set() or self.failed == set(self.ids[:1]) == set(self.ids)
         self.world.full.faults.clear()
         self.world.plain.faults.clear()
         if searching:
@@ -405,6 +430,10 @@ class Conversations(RuleBasedStateMachine):
             assert request.violation is None, request.violation
             if request.status == 200:
                 self._check_prefix(request)
+                self._check_messages(request)
+        codes = {code for code, *_ in self.warned}
+        assert codes.isdisjoint({"prefix_moved", "request_repaired"}), self.warned
+        self._check_runs()
         session = self.session
         assert session is not None
         names = session.discoveries.names
@@ -420,12 +449,7 @@ class Conversations(RuleBasedStateMachine):
         self.last[request.model] = request
         if before is None or not _is_search_request(before):
             return
-        is_plain = request.model == "glm-5"
-        causes = {
-            code
-            for code, full, plain in self.warned
-            if before.number < (plain if is_plain else full) <= request.number
-        }
+        causes = self._causes(before, request)
         declares_all, declared_all = (
             b'"defer_loading"' in (each.tools_bytes or b"") for each in (request, before)
         )
@@ -438,6 +462,44 @@ class Conversations(RuleBasedStateMachine):
             old = tools_of(before)
             assert tools_of(request)[: len(old)] == old
 
+    def _check_messages(self, request: CapturedRequest) -> None:
+        """System text and messages go on from the last request's, whatever the tools do."""
+        before = self.said.get(request.model)
+        self.said[request.model] = request
+        if before is None or self._causes(before, request) & _CATALOG_CAUSES:
+            return
+        change = prefix_change(_conversation(before), _conversation(request))
+        if change is not None and request.model == _BOUND and change.cause == "thinking_left_out":
+            return
+        assert change is None, str(change)
+
+    def _causes(self, before: CapturedRequest, request: CapturedRequest) -> set[str]:
+        """What was announced between two requests to one model."""
+        is_plain = request.model == "glm-5"
+        return {
+            code
+            for code, full, plain in self.warned
+            if before.number < (plain if is_plain else full) <= request.number
+        }
+
+    def _check_runs(self) -> None:
+        """Each call of the turn that was answered by its tool ran it once, as it was asked."""
+        session = self.session
+        assert session is not None
+        turn = max(n for n, said in enumerate(session.history) if said.role == "user")
+        results = {m.tool_call_id: m.text for m in session.history if m.role == "tool"}
+        expected: Counter[tuple[str, str]] = Counter()
+        wired = {wire_name(name): name for name in self.tools}
+        for call in (c for m in session.history[turn:] for c in m.tool_calls):
+            name, arguments = call.name, call.parsed_arguments()
+            if name == "call_tool" and arguments is not None:
+                name, arguments = arguments["name"], arguments["arguments"]
+            # A tool that its request did not declare is called by its name on the wire.
+            name = wired.get(name, name)
+            if name in self.tools and _is_its_own(results[call.id]):
+                expected[name, json.dumps(arguments, sort_keys=True)] += 1
+        assert self.ran == expected
+
     def teardown(self) -> None:
         """Leaves no fault for the next conversation."""
         self.world.full.faults.clear()
@@ -445,6 +507,17 @@ class Conversations(RuleBasedStateMachine):
         type(self).ended += 1
         if self.ended % 10 == 0:
             self.world.run(_collect())
+
+
+def _conversation(request: CapturedRequest) -> bytes:
+    """A request without its tools, which have a check of their own."""
+    tools = ("tools", "tool_choice", "parallel_tool_calls")
+    return json.dumps({k: v for k, v in request.body.items() if k not in tools}).encode()
+
+
+def _is_its_own(result: str) -> bool:
+    """True if a result is the tool's, and not what is said of a call that did not run."""
+    return '"done"' in result or "thirteen" in result
 
 
 async def _collect() -> None:
