@@ -18,6 +18,8 @@ from tool_search.adapters.anthropic_parts import kept_blocks, parts_of
 from tool_search.adapters.anthropic_reply import is_search_block
 from tool_search.adapters.arguments import arguments_object, arguments_text
 from tool_search.adapters.imported_searches import (
+    ADDED,
+    answered_search,
     found,
     query_of,
     search_call,
@@ -283,7 +285,7 @@ class _Reader:
             result = self._result(query, references)
             return search_message(call_id, result, name=self.search_tool_name)
         content = _blocks(block)
-        return Message(
+        message = Message(
             role="tool",
             tool_call_id=call_id,
             name=self.canonical(label_of(call.get("name"))),
@@ -291,6 +293,9 @@ class _Reader:
             is_error=block.get("is_error") is True,
             native=self._native(content),
         )
+        if message.name != self.search_tool_name:
+            return message
+        return answered_search(message, query_of(fields_of(call.get("input"))), self.canonical)
 
     def _native(self, blocks: Iterable[JSON]) -> NativeReply | None:
         """A user's blocks or a result's, if the neutral form cannot carry them all."""
@@ -307,7 +312,7 @@ class _Reader:
         result = self._result("", [fields_of(tool.get("definition")) or tool for tool in added])
         if result.names:
             query = f"select:{','.join(result.names)}"
-            name, call_id = self.search_tool_name, f"added_{turn.place}"
+            name, call_id = self.search_tool_name, f"{ADDED}{turn.place}"
             call = search_call(call_id, query, name=name)
             yield Message(role="assistant", tool_calls=(call,))
             yield search_message(call_id, replace(result, query=query), name=name)

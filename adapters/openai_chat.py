@@ -2,7 +2,7 @@
 
 SDK: openai 2.20 or later, its asynchronous client. The way to DeepSeek, Qwen, Kimi,
 GLM, Gemini, Ollama, vLLM and others too, by their `base_url`. The format is in
-`openai_chat_wire` and `openai_chat_reply`, which need no SDK.
+`openai_chat_wire`, `openai_chat_reply` and `openai_chat_history`, which need no SDK.
 Source: OpenAI, "Chat Completions API", "Error codes".
 
 Usage::
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tool_search.adapters.openai_chat_history import history_from_wire
 from tool_search.adapters.openai_chat_reply import StreamedReply, events_of, from_wire
 from tool_search.adapters.openai_chat_wire import encode, encode_tools, to_wire
 from tool_search.adapters.openai_client import OpenAIProvider
@@ -31,6 +32,7 @@ __all__ = [
     "encode",
     "encode_tools",
     "from_wire",
+    "history_from_wire",
     "to_wire",
 ]
 

@@ -38,7 +38,7 @@ from tool_search.profiles import ProviderProfile
 from tool_search.providers import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent, StopReason, Usage
 from tool_search.schema import compact_json
 
-__all__ = ["StreamedReply", "events_of", "from_wire"]
+__all__ = ["StreamedReply", "events_of", "from_wire", "reasoning_of"]
 
 JSON = Mapping[str, Any]
 
@@ -384,7 +384,7 @@ def _content(content: object) -> str:
 
 def _native(wire: JSON, given: Sequence[JSON], profile: ProviderProfile) -> NativeReply | None:
     """Return the reasoning and the signatures of calls, which the neutral form cannot carry."""
-    own = _reasoning(wire)
+    own = reasoning_of(wire)
     extras = [sent.get("extra_content") for sent in given]
     if any(extras):
         # By the call's place: ids may repeat, and then change in the history.
@@ -392,7 +392,7 @@ def _native(wire: JSON, given: Sequence[JSON], profile: ProviderProfile) -> Nati
     return NativeReply(profile.origin, (own,)) if own else None
 
 
-def _reasoning(wire: JSON) -> dict[str, Any]:
+def reasoning_of(wire: JSON) -> dict[str, Any]:
     """Return the reply's reasoning by the most exact of its names, if it is not too long."""
     for name in REASONING_FIELDS:
         value = wire.get(name)

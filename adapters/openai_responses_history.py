@@ -13,7 +13,9 @@ from typing import Any
 
 from tool_search.adapters.arguments import arguments_object, arguments_text
 from tool_search.adapters.imported_searches import (
+    ADDED,
     found,
+    normalized_searches,
     query_of,
     search_call,
     search_message,
@@ -77,7 +79,8 @@ def history_from_wire(
         search_tool_name=search_tool_name, canonical=canonical, origin=origin, language=language
     )
     read = [message for item in items for message in reader.read(fields_of(item))]
-    return results_in_place([*read, *reader.close()])
+    placed = results_in_place([*read, *reader.close()])
+    return normalized_searches(placed, name=search_tool_name, canonical=canonical)
 
 
 @dataclass(slots=True)
@@ -160,7 +163,7 @@ class _Reader:
         elif kind in ("function_call_output", "custom_tool_call_output"):
             yield from self._result(item)
         elif kind == "additional_tools":
-            self._added.append((f"added_{self._place}", _names(item)))
+            self._added.append((f"{ADDED}{self._place}", _names(item)))
         elif kind not in ("tool_search_call", "tool_search_output"):
             yield from self._next_reply()
             self._reply.add({**item, "type": kind})
@@ -278,7 +281,7 @@ class _Reader:
         yield from before.messages(self.origin)
 
     def _found(self, call_id: str, query: str, names: Iterable[str]) -> Message:
-        result = found(query, names, self.canonical)
+        result = found(query, names, str)
         return search_message(call_id, result, name=self.search_tool_name)
 
 

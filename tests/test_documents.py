@@ -86,6 +86,14 @@ def test_both_readmes_show_the_same_code_tables_and_links() -> None:
     assert _blocks(READMES[0], "python") == _blocks(READMES[1], "python")
 
 
+def test_the_python_of_histories_goes_on_from_one() -> None:
+    """With its result in its place."""
+    (block,) = _blocks("docs/histories.md", "python")
+    done = _run("-", code=block)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "['Weather in Paris?', '', '21 °C', 'And tomorrow?']"
+
+
 @pytest.mark.parametrize("name", [*READMES, "docs/architecture.md", "docs/measured.md"])
 def test_the_links_of_a_document_lead_somewhere(name: str) -> None:
     """Every relative link names a file of the project."""

@@ -122,6 +122,14 @@ def test_a_result_without_an_id_answers_by_name_then_by_order() -> None:
     ]  # fmt: skip
 
 
+def test_a_result_with_a_foreign_id_answers_a_call_without_one() -> None:
+    """Some proxies drop the ids of calls; an id that another call has is never foreign."""
+    given = [asks("", ""), result("x", "one"), result("y", "two")]
+    assert contents(paired(given, answer="lost")) == ["one", "two"]
+    given = [asks("x"), result("x", "x"), asks(""), result("x", "again"), result("y", "y")]
+    assert contents(paired(given, answer="lost")) == ["x", "y"]
+
+
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [

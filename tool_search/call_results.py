@@ -24,10 +24,12 @@ def results_of_calls(history: Sequence[Message]) -> dict[CallPlace, int]:
 
     A result answers the newest call of its id that has no result yet, and within the
     replies in a row that this call is in, the oldest. A result without an id answers
-    the oldest open call of these replies, one of its name if it has a name. A result
-    before its call counts where nothing else in the history has its id.
+    the oldest open call of these replies, one of its name if it has a name; a result
+    whose id no call has, the oldest that has no id. A result before its call counts
+    where nothing else in the history has its id.
     """
-    matcher = _Matcher()
+    asked = Counter(call.id for message in history for call in message.tool_calls)
+    matcher = _Matcher(asked=asked)
     for index, message in enumerate(history):
         if message.role == "tool":
             matcher.answer(index, message)
@@ -40,7 +42,7 @@ def results_of_calls(history: Sequence[Message]) -> dict[CallPlace, int]:
 def results_in_place(history: Sequence[Message]) -> tuple[Message, ...]:
     """Return the history with each result directly after its call's reply, in call order.
 
-    A result gets its call's name. One that answers no call stays where it is.
+    A result gets its call's name and id. One that answers no call stays where it is.
     """
     found = results_of_calls(history)
     moved = set(found.values())
@@ -52,7 +54,7 @@ def results_in_place(history: Sequence[Message]) -> tuple[Message, ...]:
         for number, call in enumerate(message.tool_calls):
             result = found.get((index, number))
             if result is not None:
-                placed.append(replace(history[result], name=call.name))
+                placed.append(replace(history[result], name=call.name, tool_call_id=call.id))
     return tuple(placed)
 
 
@@ -81,20 +83,21 @@ class _OpenCalls:
         return None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Matcher:
     """Goes through a history once.
 
     Attributes:
+        asked: How many calls of the history have each id.
         found: The index of each call's result.
     """
 
+    asked: Counter[str]
     found: dict[CallPlace, int] = field(default_factory=dict)
     _by_id: defaultdict[str, _OpenCalls] = field(default_factory=lambda: defaultdict(_OpenCalls))
     _by_name: defaultdict[str | None, _OpenCalls] = field(
         default_factory=lambda: defaultdict(_OpenCalls)
     )
-    _asked: Counter[str] = field(default_factory=Counter)
     _orphans: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     _run: int = 0
     _in_run: bool = False
@@ -108,7 +111,6 @@ class _Matcher:
         self._in_run = True
         for number, call in enumerate(message.tool_calls):
             place = (index, number)
-            self._asked[call.id] += 1
             self._by_id[call.id].add(self._run, place)
             for name in (call.name, None):
                 self._by_name[name].add(self._run, place)
@@ -117,10 +119,14 @@ class _Matcher:
         """Finds the call of a result."""
         self._in_run = False
         call_id = result.tool_call_id or ""
-        place = self._by_id[call_id].take(self.found)
+        named = None
+        if not call_id and result.name:
+            named = self._by_name[result.name].take(self.found, self._run)
+        place = named or self._by_id[call_id].take(self.found)
         if place is None and not call_id:
-            named = self._by_name[result.name].take(self.found, self._run) if result.name else None
-            place = named or self._by_name[None].take(self.found, self._run)
+            place = self._by_name[None].take(self.found, self._run)
+        elif place is None and not self.asked[call_id]:
+            place = self._by_id[""].take(self.found, self._run)
         if place is None:
             self._orphans[call_id].append(index)
         else:
@@ -129,7 +135,7 @@ class _Matcher:
     def answer_backwards(self) -> None:
         """Gives results that came too early to calls that have none; ids that repeat do not."""
         for call_id, indexes in self._orphans.items():
-            if call_id and len(indexes) == 1 and self._asked[call_id] == 1:
+            if call_id and len(indexes) == 1 and self.asked[call_id] == 1:
                 place = self._by_id[call_id].take(self.found)
                 if place is not None:
                     self.found[place] = indexes[0]

@@ -15,19 +15,15 @@ from typing import Any, Literal
 
 import yaml
 
-from tests.adapters.recorded_traffic import DIALECTS, READERS, RECORDED, WRITERS
+from tests.adapters.recorded_traffic import DIALECTS, IMPORTERS, READERS, RECORDED, WRITERS
 from tests.adapters.recorded_wire import COMPARERS, MESSAGES, SEARCH_TOOLS
-from tool_search.adapters import (
-    anthropic_history,
-    openai_responses_history,
-)
 from tool_search.calls import AnsweredCall
 from tool_search.catalog import Tool, ToolCatalog
 from tool_search.config import Dialect, ToolSearchConfig
 from tool_search.messages import Message, RequestPlan, ToolCall
 from tool_search.profiles import ProviderProfile, profile_for
 from tool_search.providers import ReplyEnd
-from tool_search.search.result import SearchMatch, SearchResult
+from tool_search.search.result import SearchResult
 from tool_search.session import CallResult, ToolSearchSession
 
 Way = Literal["auto", "generic", "deferred", "hosted"]
@@ -70,12 +66,9 @@ class Exchange:
     def history(self) -> tuple[Message, ...]:
         """The request's history in the neutral form."""
         messages = self.request[MESSAGES[self.dialect]]
-        if self.dialect == "anthropic":
-            return anthropic_history.history_from_wire(messages, search_tool_name=SEARCH)
-        if self.dialect == "openai_chat":
-            return tuple(_chat_history(messages))
-        items = _as_searches(messages)
-        return openai_responses_history.history_from_wire(items, search_tool_name=SEARCH)
+        read = IMPORTERS[self.dialect].history_from_wire
+        history: tuple[Message, ...] = read(messages, search_tool_name=SEARCH)
+        return history
 
     @property
     def tools(self) -> Iterator[tuple[Tool, bool]]:
@@ -100,60 +93,6 @@ def _tool(function: Mapping[str, Any]) -> Tool:
     schema = function.get("input_schema", function.get("parameters"))
     description = function.get("description") or ""
     return Tool(name=function["name"], description=description, parameters=schema or {})
-
-
-def _chat_history(messages: Iterable[Mapping[str, Any]]) -> Iterator[Message]:
-    names: dict[str, str] = {}
-    for message in messages:
-        calls = [_chat_call(call) for call in message.get("tool_calls") or ()]
-        names |= {call.id: call.name for call in calls}
-        call_id = message.get("tool_call_id")
-        name, content = names.get(call_id or ""), message["content"] or ""
-        if name == SEARCH:
-            content = _result_json(_discovered(content))
-        yield Message(
-            role="user" if message["role"] == "system" else message["role"],
-            content=content, tool_calls=tuple(calls), tool_call_id=call_id, name=name,
-        )  # fmt: skip
-
-
-def _chat_call(call: Mapping[str, Any]) -> ToolCall:
-    name, arguments = call["function"]["name"], call["function"]["arguments"]
-    return ToolCall(id=call["id"], name=name, arguments=arguments)
-
-
-def _discovered(content: str) -> list[str]:
-    return [tool["name"] for tool in json.loads(content)["discovered_tools"]]
-
-
-def _result_json(names: Sequence[str]) -> str:
-    matches = tuple(SearchMatch(name=name) for name in names)
-    return SearchResult(query="q", matches=matches, total_found=len(matches)).to_json()
-
-
-def _as_searches(items: str | Sequence[Mapping[str, Any]]) -> str | list[Mapping[str, Any]]:
-    """Items with a search that was an ordinary function as a search, told by its call alone.
-
-    The definitions behind its output are left out: where they stand is ours to say.
-    """
-    if isinstance(items, str):
-        return items
-    searches = {item["call_id"] for item in items if item.get("name") in SEARCH_TOOLS}
-    told: list[Mapping[str, Any]] = []
-    for item in items:
-        if item.get("call_id") not in searches:
-            brought = item.get("type") == "additional_tools"
-            if not (brought and told[-1].get("call_id") in searches):
-                told.append(item)
-        elif item["type"] == "function_call":
-            arguments = json.loads(item["arguments"])
-            call = {"type": "tool_search_call", "execution": "client", "arguments": arguments}
-            told.append({**call, "call_id": item["call_id"]})
-        else:
-            tools = [{"name": name} for name in _discovered(item["output"])]
-            output = {"type": "tool_search_output", "execution": "client", "tools": tools}
-            told.append({**output, "call_id": item["call_id"]})
-    return told
 
 
 def recordings() -> Iterator[tuple[str, dict[int, Exchange]]]:

@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from tool_search.adapters import (
+    anthropic_history,
     anthropic_reply,
     anthropic_wire,
+    openai_chat_history,
     openai_chat_reply,
     openai_chat_wire,
+    openai_responses_history,
     openai_responses_reply,
     openai_responses_wire,
 )
@@ -32,4 +35,9 @@ WRITERS: Mapping[str, Any] = {
     "anthropic": anthropic_wire,
     "openai_chat": openai_chat_wire,
     "openai_responses": openai_responses_wire,
+}
+IMPORTERS: Mapping[str, Any] = {
+    "anthropic": anthropic_history,
+    "openai_chat": openai_chat_history,
+    "openai_responses": openai_responses_history,
 }
