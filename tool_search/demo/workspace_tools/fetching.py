@@ -21,6 +21,7 @@ from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
 from tool_search.demo.workspace_tools.addresses import Resolve, public_address
 from tool_search.demo.workspace_tools.workspace import WorkspaceError
+from tool_search.host_names import connected_host
 
 __all__ = ["Line", "Page", "fetched"]
 
@@ -164,7 +165,13 @@ def _read(url: str) -> SplitResult:
     kept = "%/:=&?~+!$,;'@()*[]"
     path = quote(parts.path or "/", safe=kept, errors="replace")
     query = quote(parts.query, safe=kept, errors="replace")
-    return parts._replace(path=path, query=query, fragment="")
+    # The very host that rules of permissions read: `socket` would encode by IDNA 2003.
+    name = connected_host(host)
+    if name is None:
+        raise WorkspaceError(f"the host {host!r} cannot be read for certain: write it plainly")
+    place = f"[{name}]" if ":" in name else name
+    netloc = place if port is None else f"{place}:{port}"
+    return parts._replace(netloc=netloc, path=path, query=query, fragment="")
 
 
 def _answer(connection: _Connection, parts: SplitResult, most: int) -> Page | str:

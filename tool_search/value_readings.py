@@ -1,0 +1,188 @@
+"""How the programs behind tools may read one value: what a rule that denies must look through."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+import unicodedata
+from collections.abc import Iterator
+from contextlib import suppress
+from decimal import Decimal, InvalidOperation
+from functools import lru_cache
+from urllib.parse import unquote
+
+__all__ = [
+    "Scalar",
+    "exact_number",
+    "folded_alike",
+    "has_endless_marks",
+    "is_ambiguous",
+    "numbers",
+    "readings",
+    "truth",
+    "without_unseen",
+    "written",
+]
+
+Scalar = str | int | float | bool | None
+"""A value that holds no others."""
+
+_MAX_PLAIN_DIGITS = 400
+_MAX_NUMBER_CHARS = 5_000
+_MAX_DECODINGS = 2
+# Longer runs make Unicode's canonical ordering quadratic (UAX #15, "Stream-Safe Text Format").
+_MAX_MARKS = 30
+_UNSEEN = frozenset(("Cc", "Cf", "Zl", "Zp"))
+_LINE = frozenset(("Cc", "Zl", "Zp"))
+_OCTAL = re.compile(r"[+-]?0[0-7]+")
+_BASED = re.compile(r"[+-]?0[xob][0-9a-f]+", re.IGNORECASE)
+# Words that pydantic and YAML take for a boolean.
+_TRUTHS = {
+    **dict.fromkeys(("true", "t", "yes", "y", "on", "1", "1.0"), True),
+    **dict.fromkeys(("false", "f", "no", "n", "off", "0", "0.0"), False),
+}
+
+
+def written(value: Scalar) -> str:
+    """Return a value as text; a number in plain digits, so that `1e2` is `100`."""
+    if isinstance(value, str):
+        return value
+    number = exact_number(value)
+    return json.dumps(value) if number is None else _plain(number)
+
+
+def exact_number(value: Scalar) -> Decimal | None:
+    """Return the number that a JSON number is; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return Decimal(value) if isinstance(value, int) else Decimal(repr(value))
+
+
+def numbers(value: Scalar) -> frozenset[Decimal]:
+    """Return the numbers that a value may be read as; a boolean is 1 or 0.
+
+    >>> numbers(" 1e2 ") == numbers(100.0) == numbers("0x64")
+    True
+    """
+    if isinstance(value, bool):
+        return frozenset((Decimal(int(value)),))
+    exact = exact_number(value)
+    if exact is not None:
+        return frozenset((exact,))
+    if not isinstance(value, str) or len(value) > _MAX_NUMBER_CHARS:
+        return frozenset()
+    text = value.strip().replace("_", "")
+    found = set()
+    with suppress(InvalidOperation):
+        found.add(Decimal(text))
+    if _BASED.fullmatch(text):
+        found.add(Decimal(int(text, 0)))
+    if _OCTAL.fullmatch(text):
+        found.add(Decimal(int(text, 8)))
+    return frozenset(number for number in found if number.is_finite())
+
+
+def truth(value: Scalar) -> bool | None:
+    """Return the boolean that a value may be read as; None if it is none."""
+    return _TRUTHS.get(written(value).strip().lower())
+
+
+def readings(value: Scalar) -> tuple[str, ...]:
+    """Return a value as programs may read it, the value itself first.
+
+    Spaces around it are stripped, characters that nobody sees left out, full-width forms
+    mapped, percent signs decoded, paths normalized, numbers written plainly.
+    """
+    return _readings_of_text(value) if isinstance(value, str) else tuple(_readings(value))
+
+
+@lru_cache(maxsize=32)  # many rules look at one value
+def _readings_of_text(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_readings(text)))
+
+
+def _readings(value: Scalar) -> Iterator[str]:
+    form = written(value)
+    yield form
+    yield from _as_path(form)
+    cleaned = _cleaned(form)
+    for _ in range(_MAX_DECODINGS + 1):
+        if cleaned != form:
+            yield cleaned
+            yield from _as_path(cleaned)
+        form = cleaned
+        cleaned = _cleaned(unquote(form)) if "%" in form else form
+    yield from map(_plain, numbers(form))
+
+
+def _as_path(form: str) -> Iterator[str]:
+    if "/" in form or "\\" in form:
+        path = form.replace("\\", "/").removeprefix("file://")
+        yield posixpath.normpath(f"/{path.lstrip('/')}" if path.startswith("/") else path)
+
+
+def without_unseen(text: str) -> str:
+    """Return a text in Unicode's form NFKC, without characters that nobody sees."""
+    if text.isascii() and text.isprintable():
+        return text
+    unseen = "".join(char for char in set(text) if unicodedata.category(char) in _UNSEEN)
+    return unicodedata.normalize("NFKC", text.translate(str.maketrans("", "", unseen)))
+
+
+def _cleaned(text: str) -> str:
+    return without_unseen(text).strip()
+
+
+def has_endless_marks(value: Scalar) -> bool:
+    """Return True if a text has more combining marks in a row than any script needs."""
+    if not isinstance(value, str) or value.isascii():
+        return False
+    marks = "".join(char for char in set(value) if unicodedata.combining(char))
+    return bool(marks and re.search(f"[{re.escape(marks)}]{{{_MAX_MARKS + 1}}}", value))
+
+
+def is_ambiguous(value: str, pattern: str) -> bool:
+    """Return True if no glob should let a text through: programs may read it as more.
+
+    It holds a line break or another control character, a way up out of a folder, or a JSON
+    list or object in a string, which some servers unpack.
+
+    Args:
+        value: The text.
+        pattern: The glob. What it holds itself was meant.
+    """
+    if any(unicodedata.category(char) in _LINE for char in set(value).difference(pattern)):
+        return True
+    if "/" in pattern and ".." in _segments(value) and ".." not in _segments(pattern):
+        return True
+    if value.lstrip()[:1] in ("[", "{") and value.lstrip()[:1] != pattern[:1]:
+        with suppress(ValueError, RecursionError):
+            return isinstance(json.loads(value), dict | list)
+    return False
+
+
+def _segments(path: str) -> list[str]:
+    decoded = unquote(unquote(path)) if "%" in path else path
+    return [part.strip() for part in decoded.replace("\\", "/").split("/")]
+
+
+def folded_alike(text: str) -> str:
+    """Return a text in lower case, where that makes no letter of another script.
+
+    So the Kelvin sign is no `k`, and the rule for `bank` lets no `ban\u212a` through.
+    """
+    return "".join(
+        low if len(low := char.lower()) == 1 and low.isascii() == char.isascii() else char
+        for char in text
+    )
+
+
+def _plain(number: Decimal) -> str:
+    """Return a number in plain digits; in scientific notation if there are very many."""
+    if not number:
+        return "0"
+    if abs(number.adjusted()) > _MAX_PLAIN_DIGITS:
+        return str(number)
+    digits = format(number, "f")  # exact, where `normalize` rounds to the context's precision
+    return digits.rstrip("0").rstrip(".") if "." in digits else digits
