@@ -282,6 +282,7 @@ async def _calls_add(
     permissions: dict[str, Any],
     *,
     store: StoreSettings = StoreSettings(type="memory"),  # noqa: B008  # frozen
+    user: str | None = None,
     **settings: Any,
 ) -> ToolFinished:
     """How the call of a bot's tool ends."""
@@ -297,7 +298,7 @@ async def _calls_add(
             }
         )
         async with open_runner(config, **settings) as runner:
-            events = [event async for event in runner.run("Add")]
+            events = [event async for event in runner.run("Add", user=user)]
     return next(event for event in events if isinstance(event, ToolFinished))
 
 
@@ -324,13 +325,20 @@ async def test_grants_are_kept_in_the_bots_store(module: Module, tmp_path: Path)
     assert (tmp_path / "kept" / "bot.db").is_file()
 
 
-@pytest.mark.parametrize("content", ["{", '[{"rule": "add", "user": null}]'])
+@pytest.mark.parametrize(
+    ("content", "outcome"),
+    [
+        ("{", "denied"),
+        ('[{"rule": "add", "user": "ann"}]', "finished"),
+        ('[{"rule": "add", "user": null}]', "denied"),  # anybody's, and so nobody's
+    ],
+)
 async def test_a_bot_with_an_older_file_of_grants_starts(
-    module: Module, tmp_path: Path, content: str, caplog: pytest.LogCaptureFixture
+    module: Module, tmp_path: Path, content: str, outcome: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """What the file has holds from now on by the store; what is wrong with it is said."""
     (tmp_path / "grants.json").write_text(content)
     permissions = {"ask": ["add"], "grants": "grants.json"}
-    first = await _calls_add(module, permissions, source=tmp_path / "bot.yaml")
-    assert first.outcome == ("denied" if content == "{" else "finished")
+    first = await _calls_add(module, permissions, source=tmp_path / "bot.yaml", user="ann")
+    assert first.outcome == outcome
     assert "grants.json" in caplog.text

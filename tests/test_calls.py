@@ -198,7 +198,7 @@ def test_a_tool_may_be_called_by_the_one_alias_that_is_its_own() -> None:
     assert "no tool named both" in refusal(chat, "both")
 
 
-def test_a_refused_tool_is_not_found_by_search_alias_or_likeness() -> None:
+def test_a_refused_tool_is_found_by_no_search_and_its_alias_is_refused_like_its_name() -> None:
     """One rule for search and calls; the model reads why."""
     chat = Chat([tool("send_mail", aliases=["mailer"]), *toolbox(3)])
     chat.session.begin_turn(
@@ -209,15 +209,14 @@ def test_a_refused_tool_is_not_found_by_search_alias_or_likeness() -> None:
     decision = chat.decide("send_mail", '{"count": 1}')
     assert (decision.content, decision.is_denied) == ("Only reading is allowed.", True)
     assert chat.search("send mail")["total_found"] == 0
-    assert "no tool named mailer" in refusal(chat, "mailer")
+    assert refusal(chat, "mailer") == "Only reading is allowed."
     assert "send_mail" not in refusal(chat, "send_mai")
 
 
 def test_a_restricted_tool_runs_for_its_role_only(chat: Chat) -> None:
-    """And is not discovered by a call that was refused."""
-    assert refusal(chat, "shutdown_server", '{"count": 1}') == (
-        "shutdown_server may not be called here."
-    )
+    """Nobody else learns that it exists, nor discovers it by a call that was refused."""
+    unknown = refusal(chat, "shutdown_everything").replace("_everything", "_server")
+    assert refusal(chat, "shutdown_server", '{"count": 1}') == unknown
     chat.call("shutdown_server", {"count": "x"})
     assert "shutdown_server" not in chat.session.discoveries
     chat.begin(roles=["user", "admin"])

@@ -91,6 +91,7 @@ async def open_runner(
         stack.push_async_callback(runner.aclose)
         if store is not None:
             await stack.enter_async_context(store)
+            stack.push_async_callback(runner.permissions.aclose)  # before the store closes
         # What is wrong with an older file of grants is said now, not in the middle of a chat.
         await runner.permissions.grants.read()
         await runner.prepare()

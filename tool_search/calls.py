@@ -50,7 +50,8 @@ class AnsweredCall:
         call: As the model made it.
         content: The result's text.
         is_error: Whether it reports a failure.
-        is_denied: Whether the caller may not call the tool.
+        is_denied: Whether the caller may not call the tool; for programs alone, where the
+            model reads that there is none.
         result: The search result, where the call was a search.
         names_tool: A deferred tool the model named, which is discovered by that.
     """
@@ -101,8 +102,8 @@ class CallDesk:
         call_tool_name: The name of the tool that calls other tools.
         language: Of the answers.
         permits: Says which tools this caller may call.
-        refusal: Says why a tool that is not permitted is refused, where there is more
-            to say than that it is.
+        refusal: Says why a tool that is not permitted is refused, as the model reads it;
+            None or empty text: the call is answered like that of an unknown name.
     """
 
     def __init__(
@@ -153,13 +154,14 @@ class CallDesk:
         tool = self._find(name)
         if tool is None:
             return self._refuse(call, self._unknown(name))
-        return self._decide_known(call, tool, arguments)
+        return self._decide_known(call, name, tool, arguments)
 
     def _decide_known(
-        self, call: ToolCall, tool: Tool, arguments: Mapping[str, Any]
+        self, call: ToolCall, name: str, tool: Tool, arguments: Mapping[str, Any]
     ) -> CallDecision:
         if not self.permits(tool):
-            why = self.refusal(tool) or self._say("forbidden", tool.name)
+            # Without a reason the tool is none of this caller's business, nor that it exists.
+            why = self.refusal(tool) or self._unknown(name)
             return AnsweredCall(call=call, content=why, is_error=True, is_denied=True)
         present = self.catalog.get(tool.name)
         if present is None or not present.active:
@@ -210,8 +212,12 @@ class CallDesk:
         return self.catalog.by_wire_name.get(name) or self._by_alias(name)
 
     def _by_alias(self, name: str) -> Tool | None:
-        """The one tool that has this for another name, of those that may be called."""
-        found = [t for t in self.catalog.active if name in t.aliases and self.permits(t)]
+        """The one tool that has this for another name, whoever may call it.
+
+        Where several have it, no call of it is meant for one: a server's tool could take the
+        calls of one that this caller may not make.
+        """
+        found = [tool for tool in self.catalog.active if name in tool.aliases]
         return found[0] if len(found) == 1 else None
 
     def _unknown(self, name: str) -> str:

@@ -9,8 +9,9 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 
 from tool_search.search_settings import Settings
+from tool_search.value_patterns import NAMED_PATTERN, read_pattern
 
-__all__ = ["PermissionMode", "PermissionRules", "PermissionSettings"]
+__all__ = ["HiddenTools", "PermissionMode", "PermissionRules", "PermissionSettings"]
 
 PermissionMode = Literal["default", "plan", "accept", "bypass", "never-ask"]
 """`default`: the rules decide; `plan`: only what changes nothing; `accept`: asks only where a
@@ -18,8 +19,14 @@ rule says so or a tool is marked destructive; `bypass`: nothing is asked; `never
 would be asked is denied. What a rule denies is denied in every mode."""
 
 
+HiddenTools = Literal["keep", "strict"]
+
+
 class PermissionRules(Settings):
-    """Rules of one level: `tool`, `tool(argument pattern)`, `mcp__server__*`, globs.
+    """Rules of one level: `tool`, `tool(argument=pattern)`, `mcp__server__*`, globs.
+
+    A plain name in `allow` is about the bot's own tools alone; a server's tools are named by
+    their server. In `ask` and `deny` it covers a server's tool of that name too.
 
     Attributes:
         allow: What runs unasked.
@@ -42,7 +49,17 @@ class PermissionRules(Settings):
                 raise ValueError(
                     f"the rule {rule!r} must be tool or tool(pattern), with one pattern in brackets"
                 )
+            if bracket:
+                _check_pattern(rule, rest.removesuffix(")"))
         return value
+
+
+def _check_pattern(rule: str, pattern: str) -> None:
+    named = NAMED_PATTERN.fullmatch(pattern)
+    try:
+        read_pattern(named[2] if named else pattern)
+    except ValueError as exc:
+        raise ValueError(f"the rule {rule!r} cannot be read: {exc}") from exc
 
 
 class PermissionSettings(PermissionRules):
@@ -53,6 +70,13 @@ class PermissionSettings(PermissionRules):
         otherwise: What becomes of a call that no rule names.
         policy: Rules that no mode, grant or hook can lift.
         roles: Further rules for users with a role, by the role's name.
+        trusted_servers: Servers whose hints count, such as `readOnlyHint`: by their
+            exact names. Of any other server's tool nothing is known, so that it may
+            change and destroy something.
+        hidden: Tools that a user may not call, but that the conversation refers to
+            already: `keep` declares them on, so that the prompt cache holds; `strict`
+            leaves them out, and their references become text. A call is answered like
+            that of an unknown name in either case.
         grants: A file in which an older version kept `always`, relative to the
             configuration's own place: taken into the store once.
         ask_timeout_s: Seconds the user has to answer; after that the answer is no.
@@ -62,6 +86,8 @@ class PermissionSettings(PermissionRules):
     otherwise: Literal["allow", "ask", "deny"] = "allow"
     policy: PermissionRules = PermissionRules()
     roles: Mapping[str, PermissionRules] = Field(default_factory=dict)
+    trusted_servers: tuple[str, ...] = ()
+    hidden: HiddenTools = "keep"
     grants: str | None = None
     ask_timeout_s: Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)] = 300.0
 

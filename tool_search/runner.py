@@ -108,7 +108,7 @@ class ToolSearchRunner:
         self._tool_timeout_s = tool_timeout_s
         self._calls = CallRunner(options=calls)
         self._store = store or MemoryStore()
-        self.permissions.grants.keep_in(self._store)
+        self.permissions.keep_in(self._store)
         self._learning = Learning(self._store) if self._config.learning.enabled else None
         self._assembler = ToolsAssembler()
         self._conversations: OrderedDict[ConversationKey, _Conversation] = OrderedDict()
@@ -167,6 +167,7 @@ class ToolSearchRunner:
 
     async def aclose(self) -> None:
         """Lets tools clean up; no turn may go on."""
+        await self.permissions.aclose()
         await self._calls.aclose()
 
     def use(self, provider: str, *, conversation: ConversationKey | None = None) -> None:
@@ -228,7 +229,7 @@ class ToolSearchRunner:
                 yield self._switched(known, conversation, provider)
             session = known.session or await self._loaded(conversation)
             profile = self._pool.profile(provider)
-            await self.permissions.grants.read()
+            await self.permissions.read(conversation)
             await self.prepare()
             caller = partial(self._calls.context, conversation, user=user, roles=roles)
             session, context, refusal = self._begin(session, message, profile, caller, roles)

@@ -174,7 +174,8 @@ class ToolSearchSession:
             profile: The provider that will be asked first.
             catalog: The tools from now on, where they have changed.
             roles: What the user is; a tool with `roles` wants one of them.
-            refusal: Why the user may not call a tool, as the model reads it; None: he may.
+            refusal: Says why the user may not call a tool, as the model reads it; empty text:
+                that it exists is not said either; None: it may be called.
 
         Raises:
             SessionError: A tool has the search tool's name; nothing has changed.
@@ -268,13 +269,18 @@ class ToolSearchSession:
             call_tool_name=CALL_TOOL_NAME,
             language=self.language,
             permits=self.permits,
-            refusal=self._refusal,
+            refusal=self._why_not,
         ).decide(call)
 
     def permits(self, tool: Tool) -> bool:
         """Whether this turn's user may call a tool."""
-        has_role = not tool.roles or not self._roles.isdisjoint(tool.roles)
-        return has_role and self._refusal(tool) is None
+        return self._why_not(tool) is None
+
+    def _why_not(self, tool: Tool) -> str | None:
+        """Return why this turn's user may not call a tool; empty if that is not to be said."""
+        if tool.roles and self._roles.isdisjoint(tool.roles):
+            return ""
+        return self._refusal(tool)
 
     def commit(self, results: Iterable[CallResult]) -> tuple[Discovery, ...]:
         """Takes the results of a reply's calls in, and what they discovered.

@@ -236,7 +236,8 @@ async def test_tool_of_tools_passes_every_step_with_each() -> None:
     [
         ("add", {"a": 1}, '"b" is a required property'),
         ("subtract", {}, "There is no tool named subtract."),
-        ("secret", {}, "secret is not allowed with these arguments."),
+        ("secret", {}, "There is no tool named secret."),
+        ("add", {"a": 1, "b": 13}, "add is not allowed with these arguments."),
     ],
 )
 async def test_failure_of_an_inner_call_is_an_exception_that_says_it(
@@ -256,7 +257,7 @@ async def test_failure_of_an_inner_call_is_an_exception_that_says_it(
         return "secret"
 
     made = tool(secret, "secret", parameters={"type": "object"})
-    permissions = Permissions(PermissionSettings(deny=("secret(*)",), otherwise="deny",
+    permissions = Permissions(PermissionSettings(deny=("secret(*)", "add(b=13)"), otherwise="deny",
                                                  allow=("attempt", "add")))  # fmt: skip
     run = runner(add, attempt, made, options=CallOptions(permissions=permissions))
     assert said in (await result(run, "attempt")).content

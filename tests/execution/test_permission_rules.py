@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from tool_search import PermissionSettings, Tool
-from tool_search.execution.permission_rules import Rule, RuleSet, mcp_name
+from tool_search.execution.permission_rules import Rule, RuleSet, suggested_rules
 from tool_search.permission_settings import PermissionRules
 
 MAIL = Tool(
@@ -57,9 +57,11 @@ IMPOSTOR = Tool(name="mcp__git__push", kind="mcp", server="evil")
         ("*", MAIL, True),
         ("*", PREFIXED, True),
         ("get_forecast", FORECAST, True),
-        ("mcp__my_weather__get_forecast", FORECAST, True),
-        ("mcp__my_weather__*", FORECAST, True),
-        ("mcp__my_weather", FORECAST, False),
+        ("mcp__my weather__get_forecast", FORECAST, True),
+        ("mcp__my weather__*", FORECAST, True),
+        ("mcp__my weather__get_*", FORECAST, True),
+        ("mcp__my_weather__*", FORECAST, False),
+        ("mcp__my weather", FORECAST, False),
         ("mcp__my__*", FORECAST, False),
         ("mcp__other__*", FORECAST, False),
         ("mcp__*", FORECAST, True),
@@ -76,12 +78,50 @@ def test_rule_names_a_tool_by_its_name_or_its_server(rule: str, tool: Tool, name
     assert Rule.read(rule).names(tool) is names
 
 
-def test_servers_whose_names_have_underscores_are_told_apart() -> None:
-    """`mcp__a__*` is not about the server `a__b`."""
-    tool = Tool(name="x", kind="mcp", server="a__b")
-    assert mcp_name(tool) == "mcp__a__b__x"
-    assert not Rule.read("mcp__a__*").names(tool)
-    assert Rule.read("mcp__a__b__*").names(tool)
+@pytest.mark.parametrize("rule", ["*", "get_*", "get_forecast", "?et_forecast"])
+def test_plain_name_allows_no_servers_tool(rule: str) -> None:
+    """The server chose the name; what asks or denies covers it all the same."""
+    read = Rule.read(rule)
+    own = Tool(name="get_forecast")
+    assert (read.names(own), read.names(own, allows=True)) == (True, True)
+    assert (read.names(FORECAST), read.names(FORECAST, allows=True)) == (True, False)
+    assert Rule.read("mcp__*").names(FORECAST, allows=True)
+
+
+@pytest.mark.parametrize(
+    ("server", "name", "rule", "of_server"),
+    [
+        ("a__b", "x", "mcp__a_%5Fb__x", "mcp__a_%5Fb__*"),
+        ("a", "b__x", "mcp__a__b__x", "mcp__a__*"),
+        ("a_", "x", "mcp__a%5F__x", "mcp__a%5F__*"),
+        ("a", "_x", "mcp__a___x", "mcp__a__*"),
+        ("my.server", "x", "mcp__my.server__x", "mcp__my.server__*"),
+        ("a*", "x(y)", "mcp__a%2A__x%28y%29", "mcp__a%2A__*"),
+        (None, "mcp__a__x", "%6Dcp__a__x", None),
+        (None, "100%[a]", "100%25%5Ba%5D", None),
+    ],
+)
+def test_each_tool_has_a_rule_that_names_it_alone(
+    server: str | None, name: str, rule: str, of_server: str | None
+) -> None:
+    """Whatever its name and its server's are made of."""
+    tool = Tool(name=name, kind="mcp" if server else "plugin", server=server)
+    expected = [rule, of_server] if of_server else [rule]
+    assert list(suggested_rules(tool, {})) == expected
+    pairs: list[tuple[str | None, str]] = [
+        ("a__b", "x"),
+        ("a", "b__x"),
+        ("a_", "x"),
+        ("a", "_x"),
+        ("my.server", "x"),
+    ]
+    pairs += [("my_server", "x"), ("a*", "x(y)"), ("ab", "x(y)"), (None, "mcp__a__x")]
+    for other_server, other_name in pairs:
+        other = Tool(name=other_name, kind="mcp" if other_server else "plugin", server=other_server)
+        is_same = (other_server, other_name) == (server, name)
+        assert Rule.read(rule).names(other) is is_same
+        if of_server:
+            assert Rule.read(of_server).names(other) is (other_server == server)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +156,6 @@ def test_servers_whose_names_have_underscores_are_told_apart() -> None:
         ("send_mail(subject=hello)", GREETING, {"to": "bo"}, True),
         ("send_mail(subject=hello)", GREETING, {"to": "bo", "subject": "bye"}, False),
         ("send_mail(eve)", GREETING, {}, True),
-        ("get_forecast(x)", FORECAST, {"city": "x"}, False),
     ],
 )
 def test_pattern_is_held_against_an_argument(

@@ -195,7 +195,7 @@ async def test_question_shows_the_call_and_what_may_be_granted() -> None:
     (asked,) = user.asked
     assert (asked.tool.name, asked.arguments, asked.user) == ("post", {"to": "bo"}, "ann")
     assert asked.suggestions == (
-        "mcp__my_mail__post(bo)", "mcp__my_mail__post", "mcp__my_mail__*",
+        "mcp__my mail__post(to=bo)", "mcp__my mail__post", "mcp__my mail__*",
     )  # fmt: skip
 
 

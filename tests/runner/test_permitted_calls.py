@@ -67,7 +67,7 @@ def _found(runner: ToolSearchRunner) -> dict[str, Any]:
         ({"mode": "plan"}, "only reading is allowed"),
         ({"mode": "never-ask", "ask": ["get_forecast"]}, "nobody can be asked here"),
         ({"ask": ["get_forecast"]}, "nobody can be asked here"),
-        ({"roles": {"guest": {"deny": ["get_forecast"]}}}, "is not allowed"),
+        ({"roles": {"guest": {"deny": ["get_forecast"]}}}, "There is no tool named get_forecast."),
     ],
     ids=["deny", "policy", "plan", "never-ask", "nobody to ask", "role"],
 )

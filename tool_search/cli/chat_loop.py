@@ -21,6 +21,8 @@ from tool_search.runner import ToolSearchRunner
 __all__ = ["Chat"]
 
 _PROMPT = "> "
+# Who sits at the terminal: what is allowed "always" there holds in later conversations too.
+_PERSON = "terminal"
 # Not a path: "/etc/hosts is missing" is a message.
 _COMMAND = re.compile(r"/(?P<name>\w+)(?:\s+(?P<value>.*))?", re.DOTALL)
 
@@ -90,7 +92,8 @@ class Chat:
             self._screen.say("chat.stopped")
 
     async def _turn(self, message: str) -> None:
-        async with aclosing(self._runner.run(message, conversation=self._key)) as events:
+        turn = self._runner.run(message, conversation=self._key, user=_PERSON)
+        async with aclosing(turn) as events:
             async for event in events:
                 self._screen.language = self._language()
                 self._screen.show(event)

@@ -240,9 +240,8 @@ class CallRunner:
         refusal = self.refusal(lambda: context)
         roles = context.roles
 
-        def permits(tool: Tool) -> bool:
-            has_role = not tool.roles or not roles.isdisjoint(tool.roles)
-            return has_role and refusal(tool) is None
+        def why_not(tool: Tool) -> str | None:
+            return "" if tool.roles and roles.isdisjoint(tool.roles) else refusal(tool)
 
         return CallDesk(
             catalog=self.catalog,
@@ -252,6 +251,6 @@ class CallRunner:
             search_tool_name="",
             call_tool_name=CALL_TOOL_NAME,
             language=context.language,
-            permits=permits,
-            refusal=refusal,
+            permits=lambda tool: why_not(tool) is None,
+            refusal=why_not,
         )

@@ -21,6 +21,7 @@ __all__ = [
     "ToolFunction",
     "context_parameter",
     "executable_tools",
+    "received_arguments",
     "tool_from_function",
 ]
 
@@ -117,6 +118,21 @@ def tool_from_function(function: ToolFunction, **definition: Any) -> ExecutableT
         }
     )
     return ExecutableTool(tool=tool, function=function, arguments=arguments, **more)
+
+
+def received_arguments(item: ExecutableTool, arguments: Arguments) -> Arguments | None:
+    """Return arguments as a tool's function receives them, as JSON: with defaults, coerced.
+
+    None where that is not known: nothing reads them, or they do not fit.
+    """
+    if item.arguments is None:
+        return None
+    try:
+        read = item.arguments.model_validate(dict(arguments))
+        received: dict[str, Any] = read.model_dump(mode="json", by_alias=True, warnings=False)
+    except ValueError:  # pydantic's own errors are of this kind; the call itself will fail
+        return None
+    return received
 
 
 def executable_tools(tools: Iterable[ExecutableTool | ToolFunction]) -> tuple[ExecutableTool, ...]:

@@ -115,11 +115,17 @@ class GrantBook:
             self._know({}, None)
 
     def holding(self, *, user: str | None, conversation: str) -> tuple[Grant, ...]:
-        """Return the grants that hold for a user in a conversation, oldest first."""
+        """Return the grants that hold for a user in a conversation, oldest first.
+
+        A grant of a user that the bot does not know holds in its conversation alone: it
+        could be anybody's.
+        """
         return tuple(
             grant
             for grant in self.entries
-            if grant.user == user and grant.conversation in (None, conversation)
+            if grant.user == user
+            and grant.conversation in (None, conversation)
+            and (grant.user, grant.conversation) != (None, None)
         )
 
     def rules(self, *, user: str | None, conversation: str) -> tuple[str, ...]:
@@ -127,9 +133,9 @@ class GrantBook:
         held = self.holding(user=user, conversation=conversation)
         return tuple(dict.fromkeys(grant.rule for grant in held))
 
-    async def add(self, grant: Grant) -> None:
-        """Take a grant in; while the store fails it holds in this process, and is kept later."""
-        self._unwritten[grant] = None
+    async def add(self, *grants: Grant) -> None:
+        """Take grants in; while the store fails they hold in this process, and are kept later."""
+        self._unwritten.update(dict.fromkeys(grants))
         self.changes += 1
         await self.read()
 

@@ -155,13 +155,12 @@ class OneCall:
     def is_concurrency_safe(self) -> bool:
         """Whether the call may run beside others: as its author says, or else its annotations.
 
-        A tool that says nothing but that it only reads is safe; one whose author's own
-        answer fails is not.
+        Those of a server count if the operator trusts it. A tool that says nothing but that
+        it only reads is safe; one whose author's own answer fails is not.
         """
         asked = self._item.is_concurrency_safe if self._item is not None else None
         if asked is None:
-            noted = self.tool.annotations
-            return noted.get("concurrency_safe", noted.get("read_only")) is True
+            return self._services.permissions.hints(self.tool).concurrency_safe
         name = self.tool.name
         try:
             return asked(self.arguments) is True
@@ -174,7 +173,7 @@ class OneCall:
         try:
             result = await self._checked() if self._is_checked else None
             if result is None:
-                result = await (self._once() if self._turn.has_key else self._permitted())
+                result = await self._permitted()
         except (Exception, SystemExit) as exc:  # noqa: BLE001  # whatever is not the call itself
             _log.exception("what belongs to the call of tool %r failed", self.tool.name)
             result = self._failed(exc)
@@ -267,22 +266,10 @@ class OneCall:
         self._wish = answer.permission
         return None
 
-    async def _once(self) -> ExecutionResult:
-        """The result an earlier try of the turn came to, or else the call's own."""
-        key = self._turn.key(self.tool.name, self.arguments)
-        if key is None:
-            return await self._permitted()
-        known = await self._services.memory.get(key)
-        if known is not None:
-            self.steps.append(CallStep("remembered", 0.0))
-            return known
-        self._context = replace(self._context, idempotency_key=key)
-        result = await self._permitted()
-        if not result.is_error:
-            await self._services.memory.put(key, result)
-        return result
-
     async def _permitted(self) -> ExecutionResult:
+        """The call's result, once it is permitted; what is only remembered too."""
+        # Counted before the answer: a retried turn counts the same calls in the same order.
+        key = self._turn.key(self.tool.name, self.arguments, user=self._context.user)
         began = perf_counter()
         permissions, why = self._services.permissions, None
         if self._wish == "ask" or not permissions.let_everything(self._item):
@@ -293,7 +280,19 @@ class OneCall:
         self._took("permission", began)
         if why is not None:
             return ExecutionResult(content=why, is_error=True, failure="denied")
-        return await self._made()
+        return await self._made() if key is None else await self._once(key)
+
+    async def _once(self, key: str) -> ExecutionResult:
+        """The result an earlier try of the turn came to, or else the call's own."""
+        known = await self._services.memory.get(key)
+        if known is not None:
+            self.steps.append(CallStep("remembered", 0.0))
+            return known
+        self._context = replace(self._context, idempotency_key=key)
+        result = await self._made()
+        if not result.is_error:
+            await self._services.memory.put(key, result)
+        return result
 
     async def _made(self) -> ExecutionResult:
         began = perf_counter()

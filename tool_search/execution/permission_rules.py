@@ -1,55 +1,46 @@
-"""Rules of permissions: what one names, and which of many wins.
+"""Rules of permissions: which calls one is about, and which of many wins.
 
-Pure. A rule is `tool`, `tool(pattern)`, `mcp__server__tool` or `mcp__server__*`, where
-`*` in a name stands for anything. A pattern is looked for in an argument:
+Pure. A rule is `tool` or `tool(pattern)`; `rule_names.py` says which tools it names. A
+pattern is held against an argument (`argument_values.py`, `value_patterns.py`):
 
-- `send_mail(to=*@example.com)`: in the argument of that name; dots lead further in.
-- `run(git *)`: in what the tool itself says its calls are about, or else in its first
-  required argument. `git:*` is `git` alone or with anything behind a space.
-- `fetch(domain:example.com)`: in the host of an address, whatever letters it is written
-  in; `domain:*.example.com` means the hosts below it.
+- `send_mail(to=*@example.com)`: the argument of that name; dots lead further in.
+- `run(git *)`: what the tool itself says its calls are about, or else its first required
+  argument. A server's schema chooses nothing: of its tools, such a rule denies or asks if
+  any argument matches, and allows nothing.
 
-An argument that is not given has its schema's default. One may have many values: a rule
-that allows must match them all; for one that denies or asks, one is enough, and so is an
-address that cannot be read for certain.
+A rule that allows must match every value, however it is read; for one that denies or asks,
+one value is enough, in any reading, and so is a value that cannot be read for certain.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from tool_search.catalog import Tool
+from tool_search.execution.argument_values import (
+    CallArguments,
+    FoundValues,
+    Subjects,
+    declared_names,
+    declares,
+)
+from tool_search.execution.rule_names import (
+    named_tools,
+    rule_of_server,
+    rule_of_tool,
+    server_of,
+)
 from tool_search.permission_settings import PermissionRules
-from tool_search.schema import compact_json
+from tool_search.value_patterns import NAMED_PATTERN, ValuePattern, read_pattern
 
-__all__ = ["Rule", "RuleSet", "Verdict", "mcp_name", "mcp_server", "suggested_rules"]
+__all__ = ["Rule", "RuleSet", "Verdict", "suggested_rules"]
 
 Verdict = Literal["allow", "ask", "deny"]
-Subjects = Callable[[Mapping[str, Any]], Sequence[str]]
-_NOT_IN_MCP_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
-_MCP = "mcp__"
-
-
-def mcp_name(tool: Tool) -> str | None:
-    """The name under which rules know a server's tool; None for one without a server."""
-    every = mcp_server(tool)
-    if every is None:
-        return None
-    bare = tool.name.removeprefix(every[:-1])
-    return f"{every[:-1]}{_NOT_IN_MCP_NAMES.sub('_', bare)}"
-
-
-def mcp_server(tool: Tool) -> str | None:
-    """The rule that names all tools of a tool's server; None for one without a server."""
-    if not tool.server:
-        return None
-    return f"{_MCP}{_NOT_IN_MCP_NAMES.sub('_', tool.server)}__*"
+_ORDER: tuple[Verdict, ...] = ("deny", "ask", "allow")
+_KINDS = ("domain:", "email:", "nocase:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,134 +56,139 @@ class Rule:
     pattern: str | None = None
 
     @classmethod
-    def read(cls, written: str) -> Rule:
-        """The rule of a text.
+    def read(cls, written_rule: str) -> Rule:
+        """Return the rule of a text.
 
         >>> Rule.read("run(git *)")
         Rule(name='run', pattern='git *')
         """
-        name, bracket, rest = written.partition("(")
+        name, bracket, rest = written_rule.partition("(")
         return cls(name, rest.removesuffix(")") if bracket else None)
 
-    def names(self, tool: Tool) -> bool:
-        """Whether it is about a tool, whatever the arguments."""
-        own = mcp_name(tool)
-        if own is None or not self.name.startswith(_MCP):
-            return fnmatchcase(tool.name, self.name)
-        # By its server, not by its name: no server may call its tools another's.
-        if self.name.endswith("__*") and "*" not in self.name[:-1] and self.name != f"{_MCP}*":
-            return self.name == mcp_server(tool)
-        return fnmatchcase(own, self.name)
-
-    def matches(
-        self, tool: Tool, arguments: Mapping[str, Any], *, subjects: Subjects | None, every: bool
-    ) -> bool:
-        """Whether it is about this call.
+    def names(self, tool: Tool, *, allows: bool = False) -> bool:
+        """Return True if it is about a tool, whatever the arguments.
 
         Args:
-            tool: What is called.
-            arguments: With what.
-            subjects: What the tool says its calls are about.
-            every: Whether all values must match, not one.
+            tool: The tool.
+            allows: True for a rule that allows.
         """
-        if not self.names(tool):
+        return named_tools(self.name).has(tool, allows=allows)
+
+    def matches(
+        self,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        *,
+        subjects: Subjects | None,
+        every: bool,
+    ) -> bool:
+        """Return True if it is about this call: `covers` for a call that is looked at once."""
+        return self.covers(CallArguments(tool, arguments, subjects=subjects), every=every)
+
+    def covers(self, call: CallArguments, *, every: bool) -> bool:
+        """Return True if it is about this call.
+
+        Args:
+            call: The call.
+            every: True for a rule that allows: all values must match.
+        """
+        if not self.names(call.tool, allows=every):
             return False
         if self.pattern is None:
             return True
-        pattern, values = self._looked_at(self.pattern, tool, arguments, subjects)
-        found = [_fits(pattern, value, unsure=not every) for value in values]
-        return bool(found) and (all(found) if every else any(found))
+        return _allows(self.pattern, call) if every else _holds_back(self.pattern, call)
 
-    @staticmethod
-    def _looked_at(
-        pattern: str, tool: Tool, arguments: Mapping[str, Any], subjects: Subjects | None
-    ) -> tuple[str, Sequence[str]]:
-        """The pattern without a name in it, and the values it is held against."""
-        properties = tool.parameters.get("properties") or {}
-        path, equals, rest = pattern.partition("=")
-        first = path.split(".")[0]
-        named = next(iter([*(tool.parameters.get("required") or ()), *properties]), None)
-        if equals and (first in properties or first in arguments):
-            values = _values(_complete(arguments, properties, first), path.split("."))
-            # No other spelling slips past a rule that gives the argument its name.
-            is_subject = subjects is not None and path == named
-            return rest, [*values, *subjects(arguments)] if subjects and is_subject else values
-        if subjects is not None:
-            return pattern, subjects(arguments)
-        if not isinstance(named, str):
-            return pattern, ()
-        return pattern, _values(_complete(arguments, properties, named), [named])
+    def argument(self, tool: Tool) -> tuple[str, str] | None:
+        """Return the argument that the rule names in a tool, and the pattern for its values.
+
+        None if it names none: then its pattern is about what the call is about.
+        """
+        found = NAMED_PATTERN.fullmatch(self.pattern or "")
+        if found is None:
+            return None
+        # The bot's own tool may have `A=1 make` for a command.
+        is_meant = server_of(tool) is not None or not declared_names(tool)
+        return (found[1], found[2]) if is_meant or declares(tool, found[1]) else None
+
+    def may_allow(self, tool: Tool) -> bool:
+        """Return True if some call of a tool may match, for a rule that allows."""
+        if not self.names(tool, allows=True):
+            return False
+        if self.pattern is None or server_of(tool) is None or self.argument(tool) is not None:
+            return True
+        return not self.pattern.strip("*")
 
 
-def _complete(
-    arguments: Mapping[str, Any], properties: Mapping[str, Any], name: str
-) -> Mapping[str, Any]:
-    """The arguments, the default of one taken for given where the model gave none."""
-    described = properties.get(name)
-    if name in arguments or not isinstance(described, Mapping) or "default" not in described:
-        return arguments
-    return {**arguments, name: described["default"]}
-
-
-def _values(value: Any, path: Sequence[str]) -> list[str]:
-    """The values at a place, as text; of a list each of its items."""
-    if isinstance(value, list):
-        return [text for item in value for text in _values(item, path)]
-    if path:
-        inner = value.get(path[0]) if isinstance(value, Mapping) else None
-        return [] if inner is None else _values(inner, path[1:])
-    return [value if isinstance(value, str) else compact_json(value)]
-
-
-def _fits(pattern: str, value: str, *, unsure: bool) -> bool:
-    """Whether a pattern matches.
-
-    Args:
-        pattern: Without the name of an argument.
-        value: What it is held against.
-        unsure: The answer for an address that clients may read in different ways.
-    """
-    if pattern.startswith("domain:"):
-        host = _host(value)
-        return unsure if host is None else _is_at(pattern.removeprefix("domain:"), host)
-    if pattern.endswith(":*"):
-        start = pattern[:-2]
-        return value == start or value.startswith(f"{start} ")
-    return fnmatchcase(value, pattern)
-
-
-def _is_at(domain: str, host: str) -> bool:
-    bare = _in_ascii(domain.removeprefix("*."))
-    if bare is None:
+def _allows(pattern: str, call: CallArguments) -> bool:
+    """Return True if all that the pattern is about matches, however it is read."""
+    named = Rule(call.tool.name, pattern).argument(call.tool)
+    read = _readable(named[1] if named else pattern)
+    if read is None:
         return False
-    return host.endswith(f".{bare}") if domain.startswith("*.") else host == bare
+    subjects = call.subjects
+    if named is None:
+        if subjects is not None:
+            return _all_fit(read, subjects)
+        first = call.first_argument
+        return read.is_anything if first is None else _covered(read, call.at(first))
+    if not _covered(read, call.at(named[0])):
+        return False
+    # No other spelling slips past a rule that gives the argument its name.
+    return subjects is None or named[0] != call.first_argument or _all_fit(read, subjects)
 
 
-def _host(address: str) -> str | None:
-    """The host of an address, in the letters of the wire; None: it cannot be told for certain."""
-    if "\\" in address:
-        return None
+def _holds_back(pattern: str, call: CallArguments) -> bool:
+    """Return True if anything that the pattern may be about may match."""
+    found = NAMED_PATTERN.fullmatch(pattern)
+    named = Rule(call.tool.name, pattern).argument(call.tool)
+    subjects = call.subjects
+    if found is not None:
+        read = _readable(found[2])
+        is_subject = subjects is not None and found[1] == call.first_argument
+        if _any_fits(read, call.anywhere(found[1]), subjects if is_subject else None):
+            return True
+    if named is not None:
+        return False
+    read = _readable(pattern)
+    if subjects is not None:
+        return _any_fits(read, FoundValues(), subjects)
+    first = call.first_argument
+    return _any_fits(read, call.every_value if first is None else call.anywhere(first), None)
+
+
+def _readable(pattern: str) -> ValuePattern | None:
+    """Return a pattern; None if it cannot be read, as one that somebody granted by hand."""
     try:
-        host = urlsplit(address).hostname
-        if host is None and ":" not in address:
-            host = urlsplit(f"//{address}").hostname
+        return read_pattern(pattern)
     except ValueError:
         return None
-    return _in_ascii(host) if host else None
 
 
-def _in_ascii(host: str) -> str | None:
-    """A host as it goes over the wire: `ＸN．org` is `xn.org`, `пример.рф` has its code."""
-    try:
-        return host.encode("idna").decode("ascii").lower().rstrip(".")
-    except UnicodeError:
-        return None
+def _covered(pattern: ValuePattern, found: FoundValues) -> bool:
+    if found.is_cut or not (found.values or found.has_objects):
+        return False
+    if pattern.is_anything:
+        return True
+    return not found.has_objects and all(map(pattern.fits_surely, found.values))
+
+
+def _all_fit(pattern: ValuePattern, subjects: Sequence[str]) -> bool:
+    return bool(subjects) and all(pattern.fits_surely(one, is_subject=True) for one in subjects)
+
+
+def _any_fits(
+    pattern: ValuePattern | None, found: FoundValues, subjects: Sequence[str] | None
+) -> bool:
+    values = (*found.values, *(subjects or ()))
+    if pattern is None:
+        return True
+    return found.is_cut or any(map(pattern.may_fit, values))
 
 
 def suggested_rules(
     tool: Tool, arguments: Mapping[str, Any], subjects: Subjects | None = None
 ) -> tuple[str, ...]:
-    """Rules a user may grant: this very argument, the tool, the tool's server.
+    """Return rules that a user may grant: this very argument, the tool, the tool's server.
 
     Args:
         tool: What is called.
@@ -200,24 +196,45 @@ def suggested_rules(
         subjects: What the tool says its calls are about; a call about more than one
             thing has no rule of its own.
     """
-    name = mcp_name(tool) or tool.name
-    required = next(iter(tool.parameters.get("required") or ()), None)
-    value = arguments.get(required) if isinstance(required, str) else None
-    about = [value] if subjects is None else subjects(arguments)
-    exact = [f"{name}({one})" for one in about if isinstance(one, str) and _is_plain(one)]
-    server = mcp_server(tool)
-    return (*(exact if len(about) == 1 else ()), name, *([server] if server else []))
+    name, server = rule_of_tool(tool), rule_of_server(tool)
+    exact = _exact_pattern(CallArguments(tool, arguments, subjects=subjects))
+    return (
+        *([f"{name}({exact})"] if exact is not None else []),
+        name,
+        *([server] if server is not None else []),
+    )
 
 
-def _is_plain(value: str) -> bool:
-    """Whether a value as a pattern matches itself alone."""
-    special = any(char in value for char in "*?[=()\n") or value.startswith("domain:")
-    return bool(value) and not special
+def _exact_pattern(call: CallArguments) -> str | None:
+    """Return the pattern of this call's own argument; None if it has no such rule.
+
+    Of a server's tool it is one for a call with one argument alone: which of more is the
+    one that matters, its schema cannot say.
+    """
+    if server_of(call.tool) is not None:
+        given = [(key, value) for key, value in call.given.items() if value is not None]
+        if len(given) != 1 or not NAMED_PATTERN.fullmatch(f"{given[0][0]}="):
+            return None
+        name, value = given[0]
+        about: Sequence[Any] = [value]
+        prefix = f"{name}="
+    elif call.subjects is not None:
+        about, prefix = call.subjects, ""
+    else:
+        about, prefix = [call.given.get(call.first_argument or "")], ""
+    exact = about[0] if len(about) == 1 and isinstance(about[0], str) else None
+    return f"{prefix}{exact}" if exact is not None and _is_exact(exact) else None
 
 
-@lru_cache(maxsize=64)
-def _rules(written: tuple[str, ...]) -> tuple[Rule, ...]:
-    return tuple(map(Rule.read, written))
+def _is_exact(value: str) -> bool:
+    """Return True if a value as a pattern matches itself alone."""
+    special = any(char in value for char in "*?[=()") or value.startswith(_KINDS)
+    return bool(value) and value.isprintable() and not special
+
+
+@lru_cache(maxsize=256)
+def _rules(lines: tuple[str, ...]) -> tuple[Rule, ...]:
+    return tuple(map(Rule.read, lines))
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,19 +250,27 @@ class RuleSet:
     def verdict(
         self, tool: Tool, arguments: Mapping[str, Any], subjects: Subjects | None = None
     ) -> Verdict | None:
-        """What the rules say of a call: deny over ask over allow; None: nothing."""
-        order: tuple[Verdict, ...] = ("deny", "ask", "allow")
-        for verdict in order:
-            for level in self.levels:
-                for rule in _rules(getattr(level, verdict)):
-                    every = verdict == "allow"
-                    if rule.matches(tool, arguments, subjects=subjects, every=every):
-                        return verdict
+        """Return what the rules say of a call: deny over ask over allow; None: nothing."""
+        return self.decide(CallArguments(tool, arguments, subjects=subjects))
+
+    def decide(self, call: CallArguments) -> Verdict | None:
+        """Return the same for a call that many rules look at."""
+        for verdict in _ORDER:
+            every = verdict == "allow"
+            if any(rule.covers(call, every=every) for rule in self.rules(verdict)):
+                return verdict
         return None
 
+    def rules(self, verdict: Verdict) -> Iterable[Rule]:
+        """Return the rules of one kind, of all levels."""
+        return (rule for level in self.levels for rule in _rules(getattr(level, verdict)))
+
     def says(self, verdict: Verdict, tool: Tool, *, of_some: bool = False) -> bool:
-        """Whether a rule of this kind names a tool for all its calls, or `of_some` too."""
-        rules: Iterable[Rule] = (
-            rule for level in self.levels for rule in _rules(getattr(level, verdict))
+        """Return True if a rule of this kind names a tool for all its calls, or `of_some` too."""
+        if verdict == "allow" and of_some:
+            return any(rule.may_allow(tool) for rule in self.rules(verdict))
+        allows = verdict == "allow"
+        return any(
+            (of_some or rule.pattern is None) and rule.names(tool, allows=allows)
+            for rule in self.rules(verdict)
         )
-        return any((of_some or rule.pattern is None) and rule.names(tool) for rule in rules)

@@ -30,15 +30,22 @@ class TurnCalls:
         """Whether its calls have keys."""
         return self._turn is not None
 
-    def key(self, tool: str, arguments: Mapping[str, Any]) -> str | None:
-        """32 hexadecimal digits for the turn's next call of this kind.
+    def key(
+        self, tool: str, arguments: Mapping[str, Any], *, user: str | None = None
+    ) -> str | None:
+        """Return 32 hexadecimal digits for the turn's next call of this kind.
 
         The order of arguments does not matter. Equal calls have keys of their own: a
         model may mean to roll the dice twice.
+
+        Args:
+            tool: What is called.
+            arguments: With what.
+            user: Who asks: what one user was given is no answer for another.
         """
         if self._turn is None:
             return None
-        written = compact_json([*self._turn, tool, _sorted(arguments)])
+        written = compact_json([*self._turn, user, tool, _sorted(arguments)])
         self._made[written] = self._made.get(written, 0) + 1
         numbered = f"{self._made[written]}:{written}"
         return hashlib.sha256(numbered.encode("utf-8", "replace")).hexdigest()[:32]

@@ -22,6 +22,7 @@ __all__ = [
     "GrantStore",
     "KeptEvidence",
     "KeptGrants",
+    "PermissionModeStore",
 ]
 
 ConversationKey = str
@@ -95,10 +96,12 @@ class Grant:
     """A rule that a user has allowed for himself.
 
     Attributes:
-        rule: As in the settings: `tool`, `tool(pattern)`, `mcp__server__*`.
-        user: Who granted it, and so for whom it holds; None: the bot's only user.
+        rule: As in the settings: `tool`, `tool(argument=pattern)`, `mcp__server__*`.
+        user: Who granted it, and so for whom it holds; None: a user that the bot does not
+            know, for whom it holds in the conversation alone.
         conversation: Where it holds; None: everywhere.
-        fingerprint: Of the definition it was granted for; None: of any definition.
+        fingerprint: Of the definition it was granted for (`definition_pin`); None: of any
+            definition of the bot's own tools, and of no server's.
     """
 
     rule: str
@@ -179,4 +182,20 @@ class GrantStore(Protocol):
 
     async def revoke_grants(self, grants: Sequence[Grant]) -> int:
         """Take grants back, of whichever definition; return how many those were."""
+        ...
+
+
+@runtime_checkable
+class PermissionModeStore(Protocol):
+    """Keeps the permission modes of conversations; every method may be awaited from any task.
+
+    `forget` of a conversation erases its mode too.
+    """
+
+    async def load_permission_mode(self, key: ConversationKey) -> str | None:
+        """Return the mode that was last saved, or None."""
+        ...
+
+    async def save_permission_mode(self, key: ConversationKey, mode: str) -> None:
+        """Keep a conversation's mode; the conversation needs not be there yet."""
         ...

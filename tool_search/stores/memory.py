@@ -27,6 +27,7 @@ class MemoryStore:
         self._grants: tuple[Grant, ...] = ()
         self._grant_revision = 0
         self._sources: set[str] = set()
+        self._modes: dict[ConversationKey, str] = {}
 
     async def load(self, key: ConversationKey) -> ConversationRecord | None:
         """The conversation as it was last saved, with all discoveries."""
@@ -55,6 +56,7 @@ class MemoryStore:
         """Erases the conversation, if it is there."""
         self._records.pop(key, None)
         self._discoveries.pop(key, None)
+        self._modes.pop(key, None)
         self._keep_grants(grant for grant in self._grants if grant.conversation != key)
 
     async def evidence_revision(self) -> int:
@@ -101,6 +103,14 @@ class MemoryStore:
         before = len(self._grants)
         self._keep_grants(g for g in self._grants if not any(r.revokes(g) for r in grants))
         return before - len(self._grants)
+
+    async def load_permission_mode(self, key: ConversationKey) -> str | None:
+        """Return the mode that was last saved, or None."""
+        return self._modes.get(key)
+
+    async def save_permission_mode(self, key: ConversationKey, mode: str) -> None:
+        """Keep a conversation's mode."""
+        self._modes[key] = mode
 
     def _keep_grants(self, grants: Iterable[Grant]) -> None:
         left = tuple(dict.fromkeys(grants))

@@ -151,3 +151,13 @@ class SQLiteStore:
         return await self._file.write(
             lambda connection: sqlite_grants.erase_grants(connection, grants), is_durable=True
         )
+
+    async def load_permission_mode(self, key: ConversationKey) -> str | None:
+        """Return the mode that was last saved, or None."""
+        return await self._file.read(lambda connection: sqlite_grants.kept_mode(connection, key))
+
+    async def save_permission_mode(self, key: ConversationKey, mode: str) -> None:
+        """Keep a conversation's mode."""
+        await self._file.write(
+            lambda connection: sqlite_grants.write_mode(connection, key, mode), is_durable=True
+        )

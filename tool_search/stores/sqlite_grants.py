@@ -1,4 +1,4 @@
-"""Grants in a store's SQLite file; each function runs in a transaction of the caller's.
+"""Grants and modes in a store's SQLite file; each function runs in a transaction of the caller's.
 
 A grant is kept as JSON: one that says more than this version knows is passed over whole.
 """
@@ -18,6 +18,8 @@ __all__ = [
     "erase_grants_of_conversation",
     "grant_revision",
     "kept_grants",
+    "kept_mode",
+    "write_mode",
 ]
 
 _COUNT = "UPDATE grant_revision SET number = number + 1"
@@ -26,6 +28,7 @@ _OF_CONVERSATION = """
 DELETE FROM permission_grant
 WHERE conversation IS NOT NULL AND (:key IS NULL OR conversation = :key)
 """
+_MODES_OF_CONVERSATION = "DELETE FROM permission_mode WHERE :key IS NULL OR key = :key"
 _log = logging.getLogger(__name__)
 
 
@@ -69,9 +72,22 @@ def erase_grants(connection: sqlite3.Connection, grants: Sequence[Grant]) -> int
 def erase_grants_of_conversation(
     connection: sqlite3.Connection, key: ConversationKey | None
 ) -> None:
-    """Erase what was granted in one conversation, or in any."""
+    """Erase what was granted in one conversation, or in any, and its mode."""
+    connection.execute(_MODES_OF_CONVERSATION, {"key": key})
     if connection.execute(_OF_CONVERSATION, {"key": key}).rowcount:
         connection.execute(_COUNT)
+
+
+def kept_mode(connection: sqlite3.Connection, key: ConversationKey) -> str | None:
+    """Return the permission mode of a conversation, or None if it was never set."""
+    found = connection.execute("SELECT mode FROM permission_mode WHERE key = ?", (key,))
+    row: tuple[str] | None = found.fetchone()
+    return None if row is None else str(row[0])
+
+
+def write_mode(connection: sqlite3.Connection, key: ConversationKey, mode: str) -> None:
+    """Write the permission mode of a conversation."""
+    connection.execute("INSERT OR REPLACE INTO permission_mode VALUES (?, ?)", (key, mode))
 
 
 def _entry(grant: Grant) -> str:

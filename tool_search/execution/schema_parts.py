@@ -1,0 +1,111 @@
+"""The parts of a JSON Schema that speak of one argument, wherever the schema has them.
+
+References into the same schema, combinations and conditions are looked through; every branch
+counts, since nobody knows here which one the tool's own validation takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import unquote
+
+__all__ = ["MAX_PARTS", "SchemaParts"]
+
+MAX_PARTS = 500
+"""The most parts that are looked at for one place; what is beyond says nothing."""
+
+_LISTED = ("allOf", "anyOf", "oneOf")
+_SINGLE = ("if", "then", "else", "$ref", "$dynamicRef", "$recursiveRef")
+
+
+class SchemaParts:
+    """One tool's schema.
+
+    Args:
+        schema: The root, into which references lead.
+    """
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self._schema = schema
+        self._anchors: dict[str, Mapping[str, Any]] | None = None
+
+    @property
+    def root(self) -> tuple[Mapping[str, Any], ...]:
+        """The parts that speak of all arguments."""
+        return self._expanded([self._schema])
+
+    def of_property(
+        self, parts: Iterable[Mapping[str, Any]], name: str
+    ) -> tuple[Mapping[str, Any], ...]:
+        """Return the parts that speak of a property, given those of its object."""
+        found = (_mapping(part.get("properties")).get(name) for part in parts)
+        return self._expanded(part for part in found if isinstance(part, Mapping))
+
+    def of_items(self, parts: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+        """Return the parts that speak of a list's items, given those of the list."""
+        found: list[Mapping[str, Any]] = []
+        for part in parts:
+            for key in ("items", "prefixItems", "additionalItems", "contains"):
+                inner = part.get(key)
+                listed = inner if isinstance(inner, list) else [inner]
+                found.extend(one for one in listed if isinstance(one, Mapping))
+        return self._expanded(found)
+
+    def names(self, parts: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+        """Return the properties that these parts declare, in order."""
+        declared = (name for part in parts for name in _mapping(part.get("properties")))
+        return tuple(dict.fromkeys(declared))
+
+    def _expanded(self, parts: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+        """Return these parts and what they refer to or combine, each once."""
+        waiting, seen = list(parts), dict[int, Mapping[str, Any]]()
+        while waiting and len(seen) < MAX_PARTS:
+            part = waiting.pop(0)
+            if id(part) not in seen:
+                seen[id(part)] = part
+                waiting.extend(self._inner(part))
+        return tuple(seen.values())
+
+    def _inner(self, part: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+        candidates: list[Any] = []
+        for key in _LISTED:
+            branches = part.get(key)
+            candidates.extend(branches if isinstance(branches, list) else ())
+        candidates.extend(_mapping(part.get("dependentSchemas")).values())
+        for key in _SINGLE:
+            value = part.get(key)
+            candidates.append(self._referred(value) if isinstance(value, str) else value)
+        yield from (one for one in candidates if isinstance(one, Mapping))
+
+    def _referred(self, reference: str) -> Any:
+        """Return what a reference into this schema leads to; None for any other."""
+        if not reference.startswith("#"):
+            return None
+        if reference == "#":
+            return self._schema
+        if not reference.startswith("#/"):
+            return self._anchored(reference[1:])
+        target: Any = self._schema
+        for step in unquote(reference[2:]).split("/"):
+            key = step.replace("~1", "/").replace("~0", "~")
+            if isinstance(target, list) and key.isdecimal() and int(key[:9]) < len(target):
+                target = target[int(key[:9])]
+            else:
+                target = target.get(key) if isinstance(target, Mapping) else None
+        return target
+
+    def _anchored(self, name: str) -> Mapping[str, Any] | None:
+        if self._anchors is None:
+            self._anchors = {}
+            for key in ("$defs", "definitions"):
+                for part in _mapping(self._schema.get(key)).values():
+                    inner = _mapping(part)
+                    for anchor in (inner.get("$anchor"), inner.get("$dynamicAnchor")):
+                        if isinstance(anchor, str):
+                            self._anchors[anchor] = inner
+        return self._anchors.get(name)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
