@@ -44,6 +44,8 @@ def build_provider(
         base_url=config.base_url,
         id=config.id,
         timeout_s=config.timeout_s,
+        first_byte_timeout_s=config.first_byte_timeout_s,
+        reply_timeout_s=config.reply_timeout_s,
         max_retries=0 if fallbacks else _RETRIES_WITHOUT_FALLBACK,
         extra_body=config.extra_body,
     )

@@ -35,7 +35,7 @@ from tool_search.adapters.anthropic_reply import (
     from_wire,
 )
 from tool_search.adapters.anthropic_wire import MAX_TOKENS, encode, encode_tools, to_wire
-from tool_search.adapters.connection import CONNECT_TIMEOUT_S, tls_context
+from tool_search.adapters.bounded_responses import bounded_client
 from tool_search.adapters.failures import (
     ErrorMap,
     Failure,
@@ -117,11 +117,7 @@ class AnthropicProvider(SDKProvider):
             api_key=self._api_key,
             # Not what ANTHROPIC_BASE_URL says: the profile was made for this address.
             base_url=self._base_url or _BASE_URL,
-            timeout=anthropic.Timeout(
-                self._timeout_s, connect=min(self._timeout_s, CONNECT_TIMEOUT_S)
-            ),
+            timeout=self._timeouts(anthropic.Timeout),
             max_retries=self._max_retries,
-            http_client=anthropic.DefaultAsyncHttpxClient(
-                verify=tls_context(anthropic.DefaultAsyncHttpxClient)
-            ),
+            http_client=bounded_client(anthropic.DefaultAsyncHttpxClient),
         )

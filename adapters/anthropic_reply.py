@@ -251,7 +251,6 @@ class StreamedReply:
         self._message: dict[str, Any] = {"usage": {}}
         self._blocks: list[_OpenBlock] = []
         self._by_index: dict[int, _OpenBlock] = {}
-        self._complete = False
 
     def read(self, event: object) -> Iterator[ReplyEvent]:
         """What an event adds to the reply.
@@ -274,7 +273,7 @@ class StreamedReply:
         elif kind == "message_delta":
             self._note(mapping_of(event.get("delta")), event.get("usage"))
         elif kind == "message_stop":
-            self._complete = True
+            self.progress.is_over = True
         elif kind == "error":
             raise ReplyFailedError(body_failure(event, status=200) or _malformed(event))
         self.progress.is_waiting = not self._blocks or self._blocks[-1].is_slow
@@ -285,7 +284,7 @@ class StreamedReply:
         Raises:
             ReplyFailedError: The last event has not come.
         """
-        if not self._complete:
+        if not self.progress.is_over:
             raise ReplyFailedError(
                 Failure(detail="the stream ended before message_stop", code=BROKEN_REPLY)
             )

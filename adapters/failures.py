@@ -20,6 +20,7 @@ __all__ = [
     "BROKEN_REPLY",
     "CONNECTION",
     "MALFORMED_REPLY",
+    "REPLY_TOO_LARGE",
     "TIMEOUT",
     "ErrorMap",
     "Failure",
@@ -43,6 +44,8 @@ BROKEN_REPLY = "broken_reply"
 """`ProviderError.code` of a reply that stopped in the middle."""
 MALFORMED_REPLY = "malformed_reply"
 """`ProviderError.code` of a reply that is not what the dialect documents."""
+REPLY_TOO_LARGE = "reply_too_large"
+"""`ProviderError.code` of a reply with more bytes or calls than any model writes."""
 
 _LONGEST_DETAIL = 1_000
 _KEY_LIKE = re.compile(r"\b(?:sk|key|xai|gsk)-[\w*.-]{6,}")

@@ -14,7 +14,7 @@ except ImportError as exc:
         "the OpenAI adapters need the openai SDK: pip install 'tool-search-middleware[openai]'"
     ) from exc
 
-from tool_search.adapters.connection import CONNECT_TIMEOUT_S, tls_context
+from tool_search.adapters.bounded_responses import bounded_client
 from tool_search.adapters.failures import (
     ErrorMap,
     Failure,
@@ -80,11 +80,7 @@ class OpenAIProvider(SDKProvider):
             api_key=self._api_key,
             # Not what OPENAI_BASE_URL says: the profile was made for this address.
             base_url=self._base_url or _BASE_URL,
-            timeout=openai.Timeout(
-                self._timeout_s, connect=min(self._timeout_s, CONNECT_TIMEOUT_S)
-            ),
+            timeout=self._timeouts(openai.Timeout),
             max_retries=self._max_retries,
-            http_client=openai.DefaultAsyncHttpxClient(
-                verify=tls_context(openai.DefaultAsyncHttpxClient)
-            ),
+            http_client=bounded_client(openai.DefaultAsyncHttpxClient),
         )

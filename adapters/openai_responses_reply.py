@@ -203,6 +203,7 @@ class StreamedReply:
         elif kind in _ENDS:
             self.progress.steps += 1
             self._response = mapping_of(event.get("response"))
+            self.progress.is_over = True
         self.progress.is_waiting = not self._items or self._items[-1].is_slow
 
     def end(self, *, announced: bool = False) -> Iterator[ReplyEvent]:  # noqa: ARG002 - Chat's word

@@ -14,16 +14,18 @@ class ReplyProgress:
         calls: Its calls.
         is_waiting: True as long as silence is no stall: nothing was said yet, or what
             comes next is known to take its time (thinking).
+        is_over: True once the reply's last event was read.
         event_size: The characters of the event that is read now.
     """
 
-    __slots__ = ("calls", "event_size", "is_waiting", "size", "steps")
+    __slots__ = ("calls", "event_size", "is_over", "is_waiting", "size", "steps")
 
     def __init__(self) -> None:
         self.steps = 0
         self.size = 0
         self.calls = 0
         self.is_waiting = True
+        self.is_over = False
         self.event_size = 0
 
     def said(self, text: str) -> None:

@@ -7,33 +7,24 @@ exceptions mean; it is asked for nothing else.
 from __future__ import annotations
 
 import inspect
-import json
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from functools import cache
 from types import TracebackType
-from typing import Any, ClassVar, Protocol, Required, Self, TypedDict
+from typing import Any, ClassVar, Required, Self, TypedDict
 
-from tool_search.adapters.connection import check_extra_body, check_key
+from tool_search.adapters.connection import CONNECT_TIMEOUT_S, check_extra_body, check_key
 from tool_search.adapters.failures import ErrorMap, http_errors, raise_failure, read_failure
+from tool_search.adapters.progress import ReplyProgress
+from tool_search.adapters.reply_limits import ReplyLimits, ReplyMeter
+from tool_search.adapters.reply_stream import ReplyReader, read_stream, read_whole
 from tool_search.messages import RequestPlan
 from tool_search.profiles import ProviderProfile
 from tool_search.providers import ReplyEvent
 
 __all__ = ["ProviderOptions", "ReplyReader", "SDKProvider"]
-
-
-class ReplyReader(Protocol):
-    """Puts a streamed reply together."""
-
-    def read(self, chunk: object) -> Iterable[ReplyEvent]:
-        """What one event of the stream adds."""
-        ...
-
-    def end(self) -> Iterable[ReplyEvent]:
-        """What the end of the stream adds, `ReplyEnd` last."""
-        ...
 
 
 class ProviderOptions(TypedDict, total=False):
@@ -43,9 +34,12 @@ class ProviderOptions(TypedDict, total=False):
     api_key: Required[str]
     base_url: str | None
     timeout_s: float
+    first_byte_timeout_s: float
+    reply_timeout_s: float | None
     max_retries: int
     extra_body: Mapping[str, Any] | None
     streaming: bool
+    limits: ReplyLimits | None
     client: Any
 
 
@@ -59,13 +53,18 @@ class SDKProvider(ABC):
         api_key: The key; in no message, log or error.
         id: Names the provider in errors.
         base_url: The endpoint; None: the vendor's own.
-        timeout_s: Seconds without a byte before a request counts as failed.
+        timeout_s: Seconds without anything new, once a reply has begun, before it counts
+            as failed; keep-alives are not new.
+        first_byte_timeout_s: Seconds before a reply begins. Also the longest silence while
+            the model thinks, or while Claude writes a call, which comes in few pieces.
+        reply_timeout_s: Seconds for a whole reply; None: no limit.
         max_retries: How often the SDK repeats a request that failed before its reply.
         extra_body: More fields for every request; a null takes one of ours away,
             and `stream: false` switches streaming off.
         streaming: Whether replies come piece by piece.
-        client: A client of the SDK to use, which the caller closes; then the four
-            settings of the connection are the client's own.
+        limits: Bounds of a reply's size; the three times above go before those in it.
+        client: A client of the SDK to use, which the caller closes; then key, address and
+            retries are the client's own.
 
     Attributes:
         id: Names the provider in errors.
@@ -84,16 +83,24 @@ class SDKProvider(ABC):
         id: str,  # noqa: A002 - the configuration's word
         base_url: str | None = None,
         timeout_s: float = 60.0,
+        first_byte_timeout_s: float = 600.0,
+        reply_timeout_s: float | None = None,
         max_retries: int = 0,
         extra_body: Mapping[str, Any] | None = None,
         streaming: bool = True,
+        limits: ReplyLimits | None = None,
         client: Any = None,
     ) -> None:
         self.id = id
         self.profile = profile
         self._api_key = check_key(api_key, provider=id)
         self._base_url = base_url
-        self._timeout_s = timeout_s
+        self._limits = replace(
+            limits or ReplyLimits(),
+            first_byte_s=first_byte_timeout_s,
+            silence_s=timeout_s,
+            reply_s=reply_timeout_s,
+        )
         self._max_retries = max_retries
         self._extra_body = check_extra_body(extra_body, provider=id)
         self._streaming = streaming and self._extra_body.get("stream") is not False
@@ -150,33 +157,45 @@ class SDKProvider(ABC):
         await self.aclose()
 
     async def _streamed(self, body: bytes, plan: RequestPlan) -> AsyncGenerator[ReplyEvent]:
+        reader = self._reader(plan)
+        meter = ReplyMeter(self._limits, reader.progress)
+        async with await meter.wait(self._send(body)) as stream:
+            if "json" in stream.response.headers.get("content-type", ""):
+                # An endpoint that knows no streams, or reports an error with status 200.
+                whole = await read_whole(stream.response, meter)
+                for event in self._events_of(whole, plan):
+                    yield event
+                return
+            async with aclosing(read_stream(stream.response, reader, meter)) as events:
+                async for event in events:
+                    yield event
+
+    async def _whole(self, body: bytes, plan: RequestPlan) -> AsyncGenerator[ReplyEvent]:
+        meter = ReplyMeter(self._limits, ReplyProgress())
+        async with await meter.wait(self._send(body)) as stream:
+            reply = await read_whole(stream.response, meter)
+        for event in self._events_of(reply, plan):
+            yield event
+
+    async def _send(self, body: bytes) -> Any:
+        """The open response: read by us, whether it is a stream or not, within its limits."""
         client = self._connected()
-        stream = await client.post(
+        return await client.post(
             self._path,
             **_raw_body(client, body),
             cast_to=object,
             stream=True,
             stream_cls=self._stream_class,
         )
-        async with stream:
-            if "json" in stream.response.headers.get("content-type", ""):
-                # An endpoint that knows no streams, or reports an error with status 200.
-                whole = json.loads(await stream.response.aread())
-                for event in self._events_of(whole, plan):
-                    yield event
-                return
-            reply = self._reader(plan)
-            async for chunk in stream:
-                for event in reply.read(chunk):
-                    yield event
-            for event in reply.end():
-                yield event
 
-    async def _whole(self, body: bytes, plan: RequestPlan) -> AsyncGenerator[ReplyEvent]:
-        client = self._connected()
-        reply = await client.post(self._path, **_raw_body(client, body), cast_to=object)
-        for event in self._events_of(reply, plan):
-            yield event
+    def _timeouts(self, kind: Callable[..., Any]) -> Any:
+        """The HTTP client's own time-outs, of the SDK's class: the reader has closer ones."""
+        limits = self._limits
+        return kind(
+            max(limits.first_byte_s, limits.silence_s),
+            write=limits.silence_s,
+            connect=min(limits.silence_s, CONNECT_TIMEOUT_S),
+        )
 
     def _connected(self) -> Any:
         """The client, made when it is first needed."""

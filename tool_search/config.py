@@ -121,7 +121,11 @@ class ProviderConfig(Settings):
             the service searches).
         previous_response_id: Of OpenAI Responses: the service keeps replies, and a
             request goes on from the last one instead of repeating the history.
-        timeout_s: Seconds without a byte before it counts as failed.
+        first_byte_timeout_s: Seconds before a reply begins; keep-alives and what comes before
+            its first words do not count. Also the longest silence while the model thinks.
+        timeout_s: Seconds without anything new, once a reply has begun, before the provider
+            counts as failed; keep-alives are not new.
+        reply_timeout_s: Seconds for a whole reply; null: no limit.
         cooldown_s: Seconds before a failed one is tried again.
         extra_body: More fields for every request's body.
     """
@@ -137,7 +141,9 @@ class ProviderConfig(Settings):
     strategy: StrategyChoice = "auto"
     tool_search: SearchForm = "client"
     previous_response_id: bool = False
+    first_byte_timeout_s: _Seconds = 600.0
     timeout_s: _Seconds = 60.0
+    reply_timeout_s: _Seconds | None = None
     cooldown_s: Annotated[float, Field(ge=0, le=86_400)] = 60.0
     extra_body: Mapping[str, Any] = Field(default_factory=dict)
 

@@ -221,7 +221,7 @@ FAILURES = {
     ),
     "hung up": Failing(fault=Fault(broken=True), status=None, code="connection"),
     "timed out": Failing(
-        fault=Fault(delay_s=5.0), status=None, code="timeout", options={"timeout_s": 0.1}
+        fault=Fault(delay_s=5.0), status=None, code="timeout", options={"first_byte_timeout_s": 0.1}
     ),
     "html": Failing(
         fault=Fault(body=HTML, content_type="text/html"), status=200, code="malformed_reply"

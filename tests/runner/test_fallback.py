@@ -175,7 +175,7 @@ async def test_refused_connection_is_followed_by_the_next(bench: Bench) -> None:
 async def test_silent_provider_is_given_up_after_its_time(bench: Bench) -> None:
     """A request without an answer is a failure like any other."""
     providers = {
-        "claude": await bench.provider("claude", timeout_s=0.05),
+        "claude": await bench.provider("claude", first_byte_timeout_s=0.05),
         "gpt": await bench.provider("gpt"),
     }
     bench.server.reset(model=ScriptedModel([say("Here.")]))
@@ -191,7 +191,8 @@ async def test_provider_that_falls_silent_in_its_reply_is_given_up(bench: Bench)
         "gpt": await bench.provider("gpt"),
     }
     bench.server.reset(model=ScriptedModel([say("One two three four.")] * 2))
-    bench.server.faults.add(Fault(dialect="anthropic", event_delay_s=60))
+    # Behind the message's start, the block's, a ping and its first words.
+    bench.server.faults.add(Fault(dialect="anthropic", stalls=True, after_events=4))
     events = await turn(await bench.runner(providers=providers))
     assert named(events, Done)[0].provider == "gpt"
 

@@ -107,6 +107,11 @@ class Dialect(Protocol):
         ...
 
     @property
+    def keep_alive(self) -> bytes:
+        """What a stream sends while it has nothing to say."""
+        ...
+
+    @property
     def count_path(self) -> str | None:
         """The path that only counts tokens, where the API has one."""
         ...

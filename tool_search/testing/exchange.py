@@ -118,6 +118,8 @@ class Exchange(BaseHTTPRequestHandler):
         for event in _until(asked.dialect.stream(answer), fault):
             self._chunk(event.encoded())
             self._pause(asked, fault.event_delay_s)
+        if fault.stalls:
+            self._stall(asked)
         if fault.broken:
             self._hang_up()
         if fault.status is not None:
@@ -133,6 +135,14 @@ class Exchange(BaseHTTPRequestHandler):
             self.send_header(name, value)
         if asked.fault.close_connection:
             self.send_header("connection", "close")
+
+    def _stall(self, asked: Asked) -> NoReturn:
+        """Sends keep-alives alone, until the server is reset or the client gives up."""
+        every = asked.fault.keep_alive_s
+        while True:
+            self._pause(asked, _PATIENCE_SECONDS if every is None else every)
+            if every is not None:
+                self._chunk(asked.dialect.keep_alive)
 
     def _pause(self, asked: Asked, seconds: float) -> None:
         """Waits, unless the server is reset or the client gives up meanwhile."""

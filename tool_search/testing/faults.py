@@ -42,6 +42,10 @@ class Fault:
             body instead.
         delay_s: Seconds before anything is answered.
         event_delay_s: Seconds between two events of a stream.
+        stalls: Nothing more comes where `after_events` strikes, but the connection stays,
+            with the dialect's keep-alives every `keep_alive_s`.
+        keep_alive_s: Seconds between two keep-alives (`ping`, a comment) while nothing else
+            is sent; None: there are none.
         close_connection: The answer closes the connection, keep-alive or not.
         arguments: `cut` ends the JSON of tool arguments early, `bad_escape`
             puts an escape into it that JSON does not know.
@@ -63,6 +67,8 @@ class Fault:
     after_events: int | Literal["tool_call"] | None = None
     delay_s: float = 0.0
     event_delay_s: float = 0.0
+    stalls: bool = False
+    keep_alive_s: float | None = None
     close_connection: bool = False
     arguments: Literal["cut", "bad_escape"] | None = None
     empty: bool = False

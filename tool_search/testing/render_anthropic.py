@@ -54,6 +54,7 @@ class AnthropicMessages(Forgetful):
     name = "anthropic"
     path = "/v1/messages"
     count_path = "/v1/messages/count_tokens"
+    keep_alive = b'event: ping\ndata: {"type": "ping"}\n\n'
 
     def check_headers(self, headers: Mapping[str, str]) -> Violation | None:
         """A key and a version are required, any value will do."""

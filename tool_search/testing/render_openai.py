@@ -41,7 +41,9 @@ _DOCUMENTED: dict[int, tuple[str, str, str | None]] = {
 
 
 class OpenAIErrors:
-    """The part of a dialect that says no."""
+    """The part of a dialect that says no, and what a stream says that has nothing to say."""
+
+    keep_alive = b": keep-alive\n\n"
 
     def check_headers(self, headers: Mapping[str, str]) -> Violation | None:
         """A bearer key is required, any value will do."""
