@@ -42,7 +42,10 @@ def test_a_path_is_relative_to_the_configuration(tmp_path: Path) -> None:
     ("text", "messages"),
     [
         ("store: {type: redis9}\n", ("line 1: store.type", "'redis9'", "sqlite")),
-        ("store: {file: x}\n", ("store.file is unknown", "path, type")),
+        ("store: {keep_days: 0}\n", ("store.keep_days is 0", "greater than 0")),
+        ("store: {keep_conversations: none}\n", ("store.keep_conversations is 'none'",)),
+        ("store: {synchronous: extra}\n", ("store.synchronous is 'extra'", "'normal'")),
+        ("store: {file: x}\n", ("store.file is unknown", "keep_days, path, synchronous, type")),
         (
             "tool_search:\n  learning: {active: true}\n",
             ("line 2", "learning.active is unknown", "enabled"),

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import traceback
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -22,6 +23,8 @@ from tool_search.errors import (
     ConfigurationError,
     DuplicateToolError,
     InvalidToolError,
+    StoreError,
+    StoreFault,
     UnsupportedStrategyError,
 )
 from tool_search.execution import (
@@ -36,9 +39,14 @@ from tool_search.execution import (
 from tool_search.history_settings import LONGEST_RESULT
 from tool_search.providers import ChatProvider
 from tool_search.runner import ToolSearchRunner
-from tool_search.stores import SQLiteStore
+from tool_search.store_settings import StoreSettings
+from tool_search.stores import MemoryStore, SQLiteStore
+from tool_search.stores.memory import DEFAULT_CONVERSATIONS
 
 __all__ = ["open_runner", "tools_from_modules"]
+
+_WRONG_SETTING: tuple[StoreFault, ...] = ("foreign", "newer", "missing", "no_permission")
+_log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
@@ -61,7 +69,7 @@ async def open_runner(
             default, go before the configuration's.
 
     Raises:
-        StoreError: The store's file cannot be opened.
+        StoreError: The store's file is none, or may not be opened.
         ConfigurationError: A provider or a module of tools cannot be used, a key is
             missing, or there is no provider.
         InvalidToolError: A function cannot be a tool.
@@ -77,7 +85,11 @@ async def open_runner(
             if isinstance(provider, AbstractAsyncContextManager):
                 await stack.enter_async_context(provider)
             providers[entry.id] = provider
-        store = SQLiteStore(config.store.file(source)) if config.store.type == "sqlite" else None
+        store = _store(config.store, source)
+        if isinstance(store, SQLiteStore):
+            # Closed after the runner, which writes what waits.
+            stack.push_async_callback(store.aclose)
+            await _opened(store)
         runner = ToolSearchRunner(
             providers=providers,
             tools=tools,
@@ -89,13 +101,38 @@ async def open_runner(
             calls=options,
         )
         stack.push_async_callback(runner.aclose)
-        if store is not None:
-            await stack.enter_async_context(store)
-            stack.push_async_callback(runner.permissions.aclose)  # before the store closes
         # What is wrong with an older file of grants is said now, not in the middle of a chat.
         await runner.permissions.grants.read()
         await runner.prepare()
         yield runner
+
+
+def _store(settings: StoreSettings, source: Path | None) -> SQLiteStore | MemoryStore:
+    if settings.type == "memory":
+        return MemoryStore(
+            keep_days=settings.keep_days,
+            keep_conversations=settings.keep_conversations or DEFAULT_CONVERSATIONS,
+        )
+    return SQLiteStore(
+        settings.file(source),
+        synchronous=settings.synchronous,
+        keep_days=settings.keep_days,
+        keep_conversations=settings.keep_conversations,
+    )
+
+
+async def _opened(store: SQLiteStore) -> None:
+    """Say at once what is wrong with a store; what may pass keeps no bot from starting.
+
+    Raises:
+        StoreError: The setting is wrong: only a person can mend that.
+    """
+    try:
+        await store.evidence_revision()
+    except StoreError as exc:
+        if exc.fault in _WRONG_SETTING:
+            raise
+        _log.warning("store_unavailable: conversations are in memory for now: %s", exc)
 
 
 def _call_options(

@@ -61,6 +61,10 @@ NoticeCode = Literal[
     "cache_marks_refused",
     "reasoning_required",
     "reasoning_refused",
+    "store_unavailable",
+    "record_unreadable",
+    "conversation_erased",
+    "learning_unavailable",
 ]
 
 

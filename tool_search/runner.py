@@ -12,10 +12,16 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import islice
 
+from tool_search.backlog import Backlog
 from tool_search.catalog import CorePolicy, ToolCatalog
 from tool_search.config import ToolSearchConfig
-from tool_search.errors import ConfigurationError, SearchError, SessionError
-from tool_search.events import ProviderSwitched, RunnerEvent, Warning
+from tool_search.errors import (
+    ConfigurationError,
+    SearchError,
+    SessionError,
+    ToolSearchError,
+)
+from tool_search.events import Done, ProviderSwitched, RunnerEvent, Warning
 from tool_search.execution import (
     CallOptions,
     CallRunner,
@@ -29,8 +35,9 @@ from tool_search.execution import (
     executable_tools,
 )
 from tool_search.i18n import Language
+from tool_search.keeping import ConversationKeeper, KeptConversation
 from tool_search.learning import Learning
-from tool_search.messages import ContentPart
+from tool_search.messages import ContentPart, Notice
 from tool_search.prefix_watch import PrefixWatch
 from tool_search.profiles import ProviderProfile
 from tool_search.providers import ChatProvider
@@ -44,6 +51,8 @@ __all__ = ["ToolSearchRunner"]
 
 _MOST_SESSIONS = 1024
 _COOLDOWN_S = 60.0
+# A consumer that takes no event for so long is not waited for by `forget`.
+_IDLE_S = 1.0
 _ASKED_FOR = "asked for"
 _IN_ORDER = "first in order"
 _log = logging.getLogger(__name__)
@@ -51,11 +60,16 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Conversation:
+    key: ConversationKey
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     session: ToolSearchSession | None = None
     last: str | None = None
     prefixes: PrefixWatch = field(default_factory=PrefixWatch)
+    kept: KeptConversation | None = None
     users: int = 0
+    # When the consumer was given an event, until it wants the next one.
+    idle_since: float | None = None
+    is_forgotten: bool = False
 
 
 class ToolSearchRunner:
@@ -109,7 +123,11 @@ class ToolSearchRunner:
         self._calls = CallRunner(options=calls)
         self._store = store or MemoryStore()
         self.permissions.keep_in(self._store)
-        self._learning = Learning(self._store) if self._config.learning.enabled else None
+        self._backlog = Backlog()
+        self._keeper = ConversationKeeper(self._store, self._backlog)
+        self._learning = (
+            Learning(self._store, backlog=self._backlog) if self._config.learning.enabled else None
+        )
         self._assembler = ToolsAssembler()
         self._conversations: OrderedDict[ConversationKey, _Conversation] = OrderedDict()
         self._chosen: dict[ConversationKey | None, str] = {}
@@ -166,9 +184,10 @@ class ToolSearchRunner:
         return self._calls.permissions
 
     async def aclose(self) -> None:
-        """Lets tools clean up; no turn may go on."""
+        """Let tools clean up, and write what waits for the store; no turn may go on."""
         await self.permissions.aclose()
         await self._calls.aclose()
+        await self._keeper.aclose()
 
     def use(self, provider: str, *, conversation: ConversationKey | None = None) -> None:
         """Swaps the provider on purpose, from the next turn on, even where it rests.
@@ -192,13 +211,24 @@ class ToolSearchRunner:
         return known.session if known else None
 
     async def forget(self, conversation: ConversationKey) -> None:
-        """Erases a conversation and what it discovered, once no turn of it goes on."""
-        async with self._alone(conversation) as known:
-            known.session = known.last = None
-            known.prefixes = PrefixWatch()
-            self._chosen.pop(conversation, None)
-            await self._calls.forget(conversation)
-            await self._store.forget(conversation)
+        """Erase a conversation and what it discovered, once no turn of it goes on.
+
+        A turn whose consumer takes no event for a second is not waited for: nothing of it
+        is kept, and it ends with a SessionError when its next event is asked for.
+
+        Raises:
+            StoreError: The store fails: what it has of the conversation is not read any
+                more, and is erased when the store is back.
+        """
+        known = self._conversations.get(conversation)
+        if known is not None:
+            await _turn_is_over(known)
+            known.is_forgotten = True
+            if self._conversations.get(conversation) is known:
+                del self._conversations[conversation]
+        self._chosen.pop(conversation, None)
+        await self._calls.forget(conversation)
+        await self._keeper.forget(conversation, known.kept if known else None)
 
     async def run(
         self,
@@ -224,41 +254,94 @@ class ToolSearchRunner:
                 the conversation can go on.
         """
         async with self._alone(conversation) as known:
-            provider = self._first(conversation)
-            if known.last not in (None, provider):
-                yield self._switched(known, conversation, provider)
-            session = known.session or await self._loaded(conversation)
-            profile = self._pool.profile(provider)
-            await self.permissions.read(conversation)
-            await self.prepare()
             caller = partial(self._calls.context, conversation, user=user, roles=roles)
-            session, context, refusal = self._begin(session, message, profile, caller, roles)
-            if refusal is not None:
-                yield refusal
-            known.session = session
-            if self._learning is not None:
-                session.inform(await self._learning.votes())
-            turn = Turn(
-                session=session,
-                pool=self._pool,
-                provider=provider,
-                calls=self._calls,
-                context=context,
-                keys=TurnCalls(conversation, idempotency_key),
-                store=self._store,
-                max_steps=self._max_steps,
-                prefixes=known.prefixes,
-            )
-            try:
-                async with aclosing(turn.run()) as events:
-                    async for event in events:
-                        yield event
-            finally:
-                known.last = turn.provider
-                session.close_open_calls()
-                await self._store.save(conversation, session.record())
-                if self._learning is not None:
-                    await self._learning.learn(session.take_lessons())
+            keys = TurnCalls(conversation, idempotency_key)
+            turn = self._turn(known, message, caller, roles, keys)
+            async with aclosing(turn) as events:
+                async for event in events:
+                    known.idle_since = time.monotonic()
+                    yield event
+                    known.idle_since = None
+                    if known.is_forgotten:
+                        raise SessionError(
+                            f"the conversation {conversation!r} was forgotten while a turn of it "
+                            "waited for its events to be taken; run the turn again to begin anew"
+                        )
+
+    async def _turn(
+        self,
+        known: _Conversation,
+        message: str | Sequence[ContentPart],
+        caller: Callable[[Language], ToolContext],
+        roles: Collection[str],
+        keys: TurnCalls,
+    ) -> AsyncGenerator[RunnerEvent, None]:
+        provider = self._first(known.key)
+        if known.last not in (None, provider):
+            yield self._switched(known, provider)
+        session, kept, notice = await self._opened(known)
+        if notice is not None:
+            yield _warning(notice)
+        profile = self._pool.profile(provider)
+        await self.permissions.read(known.key)
+        await self.prepare()
+        session, context, refusal = self._begin(session, message, profile, caller, roles)
+        if refusal is not None:
+            yield refusal
+        known.session = session
+        if self._learning is not None:
+            session.inform(await self._learning.votes())
+        turn = Turn(
+            session=session,
+            pool=self._pool,
+            provider=provider,
+            calls=self._calls,
+            context=context,
+            keys=keys,
+            keep=partial(self._keeper.append, kept),
+            max_steps=self._max_steps,
+            prefixes=known.prefixes,
+        )
+        async with aclosing(self._kept_turn(known, kept, turn)) as events:
+            async for event in events:
+                yield event
+
+    async def _kept_turn(
+        self, known: _Conversation, kept: KeptConversation, turn: Turn
+    ) -> AsyncGenerator[RunnerEvent, None]:
+        """A turn's events; `Done` comes when the conversation is kept."""
+        is_kept = False
+        try:
+            async with aclosing(turn.run()) as events:
+                async for event in events:
+                    if isinstance(event, Done):
+                        is_kept = True
+                        for warning in await self._keep(known, kept, turn):
+                            yield warning
+                    yield event
+        except ToolSearchError:
+            if not is_kept:
+                is_kept = True
+                for warning in await self._keep(known, kept, turn):
+                    yield warning
+            raise
+        finally:
+            if not is_kept:
+                await self._keep(known, kept, turn)
+
+    async def _keep(
+        self, known: _Conversation, kept: KeptConversation, turn: Turn
+    ) -> list[Warning]:
+        """Keep what a turn has come to; return what went wrong."""
+        session = turn.session
+        known.last = turn.provider
+        session.close_open_calls()
+        notice = await self._keeper.save(kept, session.record())
+        notices = [notice] if notice is not None else []
+        if self._learning is not None and not kept.is_forgotten:
+            await self._learning.learn(session.take_lessons())
+            notices += self._learning.take_notices()
+        return list(map(_warning, notices))
 
     def _begin(
         self,
@@ -287,13 +370,11 @@ class ToolSearchRunner:
             begun.begin_turn(message, profile=profile, roles=roles, refusal=refusal)
         return begun, context(), warning
 
-    def _switched(
-        self, known: _Conversation, key: ConversationKey, provider: str
-    ) -> ProviderSwitched:
+    def _switched(self, known: _Conversation, provider: str) -> ProviderSwitched:
         return ProviderSwitched(
             from_provider=str(known.last),
             to_provider=provider,
-            cause=_ASKED_FOR if provider == self._preferred(key) else _IN_ORDER,
+            cause=_ASKED_FOR if provider == self._preferred(known.key) else _IN_ORDER,
         )
 
     def _first(self, key: ConversationKey) -> str:
@@ -307,15 +388,19 @@ class ToolSearchRunner:
     @asynccontextmanager
     async def _alone(self, key: ConversationKey) -> AsyncGenerator[_Conversation, None]:
         """The conversation, once no other turn of it goes on."""
-        known = self._conversations.setdefault(key, _Conversation())
-        self._conversations.move_to_end(key)
-        known.users += 1
-        try:
-            async with known.lock:
-                yield known
-        finally:
-            known.users -= 1
-            self._make_room()
+        while True:
+            known = self._conversations.setdefault(key, _Conversation(key))
+            self._conversations.move_to_end(key)
+            known.users += 1
+            try:
+                async with known.lock:
+                    # While it waited, it may have been forgotten: then it is another by now.
+                    if not known.is_forgotten:
+                        yield known
+                        return
+            finally:
+                known.users -= 1
+                self._make_room()
 
     def _make_room(self) -> None:
         """Drops what was not used for longest; it is in the store, should it go on."""
@@ -325,16 +410,26 @@ class ToolSearchRunner:
             for key in list(islice(idle, spare)):
                 del self._conversations[key]
 
-    async def _loaded(self, key: ConversationKey) -> ToolSearchSession:
-        record = await self._store.load(key)
-        return ToolSearchSession(
+    async def _opened(
+        self, known: _Conversation
+    ) -> tuple[ToolSearchSession, KeptConversation, Notice | None]:
+        """Return the session of a conversation, and what is wrong with the store it is from."""
+        if known.session is not None and known.kept is not None:
+            if await self._keeper.is_current(known.kept):
+                return known.session, known.kept, None
+            # The store has more of it, or nothing any more: what was sent is no prefix now.
+            known.session, known.prefixes = None, PrefixWatch()
+        opened = await self._keeper.open(known.key)
+        known.kept = opened.kept
+        session = ToolSearchSession(
             self._catalog,
             config=self._config,
             system_prompt=self._system_prompt,
             max_tools=self._pool.most_tools,
             assembler=self._assembler,
-            record=record,
+            record=opened.record,
         )
+        return session, opened.kept, opened.notice
 
     def _without_search(self) -> ToolSearchSession:
         """A conversation whose catalog cannot be searched: it has every tool declared."""
@@ -345,3 +440,25 @@ class ToolSearchRunner:
             max_tools=self._pool.most_tools,
             assembler=self._assembler,
         )
+
+
+async def _turn_is_over(known: _Conversation) -> None:
+    """Wait until no turn of a conversation goes on, or its consumer takes no events."""
+    if not known.lock.locked():
+        return
+    acquiring = asyncio.ensure_future(known.lock.acquire())
+    try:
+        while not (await asyncio.wait([acquiring], timeout=_IDLE_S))[0]:
+            since = known.idle_since
+            if since is not None and time.monotonic() - since >= _IDLE_S:
+                return
+    finally:
+        acquiring.cancel()
+        await asyncio.wait([acquiring])
+        if not acquiring.cancelled():
+            known.lock.release()
+
+
+def _warning(notice: Notice) -> Warning:
+    _log.warning("%s: %s", notice.code, notice.message)
+    return Warning(code=notice.code, message=notice.message)

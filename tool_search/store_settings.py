@@ -7,7 +7,9 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from tool_search.search_settings import Settings
 
@@ -32,10 +34,19 @@ class StoreSettings(Settings):
     Attributes:
         type: `memory` ends with the process; `sqlite` is a file.
         path: The file; null: one for each bot in the user's data folder.
+        keep_days: Days after its last use that a conversation is kept; null: for ever.
+        keep_conversations: How many conversations are kept, the last used ones; null:
+            2,000 in memory, all in a file.
+        synchronous: When a turn is on the disk, for the case that the power fails: `full`
+            at once, `normal` some turns later, `off` whenever the system likes. The end
+            of the process, however it comes, loses nothing in any of them.
     """
 
     type: StoreType = "sqlite"
     path: str | None = None
+    keep_days: Annotated[float, Field(gt=0, le=36_500, allow_inf_nan=False)] | None = None
+    keep_conversations: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
+    synchronous: Literal["full", "normal", "off"] = "normal"
 
     def file(self, source: Path | None = None) -> Path:
         """The file that is meant.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, fields, replace
 
@@ -24,14 +24,17 @@ from tool_search.events import (
 from tool_search.execution import CallOutcome, CallRunner, ToolContext, TurnCalls
 from tool_search.fallback import MAX_REPEATS, ProviderHealth, Remedy, Verdict, verdict_on
 from tool_search.i18n import text
-from tool_search.messages import NoticeCode, Phase, RequestPlan, ToolCall
+from tool_search.messages import Notice, NoticeCode, Phase, RequestPlan, ToolCall
 from tool_search.prefix_watch import PrefixWatch
 from tool_search.profiles import ProviderProfile
 from tool_search.providers import ChatProvider, ReplyDelta, ReplyEnd, StopReason, Usage
 from tool_search.session import ToolSearchSession
-from tool_search.stores import ConversationStore
 
-__all__ = ["ProviderPool", "Turn"]
+__all__ = ["KeepDiscoveries", "ProviderPool", "Turn"]
+
+KeepDiscoveries = Callable[
+    [Sequence[Discovery]], Awaitable[tuple[tuple[Discovery, ...], Notice | None]]
+]
 
 _log = logging.getLogger(__name__)
 
@@ -89,7 +92,7 @@ class Turn:
         calls: What runs calls.
         context: What tools may know.
         keys: Tells the turn's calls apart, where it may be retried.
-        store: Where discoveries are committed.
+        keep: Keeps discoveries; gives all of the conversation, and what went wrong.
         max_steps: The most requests in which tools may be called.
         prefixes: What each provider was sent last.
     """
@@ -100,7 +103,7 @@ class Turn:
     calls: CallRunner
     context: ToolContext
     keys: TurnCalls
-    store: ConversationStore
+    keep: KeepDiscoveries
     max_steps: int
     prefixes: PrefixWatch = field(default_factory=PrefixWatch)
     _usage: Usage = field(default_factory=Usage)
@@ -366,7 +369,9 @@ class Turn:
                 self.session.commit((outcome.to_commit(),))
 
     async def _discovered(self, new: Sequence[Discovery]) -> AsyncGenerator[RunnerEvent, None]:
-        entries = await self.store.append_discoveries(self.context.conversation, new)
+        entries, notice = await self.keep(new)
+        if notice is not None:
+            yield self._warning(notice.code, notice.message)
         self.session.adopt_discoveries(entries)
         if self.session.decision.mode == "tool_search":  # elsewhere all are callable anyway
             names = tuple(entry.name for entry in new)

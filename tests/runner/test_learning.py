@@ -166,4 +166,4 @@ async def test_bot_goes_on_where_nothing_can_be_learned(
     events = await turn(await bench.runner("gpt", store=FailingStore()))
     assert named(events, Done)[0].answer == "Sunny."
     assert "evidence cannot be read: no such disk" in caplog.text
-    assert "evidence cannot be kept: no such disk" in caplog.text
+    assert "evidence cannot be kept, and waits in memory: no such disk" in caplog.text

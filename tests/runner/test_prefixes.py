@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -19,8 +20,10 @@ from tests.runner.bench import (
     turn,
 )
 from tool_search import ToolCatalog, ToolSearchSession
+from tool_search.backlog import Backlog
 from tool_search.events import Warning
 from tool_search.execution import CallRunner, ToolContext, TurnCalls
+from tool_search.keeping import ConversationKeeper, KeptConversation
 from tool_search.prefix_watch import PrefixWatch
 from tool_search.stores import MemoryStore
 from tool_search.testing import ScriptedModel, prefix_change
@@ -37,6 +40,7 @@ async def test_request_that_leaves_its_prefix_untold_is_a_warning(
     session = ToolSearchSession(ToolCatalog(some_tools()), config=SEARCHING)
     session.begin_turn("Hi", profile=gpt.profile)
     plan = session.plan(gpt.profile)
+    keeper = ConversationKeeper(MemoryStore(), Backlog())
     watch = PrefixWatch()
     last = plan if system is None else replace(plan, system=system)
     watch.look("gpt", gpt.profile, last, history=session.history)
@@ -47,7 +51,7 @@ async def test_request_that_leaves_its_prefix_untold_is_a_warning(
         calls=CallRunner(),
         context=ToolContext(conversation="c", language="en-US"),
         keys=TurnCalls("c"),
-        store=MemoryStore(),
+        keep=partial(keeper.append, KeptConversation("c")),
         max_steps=2,
         prefixes=watch,
     )

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from tests.runner.bench import (
     FORECAST,
     Bench,
-    assert_paired,
     calling,
     named,
     say,
@@ -23,9 +22,7 @@ from tests.runner.bench import (
 )
 from tests.search.word_embedder import WordEmbedder
 from tool_search import (
-    ConversationRecord,
     Done,
-    MemoryStore,
     ProviderError,
     ProviderSwitched,
     RequestPlan,
@@ -35,7 +32,6 @@ from tool_search import (
     Warning,
     profile_for,
 )
-from tool_search.discovery import Discovery
 from tool_search.messages import Message
 from tool_search.providers import ReplyDelta, ReplyEnd, ReplyEvent, Usage
 from tool_search.testing import Fault, ScriptedModel
@@ -70,57 +66,6 @@ async def test_reference_refused_in_a_stream_begins_the_reply_again(bench: Bench
     behind = events[events.index(switch) :]
     assert "".join(event.text for event in named(behind, TextDelta)) == "Sunny at last."
     assert [event.code for event in named(events, Warning)] == ["request_repaired"]
-
-
-class BrokenStore(MemoryStore):
-    """A store that fails once, at one of its methods."""
-
-    def __init__(self, method: str) -> None:
-        super().__init__()
-        self.fails_at: str | None = method
-
-    def _check(self, method: str) -> None:
-        if self.fails_at == method:
-            self.fails_at = None
-            raise ConnectionError(f"the store is gone: {method}")
-
-    async def load(self, key: str) -> ConversationRecord | None:
-        """As it is, or the failure."""
-        self._check("load")
-        return await super().load(key)
-
-    async def append_discoveries(
-        self, key: str, entries: Sequence[Discovery]
-    ) -> tuple[Discovery, ...]:
-        """As it is, or the failure."""
-        self._check("append")
-        return await super().append_discoveries(key, entries)
-
-    async def save(self, key: str, record: ConversationRecord) -> None:
-        """As it is, or the failure."""
-        self._check("save")
-        await super().save(key, record)
-
-
-@pytest.mark.parametrize("method", ["load", "append", "save"])
-async def test_store_that_fails_is_reported_and_the_conversation_goes_on(
-    bench: Bench, method: str
-) -> None:
-    """The turn ends with the store's own error; the next one has everything."""
-    script = {
-        "Weather": [search("weather"), say("Found.")],
-        "Go on": [calling(FORECAST), say("Sunny.")] if method != "load" else [say("Sunny.")],
-    }
-    bench.server.reset(model=ScriptedModel(turns=script))
-    runner = await bench.runner("gpt", store=BrokenStore(method))
-    with pytest.raises(ConnectionError, match=method):
-        await turn(runner, "Weather?")
-    events = await turn(runner, "Go on")
-    assert named(events, Done)[0].answer == "Sunny."
-    session = runner.session()
-    assert session is not None
-    assert_paired(session.history)
-    assert session.discoveries.names == (() if method == "load" else ("get_forecast",))
 
 
 class Scripted:

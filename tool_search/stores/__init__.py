@@ -12,6 +12,8 @@ from tool_search.stores.base import (
     GrantStore,
     KeptEvidence,
     KeptGrants,
+    RevisionStore,
+    SetAsideStore,
 )
 from tool_search.stores.memory import MemoryStore
 
@@ -27,7 +29,9 @@ __all__ = [
     "KeptEvidence",
     "KeptGrants",
     "MemoryStore",
+    "RevisionStore",
     "SQLiteStore",
+    "SetAsideStore",
 ]
 
 

@@ -23,6 +23,8 @@ __all__ = [
     "KeptEvidence",
     "KeptGrants",
     "PermissionModeStore",
+    "RevisionStore",
+    "SetAsideStore",
 ]
 
 ConversationKey = str
@@ -51,6 +53,46 @@ class ConversationStore(Protocol):
 
     async def forget(self, key: ConversationKey) -> None:
         """Erases the conversation, if it is there."""
+        ...
+
+
+@runtime_checkable
+class RevisionStore(Protocol):
+    """Tells whether another process saved or erased a conversation meanwhile.
+
+    Without it, the last one that saves a conversation has the last word.
+    """
+
+    async def revision(self, key: ConversationKey) -> int | None:
+        """Return what changes whenever the conversation is saved; None if it is not kept."""
+        ...
+
+    async def save_over(
+        self, key: ConversationKey, record: ConversationRecord, *, expected: int | None, new: int
+    ) -> bool:
+        """Keep the conversation as `save` does, if it has the expected revision.
+
+        Args:
+            key: The conversation's.
+            record: All of it.
+            expected: The revision that `record` was made from; None: it was not kept.
+            new: Its revision from now on, chosen by the caller at random, and not 0.
+
+        Returns:
+            False if it has another revision; nothing has changed then.
+        """
+        ...
+
+
+@runtime_checkable
+class SetAsideStore(Protocol):
+    """Puts a record that cannot be read where nothing reads it until it is forgotten.
+
+    Without it, such a conversation is kept in this process alone.
+    """
+
+    async def set_aside(self, key: ConversationKey) -> None:
+        """Put all that is kept of the conversation aside: it is new from now on."""
         ...
 
 

@@ -23,7 +23,8 @@ _ADVICE: dict[StoreFault, str] = {
     "or name another store.path",
     "no_permission": "may not be opened by this user ({error}); give the user the file and its "
     "folder, or name another store.path",
-    "damaged": "is damaged or no store ({error}); move it away, or name another store.path",
+    "damaged": "is damaged ({error}); move it away, and what `sqlite3 FILE .recover` finds back",
+    "foreign": "is damaged or no store ({error}); move it away, or name another store.path",
     "disk_failed": "cannot be read or written ({error}); look for a limit on the size of files "
     "(ulimit -f), or for a failing disk",
     "unknown": "cannot be used ({error}); look into its folder, or name another store.path",
@@ -36,7 +37,7 @@ _OF_SQLITE: dict[int, StoreFault] = {
     sqlite3.SQLITE_PERM: "no_permission",
     sqlite3.SQLITE_AUTH: "no_permission",
     sqlite3.SQLITE_CORRUPT: "damaged",
-    sqlite3.SQLITE_NOTADB: "damaged",
+    sqlite3.SQLITE_NOTADB: "foreign",
     # A table that is missing: the marks are ours, the content is not.
     sqlite3.SQLITE_ERROR: "damaged",
     sqlite3.SQLITE_IOERR: "disk_failed",

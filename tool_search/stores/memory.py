@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from tool_search.discovery import Discovery, DiscoveryState
@@ -10,18 +13,39 @@ from tool_search.record import ConversationRecord
 from tool_search.search.learned import Evidence, kept, merged
 from tool_search.stores.base import ConversationKey, Grant, KeptEvidence, KeptGrants
 
-__all__ = ["MemoryStore"]
+__all__ = ["DEFAULT_CONVERSATIONS", "MemoryStore"]
+
+DEFAULT_CONVERSATIONS = 2_000
+"""How many conversations a memory keeps unless it is told otherwise: about twice as many as a
+runner has at hand."""
+_DAY_S = 86_400.0
 
 
 class MemoryStore:
-    """Keeps every conversation until it is forgotten.
+    """Keeps conversations until there are too many, or until they are forgotten.
 
-    For bots that serve a bounded number of chats, and for tests.
+    For bots whose conversations may end with the process, and for tests.
+
+    Args:
+        keep_days: Days after its last use that a conversation is kept; None: for ever.
+        keep_conversations: How many are kept, the last used ones; None: all.
+        clock: Gives the seconds since 1970.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        *,
+        keep_days: float | None = None,
+        keep_conversations: int | None = DEFAULT_CONVERSATIONS,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._keep_s = math.inf if keep_days is None else keep_days * _DAY_S
+        self._most = math.inf if keep_conversations is None else keep_conversations
+        self._clock = clock
         self._records: dict[ConversationKey, ConversationRecord] = {}
         self._discoveries: dict[ConversationKey, DiscoveryState] = {}
+        # By their last use, the oldest first.
+        self._used: OrderedDict[ConversationKey, float] = OrderedDict()
         self._evidence: tuple[Evidence, ...] = ()
         self._revision = 0
         self._grants: tuple[Grant, ...] = ()
@@ -30,30 +54,51 @@ class MemoryStore:
         self._modes: dict[ConversationKey, str] = {}
 
     async def load(self, key: ConversationKey) -> ConversationRecord | None:
-        """The conversation as it was last saved, with all discoveries."""
+        """Return the conversation as it was last saved, with all discoveries."""
+        self._prune()
         record = self._records.get(key)
         if record is None:
             return None
+        self._use(key)
         return replace(record, discoveries=self._discoveries[key].entries)
 
     async def append_discoveries(
         self, key: ConversationKey, entries: Sequence[Discovery]
     ) -> tuple[Discovery, ...]:
-        """Adds discoveries; gives all of the conversation in their order."""
+        """Add discoveries; return all of the conversation in their order."""
         state = self._discoveries.setdefault(key, DiscoveryState())
         for entry in entries:
             state.commit((entry.tool,), via=entry.via)
+        self._use(key)
         return state.entries
 
     async def save(self, key: ConversationKey, record: ConversationRecord) -> None:
-        """Keeps the conversation."""
+        """Keep the conversation."""
         await self.append_discoveries(key, record.discoveries)
         for entry in record.discoveries:
             self._discoveries[key].refresh(entry.tool)
         self._records[key] = record
 
     async def forget(self, key: ConversationKey) -> None:
-        """Erases the conversation, if it is there."""
+        """Erase the conversation and what was granted in it, if it is there."""
+        self._erase(key)
+
+    def _use(self, key: ConversationKey) -> None:
+        self._used[key] = self._clock()
+        self._used.move_to_end(key)
+        self._prune()
+
+    def _prune(self) -> None:
+        """Erase what was not used for too long, and the oldest of what is too much."""
+        oldest = self._clock() - self._keep_s
+        while self._used:
+            key, at = next(iter(self._used.items()))
+            if at >= oldest and len(self._used) <= self._most:
+                return
+            self._erase(key)
+
+    def _erase(self, key: ConversationKey) -> None:
+        self._used.pop(key, None)
         self._records.pop(key, None)
         self._discoveries.pop(key, None)
         self._modes.pop(key, None)
@@ -110,6 +155,7 @@ class MemoryStore:
 
     async def save_permission_mode(self, key: ConversationKey, mode: str) -> None:
         """Keep a conversation's mode."""
+        self._use(key)
         self._modes[key] = mode
 
     def _keep_grants(self, grants: Iterable[Grant]) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import secrets
 import sqlite3
-from collections.abc import Sequence
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -13,9 +16,14 @@ from tool_search.record import ConversationRecord
 from tool_search.search.learned import Evidence
 from tool_search.stores import sqlite_conversations, sqlite_evidence, sqlite_grants
 from tool_search.stores.base import ConversationKey, Grant, KeptEvidence, KeptGrants
+from tool_search.stores.pruning import Pruning
+from tool_search.stores.sqlite_conversations import KeptHistory
 from tool_search.stores.sqlite_file import SQLiteFile, Synchronous
 
 __all__ = ["SQLiteStore"]
+
+_REVISION_BITS = 62
+_MAX_HISTORIES = 1024
 
 
 class SQLiteStore:
@@ -34,6 +42,10 @@ class SQLiteStore:
         synchronous: When a commit is on the disk: `full` at once, `normal` at the next
             checkpoint, `off` whenever the system likes. Only a loss of power can take
             what is not there yet; what is revoked or forgotten is always there at once.
+        keep_days: Days after its last use that a conversation is kept; None: for ever.
+        keep_conversations: How many are kept, the last used ones, give or take a
+            twentieth; None: all.
+        clock: Gives the seconds since 1970.
     """
 
     def __init__(
@@ -42,9 +54,15 @@ class SQLiteStore:
         *,
         patience_s: float = 5.0,
         synchronous: Synchronous = "normal",
+        keep_days: float | None = None,
+        keep_conversations: int | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self.path = Path(path)
         self._file = SQLiteFile(self.path, patience_s=patience_s, synchronous=synchronous)
+        self._clock = clock
+        self._histories: OrderedDict[ConversationKey, KeptHistory] = OrderedDict()
+        self._pruning = Pruning(self._file, keep_days, keep_conversations, clock)
 
     async def __aenter__(self) -> Self:
         """Open the file, so that what is wrong with it shows at once."""
@@ -68,22 +86,48 @@ class SQLiteStore:
         Raises:
             UnreadableRecordError: What is kept is no record of this version.
         """
-        return await self._file.read(
-            lambda connection: sqlite_conversations.kept_record(connection, key)
-        )
+
+        def read(connection: sqlite3.Connection) -> ConversationRecord | None:
+            record = sqlite_conversations.kept_record(connection, key)
+            revision = sqlite_conversations.kept_revision(connection, key)
+            if record is not None and revision is not None:
+                self._remember(key, KeptHistory(revision, record.history))
+            return record
+
+        self._pruning.used(key)
+        return await self._file.read(read)
 
     async def append_discoveries(
         self, key: ConversationKey, entries: Sequence[Discovery]
     ) -> tuple[Discovery, ...]:
         """Add discoveries; return all of the conversation in their order."""
+        at = self._clock()
         return await self._file.write(
-            lambda connection: sqlite_conversations.append_discoveries(connection, key, entries)
+            lambda connection: sqlite_conversations.append_discoveries(connection, key, entries, at)
         )
 
     async def save(self, key: ConversationKey, record: ConversationRecord) -> None:
         """Keep the conversation."""
+        await self._save(key, record, lambda _revision: True, secrets.randbits(_REVISION_BITS) | 1)
+
+    async def revision(self, key: ConversationKey) -> int | None:
+        """Return what changes whenever the conversation is saved; None if it is not kept."""
+        self._pruning.used(key)
+        return await self._file.read(
+            lambda connection: sqlite_conversations.kept_revision(connection, key)
+        )
+
+    async def save_over(
+        self, key: ConversationKey, record: ConversationRecord, *, expected: int | None, new: int
+    ) -> bool:
+        """Keep the conversation, unless another process saved or erased it meanwhile."""
+        return await self._save(key, record, lambda revision: revision == expected, new)
+
+    async def set_aside(self, key: ConversationKey) -> None:
+        """Put what cannot be read out of the way; `forget` erases it, an export shows it."""
+        at = self._clock()
         await self._file.write(
-            lambda connection: sqlite_conversations.write_record(connection, key, record)
+            lambda connection: sqlite_conversations.set_aside(connection, key, at)
         )
 
     async def forget(self, key: ConversationKey) -> None:
@@ -91,11 +135,16 @@ class SQLiteStore:
         await self.forget_conversations(key)
 
     async def forget_conversations(self, key: ConversationKey | None = None) -> int:
-        """Erase one conversation, or all of them; return how many those were."""
-        return await self._file.write(
+        """Erase one conversation, or all of them; return how many those were.
+
+        Nothing of them is left in the file or in its write-ahead log.
+        """
+        erased = await self._file.write(
             lambda connection: sqlite_conversations.erase_conversations(connection, key),
             is_durable=True,
         )
+        await self._file.empty_log()
+        return erased
 
     async def conversations(self) -> tuple[ConversationKey, ...]:
         """Return the conversations there are, sorted."""
@@ -123,9 +172,11 @@ class SQLiteStore:
 
     async def forget_evidence(self, tool: str | None = None) -> int:
         """Erase the evidence for one tool, or all of it."""
-        return await self._file.write(
+        erased = await self._file.write(
             lambda connection: sqlite_evidence.erase_evidence(connection, tool), is_durable=True
         )
+        await self._file.empty_log()
+        return erased
 
     async def grant_revision(self) -> int:
         """Return how often the grants have changed."""
@@ -161,3 +212,38 @@ class SQLiteStore:
         await self._file.write(
             lambda connection: sqlite_grants.write_mode(connection, key, mode), is_durable=True
         )
+
+    async def _save(
+        self,
+        key: ConversationKey,
+        record: ConversationRecord,
+        is_expected: Callable[[int | None], bool],
+        new: int,
+    ) -> bool:
+        at = self._clock()
+
+        def write(connection: sqlite3.Connection) -> bool:
+            if not is_expected(sqlite_conversations.kept_revision(connection, key)):
+                return False
+            known = self._histories.get(key)
+            sqlite_conversations.write_record(
+                connection, key, record, revision=new, at=at, known=known
+            )
+            # Should the commit fail, the file has another revision, and this is not used.
+            self._remember(key, KeptHistory(new, record.history))
+            return True
+
+        is_saved = await self._file.write(write)
+        if is_saved:
+            self._pruning.saved(key)
+        return is_saved
+
+    def _remember(self, key: ConversationKey, history: KeptHistory) -> None:
+        """Note what a history had, so that its next turn writes no more than it added.
+
+        In the store's thread alone.
+        """
+        self._histories[key] = history
+        self._histories.move_to_end(key)
+        if len(self._histories) > _MAX_HISTORIES:
+            self._histories.popitem(last=False)

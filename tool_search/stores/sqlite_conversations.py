@@ -1,30 +1,75 @@
-"""Conversations in a store's SQLite file; each function runs in a transaction of the caller's."""
+"""Conversations in a store's SQLite file; each function runs in a transaction of the caller's.
+
+A history is kept message by message, so that a turn writes what it added and not the whole.
+"""
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice
+from typing import Any, NamedTuple
 
 from tool_search.catalog import Tool
 from tool_search.discovery import Discovery, DiscoveryState
-from tool_search.errors import CatalogError, UnreadableRecordError
-from tool_search.record import ConversationRecord
+from tool_search.errors import CatalogError, StoreError, UnreadableRecordError
+from tool_search.messages import Message
+from tool_search.record import ConversationRecord, message_to_dict
 from tool_search.record_shape import check_discovery
 from tool_search.schema import compact_json, encodable, read_json
 from tool_search.stores.base import ConversationKey
 from tool_search.stores.sqlite_grants import erase_grants_of_conversation
 
 __all__ = [
+    "KeptHistory",
     "append_discoveries",
     "erase_conversations",
     "kept_conversations",
     "kept_record",
+    "kept_revision",
+    "prune",
+    "set_aside",
     "write_record",
 ]
 
 _KEYS = "SELECT key FROM conversation UNION SELECT key FROM discovery"
+_ALL_KEYS = """
+SELECT key FROM conversation UNION SELECT key FROM discovery UNION SELECT key FROM set_aside
+"""
+_TABLES = ("conversation", "message", "discovery", "used", "set_aside")
+_MESSAGES = "SELECT content FROM message WHERE key = ? ORDER BY place"
+_DISCOVERIES = "SELECT tool, via FROM discovery WHERE key = ? ORDER BY place"
+_TOUCH = """
+INSERT INTO used VALUES (:key, :at, 0) ON CONFLICT (key) DO UPDATE SET at = :at
+"""
+_SET_REVISION = """
+INSERT INTO used VALUES (:key, :at, :revision)
+ON CONFLICT (key) DO UPDATE SET at = :at, revision = :revision
+"""
+_TOO_OLD = "SELECT key FROM used WHERE at < ?"
+_TOO_MANY = "SELECT key FROM used ORDER BY at DESC, key LIMIT -1 OFFSET ?"
+
+
+class KeptHistory(NamedTuple):
+    """The messages that a conversation had when it was last read or written here.
+
+    Attributes:
+        revision: Of the conversation, at that time.
+        messages: The history.
+    """
+
+    revision: int
+    messages: tuple[Message, ...]
+
+
+def kept_revision(connection: sqlite3.Connection, key: ConversationKey) -> int | None:
+    """Return what changes whenever the conversation is written; None if it is not kept."""
+    row = connection.execute("SELECT revision FROM used WHERE key = ?", (key,)).fetchone()
+    # Of a conversation that was never saved, discoveries are kept alone.
+    return row[0] if row is not None and row[0] else None
 
 
 def kept_record(connection: sqlite3.Connection, key: ConversationKey) -> ConversationRecord | None:
@@ -36,13 +81,17 @@ def kept_record(connection: sqlite3.Connection, key: ConversationKey) -> Convers
     row = connection.execute("SELECT record FROM conversation WHERE key = ?", (key,)).fetchone()
     if row is None:
         return None
+    messages = connection.execute(_MESSAGES, (key,)).fetchall()
     with _named_record(key):
-        record = ConversationRecord.from_dict(read_json(row[0]))
+        content = read_json(row[0])
+        if isinstance(content, dict) and "history" not in content:
+            content["history"] = [read_json(text) for (text,) in messages]
+        record = ConversationRecord.from_dict(content)
     return replace(record, discoveries=_discoveries(connection, key).entries)
 
 
 def append_discoveries(
-    connection: sqlite3.Connection, key: ConversationKey, entries: Sequence[Discovery]
+    connection: sqlite3.Connection, key: ConversationKey, entries: Sequence[Discovery], at: float
 ) -> tuple[Discovery, ...]:
     """Add discoveries; return all of the conversation in their order."""
     state = _discoveries(connection, key)
@@ -50,21 +99,97 @@ def append_discoveries(
     for entry in entries:
         state.commit((entry.tool,), via=entry.via)
     _write_discoveries(connection, key, before, state)
+    connection.execute(_TOUCH, {"key": key, "at": at})
     return state.entries
 
 
 def write_record(
-    connection: sqlite3.Connection, key: ConversationKey, record: ConversationRecord
+    connection: sqlite3.Connection,
+    key: ConversationKey,
+    record: ConversationRecord,
+    *,
+    revision: int,
+    at: float,
+    known: KeptHistory | None,
 ) -> None:
-    """Write a conversation; discoveries that were appended meanwhile stay."""
-    content = encodable(compact_json({**record.to_dict(), "discoveries": []}))
+    """Write a conversation; discoveries that were appended meanwhile stay.
+
+    Args:
+        connection: In a transaction that writes.
+        key: The conversation's.
+        record: All of it.
+        revision: What it is told by from now on.
+        at: The seconds since 1970.
+        known: Its history as it was last read or written here; what the file has of that
+            is not written again.
+
+    Raises:
+        StoreError: The record is not JSON, such as a reply's block with NaN in it.
+    """
     state = _discoveries(connection, key)
     before = state.entries
     for entry in record.discoveries:
         state.commit((entry.tool,), via=entry.via)
         state.refresh(entry.tool)
     _write_discoveries(connection, key, before, state)
-    connection.execute("INSERT OR REPLACE INTO conversation VALUES (?, ?)", (key, content))
+    start = 0
+    if known is not None and known.revision == kept_revision(connection, key):
+        start = _common(known.messages, record.history)
+    content = replace(record, history=(), discoveries=()).to_dict()
+    del content["history"]
+    connection.execute("DELETE FROM message WHERE key = ? AND place >= ?", (key, start))
+    try:
+        connection.executemany(
+            "INSERT INTO message VALUES (?, ?, ?)",
+            [
+                (key, place, _encoded(message_to_dict(message)))
+                for place, message in enumerate(record.history[start:], start)
+            ],
+        )
+        written = _encoded(content)
+    except (ValueError, TypeError, RecursionError) as exc:
+        raise StoreError(f"the conversation {key!r} cannot be kept, it is no JSON: {exc}") from exc
+    connection.execute("INSERT OR REPLACE INTO conversation VALUES (?, ?)", (key, written))
+    connection.execute(_SET_REVISION, {"key": key, "at": at, "revision": revision})
+
+
+def set_aside(connection: sqlite3.Connection, key: ConversationKey, at: float) -> None:
+    """Put what is kept of a conversation where nothing reads it, until it is forgotten."""
+    content = json.dumps(_texts(connection, key))
+    connection.execute("INSERT INTO set_aside VALUES (?, ?, ?)", (key, at, content))
+    _erase(connection, [(key,)], _TABLES[:-1])
+
+
+def prune(
+    connection: sqlite3.Connection,
+    *,
+    oldest: float,
+    most: int | None,
+    in_use: Collection[str],
+    batch: int,
+) -> int:
+    """Erase conversations that are too old or too many, the least recently used ones.
+
+    Args:
+        connection: In a transaction that writes.
+        oldest: What was used before this time goes.
+        most: How many of the others stay; None: all.
+        in_use: Conversations that stay whatever their age.
+        batch: How many go at most.
+
+    Returns:
+        How many went.
+    """
+    found = connection.execute(_TOO_OLD, (oldest,)).fetchall()
+    if most is not None:
+        found += connection.execute(_TOO_MANY, (most,)).fetchall()
+    unused = ((key,) for key in dict.fromkeys(key for (key,) in found) if key not in in_use)
+    gone = list(islice(unused, batch))
+    _erase(connection, gone, _TABLES[:-1])
+    for (key,) in gone:
+        erase_grants_of_conversation(connection, key)
+    connection.execute("DELETE FROM set_aside WHERE at < ?", (oldest,))
+    return len(gone)
 
 
 def kept_conversations(connection: sqlite3.Connection) -> tuple[ConversationKey, ...]:
@@ -73,10 +198,14 @@ def kept_conversations(connection: sqlite3.Connection) -> tuple[ConversationKey,
 
 
 def erase_conversations(connection: sqlite3.Connection, key: ConversationKey | None) -> int:
-    """Erase one conversation, or all of them, with their grants; return how many those were."""
-    erased = [(known,) for known in kept_conversations(connection) if key in (None, known)]
-    connection.executemany("DELETE FROM conversation WHERE key = ?", erased)
-    connection.executemany("DELETE FROM discovery WHERE key = ?", erased)
+    """Erase one conversation, or all of them, with their grants and what was set aside.
+
+    Returns:
+        How many those were.
+    """
+    known = connection.execute(_ALL_KEYS).fetchall()
+    erased = [row for row in known if key in (None, row[0])]
+    _erase(connection, erased, _TABLES)
     erase_grants_of_conversation(connection, key)
     return len(erased)
 
@@ -92,10 +221,39 @@ def _named_record(key: ConversationKey) -> Iterator[None]:
         raise UnreadableRecordError(str(exc), conversation=key) from exc
 
 
+def _erase(
+    connection: sqlite3.Connection, keys: Sequence[tuple[str]], tables: Iterable[str]
+) -> None:
+    for table in tables:
+        connection.executemany(f"DELETE FROM {table} WHERE key = ?", keys)  # noqa: S608  # ours
+
+
+def _texts(connection: sqlite3.Connection, key: ConversationKey) -> dict[str, Any]:
+    """Return what is written of a conversation, read by nobody."""
+    record = "SELECT record FROM conversation WHERE key = ?"
+    discovered = "SELECT tool FROM discovery WHERE key = ? ORDER BY place"
+    found = connection.execute(record, (key,)).fetchone()
+    return {
+        "record": found[0] if found else None,
+        "history": [text for (text,) in connection.execute(_MESSAGES, (key,))],
+        "discoveries": [text for (text,) in connection.execute(discovered, (key,))],
+    }
+
+
+def _encoded(content: object) -> str:
+    return encodable(compact_json(content))
+
+
+def _common(before: Sequence[Message], after: Sequence[Message]) -> int:
+    """Return how many messages at the beginning are the same objects."""
+    pairs = zip(before, after, strict=False)
+    least = min(len(before), len(after))
+    return next((place for place, (old, new) in enumerate(pairs) if old is not new), least)
+
+
 def _discoveries(connection: sqlite3.Connection, key: ConversationKey) -> DiscoveryState:
-    rows = connection.execute(
-        "SELECT tool, via FROM discovery WHERE key = ? ORDER BY place", (key,)
-    )
+    # All at once: a row that cannot be read must not leave the query open, and its snapshot.
+    rows = connection.execute(_DISCOVERIES, (key,)).fetchall()
     with _named_record(key):
         return DiscoveryState(_discovery(tool, via) for tool, via in rows)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from tool_search.search.learned import MOST_EVIDENCE, Evidence, kept, merged
 
@@ -12,6 +14,7 @@ __all__ = ["add_evidence", "erase_evidence", "evidence_revision", "kept_evidence
 _COUNT = "UPDATE revision SET number = number + 1"
 _INSERT = "INSERT OR REPLACE INTO evidence VALUES (?, ?, ?, ?, ?)"
 _SELECT = "SELECT tool, words, at, strength FROM evidence"
+_log = logging.getLogger(__name__)
 _ERASE_WEAKEST = """
 DELETE FROM evidence WHERE (tool, words) IN
 (SELECT tool, words FROM evidence ORDER BY level, tool DESC, words DESC LIMIT ?)
@@ -24,20 +27,32 @@ def evidence_revision(connection: sqlite3.Connection) -> int:
     return row[0]
 
 
-def kept_evidence(connection: sqlite3.Connection, tool: str | None = None) -> Iterator[Evidence]:
-    """Yield the evidence for one tool, or all of it."""
+def kept_evidence(connection: sqlite3.Connection, tool: str | None = None) -> list[Evidence]:
+    """Return the evidence for one tool, or all of it; what somebody else wrote is none."""
     if tool is None:
-        rows = connection.execute(_SELECT)
+        rows = connection.execute(_SELECT).fetchall()
     else:
-        rows = connection.execute(f"{_SELECT} WHERE tool = ?", (tool,))
-    for name, words, at, strength in rows:
-        yield Evidence(tool=name, words=tuple(words.split("\n")), at=at, strength=strength)
+        rows = connection.execute(f"{_SELECT} WHERE tool = ?", (tool,)).fetchall()
+    entries = [_entry(*row) for row in rows]
+    if None in entries:
+        _log.warning("kept evidence cannot be read, and is passed over")
+    return [entry for entry in entries if entry is not None]
+
+
+def _entry(tool: object, words: object, at: object, strength: object) -> Evidence | None:
+    if not (isinstance(tool, str) and isinstance(words, str)):
+        return None
+    if not (isinstance(at, float) and isinstance(strength, float)):
+        return None
+    if not (math.isfinite(at) and 0 < strength < math.inf):
+        return None
+    return Evidence(tool=tool, words=tuple(words.split("\n")), at=at, strength=strength)
 
 
 def add_evidence(connection: sqlite3.Connection, entries: Sequence[Evidence]) -> None:
     """Add successes to what is known, within its bounds."""
     for tool in sorted({entry.tool for entry in entries}):
-        known = list(kept_evidence(connection, tool))
+        known = kept_evidence(connection, tool)
         _add_for_tool(connection, known, [entry for entry in entries if entry.tool == tool])
     (count,) = connection.execute("SELECT count(*) FROM evidence").fetchone()
     connection.execute(_ERASE_WEAKEST, (max(count - MOST_EVIDENCE, 0),))

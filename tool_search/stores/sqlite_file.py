@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -20,9 +21,9 @@ Synchronous = Literal["full", "normal", "off"]
 """When a commit is on the disk and not only with the operating system: at once, at the next
 checkpoint, or whenever the system likes. The end of the process loses nothing in any of them."""
 
-_VERSION = 2
+_VERSION = 3
 _APPLICATION = int.from_bytes(b"tool", "big")
-# Version 1 had the first five statements.
+# Version 1 had the statements up to the revision, and histories in their records.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS conversation (key TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS discovery (
@@ -50,14 +51,18 @@ CREATE TABLE IF NOT EXISTS used (
     key TEXT PRIMARY KEY, at REAL NOT NULL, revision INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS used_by_time ON used (at);
-INSERT OR IGNORE INTO used SELECT key, strftime('%s'), 0 FROM
+INSERT OR IGNORE INTO used
+    SELECT key, strftime('%s'), key IN (SELECT key FROM conversation) FROM
     (SELECT key FROM conversation UNION SELECT key FROM discovery);
-CREATE TABLE IF NOT EXISTS set_aside (
-    key TEXT NOT NULL, at REAL NOT NULL, record TEXT, discoveries TEXT NOT NULL
+CREATE TABLE IF NOT EXISTS message (
+    key TEXT NOT NULL, place INTEGER NOT NULL, content TEXT NOT NULL, PRIMARY KEY (key, place)
 );
-CREATE INDEX IF NOT EXISTS set_aside_by_key ON set_aside (key)
+DROP TABLE IF EXISTS set_aside;
+CREATE TABLE set_aside (key TEXT NOT NULL, at REAL NOT NULL, content TEXT NOT NULL);
+CREATE INDEX set_aside_by_key ON set_aside (key)
 """
 _T = TypeVar("_T")
+_log = logging.getLogger(__name__)
 
 
 class SQLiteFile:
@@ -100,6 +105,41 @@ class SQLiteFile:
         return await loop.run_in_executor(
             self._worker, self._transaction, "BEGIN IMMEDIATE", work, level
         )
+
+    def submit(self, work: Callable[[sqlite3.Connection], bool]) -> None:
+        """Do the work some time later, while no other process writes.
+
+        Args:
+            work: True if it erased something; the log says if it failed.
+        """
+        self._worker.submit(self._in_background, work)
+
+    def _in_background(self, work: Callable[[sqlite3.Connection], bool]) -> None:
+        try:
+            if self._transaction("BEGIN IMMEDIATE", work):
+                self._empty_log()
+        except StoreError as exc:
+            _log.warning("store_unavailable: what is kept for too long stays for now: %s", exc)
+
+    async def empty_log(self) -> None:
+        """Move the write-ahead log into the file and empty it: erased means erased.
+
+        Raises:
+            StoreError: Another process goes on reading what is in the log.
+        """
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._worker, self._empty_log)
+
+    def _empty_log(self) -> None:
+        with self._named_errors():
+            # Waits for readers; also where it says busy, all that could be moved was.
+            (is_busy, *_) = self._current().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if is_busy:
+            raise StoreError(
+                f"erased, but {self.path}-wal may have traces of it as long as another process "
+                "reads the store; end that process, or erase once more",
+                fault="locked",
+            )
 
     async def aclose(self) -> None:
         """Close the file, once what was begun is done; it is used no more."""
@@ -181,6 +221,10 @@ class SQLiteFile:
     def _named_errors(self) -> Iterator[None]:
         try:
             yield
+        except UnicodeEncodeError as exc:
+            raise StoreError(
+                f"the store {self.path} takes no text with half a character: {exc.object!r}"
+            ) from exc
         except (sqlite3.Error, OSError) as exc:
             fault, advice = fault_of(exc, self.path)
             raise StoreError(f"the store {self.path} {advice}", fault=fault) from exc

@@ -22,6 +22,7 @@ __all__ = [
     "write_mode",
 ]
 
+_SELECT = "SELECT entry FROM permission_grant ORDER BY place"
 _COUNT = "UPDATE grant_revision SET number = number + 1"
 _INSERT = "INSERT OR IGNORE INTO permission_grant (entry, conversation) VALUES (?, ?)"
 _OF_CONVERSATION = """
@@ -41,7 +42,7 @@ def grant_revision(connection: sqlite3.Connection) -> int:
 def kept_grants(connection: sqlite3.Connection) -> tuple[Grant, ...]:
     """Return the grants that can be read, the oldest first; the others grant nothing."""
     grants = []
-    for (entry,) in connection.execute("SELECT entry FROM permission_grant ORDER BY place"):
+    for (entry,) in connection.execute(_SELECT).fetchall():
         try:
             grants.append(Grant.from_dict(json.loads(entry)))
         except (ValueError, TypeError, AttributeError, RecursionError) as exc:
