@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +22,18 @@ COUNT = "https://api.anthropic.com/v1/messages/count_tokens"
 
 
 def cassettes() -> list[Path]:
-    """Every cassette, or nothing where the recordings are not there."""
-    return sorted(RECORDED.glob("pydantic-ai/**/*.yaml"))
+    """Every cassette of every project, or nothing where the recordings are not there."""
+    return sorted(RECORDED.glob("*/**/*.yaml"))
 
 
 def accepted_requests(cassette: Path) -> list[tuple[str, Any]]:
-    """The URI, without its query, and body of each request that was answered with 200."""
+    """The URI, without its query, and body of each request that was answered with 2xx."""
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     recorded = yaml.load(cassette.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 - a safe loader
     return [
         (entry["request"]["uri"].partition("?")[0], entry["request"].get("parsed_body"))
         for entry in recorded["interactions"]
-        if entry["response"]["status"]["code"] == 200
+        if 200 <= entry["response"]["status"]["code"] < 300
     ]
 
 
@@ -46,14 +47,17 @@ def verdict(uri: str, body: Any) -> Violation | None:
 @pytest.mark.skipif(not cassettes(), reason=REASON)
 @pytest.mark.parametrize("cassette", cassettes(), ids=lambda path: path.stem)
 def test_recorded_request_is_accepted(cassette: Path) -> None:
-    """A request that the real service answered with 200 breaks no rule."""
+    """A request that the real service answered with 2xx breaks no rule."""
     verdicts = [verdict(uri, body) for uri, body in accepted_requests(cassette)]
     assert [found for found in verdicts if found is not None] == []
 
 
 @pytest.mark.skipif(not cassettes(), reason=REASON)
 def test_recorded_requests_of_every_dialect_are_there() -> None:
-    """The test above would pass on an empty folder too."""
-    uris = [uri for cassette in cassettes() for uri, _ in accepted_requests(cassette)]
-    assert len([uri for uri in uris if uri in HOSTS]) >= 105
-    assert {*HOSTS, COUNT} <= set(uris)
+    """The test above would pass on an empty folder too; prints how many were judged."""
+    uris = Counter(uri for cassette in cassettes() for uri, _ in accepted_requests(cassette))
+    judged = {uri: count for uri, count in uris.items() if uri in (*HOSTS, COUNT)}
+    others = sum(uris.values()) - sum(judged.values())
+    print(f"accepted: {judged}; of services that speak none of our dialects: {others}")  # noqa: T201
+    assert sum(judged.values()) >= 106
+    assert {*HOSTS, COUNT} <= judged.keys()
