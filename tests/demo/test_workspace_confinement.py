@@ -247,3 +247,42 @@ def test_the_environment_names_the_folder_and_the_commands(tmp_path: Path) -> No
     with_them = {item.tool.name: item.tool for item in tools_from_environment(named | commands)}
     assert set(with_them) - without == {"bash"}
     assert "git status, ls" in with_them["bash"].description
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".git/hooks/post-checkout", ".git/config", "sub/.GIT/config", "sub/.ｇｉｔ/config",
+        ".gitmodules", "HEAD", "sub/head", ".bashrc", ".profile", ".ssh/authorized_keys",
+        ".config/git/config",
+        ".github/workflows/build.yml", ".envrc", ".vscode/tasks.json", "way/in/hooks/pre-commit",
+    ],
+)  # fmt: skip
+async def test_no_tool_writes_what_other_programs_execute(folder: Path, path: str) -> None:
+    """Not by another case or composition of its letters, nor by a link that leads there."""
+    (folder / ".git").mkdir()
+    (folder / "way").mkdir()
+    (folder / "way" / "in").symlink_to(folder / ".git")
+    desk = Desk(folder)
+    told = await desk.refused("write_file", file_path=path, content="echo taken over")
+    assert "other programs execute" in told
+    assert os.listdir(folder / ".git") == []  # noqa: PTH208  # a link leads here too
+    assert not os.path.lexists(folder / path)  # noqa: ASYNC240  # a test may wait
+
+
+async def test_what_is_protected_is_read_and_not_edited(folder: Path) -> None:
+    (folder / ".git").mkdir()
+    (folder / ".git" / "config").write_text("[core]\n")
+    desk = Desk(folder)
+    assert "[core]" in await desk.said("read_file", file_path=".git/config")
+    edit = {"old_string": "[core]", "new_string": "[core]\nfsmonitor = x"}
+    told = await desk.refused("edit_file", file_path=".git/config", **edit)
+    assert "other programs execute" in told
+    assert (folder / ".git" / "config").read_text() == "[core]\n"
+
+
+async def test_an_operator_may_protect_other_names(folder: Path) -> None:
+    desk = Desk(folder, protected=["Makefile"])
+    told = await desk.refused("write_file", file_path="Makefile", content="")
+    assert "'makefile'" in told
+    await desk.said("write_file", file_path=".envrc", content="x")

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.demo.workspace_calling import Desk
-from tool_search.demo.workspace_tools import Limits
-from tool_search.demo.workspace_tools.matching import line_matcher
+from tool_search.demo.workspace_tools import Limits, WorkspaceError
+from tool_search.demo.workspace_tools.matching import TimeBudget, TurnBudgets, line_matcher
 from tool_search.demo.workspace_tools.walking import glob_matcher
+from tool_search.execution import Cancellation
+from tool_search.permission_settings import PermissionSettings
 
 
 @pytest.fixture
@@ -144,5 +146,42 @@ async def test_a_runaway_pattern_is_ended(folder: Path, monkeypatch: pytest.Monk
 def test_a_line_matches_alike_with_and_without_re2() -> None:
     """One pattern in linear time, the same with look-around."""
     texts = ["a\nb中\n\nB", "", "ab"]
-    plain = line_matcher("b", ignore_case=True)(texts)
-    assert plain == line_matcher("(?=b)b", ignore_case=True)(texts) == [[1, 3], [], [0]]
+    budget = TimeBudget()
+    plain = line_matcher("b", ignore_case=True, budget=budget)(texts)
+    aside = line_matcher("(?=b)b", ignore_case=True, budget=budget)(texts)
+    assert plain == aside == [[1, 3], [], [0]]
+
+
+def test_the_patterns_of_a_turn_share_their_time() -> None:
+    """One conversation cannot buy a minute with ten searches."""
+    budget = TimeBudget(0.5)
+    slow = line_matcher("(?=a)(a+)+$", ignore_case=False, budget=budget)
+    with pytest.raises(WorkspaceError, match=r"longer than the 0\.5 s"):
+        slow(["a" * 60 + "b"])
+    with pytest.raises(WorkspaceError, match="have used up"):
+        line_matcher("(?=b)b", ignore_case=False, budget=budget)(["b"])
+
+
+def test_a_turn_has_one_budget_whatever_calls_it_makes() -> None:
+    budgets, turn = TurnBudgets(), Cancellation()
+    first, second = (budgets.of(Cancellation(turn)) for _ in range(2))
+    assert first is second
+    assert budgets.of(Cancellation()) is not first
+
+
+@pytest.mark.parametrize("rule", ["deny", "ask"])
+async def test_rules_on_reading_hold_for_every_search(folder: Path, rule: str) -> None:
+    """A search shows neither the text nor the name of a file that may not be read."""
+    (folder / "private").mkdir()
+    (folder / "private" / "diary.txt").write_text("alpha, but secretly\n")
+    (folder / "open.txt").write_text("alpha\n")
+    rules = PermissionSettings.model_validate({rule: ["read_file(private*)"]})
+    desk = Desk(folder, rules=rules)
+    found = await desk.said("grep", pattern="alpha", output_mode="content")
+    assert "open.txt" in found
+    assert "diary" not in found
+    assert "secretly" not in found
+    assert "1 left out: the rules do not let you read them" in found
+    assert "diary" not in await desk.said("glob", pattern="**/*.txt")
+    assert "diary" not in await desk.said("ls", path="private")
+    assert "private" not in await desk.said("ls")

@@ -6,8 +6,8 @@ import asyncio
 import os
 import shlex
 import shutil
-import signal
 import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from tool_search.permission_settings import PermissionSettings
 BASH = shutil.which("bash") or ""
 pytestmark = pytest.mark.skipif(not BASH, reason="needs bash")
 PATIENCE_S = 30.0
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -35,24 +36,24 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
         yield made
 
 
-def runs(pid: int) -> bool:
-    """Whether a process is there, and no zombie."""
-    done = subprocess.run(  # noqa: S603  # our own arguments
-        ["ps", "-o", "stat=", "-p", str(pid)],  # noqa: S607  # wherever it is
+def runs(sign: str) -> bool:
+    """True if a process has a sign among its arguments: it has another number outside."""
+    done = subprocess.run(
+        ["ps", "-A", "-o", "stat=,args="],  # noqa: S607  # wherever it is
         capture_output=True,
         text=True,
         check=False,
     )
-    return done.stdout.strip()[:1] not in ("", "Z")
+    lines = (line.split(None, 1) for line in done.stdout.splitlines())
+    return any(sign in args for stat, *rest in lines if stat[:1] != "Z" for args in rest)
 
 
-async def gone(pid: int) -> bool:
+async def gone(sign: str) -> bool:
     """Whether a process ends before long; it is ended where it does not."""
     for _ in range(200):
-        if not runs(pid):
+        if not runs(sign):
             return True
         await asyncio.sleep(0.05)
-    os.kill(pid, signal.SIGKILL)
     return False
 
 
@@ -101,11 +102,11 @@ async def test_a_command_that_leaves_the_workspace_is_brought_back(desk: Desk) -
 
 async def test_a_command_above_its_time_is_ended_with_all_it_started(desk: Desk) -> None:
     """What it wrote is kept, and the next one has a new shell."""
-    started = "sleep 300 & echo $!; sleep 300"
+    started = "sleep 300.125 & echo $!; sleep 300.125"
     finished = await desk.call("bash", command=started, timeout_s=1)
     assert finished.is_error
     assert "[ended after 1 s: the shell begins anew" in finished.content
-    assert await gone(int(finished.content.split()[0]))
+    assert await gone("300.125")
     assert await desk.said("bash", command="echo next") == "next"
 
 
@@ -114,7 +115,7 @@ async def test_a_cancelled_command_is_ended_and_what_it_wrote_survives(desk: Des
     cancellation = Cancellation()
     context = ToolContext(conversation="c", language="en-US", cancellation=cancellation)
     call = ToolCall(
-        id="1", name="bash", arguments='{"command": "echo $$; echo early; sleep 300 & sleep 300"}'
+        id="1", name="bash", arguments='{"command": "echo early; sleep 300.25 & sleep 300.25"}'
     )
     seen = ""
     async with asyncio.timeout(PATIENCE_S):
@@ -125,14 +126,15 @@ async def test_a_cancelled_command_is_ended_and_what_it_wrote_survives(desk: Des
             last = event
     assert getattr(last, "outcome", "") == "cancelled"
     assert "early" in getattr(last, "content", "")
-    assert await gone(int(seen.split()[0]))
+    assert await gone("300.25")
 
 
 async def test_forgetting_a_conversation_ends_its_shell(desk: Desk) -> None:
     """And what was left running in it."""
-    said = await desk.said("bash", command="sleep 300 & echo $!")
+    await desk.said("bash", command="sleep 300.5 & echo $!")
+    assert runs("300.5")
     await desk.runner.forget("c")
-    assert await gone(int(said))
+    assert await gone("300.5")
 
 
 async def test_what_is_left_running_does_not_hold_a_command_up(desk: Desk) -> None:
@@ -294,3 +296,43 @@ def test_commands_must_be_a_list() -> None:
     """A text would be a list of letters."""
     with pytest.raises(ConfigurationError, match="give a list of commands"):
         ShellOptions(commands="ls")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat /proc/self/environ",
+        "cat /proc/*/environ",
+        "cat /proc/$PPID/environ",
+        "tr '\\0' ' ' < /proc/1/environ",
+        "ps eww -A",
+        "env; export -p; declare -p",
+    ],
+)
+async def test_no_command_reads_the_keys_that_the_bot_was_started_with(
+    tmp_path: Path, command: str
+) -> None:
+    """Neither from its own environment nor from that of the bot's process."""
+    program = (
+        "import asyncio, sys\n"
+        "from pathlib import Path\n"
+        "from tests.demo.workspace_calling import opened\n"
+        "from tool_search.demo.workspace_tools import ShellOptions\n"
+        "async def main():\n"
+        "    shell = ShellOptions(commands=['*'])\n"
+        "    async with opened(Path(sys.argv[1]), shell=shell) as desk:\n"
+        "        print((await desk.call('bash', command=sys.argv[2])).content)\n"
+        "asyncio.run(main())\n"
+    )
+    planted = "sk-planted-0123456789"
+    done = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-c", program, str(tmp_path), command],
+        env={**os.environ, "ANTHROPIC_API_KEY": planted},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip()
+    assert planted not in done.stdout

@@ -147,6 +147,11 @@ async def test_a_page_is_read_as_text(site: Site) -> None:
         ("<meta charset=gb18030>中文".encode("gb18030"), "text/html"),
         ("中文".encode(), "text/plain"),
         ("中文".encode(), "text/plain; charset=unheard-of"),
+        # Python's codecs that are no charset of the web: punycode takes quadratic time.
+        ("中文".encode(), "text/plain; charset=punycode"),
+        ("中文".encode(), "text/plain; charset=idna"),
+        ("中文".encode(), "text/plain; charset=unicode_escape"),
+        ("中文".encode(), "text/plain; charset=utf-7"),
     ],
 )
 async def test_a_page_is_read_in_its_own_encoding(site: Site, body: bytes, kind: str) -> None:

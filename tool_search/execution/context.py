@@ -23,7 +23,7 @@ class Cancellation:
         parent: What stops this one too.
     """
 
-    __slots__ = ("_is_set", "_listeners", "_parent")
+    __slots__ = ("__weakref__", "_is_set", "_listeners", "_parent")
 
     def __init__(self, parent: Cancellation | None = None) -> None:
         self._parent = parent
@@ -40,6 +40,11 @@ class Cancellation:
     def is_cancelled(self) -> bool:
         """Whether to stop."""
         return self._is_set or (self._parent is not None and self._parent.is_cancelled)
+
+    @property
+    def outermost(self) -> Cancellation:
+        """The first of the chain: one for all calls of a turn."""
+        return self if self._parent is None else self._parent.outermost
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Has something called when this or its parent is set, in the thread that sets it.
@@ -73,6 +78,10 @@ class CallChannel(Protocol):
         """Calls another tool as the model would."""
         ...
 
+    def allows(self, name: str, arguments: Mapping[str, Any]) -> bool:
+        """Return True if a call of another tool would be made unasked; from any thread."""
+        ...
+
 
 class _Silent:
     """A channel to nobody."""
@@ -90,6 +99,10 @@ class _Silent:
             f"tool {name!r} cannot be called with {dict(arguments)!r}: this context has no "
             "CallRunner behind it"
         )
+
+    def allows(self, name: str, arguments: Mapping[str, Any]) -> bool:  # noqa: ARG002  # no rules
+        """Without a runner there are no rules."""
+        return True
 
 
 SILENT: CallChannel = _Silent()
@@ -152,6 +165,13 @@ class ToolContext:
         The time he takes is not the tool's: its time-out waits.
         """
         return await self.channel.ask(question)
+
+    def allows(self, name: str, /, **arguments: Any) -> bool:
+        """Return True if the rules let the user call another tool so, without a question.
+
+        For a tool that shows what another one guards: a search in files, for one.
+        """
+        return self.channel.allows(name, arguments)
 
     async def call(self, name: str, /, **arguments: Any) -> Any:
         """What another tool returns, called as the model would call it: checked and permitted.

@@ -257,6 +257,10 @@ class _Line:
         """Calls another tool."""
         return await self._outer.call(name, arguments)
 
+    def allows(self, name: str, arguments: Mapping[str, Any]) -> bool:
+        """Ask the rules about another tool."""
+        return self._outer.allows(name, arguments)
+
     def give_up(self, seconds: float) -> None:  # noqa: ARG002  # the clock knows them
         """Stops waiting: the tool ignores that its time is over."""
         self.is_given_up = True

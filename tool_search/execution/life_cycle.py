@@ -236,6 +236,13 @@ class OneCall:
         )
         return await inner.run()
 
+    def allows(self, name: str, arguments: Mapping[str, Any]) -> bool:
+        """Return True if a call of another tool of the author's would be made unasked."""
+        permissions, item = self._services.permissions, self._services.find(name)
+        if item is None or permissions.let_everything(item):
+            return True
+        return permissions.verdict(item.tool, arguments, self._context, item) == "allow"
+
     async def _checked(self) -> ExecutionResult | None:
         """The tool's own check and the hooks before the call; None: nothing speaks against it."""
         item = self._item

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Collection
 
 from tool_search.demo.workspace_tools.commands import ANY_COMMAND, READ_ONLY_COMMANDS
 from tool_search.demo.workspace_tools.editing import EditDesk, editing_tools
@@ -26,11 +27,12 @@ from tool_search.demo.workspace_tools.shell import ShellOptions, shell_tools
 from tool_search.demo.workspace_tools.texts import ReadFiles
 from tool_search.demo.workspace_tools.thinking import RunSubAgent, SubAgentTask, thinking_tools
 from tool_search.demo.workspace_tools.web import FetchOptions, WebHit, WebSearch, web_tools
-from tool_search.demo.workspace_tools.workspace import Limits, Workspace, WorkspaceError
+from tool_search.demo.workspace_tools.workspace import PROTECTED, Limits, Workspace, WorkspaceError
 from tool_search.execution import ExecutableTool
 
 __all__ = [
     "ANY_COMMAND",
+    "PROTECTED",
     "READ_ONLY_COMMANDS",
     "FetchOptions",
     "Limits",
@@ -48,6 +50,7 @@ def workspace_tools(
     folder: str | os.PathLike[str],
     *,
     limits: Limits | None = None,
+    protected: Collection[str] = PROTECTED,
     shell: ShellOptions | None = None,
     fetch: FetchOptions | None = None,
     web_search: WebSearch | None = None,
@@ -58,6 +61,7 @@ def workspace_tools(
     Args:
         folder: The workspace.
         limits: How much is read, shown and written.
+        protected: Names that are read but never written, at any depth.
         shell: Allows a shell, and what it may run; without it there is none.
         fetch: How web pages are read.
         web_search: What searches the web; without it the tool says that nothing does.
@@ -67,7 +71,7 @@ def workspace_tools(
     Raises:
         ConfigurationError: There is no such folder, or the system cannot confine tools to it.
     """
-    workspace, seen = Workspace(folder, limits=limits), ReadFiles()
+    workspace, seen = Workspace(folder, limits=limits, protected=protected), ReadFiles()
     desk = EditDesk(workspace, seen, threading.Lock())
     tools = (
         *reading_tools(workspace, seen),

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tool_search.demo.workspace_tools.matching import LineMatcher, line_matcher
+from tool_search.demo.workspace_tools.matching import LineMatcher, TurnBudgets, line_matcher
 from tool_search.demo.workspace_tools.texts import TextFile
 from tool_search.demo.workspace_tools.walking import Walk, glob_matcher
 from tool_search.demo.workspace_tools.workspace import Workspace, WorkspaceError
@@ -30,19 +30,24 @@ def finding_tools(workspace: Workspace) -> tuple[ExecutableTool, ...]:
 
 
 def _ls(workspace: Workspace) -> ExecutableTool:
-    def ls(path: str = ".", limit: Limit = 200) -> str:
+    def ls(context: ToolContext, path: str = ".", limit: Limit = 200) -> str:
         """List a folder of the workspace: names in order, folders with a slash, files with size.
 
         Args:
+            context: Where it is called.
             path: The folder, relative to the workspace.
             limit: The most entries to show.
         """
-        entries = workspace.entries(path)
+        base = workspace.located(path)
+        prefix = "" if base == "." else f"{base}/"
+        guard = _Guard(context)
+        entries = [e for e in workspace.entries(path) if guard.shows(f"{prefix}{e[0]}")]
         lines = []
         for name, found in entries[:limit]:
             mark = next((sign for is_it, sign in _KINDS if is_it(found.st_mode)), None)
             lines.append(f"{name}  {found.st_size:,} bytes" if mark is None else f"{name}{mark}")
-        return _listed(lines, len(entries) - len(lines), "The folder is empty.")
+        listed = _listed(lines, len(entries) - len(lines), "The folder is empty.")
+        return listed + guard.left_out()
 
     return tool_from_function(
         ls,
@@ -69,15 +74,19 @@ def _glob(workspace: Workspace) -> ExecutableTool:
         walk = Walk(workspace, path, lambda: context.is_cancelled)
         base = workspace.located(path)
         start = 0 if base == "." else len(base) + 1
-        found = [file for file in walk.files() if fits(file.path[start:])]
+        guard = _Guard(context)
+        found = [f for f in walk.files() if fits(f.path[start:]) and guard.shows(f.path)]
         found.sort(key=lambda file: (-file.changed_ns, file.path))
         shown = [file.path for file in found[:limit]]
-        return _listed(shown, len(found) - len(shown), "No file fits.") + _where_cut(walk)
+        listed = _listed(shown, len(found) - len(shown), "No file fits.")
+        return listed + guard.left_out() + _where_cut(walk)
 
     return tool_from_function(glob, aliases=("Glob",), tags=("files",), annotations=_READS)
 
 
 def _grep(workspace: Workspace) -> ExecutableTool:
+    budgets = TurnBudgets()
+
     def grep(  # noqa: PLR0917  # called by name
         pattern: str,
         context: ToolContext,
@@ -102,15 +111,17 @@ def _grep(workspace: Workspace) -> ExecutableTool:
             context_lines: Lines shown before and after a match, in the mode content.
             head_limit: The most lines or files to show.
         """
-        matcher = line_matcher(pattern, ignore_case=ignore_case)
+        budget = budgets.of(context.cancellation)
+        matcher = line_matcher(pattern, ignore_case=ignore_case, budget=budget)
         walk = Walk(workspace, path, lambda: context.is_cancelled)
-        search = _Search(workspace, walk, glob)
+        guard = _Guard(context)
+        search = _Search(workspace, walk, glob, guard)
         report = _Report(output_mode, context_lines, head_limit)
         for batch in search.batches():
             for (name, text), numbers in zip(batch, _matched(matcher, batch), strict=True):
                 if numbers:
                     report.add(name, text, numbers)
-        return report.text() + search.left_out() + _where_cut(walk)
+        return report.text() + search.left_out() + guard.left_out() + _where_cut(walk)
 
     return tool_from_function(
         grep, aliases=("Grep",), tags=("files", "search"), annotations=_READS, timeout_s=60.0
@@ -121,11 +132,39 @@ def _matched(matcher: LineMatcher, batch: list[tuple[str, str]]) -> list[list[in
     return matcher([text for _, text in batch])
 
 
+class _Guard:
+    """The rules on reading, which hold for whatever shows files.
+
+    A search would otherwise read to a user what a rule for `read_file` keeps from them.
+
+    Args:
+        context: Where the search is called.
+    """
+
+    def __init__(self, context: ToolContext) -> None:
+        self._context = context
+        self._left_out = 0
+
+    def shows(self, path: str) -> bool:
+        """Return True if the user may read a file unasked; count it if not."""
+        if self._context.allows("read_file", file_path=path):
+            return True
+        self._left_out += 1
+        return False
+
+    def left_out(self) -> str:
+        """Say how many files the rules kept back, without their names."""
+        if not self._left_out:
+            return ""
+        return f"\n[{self._left_out:,} left out: the rules do not let you read them]"
+
+
 class _Search:
     """The texts that grep looks into."""
 
-    def __init__(self, workspace: Workspace, walk: Walk, glob: str | None) -> None:
+    def __init__(self, workspace: Workspace, walk: Walk, glob: str | None, guard: _Guard) -> None:
         self._workspace = workspace
+        self._guard = guard
         self._walk = walk
         self._fits = glob_matcher(glob, anywhere=True) if glob else None
         base = workspace.located(walk.start)
@@ -140,7 +179,7 @@ class _Search:
             inside = file.path[self._start :] or file.path.rpartition("/")[2]
             if self._fits is not None and not self._fits(inside):
                 continue
-            text = self._text(file.path)
+            text = self._text(file.path) if self._guard.shows(file.path) else None
             if text is None:
                 continue
             batch.append((file.path, text))

@@ -2,7 +2,8 @@
 
 RE2 takes a time that is linear in the text. What it does not know (look-around, back
 references), and everything where it is not installed, Python's `re` does in a process of
-its own, which is ended when its time is over.
+its own, which is ended when its time is over. All searches of a turn share that time: a
+model that is led astray would otherwise ask for it again and again.
 """
 
 from __future__ import annotations
@@ -10,13 +11,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from tool_search.demo.workspace_tools.workspace import WorkspaceError
+from tool_search.execution.context import Cancellation
 
-__all__ = ["LineMatcher", "line_matcher"]
+__all__ = ["LineMatcher", "TimeBudget", "TurnBudgets", "line_matcher"]
 
 LineMatcher = Callable[[Sequence[str]], list[list[int]]]
 """For each text, the numbers from 0 of its lines that match."""
@@ -38,12 +43,57 @@ else:
 """
 
 
-def line_matcher(pattern: str, *, ignore_case: bool) -> LineMatcher:
+class TimeBudget:
+    """Seconds that several runs share, one after the other.
+
+    Args:
+        seconds: What there is in all.
+    """
+
+    def __init__(self, seconds: float = _SECONDS) -> None:
+        self._left = seconds
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def spent(self) -> Iterator[float]:
+        """Wait for earlier runs; give the seconds that are left, and take off what is used.
+
+        Raises:
+            WorkspaceError: Nothing is left.
+        """
+        with self._lock:
+            if self._left <= 0:
+                raise WorkspaceError(
+                    f"the patterns of this turn have used up their {_SECONDS:g} s: search without "
+                    "look-around and back references"
+                )
+            began = time.monotonic()
+            try:
+                yield self._left
+            finally:
+                self._left -= time.monotonic() - began
+
+
+class TurnBudgets:
+    """A time budget for each turn, for as long as the turn lasts."""
+
+    def __init__(self) -> None:
+        self._budgets: WeakKeyDictionary[Cancellation, TimeBudget] = WeakKeyDictionary()
+        self._lock = threading.Lock()
+
+    def of(self, cancellation: Cancellation) -> TimeBudget:
+        """Return the budget of the turn that a call's cancellation belongs to."""
+        with self._lock:
+            return self._budgets.setdefault(cancellation.outermost, TimeBudget())
+
+
+def line_matcher(pattern: str, *, ignore_case: bool, budget: TimeBudget) -> LineMatcher:
     """What finds the lines of a pattern.
 
     Args:
         pattern: A regular expression, held against one line at a time.
         ignore_case: Whether upper and lower case are one.
+        budget: The time that a pattern may take if RE2 does not know it.
 
     Raises:
         WorkspaceError: It is empty or too long; an invalid one is told when it is used.
@@ -52,7 +102,7 @@ def line_matcher(pattern: str, *, ignore_case: bool) -> LineMatcher:
         raise WorkspaceError(f"a pattern must have 1 to {_LONGEST:,} characters")
     compiled = _linear(pattern, ignore_case=ignore_case)
     if compiled is None:
-        return _Aside(pattern, ignore_case=ignore_case)
+        return _Aside(pattern, ignore_case=ignore_case, budget=budget)
 
     def lines(texts: Sequence[str]) -> list[list[int]]:
         return [_lines(compiled, text) for text in texts]
@@ -84,26 +134,14 @@ def _lines(compiled: Any, text: str) -> list[int]:
 class _Aside:
     """Python's own expressions, in a process."""
 
-    def __init__(self, pattern: str, *, ignore_case: bool) -> None:
+    def __init__(self, pattern: str, *, ignore_case: bool, budget: TimeBudget) -> None:
         self._job = {"pattern": pattern, "ignore_case": ignore_case}
-        self._until = time.monotonic() + _SECONDS
+        self._budget = budget
 
     def __call__(self, texts: Sequence[str]) -> list[list[int]]:
         pattern = self._job["pattern"]
-        try:
-            done = subprocess.run(  # noqa: S603  # our own program
-                [sys.executable, "-I", "-S", "-c", _PROGRAM],
-                input=json.dumps({**self._job, "texts": list(texts)}).encode(),
-                capture_output=True,
-                timeout=max(0.1, self._until - time.monotonic()),
-                check=False,
-                env={},
-            )
-        except subprocess.TimeoutExpired as exc:
-            raise WorkspaceError(
-                f"the pattern {pattern!r} took longer than {_SECONDS:g} s: avoid nested repeats "
-                "like (a+)+, or search fewer files"
-            ) from exc
+        with self._budget.spent() as seconds:
+            done = self._run(texts, seconds)
         if done.returncode:
             said = done.stderr[-200:].decode("utf-8", "replace")
             raise WorkspaceError(f"the pattern {pattern!r} ended its process: {said}")
@@ -112,3 +150,19 @@ class _Aside:
             raise WorkspaceError(f"the pattern {pattern!r} is not valid: {answer['error']}")
         found: list[list[int]] = answer["lines"]
         return found
+
+    def _run(self, texts: Sequence[str], seconds: float) -> subprocess.CompletedProcess[bytes]:
+        try:
+            return subprocess.run(  # noqa: S603  # our own program
+                [sys.executable, "-I", "-S", "-c", _PROGRAM],
+                input=json.dumps({**self._job, "texts": list(texts)}).encode(),
+                capture_output=True,
+                timeout=max(0.1, seconds),
+                check=False,
+                env={},
+            )
+        except subprocess.TimeoutExpired as exc:
+            raise WorkspaceError(
+                f"the pattern {self._job['pattern']!r} took longer than the {seconds:.1f} s that "
+                "are left to this turn: avoid nested repeats like (a+)+, or search fewer files"
+            ) from exc

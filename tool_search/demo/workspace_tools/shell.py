@@ -1,13 +1,13 @@
 """A shell that stays: one bash for each conversation, so that `cd` and variables last.
 
 What holds it: the operator's list of allowed commands, the user's permission, a clean
-environment, a folder to begin in and to be brought back to, a time for each command, an
-end to its whole process group.
+environment, a view of processes without the bot's own (`isolation.py`), a folder to begin
+in and to be brought back to, a time for each command, an end to its whole process group.
 
 What does not: bash runs as the user that the bot runs as. A command that is allowed can
-read whatever that user can read outside the workspace, the environment of the bot's own
-process among it, reach the network, and leave its process group. Where that matters, run
-the bot in a container, or have `launcher` put bash into a sandbox.
+read whatever that user can read outside the workspace, reach the network, and leave its
+process group. Where that matters, run the bot in a container, or have `launcher` put bash
+into a sandbox.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from tool_search.demo.workspace_tools.commands import (
     refusal,
     subjects_of,
 )
+from tool_search.demo.workspace_tools.isolation import isolating_launcher
 from tool_search.demo.workspace_tools.workspace import Workspace, WorkspaceError
 from tool_search.errors import ConfigurationError
 from tool_search.execution import (
@@ -59,7 +60,8 @@ class ShellOptions:
         longest_output: Characters that the model reads; of more, both ends.
         environment: Variables beside `PATH`, `HOME` and `LANG`; nothing is inherited.
         path: Where commands are looked for.
-        launcher: What bash is started by, such as a sandbox's command line.
+        launcher: What bash is started by, such as a sandbox's command line; None: what
+            hides the bot's own processes on this system.
 
     Raises:
         ConfigurationError: A command is empty, or a number is below 1.
@@ -70,7 +72,7 @@ class ShellOptions:
     longest_output: int = 30_000
     environment: Mapping[str, str] = field(default_factory=dict)
     path: str = "/usr/local/bin:/usr/bin:/bin"
-    launcher: Sequence[str] = ()
+    launcher: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.commands, str) or not all(one.split() for one in self.commands):
@@ -258,9 +260,12 @@ class _Shell:
             "GIT_TERMINAL_PROMPT": "0",
             **options.environment,
         }
+        launcher = options.launcher
+        if launcher is None:
+            launcher = await asyncio.to_thread(isolating_launcher)
         try:
             self._process = await asyncio.create_subprocess_exec(
-                *options.launcher,
+                *launcher,
                 "bash",
                 "--noprofile",
                 "--norc",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 import threading
 import time
@@ -25,6 +26,16 @@ _OUTSIDE = {"read_only": True, "concurrency_safe": True, "open_world": True}
 _TEXT_KINDS = re.compile(r"text/.*|application/(.*\+)?(json|xml|javascript|yaml|x-yaml|toml)")
 _PAGE_KINDS = ("text/html", "application/xhtml+xml")
 _MOST_CACHED = 64
+# The encodings of the WHATWG's standard that Python has, by Python's names.
+_CODECS = frozenset(
+    {
+        "ascii", "utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "gbk", "gb2312",
+        "gb18030", "big5", "big5hkscs", "euc_jp", "iso2022_jp", "shift_jis", "cp932", "euc_kr",
+        "cp949", "koi8-r", "koi8-u", "mac-roman", "mac-cyrillic", "cp866", "cp874",
+        *(f"cp{number}" for number in range(1250, 1259)),
+        *(f"iso8859-{number}" for number in range(1, 17)),
+    }
+)  # fmt: skip
 _CHARSET = re.compile(rb"<meta[^>]{0,200}charset=[\"']?([A-Za-z0-9_-]{2,40})")
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 
@@ -154,10 +165,20 @@ def _decoded(page: Page) -> str:
     """The body as text: by the server's word, the page's own, or else UTF-8."""
     named = _CHARSET.search(page.body[:2_048]) if page.kind in _PAGE_KINDS else None
     charset = page.charset or (named[1].decode("ascii") if named else "utf-8")
+    return page.body.decode(_codec(charset), "replace")
+
+
+def _codec(charset: str) -> str:
+    """Return Python's codec for a charset that the web has, or UTF-8 for any other.
+
+    Python has codecs that are no charset of the web and decode in quadratic time (punycode,
+    idna), unpack (zip through `codecs`), or read escapes.
+    """
     try:
-        return page.body.decode(charset, "replace")
+        name = codecs.lookup(charset).name
     except (LookupError, ValueError):
-        return page.body.decode("utf-8", "replace")
+        return "utf-8"
+    return name if name in _CODECS else "utf-8"
 
 
 def _told(page: Page, text: str, start: int, most: int) -> str:

@@ -13,7 +13,8 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Callable, Iterator, Mapping
+import unicodedata
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,21 @@ from typing import Any
 
 from tool_search.errors import ConfigurationError, ToolSearchError
 
-__all__ = ["Limits", "StoredFile", "Workspace", "WorkspaceError"]
+__all__ = ["PROTECTED", "Limits", "StoredFile", "Workspace", "WorkspaceError"]
+
+PROTECTED = (
+    ".git", ".hg", ".svn", ".jj", "HEAD", ".gitmodules", ".gitconfig", ".gitattributes",
+    ".githooks", ".husky", ".pre-commit-config.yaml", ".github/workflows", ".gitlab-ci.yml",
+    ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".inputrc", ".zshrc",
+    ".zshenv", ".zprofile", ".zlogin", ".envrc", ".env", ".config", ".local", ".ssh", ".gnupg",
+    ".netrc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", ".pip", ".cargo", ".vscode", ".idea",
+    ".devcontainer", ".claude", ".cursor", ".mcp.json", ".ripgreprc", ".wgetrc", ".curlrc",
+)  # fmt: skip
+"""Files and folders that other programs execute, or take orders from, by being there.
+
+The shell's home is the workspace, so a profile, a configuration of git or an ssh key there
+would be used by the next command. `HEAD` makes a folder a repository, whose configuration
+names programs. A name without a slash is one at any depth, in any case of letters."""
 
 
 def _flags(*names: str) -> int:
@@ -92,13 +107,20 @@ class Workspace:
     Args:
         folder: The folder.
         limits: How much is read, shown and written.
+        protected: Names that are read but never written.
 
     Raises:
         ConfigurationError: There is no such folder, or the system cannot open files
             relative to one.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], *, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        limits: Limits | None = None,
+        protected: Collection[str] = PROTECTED,
+    ) -> None:
         if os.open not in os.supports_dir_fd:
             raise ConfigurationError(
                 "workspace tools need a system that opens files relative to a folder, such as "
@@ -106,6 +128,7 @@ class Workspace:
             )
         self.folder = Path(folder).expanduser().resolve()
         self.limits = limits or Limits()
+        self._protected = tuple(tuple(_folded(name).split("/")) for name in protected)
         if not self.folder.is_dir():
             raise ConfigurationError(
                 f"the workspace {str(folder)!r} is not a folder: create it, or name another"
@@ -193,6 +216,7 @@ class Workspace:
             WorkspaceError: The file is another than the one that was read, or the
                 content is too large.
         """
+        self._require_writable(old.path)
         self._require_size(old.path, content)
         with self._parent(old.path) as (folder, name), self._new(folder, content) as temporary:
             os.chmod(temporary, old.mode, dir_fd=folder)
@@ -209,6 +233,7 @@ class Workspace:
             WorkspaceError: There is something at that path, or the content is too large.
         """
         place = self.located(path)
+        self._require_writable(place)
         self._require_size(path, content)
         with (
             self._parent(place, create=True) as (folder, name),
@@ -231,6 +256,15 @@ class Workspace:
                 with suppress(FileNotFoundError):
                     found.append((name, os.stat(name, dir_fd=folder, follow_symlinks=False)))
         return found
+
+    def _require_writable(self, place: str) -> None:
+        parts = _folded(place).split("/")
+        for name in self._protected:
+            if any(tuple(parts[n : n + len(name)]) == name for n in range(len(parts))):
+                raise WorkspaceError(
+                    f"{place!r} is not written: {'/'.join(name)!r} is what other programs execute "
+                    "or take orders from; ask the user to change it"
+                )
 
     def _require_size(self, path: str, content: bytes) -> None:
         if len(content) > self.limits.file_bytes:
@@ -278,6 +312,11 @@ class Workspace:
         finally:
             with suppress(FileNotFoundError):
                 os.unlink(temporary, dir_fd=folder)
+
+
+def _folded(path: str) -> str:
+    """Return a path as a file system compares it that is blind to case or to composition."""
+    return unicodedata.normalize("NFKC", path).casefold()
 
 
 _REASONS = {
