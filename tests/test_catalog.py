@@ -226,10 +226,10 @@ def test_another_core_is_another_fingerprint() -> None:
     assert catalog.with_policy(CorePolicy()) is catalog
 
 
-def test_two_tools_of_one_name_are_an_error_that_names_it() -> None:
-    """Which of the two would run could not be told."""
+def test_two_own_tools_of_one_name_are_an_error_that_names_it() -> None:
+    """Which of the two would run could not be told, and both are the operator's to rename."""
     with pytest.raises(DuplicateToolError, match="'get_time'"):
-        ToolCatalog([Tool(name="get_time"), Tool(name="b"), Tool(name="get_time", server="s")])
+        ToolCatalog([Tool(name="get_time"), Tool(name="b"), Tool(name="get_time")])
 
 
 def test_an_update_leaves_the_old_catalog_as_it_was() -> None:

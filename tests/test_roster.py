@@ -44,7 +44,7 @@ def without(*names: str) -> list[Tool]:
 
 def changed(name: str, **fields: Any) -> list[Tool]:
     """The usual tools, one of them another."""
-    return [tool(name, server="lab", **fields) if t.name == name else t for t in TOOLS]
+    return [tool(name, server=t.server, **fields) if t.name == name else t for t in TOOLS]
 
 
 def test_lists_begin_with_the_core_by_name_and_the_search_tool() -> None:

@@ -37,6 +37,7 @@ from tool_search.execution import (
     executable_tools,
 )
 from tool_search.history_settings import LONGEST_RESULT
+from tool_search.naming import Source
 from tool_search.providers import ChatProvider
 from tool_search.runner import ToolSearchRunner
 from tool_search.store_settings import StoreSettings
@@ -164,15 +165,16 @@ def tools_from_modules(names: Iterable[str]) -> tuple[ExecutableTool, ...]:
         DuplicateToolError: Two tools have the same name.
     """
     tools: list[ExecutableTool] = []
-    homes: dict[str, str] = {}
+    homes: dict[Source, str] = {}
     for name in dict.fromkeys(names):
         for item in _tools_of(_imported(name)):
-            if item.tool.name in homes:
+            source = item.tool.source
+            if source in homes:
                 raise DuplicateToolError(
                     f"two tools have the name {item.tool.name!r}: in the modules "
-                    f"{homes[item.tool.name]!r} and {name!r}; rename one"
+                    f"{homes[source]!r} and {name!r}; rename one"
                 )
-            homes[item.tool.name] = name
+            homes[source] = name
             tools.append(item)
     return tuple(tools)
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, get_args
 
 from tool_search.arguments import read_arguments
 from tool_search.catalog import Tool, ToolCatalog
 from tool_search.discovery import DiscoveryState
 from tool_search.i18n import Language, text
+from tool_search.look_alikes import look_alike_keys
 from tool_search.messages import ContentPart, ToolCall
+from tool_search.names import NameRule, wire_name
 from tool_search.schema import compact_json, read_json
 from tool_search.search.result import SearchResult
 from tool_search.search_tool import ToolSearchTool
@@ -33,7 +35,8 @@ class RunCall:
 
     Attributes:
         call: As the model made it; its id is the result's.
-        tool: What it comes down to, `call_tool` looked through.
+        tool: What it comes down to, `call_tool` looked through; under the name that its
+            executor knows, also where the conversation has another name for it.
         arguments: Parsed, and fitting the tool's schema.
     """
 
@@ -168,7 +171,7 @@ class CallDesk:
             return self._refuse(call, self._gone(tool))
         complaints = complaints_about(tool, arguments)
         if not complaints:
-            return RunCall(call=call, tool=tool, arguments=arguments)
+            return RunCall(call=call, tool=self.catalog.executable(tool), arguments=arguments)
         message = self._say("invalid", tool.name, complaints="; ".join(complaints))
         is_listed = tool.name in self.core or tool.name in self.discoveries
         if is_listed and call.name != self.call_tool_name:
@@ -209,7 +212,17 @@ class CallDesk:
             return tool
         if name in self.discoveries:
             return self.discoveries[name].tool
-        return self.catalog.by_wire_name.get(name) or self._by_alias(name)
+        return (
+            self.catalog.by_wire_name.get(name)
+            or self._gone_by_wire_name(name)
+            or self._by_alias(name)
+        )
+
+    def _gone_by_wire_name(self, name: str) -> Tool | None:
+        """A discovered tool that is gone, as a dialect writes its name."""
+        rules = get_args(NameRule)
+        gone = (entry.tool for entry in self.discoveries if entry.name not in self.catalog)
+        return next((t for t in gone if any(wire_name(t.name, r) == name for r in rules)), None)
 
     def _by_alias(self, name: str) -> Tool | None:
         """The one tool that has this for another name, whoever may call it.
@@ -217,8 +230,19 @@ class CallDesk:
         Where several have it, no call of it is meant for one: a server's tool could take the
         calls of one that this caller may not make.
         """
-        found = [tool for tool in self.catalog.active if name in tool.aliases]
+        found = [
+            tool
+            for tool in self.catalog.active
+            if name in tool.aliases and self._may_have(tool, name)
+        ]
         return found[0] if len(found) == 1 else None
+
+    def _may_have(self, tool: Tool, alias: str) -> bool:
+        """True unless a server's tool has an alias that looks like another tool's name."""
+        owners = self.catalog.book.owners
+        return not tool.is_third_party or all(
+            owners.get(key, tool.source) == tool.source for key in look_alike_keys(alias)
+        )
 
     def _unknown(self, name: str) -> str:
         shown = name[:_LONGEST_SHOWN]

@@ -9,15 +9,17 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from operator import itemgetter
 from typing import Any, Literal, get_args
 
+from tool_search.clean_text import clean_name, clean_schema, clean_text
 from tool_search.errors import DuplicateToolError, InvalidToolError
 from tool_search.names import NameRule, wire_name
+from tool_search.naming import NameBook, Source, name_tools, reserved_keys
 from tool_search.schema import (
     JSON,
     compact_json,
@@ -35,13 +37,19 @@ ToolKind = Literal["builtin", "plugin", "mcp", "handoff"]
 
 _KINDS = get_args(ToolKind)
 _LONGEST_NAME = 256
+# Views of a catalog that are kept: conversations of one bot nearly always share one.
+_MAX_VIEWS = 8
 _NAMES = f"names have 1 to {_LONGEST_NAME} characters, none of them a control character"
 # Control characters, lone surrogates, separators of lines and paragraphs.
 _UNFIT = frozenset(("Cc", "Cs", "Zl", "Zp"))
 _SELDOM = ("title", "summary", "category", "namespace", "version")
-_TEXTS = ("server", *_SELDOM)
+# What a tool is known by to its server: never cleaned, since other servers may be alike then.
+_IDENTITIES = ("server", "listed_name")
+_TEXTS = (*_IDENTITIES, *_SELDOM)
 _LISTS = ("tags", "aliases", "roles")
-_seldom = itemgetter(*_SELDOM, *_LISTS, "output_schema", "annotations", "examples", "always_load")
+_seldom = itemgetter(
+    *_SELDOM, *_LISTS, "output_schema", "annotations", "examples", "always_load", "listed_name"
+)
 # Bytes around a definition's values: keys, quotes, `defer_loading`; about the same in each dialect.
 _DEFINITION_KEYS = len('{"name":,"description":,"input_schema":,"defer_loading":true},')
 
@@ -54,8 +62,8 @@ class Tool:
 
     Attributes:
         name: The canonical name, unique in a catalog: 1 to 256 characters of any
-            script, no control characters, no space at either end. Each dialect
-            derives its own name from it.
+            script, no control characters, no space at either end; invisible
+            characters are taken out. Each dialect derives its own name from it.
         description: What the tool is for, as the model reads it.
         parameters: JSON Schema of the arguments; `{}` or None: no arguments.
             The tool keeps a private copy: treat it as read-only.
@@ -74,6 +82,8 @@ class Tool:
         roles: Who may call it; empty: everybody.
         active: Inactive tools are in no list.
         always_load: Makes the tool core.
+        listed_name: The name under which its source lists and runs it, where that is
+            not `name`: a catalog renames what has another tool's name.
 
     >>> Tool(name="add", description="Add two numbers.").parameters
     {}
@@ -97,18 +107,26 @@ class Tool:
     roles: Sequence[str] = ()
     active: bool = True
     always_load: bool = False
+    listed_name: str | None = None
 
     def __post_init__(self) -> None:
         name = _checked_name(self.name)
         _check_texts(self)
-        parameters, parameters_json = normalized_parameters(name, self.parameters)
         own = self.__dict__
+        if name != self.name:
+            own.update(name=name, listed_name=self.listed_name or self.name)
+        parameters, parameters_json = normalized_parameters(name, self.parameters)
+        if clean_schema(parameters, parameters_json):
+            parameters_json = compact_json(parameters)
         own.update(parameters=parameters, parameters_json=parameters_json)
-        own["description"] = encodable(self.description or "")
-        for key in _TEXTS:
+        own["description"] = clean_text(encodable(self.description or ""))
+        for key in _IDENTITIES:
             own[key] = encodable(own[key]) if own[key] else None
+        for key in _SELDOM:
+            own[key] = clean_text(encodable(own[key])) or None if own[key] else None
         for key in _LISTS:
-            own[key] = tuple(map(encodable, own[key])) if own[key] else ()
+            texts = own[key] or ()
+            own[key] = tuple(clean_text(encodable(text)) for text in texts) if texts else ()
         own["annotations"] = _json_copy(self, "annotations") or {}
         own["examples"] = tuple(_json_copy(self, "examples") or ())
         own["output_schema"] = _json_copy(self, "output_schema")
@@ -122,6 +140,20 @@ class Tool:
         if is_plain_object(self.parameters):
             return self.parameters_json
         return compact_json(object_schema(self.parameters))
+
+    @property
+    def source(self) -> Source:
+        """Where the tool comes from: its server, and the name under which that lists it.
+
+        The server is None for the operator's own tools alone; one without a name is "".
+        """
+        server = "" if self.server is None and self.kind == "mcp" else self.server
+        return server, self.listed_name or self.name
+
+    @property
+    def is_third_party(self) -> bool:
+        """True if a server listed the tool, and so wrote its name and its texts."""
+        return self.server is not None or self.kind == "mcp"
 
     @property
     def shown(self) -> tuple[str, str, str]:
@@ -172,16 +204,22 @@ class Tool:
 _BESIDE_PARAMETERS = tuple(each.name for each in fields(Tool) if each.name[:10] != "parameters")
 
 
-def _checked_name(name: object) -> str:
-    if not isinstance(name, str):
-        raise InvalidToolError(f"a tool's name must be a string, not {shown(name)}")
-    if not name or name != name.strip():
-        raise InvalidToolError(f"tool {name!r}: its name is empty or ends in a space; {_NAMES}")
-    if len(name) > _LONGEST_NAME:
-        raise InvalidToolError(f"tool {name[:60]!r}...: has {len(name)} characters; {_NAMES}")
+def _checked_name(given: object) -> str:
+    """The name without its invisible characters."""
+    if not isinstance(given, str):
+        raise InvalidToolError(f"a tool's name must be a string, not {shown(given)}")
+    if not given or given != given.strip():
+        raise InvalidToolError(
+            f"tool {given[:60]!r}: its name is empty or ends in a space; {_NAMES}"
+        )
+    if len(given) > _LONGEST_NAME:
+        raise InvalidToolError(f"tool {given[:60]!r}...: has {len(given)} characters; {_NAMES}")
+    name = clean_name(given)
+    if not name:
+        raise InvalidToolError(f"tool {given!r}: its name has no visible character; {_NAMES}")
     is_plain = name.isascii() and name.isprintable()
     if not is_plain and not _UNFIT.isdisjoint(map(unicodedata.category, name)):
-        raise InvalidToolError(f"tool {name!r}: the name has a control character; {_NAMES}")
+        raise InvalidToolError(f"tool {given!r}: the name has a control character; {_NAMES}")
     return name
 
 
@@ -261,7 +299,10 @@ def _names(pattern: str, tool: Tool) -> bool:
     if pattern == tool.name or fnmatchcase(tool.name, pattern):
         return True
     prefix = f"{tool.server or ''}:"
-    return pattern.startswith(prefix) and fnmatchcase(tool.name, pattern.removeprefix(prefix))
+    if not pattern.startswith(prefix):
+        return False
+    inner = pattern.removeprefix(prefix)
+    return fnmatchcase(tool.name, inner) or fnmatchcase(tool.source[1], inner)
 
 
 class ToolCatalog(Mapping[str, Tool]):
@@ -269,17 +310,33 @@ class ToolCatalog(Mapping[str, Tool]):
 
     Iteration is in name order. New tools mean a new catalog.
 
+    Each tool has a name of its own, under every rule of every dialect. A plain name
+    belongs to the tool that was listed first under it; tools without a server are named
+    before the others. A server's tool whose name is taken, looks like another one,
+    claims another server (`server__tool`) or is reserved becomes `server__tool`, then
+    `server__tool_2`: `Tool.source` still says what its server calls it.
+
     Args:
-        tools: The definitions, in any order.
+        tools: The definitions, the oldest first.
         policy: Which of them are core.
         restricted: Names that not everybody may call, beside those with roles.
+        names: Names that belong to tools already: the `book` of the catalog before.
+        reserved: More names that no server's tool may have, as `search_tool_name`.
+
+    Attributes:
+        policy: Which tools are core.
+        book: To whom each name belongs, tools that are gone included.
+        reserved: Names that no server's tool may have, beside the usual ones.
+        repeated: Tools that a server listed more than once, of which the first counts.
 
     Raises:
-        DuplicateToolError: Two tools have the same name.
+        DuplicateToolError: Two tools without a server have the same name.
 
     >>> catalog = ToolCatalog([Tool(name="b"), Tool(name="a", always_load=True)])
     >>> [tool.name for tool in catalog.core], [tool.name for tool in catalog.deferred]
     (['a'], ['b'])
+    >>> list(ToolCatalog(Tool(name="get", server=server) for server in ("mail", "chat")))
+    ['chat__get', 'get']
     """
 
     def __init__(
@@ -288,18 +345,24 @@ class ToolCatalog(Mapping[str, Tool]):
         *,
         policy: CorePolicy | None = None,
         restricted: Iterable[str] = (),
+        names: NameBook | None = None,
+        reserved: Iterable[str] = (),
     ) -> None:
         self.policy = policy or CorePolicy()
+        self.reserved = frozenset(reserved)
         self._restricted = frozenset(restricted)
         listed = list(tools)
-        self._tools = {tool.name: tool for tool in sorted(listed, key=lambda tool: tool.name)}
-        if len(self._tools) != len(listed):
-            counts = Counter(tool.name for tool in listed)
-            twice = sorted(name for name, count in counts.items() if count > 1)
-            raise DuplicateToolError(
-                f"two tools have the same name: {', '.join(map(repr, twice[:5]))}; "
-                "rename one, or give its server a prefix"
-            )
+        naming = name_tools(listed, names or NameBook(), reserved_keys(self.reserved))
+        self.book = naming.book
+        self.repeated = naming.repeated
+        _check_repeated(listed, naming.repeated)
+        named: dict[str, Tool] = {}
+        for tool in listed:
+            name = naming.names[tool.source]
+            named.setdefault(name, tool if tool.name == name else _renamed(tool, name))
+        self._tools = dict(sorted(named.items()))
+        self._given: ToolCatalog | None = None
+        self._views: dict[Hashable, ToolCatalog] = {}
 
     def __getitem__(self, name: str) -> Tool:
         return self._tools[name]
@@ -343,6 +406,20 @@ class ToolCatalog(Mapping[str, Tool]):
         digest.update(compact_json([tool.name for tool in self.core]).encode("utf-8", "replace"))
         return digest.hexdigest()[:32]
 
+    @property
+    def given(self) -> ToolCatalog:
+        """The catalog that this is a view of, whose names an executor knows; else itself."""
+        return self if self._given is None else self._given
+
+    def executable(self, tool: Tool) -> Tool:
+        """The tool as `given` has it, under the name that its executor knows."""
+        return tool if self._given is None else self._given.by_source.get(tool.source, tool)
+
+    @cached_property
+    def by_source(self) -> dict[Source, Tool]:
+        """Every tool by where it comes from."""
+        return {tool.source: tool for tool in self._tools.values()}
+
     @cached_property
     def by_wire_name(self) -> dict[str, Tool]:
         """The active tools whose name in a dialect is not their own, by that name."""
@@ -381,11 +458,59 @@ class ToolCatalog(Mapping[str, Tool]):
         """The same definitions under another policy; this catalog where it is equal."""
         return self if policy == self.policy else self._with(self._tools.values(), policy=policy)
 
+    def view(
+        self,
+        *,
+        policy: CorePolicy,
+        exceptions: Mapping[Source, str] | None = None,
+        reserved: Iterable[str] = (),
+    ) -> ToolCatalog:
+        """Return the same tools as one conversation knows them; equal views are one object.
+
+        Args:
+            policy: Which of them are core.
+            exceptions: Names that belong to other tools there than here, by source.
+            reserved: Names that no server's tool may have there.
+        """
+        exceptions = exceptions or {}
+        reserved = self.reserved.union(reserved)
+        key = policy, reserved, frozenset(exceptions.items())
+        known = self._views.get(key)
+        if known is None:
+            known = self._made_view(policy, exceptions, reserved)
+            if len(self._views) >= _MAX_VIEWS:
+                self._views.pop(next(iter(self._views)), None)
+            self._views[key] = known
+        return known
+
+    def _made_view(
+        self, policy: CorePolicy, exceptions: Mapping[Source, str], reserved: frozenset[str]
+    ) -> ToolCatalog:
+        is_same = not exceptions and reserved_keys(reserved) == reserved_keys(self.reserved)
+        if is_same and policy == self.policy:
+            return self
+        sources = (source for source in self.book.held if source in self.by_source)
+        oldest_first = [self.by_source[source] for source in sources]
+        book = self.book.with_(exceptions)
+        naming = name_tools(oldest_first, book, reserved_keys(reserved))
+        made = ToolCatalog(
+            oldest_first,
+            policy=policy,
+            restricted=(naming.names[self[n].source] for n in self._restricted if n in self),
+            names=naming.book,
+            reserved=reserved,
+        )
+        made._given = self.given
+        return made
+
     def updated(self, *, added: Iterable[Tool] = (), removed: Iterable[str] = ()) -> ToolCatalog:
-        """A catalog with tools added or replaced, and others gone."""
+        """A catalog with tools added or replaced, and others gone.
+
+        What is added replaces the tool of the same source, whatever their names.
+        """
         gone = set(removed)
-        kept = {name: tool for name, tool in self._tools.items() if name not in gone}
-        kept.update((tool.name, tool) for tool in added)
+        kept = {tool.source: tool for name, tool in self._tools.items() if name not in gone}
+        kept.update((tool.source, tool) for tool in added)
         return self._with(kept.values())
 
     def deactivated(self, names: Iterable[str]) -> ToolCatalog:
@@ -396,5 +521,27 @@ class ToolCatalog(Mapping[str, Tool]):
         )
 
     def _with(self, tools: Iterable[Tool], **changed: Any) -> ToolCatalog:
-        kept = {"policy": self.policy, "restricted": self._restricted}
-        return ToolCatalog(tools, **{**kept, **changed})
+        kept = {
+            "policy": self.policy,
+            "restricted": self._restricted,
+            "names": self.book,
+            "reserved": self.reserved,
+        }
+        made = ToolCatalog(tools, **{**kept, **changed})
+        made._given = self._given
+        return made
+
+
+def _renamed(tool: Tool, name: str) -> Tool:
+    return replace(tool, name=name, listed_name=tool.source[1])
+
+
+def _check_repeated(tools: Iterable[Tool], repeated: Iterable[Source]) -> None:
+    """Raise if two of the operator's own tools have one name: which is meant is unknown."""
+    twice = set(repeated)
+    own = {t.name for t in tools if t.source in twice and not t.is_third_party} if twice else ()
+    if own:
+        raise DuplicateToolError(
+            f"two tools have the same name: {', '.join(map(repr, sorted(own)[:5]))}; "
+            "rename one, or give its server a prefix"
+        )

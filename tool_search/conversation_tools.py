@@ -11,12 +11,14 @@ from dataclasses import dataclass, replace
 from typing import TypedDict
 
 from tool_search.catalog import CorePolicy, Tool, ToolCatalog
+from tool_search.catalog_notices import catalog_notices
 from tool_search.config import SchemaMode, ToolSearchConfig
 from tool_search.discovery import DiscoveryState
 from tool_search.errors import SearchError, SessionError
 from tool_search.i18n import Language, language_of
 from tool_search.messages import Notice, NoticeCode
 from tool_search.modes import Mode, ModeDecision, ModeReason, resolve_mode
+from tool_search.naming import NameBook, Source
 from tool_search.profiles import ProviderProfile
 from tool_search.record import ConversationRecord
 from tool_search.roster import ToolRoster
@@ -32,6 +34,7 @@ __all__ = ["ConversationTools", "SettledTools"]
 # and what is discovered.
 _ROOM_FOR_DISCOVERIES = 16
 _OWN_TOOLS = 2
+_MAX_NOTICED = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,9 +84,11 @@ class ConversationTools:
         self._notices: list[Notice] = []
         self._noticed: set[Notice] = set()
         self._withheld: tuple[Tool, ...] = ()
-        self.catalog = self.with_policy(catalog)
         self.roster = ToolRoster(ToolCatalog(), order=(), ledger=(), core=())
         self.settled: SettledTools | None = None
+        self._given = catalog
+        self._names = catalog.book
+        self.catalog = self._view(catalog, self.own_names)
 
     @property
     def required(self) -> SettledTools:
@@ -116,15 +121,29 @@ class ConversationTools:
         """How many deferred tools everybody may call."""
         return sum(map(self.catalog.is_open, self.catalog.deferred))
 
-    def with_policy(self, catalog: ToolCatalog) -> ToolCatalog:
-        """A catalog with core and deferred tools as this conversation tells them apart."""
-        return catalog.with_policy(
-            CorePolicy(
-                always_loaded_tools=self._config.always_loaded_tools,
-                auto_always_load_builtin=self._config.auto_always_load_builtin,
-                max_core=self._max_core,
-            )
+    def _view(self, given: ToolCatalog, own: Iterable[str]) -> ToolCatalog:
+        """A catalog as this conversation has it: with its own core and names."""
+        return given.view(
+            policy=self._policy(), exceptions=self._exceptions(given.book), reserved=own
         )
+
+    def _policy(self) -> CorePolicy:
+        return CorePolicy(
+            always_loaded_tools=self._config.always_loaded_tools,
+            auto_always_load_builtin=self._config.auto_always_load_builtin,
+            max_core=self._max_core,
+        )
+
+    def _exceptions(self, given: NameBook) -> dict[Source, str]:
+        """Names that this conversation refers to, and that are other tools' in a catalog."""
+        unlike = self._names.unlike(given)
+        referred = {*self.roster.order, *self._discoveries.names} if unlike else ()
+        return {source: name for source, name in unlike.items() if name in referred}
+
+    def _use(self, catalog: ToolCatalog) -> None:
+        """Goes on with a view of a catalog."""
+        self.catalog = catalog
+        self._names = catalog.book
 
     def search_tool(self, language: Language | None = None) -> ToolSearchTool | None:
         """What answers searches; None where the catalog cannot be searched."""
@@ -154,14 +173,17 @@ class ConversationTools:
         """Notes something that holds for the whole conversation, and so is said once."""
         notice = Notice(code, message)
         if notice not in self._noticed:
+            # A server that lists ever new tools has ever new notices.
+            if len(self._noticed) >= _MAX_NOTICED:
+                self._noticed.clear()
             self._noticed.add(notice)
             self._notices.append(notice)
 
-    def begin(self, catalog: ToolCatalog, profile: ProviderProfile, sample: str) -> None:
+    def begin(self, catalog: ToolCatalog | None, profile: ProviderProfile, sample: str) -> None:
         """A user turn: the first settles, later ones follow catalog and configuration.
 
         Args:
-            catalog: The tools from now on.
+            catalog: The tools from now on; None: those of now.
             profile: The provider that will be asked first.
             sample: The user's message, for its language.
 
@@ -169,11 +191,14 @@ class ConversationTools:
             SessionError: A tool has the search tool's name; nothing has changed.
         """
         self.trail.begin_turn()
-        offered = self.with_policy(catalog)
+        offered = self.catalog if catalog is None else self._view(catalog, self.own_names)
         if self.settled is None:
             self._settle(offered, profile, sample)
         else:
             self._follow_settings(offered, profile)
+        for notice in catalog_notices(offered):
+            self.notice(notice.code, notice.message)
+        self._given = self._given if catalog is None else catalog
 
     def restore(self, record: ConversationRecord) -> None:
         """Goes on with a recorded conversation.
@@ -181,10 +206,13 @@ class ConversationTools:
         A tool that took the name of the library's own meanwhile is left out: the next
         user turn says so.
         """
+        self.roster = ToolRoster.restored(record.roster)
+        self._names = NameBook(record.names)
+        self._use(self._view(self._given, (record.search_tool.name, CALL_TOOL_NAME)))
         if record.decision.mode == "tool_search":
             own = (record.search_tool.name, CALL_TOOL_NAME)
             self._withheld = tuple(self.catalog[name] for name in own if name in self.catalog)
-            self.catalog = self.catalog.updated(removed=own)
+            self._use(self.catalog.updated(removed=own))
         self.settled = SettledTools(
             language=record.language,
             decision=self._with_index(record.decision),
@@ -192,7 +220,6 @@ class ConversationTools:
             call_tool=call_tool_definition(record.language),
             configured=record.configured,
         )
-        self.roster = ToolRoster.restored(record.roster)
         self._follow_catalog()
         self.roster.append_unlisted(self._discoveries)
 
@@ -230,9 +257,9 @@ class ConversationTools:
         if len(self.roster.core) <= max_tools - _OWN_TOOLS or self._index is None:
             return
         self._max_core = _core_room(max_tools)
-        catalog = self.with_policy(self.catalog)
+        catalog = self.catalog.with_policy(self._policy())
         self._index = self._updated(self._index, catalog)
-        self.catalog = catalog
+        self._use(catalog)
         before = len(self.roster.core)
         self.roster.defer(catalog, self._discoveries)
         self._notices.append(
@@ -248,7 +275,7 @@ class ConversationTools:
         decision = self._decided(catalog, profile)
         if decision.mode == "tool_search":
             self._check_names(catalog)
-        self.catalog = catalog
+        self._use(catalog)
         language = language_of(sample) if config.language == "auto" else config.language
         decision = self._with_index(decision)
         search_tool = self.search_tool(language)
@@ -371,10 +398,12 @@ class ConversationTools:
     def _take_in(self, catalog: ToolCatalog, profile: ProviderProfile) -> None:
         if self.mode == "tool_search":
             self._check_names(catalog)
-        if catalog.fingerprint != self.catalog.fingerprint:
-            if self._index is not None:
-                self._index = self._updated(self._index, catalog)
-            self.catalog = catalog
+        has_changed = catalog.fingerprint != self.catalog.fingerprint
+        if has_changed and self._index is not None:
+            self._index = self._updated(self._index, catalog)
+        # An equal one may be known to its executor under other names.
+        self._use(catalog)
+        if has_changed:
             self._follow_catalog()
         if self.mode == "full":
             now = self._resolved(catalog, profile)

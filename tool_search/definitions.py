@@ -18,6 +18,7 @@ from typing import Any
 
 from tool_search.catalog import Tool
 from tool_search.errors import CatalogError, DuplicateToolError, InvalidToolError
+from tool_search.naming import Source
 
 __all__ = ["json_values", "parse_tools", "tool_from_definition"]
 
@@ -53,13 +54,13 @@ def parse_tools(text: str, *, source: str = "catalog") -> tuple[Tool, ...]:
     Raises:
         CatalogError: The text is not JSON, or holds something that is no tool.
         InvalidToolError: Definitions are wrong; says where each of them is.
-        DuplicateToolError: Two definitions have the same name.
+        DuplicateToolError: Two definitions have the same name and server.
 
     >>> [tool.name for tool in parse_tools('{"name": "add"}\n{"name": "send_mail"}')]
     ['add', 'send_mail']
     """
     tools: list[Tool] = []
-    places: dict[str, str] = {}
+    places: dict[Source, str] = {}
     wrong: list[tuple[str, InvalidToolError]] = []
     for place, definition in _definitions(text, source):
         try:
@@ -69,12 +70,12 @@ def parse_tools(text: str, *, source: str = "catalog") -> tuple[Tool, ...]:
             continue
         if tool is None:
             continue
-        if tool.name in places:
+        if tool.source in places:
             raise DuplicateToolError(
                 f"{place}: tool {tool.name!r} has the name of another one "
-                f"({places[tool.name]}); rename one, or give its server a prefix"
+                f"({places[tool.source]}); rename one, or give its server a prefix"
             )
-        places[tool.name] = place
+        places[tool.source] = place
         tools.append(tool)
     if wrong:
         raise _refusal(wrong) from wrong[0][1]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 from tool_search.catalog import Tool
+from tool_search.names import NameRule, wire_name
 from tool_search.schema import encodable, read_object
 
 __all__ = [
@@ -65,6 +66,10 @@ NoticeCode = Literal[
     "record_unreadable",
     "conversation_erased",
     "learning_unavailable",
+    "tool_renamed",
+    "tool_refused",
+    "tool_copied",
+    "definition_cut",
 ]
 
 
@@ -213,12 +218,13 @@ class ToolList(Sequence[DeclaredTool]):
     bytes of a catalog are made once, not once a request.
     """
 
-    __slots__ = ("_encoded", "_entries", "_fingerprint", "_names")
+    __slots__ = ("_by_wire_name", "_encoded", "_entries", "_fingerprint", "_names")
 
     def __init__(self, entries: Iterable[DeclaredTool] = ()) -> None:
         self._entries = tuple(entries)
         self._names = frozenset(entry.tool.name for entry in self._entries)
         self._encoded: dict[str, bytes] = {}
+        self._by_wire_name: dict[NameRule, Mapping[str, str]] = {}
         self._fingerprint = ""
 
     @overload
@@ -247,6 +253,14 @@ class ToolList(Sequence[DeclaredTool]):
     def declares(self, name: str) -> bool:
         """Whether a tool of this canonical name is in the list."""
         return name in self._names
+
+    def by_wire_name(self, rule: NameRule) -> Mapping[str, str]:
+        """The canonical names by what a dialect calls them, made once for each rule."""
+        known = self._by_wire_name.get(rule)
+        if known is None:
+            named = {wire_name(entry.tool.name, rule): entry.tool.name for entry in self._entries}
+            known = self._by_wire_name[rule] = named
+        return known
 
     @property
     def fingerprint(self) -> str:

@@ -1,6 +1,6 @@
 """A tool's name in a dialect: a function of the canonical name alone.
 
-So a name never changes when the catalog does (DESIGN.md, "What always holds", 11).
+So a name never changes when the catalog does.
 Sources: Anthropic, "Tool use", `tools[].name`, and 64 characters for a
 `tool_reference`; OpenAI, "Function calling", `function.name`.
 """
@@ -21,6 +21,7 @@ NameRule = Literal["common", "identifier"]
 
 _LONGEST = 64
 _INVALID = re.compile(r"[^a-zA-Z0-9_-]")
+_SHORTENED = re.compile(r"_[0-9a-f]{8}\Z")
 _LONGEST_ID = 40
 
 
@@ -29,7 +30,8 @@ def wire_name(name: str, rule: NameRule = "common") -> str:
     """The name as a provider takes it.
 
     Invalid characters become `_`; where anything was replaced or cut, eight
-    hexadecimal digits of the canonical name's SHA-256 are appended.
+    hexadecimal digits of the canonical name's SHA-256 are appended. A name that ends
+    as if they were appended already is treated alike: it could be another's wire name.
 
     >>> wire_name("get_weather"), wire_name("files.read")
     ('get_weather', 'files_read_601e4eb6')
@@ -37,7 +39,7 @@ def wire_name(name: str, rule: NameRule = "common") -> str:
     plain = _INVALID.sub("_", name)
     if rule == "identifier" and not (plain[:1].isalpha() or plain[:1] == "_"):
         plain = f"t_{plain}"
-    if plain == name and 0 < len(name) <= _LONGEST:
+    if plain == name and 0 < len(name) <= _LONGEST and not _SHORTENED.search(name):
         return name
     return f"{plain[: _LONGEST - 9]}_{_digest(name)}"
 

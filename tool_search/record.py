@@ -22,6 +22,7 @@ from tool_search.messages import (
     plain_text,
 )
 from tool_search.modes import ModeDecision
+from tool_search.naming import Source
 from tool_search.record_shape import VERSION, check_record
 from tool_search.roster import RosterRecord
 from tool_search.schema import compact_json
@@ -58,6 +59,12 @@ class ConversationRecord:
     configured: SchemaMode | None = None
     former_search_names: tuple[str, ...] = ()
 
+    @property
+    def names(self) -> dict[Source, str]:
+        """To whom the names belong that the conversation refers to."""
+        known = {source: name for name, source in (self.roster.sources or {}).items()}
+        return known | {entry.tool.source: entry.name for entry in self.discoveries}
+
     def to_dict(self) -> dict[str, Any]:
         """The record as a JSON object."""
         return {
@@ -72,6 +79,7 @@ class ConversationRecord:
                 "core": list(self.roster.core),
                 "catalog": self.roster.catalog,
                 "shown": dict(self.roster.shown),
+                **_sources_to_dict(self.roster),
             },
             "discoveries": [
                 {"tool": entry.tool.to_dict(), "via": entry.via} for entry in self.discoveries
@@ -116,6 +124,7 @@ class ConversationRecord:
                 core=tuple(roster["core"]),
                 catalog=roster["catalog"],
                 shown=roster["shown"],
+                sources=_sources_from_dict(roster),
             ),
             discoveries=tuple(
                 Discovery(tool=Tool.from_dict(entry["tool"]), via=entry["via"])
@@ -146,6 +155,32 @@ def _configured(content: Mapping[str, Any]) -> SchemaMode | None:
         return None
     configured: SchemaMode | None = content.get("configured", content["mode"])
     return configured
+
+
+def _sources_to_dict(roster: RosterRecord) -> dict[str, Any]:
+    """Where the tools of `order` come from: servers once, a number for each tool."""
+    if roster.sources is None:
+        return {}
+    sources = [roster.sources.get(name, (None, name)) for name in roster.order]
+    servers = sorted({server for server, _ in sources if server is not None})
+    numbers = {server: number for number, server in enumerate(servers)}
+    content: dict[str, Any] = {
+        "servers": servers,
+        "server_of": [-1 if server is None else numbers[server] for server, _ in sources],
+    }
+    named = zip(roster.order, sources, strict=True)
+    listed = {name: source[1] for name, source in named if source[1] != name}
+    return {**content, "listed_names": listed} if listed else content
+
+
+def _sources_from_dict(content: Mapping[str, Any]) -> dict[str, Source] | None:
+    if content.get("server_of") is None:
+        return None
+    servers, listed = content.get("servers", ()), content.get("listed_names", {})
+    return {
+        name: (None if number < 0 else servers[number], listed.get(name, name))
+        for name, number in zip(content["order"], content["server_of"], strict=True)
+    }
 
 
 def message_to_dict(message: Message) -> dict[str, Any]:

@@ -8,9 +8,16 @@ it. Unknown keys are passed over: versions of a number differ in additions alone
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
 from tool_search.config import SchemaMode
 from tool_search.discovery import DiscoveryWay
@@ -98,6 +105,20 @@ class _Roster(_Shape):
     core: list[str]
     catalog: str
     shown: dict[str, str]
+    servers: list[str] = []
+    server_of: list[int] | None = None
+    listed_names: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _has_a_server_for_each_name(self) -> Self:
+        numbers = self.server_of
+        if numbers is None:
+            return self
+        if len(numbers) != len(self.order):
+            raise ValueError(f"server_of has {len(numbers)} entries, order {len(self.order)}")
+        if not all(-1 <= number < len(self.servers) for number in numbers):
+            raise ValueError(f"server_of names one that is not among {len(self.servers)} servers")
+        return self
 
 
 class _Thinking(_Shape):

@@ -13,6 +13,7 @@ from tool_search.catalog import Tool, ToolCatalog
 from tool_search.discovery import DiscoveryState
 from tool_search.messages import Notice
 from tool_search.modes import Mode
+from tool_search.naming import Source
 
 __all__ = ["RosterRecord", "ToolRoster"]
 
@@ -27,6 +28,8 @@ class RosterRecord:
         core: Names that are never deferred, sorted.
         catalog: The fingerprint of the catalog.
         shown: Fingerprints of the definitions that the model was shown, by name.
+        sources: Where each declared tool comes from, by name; None: an earlier version
+            did not keep it.
     """
 
     order: tuple[str, ...]
@@ -34,6 +37,7 @@ class RosterRecord:
     core: tuple[str, ...]
     catalog: str
     shown: Mapping[str, str]
+    sources: Mapping[str, Source] | None = None
 
 
 class ToolRoster:
@@ -103,12 +107,14 @@ class ToolRoster:
     def record(self, mode: Mode) -> RosterRecord:
         """The roster as a store keeps it; the mode says which tools the model was shown."""
         shown = self.ledger if mode == "tool_search" else self.order
+        held = {name: source for source, name in self.catalog.book.held.items()}
         return RosterRecord(
             order=self.order,
             ledger=self.ledger,
             core=tuple(sorted(self.core)),
             catalog=self.catalog.fingerprint,
             shown={n: self.catalog[n].shown_fingerprint for n in shown if n in self.catalog},
+            sources={name: held.get(name, (None, name)) for name in self.order},
         )
 
     def retained(self, discoveries: DiscoveryState) -> dict[str, Tool]:

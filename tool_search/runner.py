@@ -14,6 +14,7 @@ from itertools import islice
 
 from tool_search.backlog import Backlog
 from tool_search.catalog import CorePolicy, ToolCatalog
+from tool_search.catalog_notices import catalog_notices
 from tool_search.config import ToolSearchConfig
 from tool_search.errors import (
     ConfigurationError,
@@ -33,11 +34,13 @@ from tool_search.execution import (
     ToolFunction,
     TurnCalls,
     executable_tools,
+    named_tools,
 )
 from tool_search.i18n import Language
 from tool_search.keeping import ConversationKeeper, KeptConversation
 from tool_search.learning import Learning
 from tool_search.messages import ContentPart, Notice
+from tool_search.naming import NameBook
 from tool_search.prefix_watch import PrefixWatch
 from tool_search.profiles import ProviderProfile
 from tool_search.providers import ChatProvider
@@ -132,6 +135,8 @@ class ToolSearchRunner:
         self._conversations: OrderedDict[ConversationKey, _Conversation] = OrderedDict()
         self._chosen: dict[ConversationKey | None, str] = {}
         self._prepared: ToolCatalog | None = None
+        self._names = NameBook()
+        self._noticed: frozenset[Notice] = frozenset()
         if catalog is None:
             self.replace_tools(tools)
         else:
@@ -144,11 +149,12 @@ class ToolSearchRunner:
 
     def replace_tools(self, tools: Iterable[ExecutableTool | ToolFunction]) -> None:
         """Gives the bot other tools; conversations take them in at their next user turn."""
-        made = executable_tools(tools)
-        self.replace_catalog(
-            ToolCatalog(item.tool for item in made),
-            FunctionExecutor(made, timeout_s=self._tool_timeout_s),
+        catalog, made = named_tools(
+            executable_tools(tools),
+            names=self._names,
+            reserved=(self._config.search_tool_name,),
         )
+        self.replace_catalog(catalog, FunctionExecutor(made, timeout_s=self._tool_timeout_s))
 
     def replace_catalog(self, catalog: ToolCatalog, executor: ToolExecutor | None) -> None:
         """The same with definitions and what runs them.
@@ -158,7 +164,15 @@ class ToolSearchRunner:
         """
         if executor is None:
             raise ConfigurationError("a catalog needs an executor that runs its tools")
-        self._calls.replace(catalog, executor)
+        # A name stays whose it was, also where a new catalog says otherwise.
+        named = catalog.view(policy=catalog.policy, exceptions=self._names.unlike(catalog.book))
+        self._calls.replace(named, executor)
+        notices = catalog_notices(named)
+        for notice in notices:
+            if notice not in self._noticed:
+                _log.warning("%s: %s", notice.code, notice.message)
+        self._noticed = frozenset(notices)
+        self._names = named.book
         self._catalog = self._calls.catalog
 
     async def prepare(self) -> None:

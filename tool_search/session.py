@@ -28,6 +28,7 @@ from tool_search.errors import SessionError
 from tool_search.exchanges import SyntheticExchanges
 from tool_search.history import checked, paired, search_results, with_own_ids, without_blocks
 from tool_search.i18n import Language, text
+from tool_search.look_alikes import look_alike_keys
 from tool_search.message_log import MessageLog
 from tool_search.messages import (
     ContentPart,
@@ -181,10 +182,9 @@ class ToolSearchSession:
             SessionError: A tool has the search tool's name; nothing has changed.
         """
         message = user_message(content)
-        now = self._tools.catalog if catalog is None else catalog
         first = next((said.text for said in self.history if said.role == "user"), message.text)
         name = self._tools.search_tool_name
-        self._tools.begin(now, profile, first)
+        self._tools.begin(catalog, profile, first)
         if self._tools.search_tool_name != name:
             self._rename_searches()
         self._roles, self._refusal = frozenset(roles), refusal
@@ -280,7 +280,7 @@ class ToolSearchSession:
         """Return why this turn's user may not call a tool; empty if that is not to be said."""
         if tool.roles and self._roles.isdisjoint(tool.roles):
             return ""
-        return self._refusal(tool)
+        return self._refusal(self._tools.catalog.executable(tool))
 
     def commit(self, results: Iterable[CallResult]) -> tuple[Discovery, ...]:
         """Takes the results of a reply's calls in, and what they discovered.
@@ -339,8 +339,12 @@ class ToolSearchSession:
 
     def adopt_discoveries(self, entries: Iterable[Discovery]) -> None:
         """Adds discoveries that another process of the bot made in this conversation."""
+        held = self._tools.catalog.book.owners
         for entry in entries:
-            self.discoveries.commit((entry.tool,), via=entry.via)
+            # Elsewhere a name may belong to another tool than in this conversation.
+            owner = held.get(look_alike_keys(entry.name)[0], entry.tool.source)
+            if owner == entry.tool.source:
+                self.discoveries.commit((entry.tool,), via=entry.via)
         self._tools.roster.append(self.discoveries.names)
 
     def refuse_references(self, names: Iterable[str]) -> None:
@@ -424,7 +428,7 @@ class ToolSearchSession:
         """Commits what one call discovered: what a search returned, or what it named."""
         core, catalog = self._tools.roster.core, self._tools.catalog
         if isinstance(decision, RunCall):
-            named: Tool | None = decision.tool
+            named: Tool | None = catalog.by_source.get(decision.tool.source, decision.tool)
         else:
             named = decision.names_tool
             names = decision.result.names if decision.result else ()

@@ -11,6 +11,7 @@ from tool_search.execution.functions import (
     ExecutableTool,
     ToolFunction,
     executable_tools,
+    named_tools,
     tool_from_function,
 )
 from tool_search.execution.grants import Grant, GrantBook, GrantFile, GrantStore
@@ -66,6 +67,7 @@ __all__ = [
     "ToolHook",
     "TurnCalls",
     "executable_tools",
+    "named_tools",
     "stateful_tool",
     "tool_from_function",
 ]

@@ -28,7 +28,12 @@ from tool_search.execution.base import ToolExecutor
 from tool_search.execution.batch import CallBatch
 from tool_search.execution.context import ToolContext
 from tool_search.execution.function_executor import FunctionExecutor
-from tool_search.execution.functions import ExecutableTool, ToolFunction, executable_tools
+from tool_search.execution.functions import (
+    ExecutableTool,
+    ToolFunction,
+    executable_tools,
+    named_tools,
+)
 from tool_search.execution.hooks import Hooks, ToolHook
 from tool_search.execution.life_cycle import CallServices
 from tool_search.execution.observing import CallObserver, CallTelemetry
@@ -95,15 +100,14 @@ class CallRunner:
         executor: ToolExecutor | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        made = executable_tools(tools)
+        offered, made = named_tools(executable_tools(tools))
         if executor is None:
             if catalog is not None and not made:
                 raise ConfigurationError("a catalog needs an executor that runs its tools")
             executor = FunctionExecutor(made)
         self.options = options or CallOptions()
         self.permissions = self.options.permissions or Permissions()
-        given = ToolCatalog(item.tool for item in made) if catalog is None else catalog
-        self.catalog = self.permissions.offered(given)
+        self.catalog = self.permissions.offered(offered if catalog is None else catalog)
         self._no_discoveries = DiscoveryState(())
         # The replies of a turn share their context.
         self._last: tuple[ToolContext, CallDesk] | None = None
@@ -241,7 +245,9 @@ class CallRunner:
         roles = context.roles
 
         def why_not(tool: Tool) -> str | None:
-            return "" if tool.roles and roles.isdisjoint(tool.roles) else refusal(tool)
+            if tool.roles and roles.isdisjoint(tool.roles):
+                return ""
+            return refusal(self.catalog.executable(tool))
 
         return CallDesk(
             catalog=self.catalog,

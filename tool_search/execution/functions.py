@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, get_args, get_type_hints
 
 import docstring_parser
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from tool_search.catalog import Tool
+from tool_search.catalog import Tool, ToolCatalog
 from tool_search.errors import InvalidToolError
 from tool_search.execution.context import ToolContext
+from tool_search.naming import NameBook, Source
 
 __all__ = [
     "ExecutableTool",
@@ -21,6 +22,7 @@ __all__ = [
     "ToolFunction",
     "context_parameter",
     "executable_tools",
+    "named_tools",
     "received_arguments",
     "tool_from_function",
 ]
@@ -150,6 +152,32 @@ def executable_tools(tools: Iterable[ExecutableTool | ToolFunction]) -> tuple[Ex
         else:
             raise InvalidToolError(f"a tool must be a function or an ExecutableTool, not {item!r}")
     return tuple(made)
+
+
+def named_tools(
+    tools: Iterable[ExecutableTool],
+    *,
+    names: NameBook | None = None,
+    reserved: Iterable[str] = (),
+) -> tuple[ToolCatalog, tuple[ExecutableTool, ...]]:
+    """Return a catalog of the tools, and the tools under the names that it gives them.
+
+    Args:
+        tools: What is to be run; of what a server listed twice, the first counts.
+        names: Names that belong to tools already.
+        reserved: More names that no server's tool may have.
+
+    Raises:
+        DuplicateToolError: Two tools without a server have the same name.
+    """
+    items = tuple(tools)
+    catalog = ToolCatalog((item.tool for item in items), names=names, reserved=reserved)
+    by_source: dict[Source, ExecutableTool] = {}
+    for item in items:
+        named = catalog.by_source[item.tool.source]
+        same = named is item.tool
+        by_source.setdefault(item.tool.source, item if same else replace(item, tool=named))
+    return catalog, tuple(by_source.values())
 
 
 def context_parameter(function: ToolFunction) -> str | None:
