@@ -131,19 +131,29 @@ class SQLiteStore:
         )
 
     async def forget(self, key: ConversationKey) -> None:
-        """Erase the conversation and what was granted in it, if it is there."""
-        await self.forget_conversations(key)
+        """Erase the conversation and what was granted in it, if it is there.
+
+        Of a file beyond 32 MB, traces may be left for a minute: see `forget_conversations`.
+        """
+        await self._forget(key, at_once=False)
 
     async def forget_conversations(self, key: ConversationKey | None = None) -> int:
         """Erase one conversation, or all of them; return how many those were.
 
-        Nothing of them is left in the file or in its write-ahead log.
+        No byte of them is left in the file and its write-ahead log. That rewrites the file:
+        about a second for 100 MB.
         """
-        erased = await self._file.write(
-            lambda connection: sqlite_conversations.erase_conversations(connection, key),
-            is_durable=True,
-        )
-        await self._file.empty_log()
+        return await self._forget(key, at_once=True)
+
+    async def _forget(self, key: ConversationKey | None, *, at_once: bool) -> int:
+        def erase(connection: sqlite3.Connection) -> tuple[int, bool]:
+            before = connection.total_changes
+            erased = sqlite_conversations.erase_conversations(connection, key)
+            return erased, connection.total_changes > before
+
+        erased, has_changed = await self._file.write(erase, is_durable=True)
+        if has_changed or at_once or self._file.has_traces:
+            await self._file.leave_no_traces(at_once=at_once)
         return erased
 
     async def conversations(self) -> tuple[ConversationKey, ...]:
@@ -175,7 +185,7 @@ class SQLiteStore:
         erased = await self._file.write(
             lambda connection: sqlite_evidence.erase_evidence(connection, tool), is_durable=True
         )
-        await self._file.empty_log()
+        await self._file.leave_no_traces(at_once=True)
         return erased
 
     async def grant_revision(self) -> int:

@@ -39,6 +39,10 @@ _KEYS = "SELECT key FROM conversation UNION SELECT key FROM discovery"
 _ALL_KEYS = """
 SELECT key FROM conversation UNION SELECT key FROM discovery UNION SELECT key FROM set_aside
 """
+_OF_KEY = """
+SELECT 1 FROM conversation WHERE key = :key UNION ALL SELECT 1 FROM discovery WHERE key = :key
+UNION ALL SELECT 1 FROM set_aside WHERE key = :key
+"""
 _TABLES = ("conversation", "message", "discovery", "used", "set_aside")
 _MESSAGES = "SELECT content FROM message WHERE key = ? ORDER BY place"
 _DISCOVERIES = "SELECT tool, via FROM discovery WHERE key = ? ORDER BY place"
@@ -203,8 +207,11 @@ def erase_conversations(connection: sqlite3.Connection, key: ConversationKey | N
     Returns:
         How many those were.
     """
-    known = connection.execute(_ALL_KEYS).fetchall()
-    erased = [row for row in known if key in (None, row[0])]
+    if key is None:
+        erased = connection.execute(_ALL_KEYS).fetchall()
+    else:
+        is_there = connection.execute(_OF_KEY, {"key": key}).fetchone() is not None
+        erased = [(key,)] if is_there else []
     _erase(connection, erased, _TABLES)
     erase_grants_of_conversation(connection, key)
     return len(erased)

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -21,6 +22,8 @@ Synchronous = Literal["full", "normal", "off"]
 """When a commit is on the disk and not only with the operating system: at once, at the next
 checkpoint, or whenever the system likes. The end of the process loses nothing in any of them."""
 
+_SMALL_BYTES = 32_000_000
+_SWEEP_EVERY_S = 60.0
 _VERSION = 3
 _APPLICATION = int.from_bytes(b"tool", "big")
 # Version 1 had the statements up to the revision, and histories in their records.
@@ -76,6 +79,9 @@ class SQLiteFile:
         path: The file.
         patience_s: Seconds to wait for another process.
         synchronous: When a commit is on the disk.
+
+    Attributes:
+        has_traces: True if the file may still have what was erased.
     """
 
     def __init__(self, path: Path, *, patience_s: float, synchronous: Synchronous) -> None:
@@ -85,6 +91,8 @@ class SQLiteFile:
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tool-search-store")
         self._connection: sqlite3.Connection | None = None
         self._identity = (0, 0)
+        self.has_traces = False
+        self._next_sweep = 0.0
 
     async def read(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         """Do the work in the store's thread, on one state of the file."""
@@ -102,9 +110,12 @@ class SQLiteFile:
         """
         loop = asyncio.get_running_loop()
         level: Synchronous = "full" if is_durable else self._synchronous
-        return await loop.run_in_executor(
+        result = await loop.run_in_executor(
             self._worker, self._transaction, "BEGIN IMMEDIATE", work, level
         )
+        if self.has_traces:
+            self._worker.submit(self._sweep_if_due)
+        return result
 
     def submit(self, work: Callable[[sqlite3.Connection], bool]) -> None:
         """Do the work some time later, while no other process writes.
@@ -121,14 +132,46 @@ class SQLiteFile:
         except StoreError as exc:
             _log.warning("store_unavailable: what is kept for too long stays for now: %s", exc)
 
-    async def empty_log(self) -> None:
-        """Move the write-ahead log into the file and empty it: erased means erased.
+    async def leave_no_traces(self, *, at_once: bool) -> None:
+        """Rewrite the file without what was erased, and empty its write-ahead log.
+
+        SQLite overwrites what it deletes, but not the copies that rows left where they
+        were before a page was split (`secure_delete`, measured): only VACUUM does.
+
+        Args:
+            at_once: Also a large file, which takes about a second for 100 MB; else it is
+                done some time later, at most once a minute.
 
         Raises:
-            StoreError: Another process goes on reading what is in the log.
+            StoreError: Another process goes on reading what was erased, or the disk is full.
         """
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._worker, self._empty_log)
+        self.has_traces = True
+        if at_once or self._size() <= _SMALL_BYTES:
+            await loop.run_in_executor(self._worker, self._sweep)
+        else:
+            await loop.run_in_executor(self._worker, self._empty_log)
+
+    def _size(self) -> int:
+        try:
+            return self.path.stat().st_size
+        except OSError:
+            return 0
+
+    def _sweep(self) -> None:
+        with self._named_errors():
+            self._current().execute("VACUUM")
+        self._empty_log()
+        self.has_traces = False
+
+    def _sweep_if_due(self) -> None:
+        now = time.monotonic()
+        if self.has_traces and now >= self._next_sweep:
+            self._next_sweep = now + _SWEEP_EVERY_S
+            try:
+                self._sweep()
+            except StoreError as exc:
+                _log.warning("store_unavailable: traces of what was erased are left: %s", exc)
 
     def _empty_log(self) -> None:
         with self._named_errors():
@@ -143,7 +186,10 @@ class SQLiteFile:
 
     async def aclose(self) -> None:
         """Close the file, once what was begun is done; it is used no more."""
-        await asyncio.get_running_loop().run_in_executor(self._worker, self._close)
+        self._next_sweep = 0.0
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._worker, self._sweep_if_due)
+        await loop.run_in_executor(self._worker, self._close)
         self._worker.shutdown(wait=False)
 
     def _transaction(
