@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from pydantic import SecretStr
+
 from tool_search.config import Dialect, ProfileSettings, ProviderConfig
 from tool_search.profiles import profile_of
 from tool_search.providers import ConnectedProvider
@@ -19,7 +21,7 @@ _RETRIES_WITHOUT_FALLBACK = 2
 def build_provider(
     config: ProviderConfig,
     *,
-    api_key: str,
+    api_key: str | SecretStr,
     fallbacks: bool,
     profiles: Mapping[str, ProfileSettings] | None = None,
 ) -> ConnectedProvider:

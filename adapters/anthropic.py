@@ -114,7 +114,7 @@ class AnthropicProvider(SDKProvider):
 
     def _connect(self) -> anthropic.AsyncAnthropic:
         return anthropic.AsyncAnthropic(
-            api_key=self._api_key,
+            api_key=self._api_key.get_secret_value(),
             # Not what ANTHROPIC_BASE_URL says: the profile was made for this address.
             base_url=self._base_url or _BASE_URL,
             timeout=self._timeouts(anthropic.Timeout),

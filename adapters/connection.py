@@ -9,6 +9,8 @@ from functools import cache
 from types import ModuleType
 from typing import Any
 
+from pydantic import SecretStr
+
 from tool_search.errors import ConfigurationError
 
 __all__ = [
@@ -73,15 +75,16 @@ def check_extra_body(extra_body: Mapping[str, Any] | None, *, provider: str) -> 
     return extra
 
 
-def check_key(api_key: str, *, provider: str) -> str:
-    """The key, if a header can carry it.
+def check_key(api_key: str | SecretStr, *, provider: str) -> SecretStr:
+    """Return the key, which prints as asterisks, if a header can carry it.
 
     Raises:
         ConfigurationError: It has characters that no key has; the message does not show it.
     """
-    if not api_key or not api_key.isascii() or not api_key.isprintable():
+    key = api_key.get_secret_value() if isinstance(api_key, SecretStr) else api_key
+    if not key or not key.isascii() or not key.isprintable():
         raise ConfigurationError(
             f"provider {provider!r}: the API key is empty or has characters that no header can "
             "carry; look for a line end, quotation marks or a placeholder in it"
         )
-    return api_key
+    return SecretStr(key)

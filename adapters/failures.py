@@ -12,9 +12,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from pydantic import SecretStr
+
 from tool_search.adapters.connection import loaded_http_libraries
 from tool_search.adapters.wire_values import text_of
 from tool_search.errors import ProviderError, ToolSearchError
+from tool_search.redaction import redacted_text
 
 __all__ = [
     "BROKEN_REPLY",
@@ -92,19 +95,19 @@ def read_failure(exc: Exception, error_map: ErrorMap) -> Failure:
 
 
 def raise_failure(
-    failure: Failure, *, provider: str, secret: str, cause: Exception | None = None
+    failure: Failure, *, provider: str, secret: SecretStr, cause: Exception | None = None
 ) -> NoReturn:
     """Raises the failure as a `ProviderError` with the key masked.
 
     The cause is chained, unless its own text shows the key: a traceback prints it.
     """
     error = ProviderError(
-        _masked(failure.detail, secret)[:_LONGEST_DETAIL],
+        _masked(failure.detail, secret.get_secret_value())[:_LONGEST_DETAIL],
         provider=provider,
         status=failure.status,
         code=failure.code,
     )
-    if cause is not None and _masked(str(cause), secret) != str(cause):
+    if cause is not None and _masked(str(cause), secret.get_secret_value()) != str(cause):
         cause = None
     raise error from cause
 
@@ -112,7 +115,7 @@ def raise_failure(
 def _masked(text: str, secret: str) -> str:
     for written in (secret, repr(secret)[1:-1], json.dumps(secret)[1:-1]):
         text = text.replace(written, _MASK) if written else text
-    return _KEY_LIKE.sub(_MASK, text)
+    return redacted_text(_KEY_LIKE.sub(_MASK, text))
 
 
 def timeout_failure(exc: Exception) -> Failure:

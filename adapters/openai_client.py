@@ -77,7 +77,7 @@ class OpenAIProvider(SDKProvider):
 
     def _connect(self) -> openai.AsyncOpenAI:
         return openai.AsyncOpenAI(
-            api_key=self._api_key,
+            api_key=self._api_key.get_secret_value(),
             # Not what OPENAI_BASE_URL says: the profile was made for this address.
             base_url=self._base_url or _BASE_URL,
             timeout=self._timeouts(openai.Timeout),

@@ -15,6 +15,8 @@ from functools import cache
 from types import TracebackType
 from typing import Any, ClassVar, Required, Self, TypedDict
 
+from pydantic import SecretStr
+
 from tool_search.adapters.connection import CONNECT_TIMEOUT_S, check_extra_body, check_key
 from tool_search.adapters.failures import ErrorMap, http_errors, raise_failure, read_failure
 from tool_search.adapters.progress import ReplyProgress
@@ -31,7 +33,7 @@ class ProviderOptions(TypedDict, total=False):
     """What every provider takes beside its `id`; `SDKProvider` says what each means."""
 
     profile: Required[ProviderProfile]
-    api_key: Required[str]
+    api_key: Required[str | SecretStr]
     base_url: str | None
     timeout_s: float
     first_byte_timeout_s: float
@@ -79,7 +81,7 @@ class SDKProvider(ABC):
         self,
         *,
         profile: ProviderProfile,
-        api_key: str,
+        api_key: str | SecretStr,
         id: str,  # noqa: A002 - the configuration's word
         base_url: str | None = None,
         timeout_s: float = 60.0,

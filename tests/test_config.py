@@ -267,13 +267,13 @@ def test_a_missing_key_names_the_variable(environment: dict[str, str]) -> None:
 def test_a_key_is_read_from_its_variable_without_spaces() -> None:
     """A line feed behind a key, as files have it, is no part of it."""
     provider = ProviderConfig(id="a", type="openai_chat", model="m", api_key_env="MY_KEY")
-    assert provider.api_key({"MY_KEY": "k1\n"}) == "k1"
+    assert provider.api_key({"MY_KEY": "k1\n"}).get_secret_value() == "k1"
 
 
 def test_an_endpoint_without_a_key_needs_no_variable() -> None:
     """Local servers have no keys."""
     provider = ProviderConfig(id="a", type="openai_chat", model="m", api_key_env=None)
-    assert provider.api_key({}) == "unused"
+    assert provider.api_key({}).get_secret_value() == "unused"
 
 
 def test_a_responses_provider_has_its_own_options() -> None:
@@ -282,7 +282,7 @@ def test_a_responses_provider_has_its_own_options() -> None:
         id="a", type="openai_responses", model="m", tool_search="hosted", previous_response_id=True
     )
     assert (provider.tool_search, provider.previous_response_id) == ("hosted", True)
-    assert provider.api_key({"OPENAI_API_KEY": "k1"}) == "k1"
+    assert provider.api_key({"OPENAI_API_KEY": "k1"}).get_secret_value() == "k1"
 
 
 @pytest.mark.parametrize("option", ["tool_search: hosted", "previous_response_id: true"])

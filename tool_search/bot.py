@@ -17,6 +17,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
+from pydantic import SecretStr
+
 from tool_search.adapters import build_provider
 from tool_search.config import BotConfig, ProviderConfig
 from tool_search.errors import (
@@ -222,7 +224,7 @@ def _is_public(key: str, value: object, module: str) -> bool:
 
 def _api_keys(
     providers: Iterable[ProviderConfig], environment: Mapping[str, str] | None
-) -> dict[str, str]:
+) -> dict[str, SecretStr]:
     """The key of every provider, or one error that names all that are missing."""
     keys, missing = {}, []
     for provider in providers:
@@ -235,7 +237,7 @@ def _api_keys(
     return keys
 
 
-def _built(entry: ProviderConfig, api_key: str, bot: BotConfig) -> ChatProvider:
+def _built(entry: ProviderConfig, api_key: SecretStr, bot: BotConfig) -> ChatProvider:
     fallbacks = len(bot.providers) > 1
     try:
         return build_provider(entry, api_key=api_key, fallbacks=fallbacks, profiles=bot.profiles)

@@ -13,6 +13,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    SecretStr,
     ValidationError,
     ValidationInfo,
     field_validator,
@@ -137,7 +138,8 @@ class ProviderConfig(Settings):
     type: Dialect
     model: Annotated[str, Field(min_length=1)]
     api_key_env: str | None = None
-    base_url: str | None = None
+    # An address may hold a password, and fields of a body a key: neither is printed.
+    base_url: str | None = Field(default=None, repr=False)
     strategy: StrategyChoice = "auto"
     tool_search: SearchForm = "client"
     previous_response_id: bool = False
@@ -145,7 +147,7 @@ class ProviderConfig(Settings):
     timeout_s: _Seconds = 60.0
     reply_timeout_s: _Seconds | None = None
     cooldown_s: Annotated[float, Field(ge=0, le=86_400)] = 60.0
-    extra_body: Mapping[str, Any] = Field(default_factory=dict)
+    extra_body: Mapping[str, Any] = Field(default_factory=dict, repr=False)
 
     @model_validator(mode="before")
     @classmethod
@@ -177,14 +179,14 @@ class ProviderConfig(Settings):
             raise ValueError(f"is for providers of type openai_responses, not {kind}")
         return value
 
-    def api_key(self, environment: Mapping[str, str] | None = None) -> str:
-        """The key from the environment; `unused` where none is needed.
+    def api_key(self, environment: Mapping[str, str] | None = None) -> SecretStr:
+        """Return the key from the environment; `unused` if none is needed.
 
         Raises:
             ConfigurationError: The variable is not set.
         """
         if self.api_key_env is None:
-            return "unused"
+            return SecretStr("unused")
         key = (os.environ if environment is None else environment).get(self.api_key_env, "")
         if not key.strip():
             raise ConfigurationError(
@@ -192,7 +194,7 @@ class ProviderConfig(Settings):
                 "set it to the API key, or name another variable in api_key_env "
                 "(null for an endpoint that needs no key)"
             )
-        return key.strip()
+        return SecretStr(key.strip())
 
 
 class BotConfig(Settings):

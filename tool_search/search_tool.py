@@ -12,6 +12,7 @@ from typing import Any
 
 from tool_search.catalog import Tool, ToolCatalog
 from tool_search.i18n import Language, text
+from tool_search.redaction import log_failure
 from tool_search.schema import encodable
 from tool_search.search.index import ToolSearchIndex
 from tool_search.search.result import SearchMatch, SearchResult
@@ -136,7 +137,7 @@ class ToolSearchTool:
         try:
             found = self._index.search(query, limit=limit + discovered, allowed=allowed)
         except Exception as exc:  # noqa: BLE001  # engines are pluggable; a search must never end a bot's turn
-            _log.exception("the search for %r failed", shown)
+            log_failure(_log, "the search for %r failed", shown)
             cause = f"{type(exc).__name__}: {exc}"
             return SearchResult(
                 query=shown, error=text("search.unavailable", self._language, cause=cause)

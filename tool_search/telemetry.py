@@ -14,9 +14,9 @@ from contextvars import Token
 
 from tool_search.catalog import Tool
 from tool_search.execution.context import ToolContext
-from tool_search.execution.masks import masked_json
 from tool_search.execution.results import ExecutionResult
 from tool_search.messages import ToolCall
+from tool_search.redaction import redacted_json
 
 try:
     from opentelemetry import context as context_api
@@ -88,7 +88,7 @@ class OpenTelemetry:
             },
         )
         if self._record_content and span.is_recording():
-            arguments = masked_json(call.parsed_arguments())
+            arguments = redacted_json(call.parsed_arguments())
             span.set_attribute("gen_ai.tool.call.arguments", arguments)
         token = context_api.attach(set_span_in_context(span))
         return _CallSpan(span, token, self._durations, shared, self._record_content)
@@ -118,7 +118,7 @@ class _CallSpan:
             self._span.set_attribute("error.type", kind)
             self._span.set_status(Status(StatusCode.ERROR, result.outcome))
         if self._record_content and self._span.is_recording():
-            self._span.set_attribute("gen_ai.tool.call.result", masked_json(result.content))
+            self._span.set_attribute("gen_ai.tool.call.result", redacted_json(result.content))
         self._durations.record(duration_s, attributes=shared)
         context_api.detach(self._token)
         self._span.end()

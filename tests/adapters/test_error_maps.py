@@ -10,6 +10,7 @@ from typing import Any
 import anthropic as anthropic_sdk
 import openai as openai_sdk
 import pytest
+from pydantic import SecretStr
 
 from tests.adapters.contract import KEY, http_library
 from tool_search.adapters import anthropic, openai_client
@@ -134,7 +135,10 @@ def test_raise_failure_masks_keys_in_the_error_and_its_cause(text: str) -> None:
     """A traceback prints the cause, so one that shows a key is not chained."""
     with pytest.raises(ProviderError) as caught:
         raise_failure(
-            Failure(detail=text), provider="p", secret=KEY, cause=ValueError(f"body: {text}")
+            Failure(detail=text),
+            provider="p",
+            secret=SecretStr(KEY),
+            cause=ValueError(f"body: {text}"),
         )
     shown = "".join(traceback.format_exception(caught.value))
     assert KEY not in shown
@@ -146,7 +150,7 @@ def test_raise_failure_chains_a_clean_cause_and_cuts_a_long_text() -> None:
     """An HTML page is not shown whole."""
     cause = ValueError("x")
     with pytest.raises(ProviderError) as caught:
-        raise_failure(Failure(detail="x" * 9999), provider="p", secret=KEY, cause=cause)
+        raise_failure(Failure(detail="x" * 9999), provider="p", secret=SecretStr(KEY), cause=cause)
     assert caught.value.__cause__ is cause
     assert len(caught.value.detail) == 1_000
 

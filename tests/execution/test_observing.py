@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.execution.calling import CONTEXT, calls, result, runner, tool
 from tool_search import CallOptions, ToolError, ToolExecution
-from tool_search.execution.masks import masked, masked_json
+from tool_search.redaction import redacted, redacted_json
 
 
 async def _works(**arguments: Any) -> str:
@@ -99,7 +99,7 @@ async def test_log_has_a_line_a_call_with_its_secrets_masked(
 )  # fmt: skip
 def test_value_that_looks_like_a_secret_is_masked_wherever_it_stands(secret: str) -> None:
     """Inside other text too; what stands around it is kept."""
-    written = masked_json({"text": [f"use {secret} now"]})
+    written = redacted_json({"text": [f"use {secret} now"]})
     assert json.loads(written) == {"text": ["use *** now"]}
 
 
@@ -110,12 +110,12 @@ def test_value_that_looks_like_a_secret_is_masked_wherever_it_stands(secret: str
 )  # fmt: skip
 def test_value_under_a_secrets_name_is_masked(name: str) -> None:
     """Whatever it is."""
-    assert masked({"a": {name: {"x": 1}}}) == {"a": {name: "***"}}
+    assert redacted({"a": {name: {"x": 1}}}) == {"a": {name: "***"}}
 
 
 def test_what_a_user_logs_in_with_is_masked_in_addresses() -> None:
     """The address is kept."""
-    assert masked("postgres://bo:hunter2@db:5432/x") == "postgres://***@db:5432/x"
+    assert redacted("postgres://bo:hunter2@db:5432/x") == "postgres://***@db:5432/x"
 
 
 @given(
@@ -127,4 +127,4 @@ def test_what_a_user_logs_in_with_is_masked_in_addresses() -> None:
 )
 def test_anything_can_be_logged(value: Any) -> None:
     """At most 500 characters of it, and no error."""
-    assert len(masked_json(value)) <= 500
+    assert len(redacted_json(value)) <= 500

@@ -25,7 +25,6 @@ from tool_search.events import (
 )
 from tool_search.execution.context import ToolContext
 from tool_search.execution.life_cycle import CallServices, OneCall
-from tool_search.execution.masks import masked_json
 from tool_search.execution.observing import report
 from tool_search.execution.outcome import CallOutcome, meant_tool
 from tool_search.execution.rendering import failure_of
@@ -33,6 +32,7 @@ from tool_search.execution.replay import NO_TURN, TurnCalls
 from tool_search.execution.results import CallPartial, CallProgress, ExecutionResult
 from tool_search.execution.tasks import Runaways
 from tool_search.messages import ToolCall
+from tool_search.redaction import redacted_json
 
 __all__ = ["CallBatch"]
 
@@ -290,7 +290,7 @@ class CallBatch:
             _log.debug(
                 "tool %s %s after %.1f ms: arguments %s, result of %d characters",
                 job.outcome.tool, result.outcome, duration_s * 1000,
-                masked_json(arguments), len(result.content),
+                redacted_json(arguments), len(result.content),
             )  # fmt: skip
 
     def _cancelled(self, job: _Job) -> None:

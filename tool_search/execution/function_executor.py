@@ -27,6 +27,7 @@ from tool_search.execution.results import (
 )
 from tool_search.execution.tasks import CallClock, NoResult, Runaways, called, is_async
 from tool_search.messages import ToolCall
+from tool_search.redaction import log_failure
 
 __all__ = ["FunctionExecutor"]
 
@@ -147,7 +148,7 @@ class FunctionExecutor:
                 try:
                     await known.item.close()
                 except Exception:  # noqa: BLE001  # a tool's clean-up may raise anything
-                    _log.exception("tool %r failed while it was closed", name)
+                    log_failure(_log, "tool %r failed while it was closed", name)
 
     async def run(
         self, call: ToolCall, context: ToolContext

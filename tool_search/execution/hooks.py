@@ -13,6 +13,7 @@ from tool_search.execution.context import ToolContext
 from tool_search.execution.rendering import cause_of
 from tool_search.execution.results import ExecutionResult
 from tool_search.execution.tasks import answer_of
+from tool_search.redaction import log_failure
 
 __all__ = ["HookAnswer", "HookedCall", "Hooks", "ToolHook"]
 
@@ -133,6 +134,6 @@ async def _within(
             said: _AnswerT | None = await answer_of(hook, *given)
             return said
     except Exception as exc:  # noqa: BLE001  # the owner's own: it stops nothing
-        _log.exception("a hook failed, and the call goes on without it")
+        log_failure(_log, "a hook failed, and the call goes on without it")
         warn(f"a hook failed: {cause_of(exc)}")
         return None

@@ -15,6 +15,7 @@ from tool_search.execution.functions import (
     tool_from_function,
 )
 from tool_search.execution.tasks import called
+from tool_search.redaction import log_failure
 
 __all__ = ["stateful_tool"]
 
@@ -85,7 +86,7 @@ class _Objects:
         try:
             await called(close, {})
         except Exception:  # noqa: BLE001  # a tool's clean-up may raise anything
-            _log.exception("%r failed while it was closed", type(found).__name__)
+            log_failure(_log, "%r failed while it was closed", type(found).__name__)
 
     async def close(self) -> None:
         """Cleans all objects up."""

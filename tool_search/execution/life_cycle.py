@@ -34,6 +34,7 @@ from tool_search.execution.slots import CallLimits, Slots
 from tool_search.execution.tasks import CallClock, answer_of
 from tool_search.i18n import text
 from tool_search.messages import ToolCall
+from tool_search.redaction import log_failure
 from tool_search.schema import compact_json, encodable
 from tool_search.validation import complaints_about
 
@@ -165,7 +166,7 @@ class OneCall:
         try:
             return asked(self.arguments) is True
         except (Exception, SystemExit):  # noqa: BLE001  # the author's own answer
-            _log.exception("tool %r cannot say whether its call is safe; taken for a no", name)
+            log_failure(_log, "tool %r cannot say whether its call is safe; taken for a no", name)
             return False
 
     async def run(self) -> ExecutionResult:
@@ -175,7 +176,7 @@ class OneCall:
             if result is None:
                 result = await self._permitted()
         except (Exception, SystemExit) as exc:  # noqa: BLE001  # whatever is not the call itself
-            _log.exception("what belongs to the call of tool %r failed", self.tool.name)
+            log_failure(_log, "what belongs to the call of tool %r failed", self.tool.name)
             result = self._failed(exc)
         return self.rendered(result)
 
@@ -347,7 +348,7 @@ class OneCall:
                 )
             result: ExecutionResult = await answer_of(self._streamed)
         except Exception as exc:  # noqa: BLE001  # an executor is the bot's own: it must not end the turn
-            _log.exception("the executor of tool %r failed", name)
+            log_failure(_log, "the executor of tool %r failed", name)
             return self._failed(exc)
         return result
 

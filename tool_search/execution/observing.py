@@ -12,6 +12,7 @@ from tool_search.catalog import Tool
 from tool_search.execution.context import ToolContext
 from tool_search.execution.results import ExecutionResult
 from tool_search.messages import ToolCall
+from tool_search.redaction import log_failure
 
 __all__ = ["CallObserver", "CallSpan", "CallTelemetry", "ToolError", "ToolExecution", "report"]
 
@@ -92,4 +93,4 @@ def report(
             try:
                 observer(event)
             except Exception:  # noqa: BLE001  # the bot's own: it must not end a call
-                _log.exception("an observer of calls failed")
+                log_failure(_log, "an observer of calls failed")

@@ -49,6 +49,7 @@ from tool_search.permission_settings import (
     PermissionRules,
     PermissionSettings,
 )
+from tool_search.redaction import log_failure
 
 __all__ = ["AskUser", "PermissionAnswer", "PermissionRequest", "Permissions"]
 
@@ -357,7 +358,7 @@ class Permissions:
         except TimeoutError:
             return _said("denied_unanswered", tool, context)
         except Exception:  # noqa: BLE001  # the bot's own: no answer is a no
-            _log.exception("asking for permission to call %r failed; taken for a no", tool.name)
+            log_failure(_log, "asking for permission to call %r failed; taken for a no", tool.name)
             return _said("denied_unasked", tool, context)
         if not isinstance(answer, PermissionAnswer):
             answer = PermissionAnswer(allow=answer is True)

@@ -12,6 +12,7 @@ from tool_search.errors import ToolSearchError
 from tool_search.execution.results import ExecutionResult, Failure
 from tool_search.i18n import Language, text
 from tool_search.messages import ContentPart, ImagePart, TextPart, plain_text
+from tool_search.redaction import redacted_text
 from tool_search.schema import compact_json
 
 __all__ = [
@@ -94,7 +95,7 @@ def _parts(value: Any) -> tuple[ContentPart, ...] | None:
 
 
 def cause_of(exc: BaseException) -> str:
-    """An exception in one text: its kind, its message, then what a program wrote.
+    """An exception in one text without secrets: its kind, its message, a program's output.
 
     Standard error and output are those of `subprocess.CalledProcessError` and of
     whatever else has them by these names.
@@ -103,7 +104,9 @@ def cause_of(exc: BaseException) -> str:
     # What is ours is a sentence for whoever reads it.
     said = message if isinstance(exc, ToolSearchError) else f"{kind}: {message}"
     written = (_stream(getattr(exc, name, None)) for name in ("stderr", "stdout"))
-    return "\n".join([said if message else kind, *(text for text in written if text)])
+    whole = "\n".join([said if message else kind, *(text for text in written if text)])
+    # A model repeats what it reads, and an exception quotes addresses, headers and settings.
+    return redacted_text(whole)
 
 
 def _message(exc: BaseException) -> str:

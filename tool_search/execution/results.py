@@ -60,7 +60,7 @@ class ExecutionResult:
     parts: tuple[ContentPart, ...] = ()
     data: Any = field(default=None, compare=False)
     failure: Failure | None = field(default=None, compare=False)
-    error: BaseException | None = field(default=None, compare=False)
+    error: BaseException | None = field(default=None, compare=False, repr=False)
 
     @property
     def outcome(self) -> Outcome:

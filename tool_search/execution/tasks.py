@@ -23,6 +23,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from tool_search.execution.results import CallPartial, CallProgress
+from tool_search.redaction import log_failure
 
 __all__ = ["CallClock", "NoResult", "Runaways", "answer_of", "called", "is_async"]
 
@@ -216,7 +217,7 @@ async def _drained(
         try:
             await items.aclose()
         except Exception:  # noqa: BLE001  # a tool's clean-up may raise anything
-            _log.exception("a tool failed while it cleaned up after its result")
+            log_failure(_log, "a tool failed while it cleaned up after its result")
         return item
     raise NoResult
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from tool_search.catalog import Tool, ToolCatalog
 from tool_search.i18n import Language, text
+from tool_search.redaction import log_failure
 from tool_search.schema import encodable
 from tool_search.search.index import ToolSearchIndex
 from tool_search.search.locale_order import locale_key
@@ -188,7 +189,7 @@ class SearchToolBm25(ToolSearchTool):
             index = self._index.updated(added=(), removed=gone) if gone else self._index
             ranked = self._ranked(index, query, limit, allowed)
         except Exception:  # noqa: BLE001  # engines are pluggable; a search must never end a bot's turn
-            _log.exception("the search for %r failed", query)
+            log_failure(_log, "the search for %r failed", query)
             return UNAVAILABLE
         return DiscoveryFindings(query, limit, total, ranked)
 
