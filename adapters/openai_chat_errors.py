@@ -49,6 +49,26 @@ ANSWERS: tuple[Answer, ...] = (
         "`thought_signature`.`",
     ),
     Answer(
+        r"tool call id\b.{0,200}\blength of 9\b|unexpected role '\w+' after role '\w+'"
+        r"|either content or tool_calls, but not both",
+        "message_rules_broken",
+        "mistralai/mistral-common, validator.py: `Tool call id was call_1 but must be a-z, A-Z, "
+        "0-9, with a length of 9.`, `Unexpected role 'user' after role 'tool'`, `Assistant message "
+        "must have either content or tool_calls, but not both.`",
+    ),
+    Answer(
+        r"stream_options\b.{0,120}(?:not permitted|not supported|unsupported|unknown|unrecognized)"
+        r"|(?:extra|unknown|unrecognized|unsupported).{0,60}\bstream_options\b",
+        "stream_options_unknown",
+        "Mistral AI: `'type': 'extra_forbidden', 'loc': ['body', 'stream_options', "
+        "'include_usage']`; openai-agents-python 442",
+    ),
+    Answer(
+        r"tool.?choice must be auto|tool_choice\b.{0,40}only supports? .{0,4}auto",
+        "tool_choice_refused",
+        "Z.ai: `Tool choice must be auto`; hindsight 4246",
+    ),
+    Answer(
         r"tokenization failed|messages\W{1,3}\d+\W{1,4}tools\b"
         r"|\bcontent\b.{0,40}(?:required|missing|null)|(?:missing|required)\b.{0,40}\bcontent\b",
         "tools_in_messages_unknown",

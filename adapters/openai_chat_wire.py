@@ -5,7 +5,7 @@ Needs no SDK. Sources: OpenAI, "Chat Completions API" and its OpenAPI document;
 DeepSeek, "Thinking mode" (`reasoning_content` of every reply with calls goes back, Kimi
 alike); OpenRouter, "Reasoning tokens" (`reasoning_details` go back unchanged); Google,
 "OpenAI compatibility" (`extra_content` of a call); Moonshot AI, "Dynamic tool loading"
-(tools in a system message).
+(tools in a system message); what other vendors refuse: `provider_facts`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 from tool_search.adapters.arguments import arguments_json
 from tool_search.adapters.late_tools import late_tools
+from tool_search.adapters.mistral_messages import with_mistral_messages
 from tool_search.adapters.strict_schemas import is_strict
 from tool_search.adapters.wire_values import text_of
 from tool_search.catalog import Tool
@@ -63,7 +64,7 @@ def to_wire(
             takes a field away.
     """
     body = _without_tools(plan, profile, stream=stream, extra_body=extra_body)
-    if not plan.tools:
+    if not _has_tools(plan, profile):
         return body
     return {"tools": [_tool(entry, profile) for entry in plan.tools], **body}
 
@@ -78,9 +79,14 @@ def encode(
     """The same as `to_wire`, as JSON in UTF-8, with the bytes of the tools made once."""
     body = _without_tools(plan, profile, stream=stream, extra_body=extra_body)
     encoded = compact_json(body).encode("utf-8", "replace")
-    if not plan.tools:
+    if not _has_tools(plan, profile):
         return encoded
     return b'{"tools":%b,%b' % (encode_tools(plan.tools, profile), encoded[1:])
+
+
+def _has_tools(plan: RequestPlan, profile: ProviderProfile) -> bool:
+    """True if the request declares its tools: some services have no other way to forbid calls."""
+    return bool(plan.tools) and (plan.tool_use == "auto" or profile.takes_tool_choice_none)
 
 
 def encode_tools(tools: ToolList, profile: ProviderProfile) -> bytes:
@@ -121,9 +127,13 @@ def _without_tools(
 ) -> dict[str, Any]:
     body: dict[str, Any] = {"model": profile.model}
     if stream:
-        body |= {"stream": True, "stream_options": {"include_usage": True}}
-    if plan.tools and plan.tool_use == "none":
+        body["stream"] = True
+        if profile.takes_stream_options:
+            body["stream_options"] = {"include_usage": True}
+    if _has_tools(plan, profile) and plan.tool_use == "none":
         body["tool_choice"] = "none"
+    if profile.message_rules == "mistral":
+        plan = with_mistral_messages(plan)
     body["messages"] = messages = _messages(plan, profile)
     if profile.states_effort and any(m.get("reasoning_content") for m in messages):
         body["reasoning_effort"] = _EFFORT

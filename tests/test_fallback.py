@@ -130,6 +130,10 @@ NO_REASONING = [
     "Unknown parameter: 'messages[2].reasoning'.",
     "unknown field `reasoning_details` at line 1 column 220",
 ]
+NO_STREAM_OPTIONS = (
+    "{'detail': [{'type': 'extra_forbidden', 'loc': ['body', 'stream_options', 'include_usage'], "
+    "'msg': 'Extra inputs are not permitted', 'input': True}]}"
+)
 REFERENCES = {
     "Tool reference 'get_time' not found in available tools": "get_time",
     "Tool reference 'get_time' has no corresponding tool definition": "get_time",
@@ -150,6 +154,7 @@ TOO_MANY = {
     "You may not include more than 128 tools in your request.": 128,
     "at most 512 function declarations are allowed": 512,
     "Too many functions": 64,
+    "Maximum tools limit reached. 219 tools have been provided but the maximum is 200.": 200,
     "too many tools: at most 1,024 are allowed": 1024,
 }
 BAD_NAMES = [
@@ -301,6 +306,30 @@ def test_calls_of_others_bear_the_documented_signature_where_one_is_wanted(detai
     assert verdict_on(error, signing) == Verdict(remedy="next_provider")
 
 
+@pytest.mark.parametrize(
+    ("detail", "learned"),
+    [
+        (
+            "Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9.",
+            {"message_rules": "mistral"},
+        ),
+        ("Unexpected role 'user' after role 'tool'", {"message_rules": "mistral"}),
+        (
+            "Assistant message must have either content or tool_calls, but not both.",
+            {"message_rules": "mistral"},
+        ),
+        (NO_STREAM_OPTIONS, {"takes_stream_options": False}),
+        ("Unrecognized request argument supplied: stream_options", {"takes_stream_options": False}),
+        ("Tool choice must be auto", {"takes_tool_choice_none": False}),
+    ],
+)
+def test_form_that_a_service_wants_is_learned_once(detail: str, learned: dict[str, Any]) -> None:
+    known = replace(OPENAI, **learned)
+    assert verdict(detail, "openai") == Verdict(remedy="in_its_form", profile=known)
+    error = ProviderError(detail, provider="p", status=422)
+    assert verdict_on(error, known) == Verdict(remedy="next_provider")
+
+
 def test_a_responses_endpoint_that_does_not_know_a_field_of_an_item_gets_no_items() -> None:
     silent = replace(RESPONSES, returns_reasoning=False)
     said = verdict("Unknown parameter: 'input[2].phase'.", "responses")
@@ -422,7 +451,8 @@ def test_every_verdict_has_a_remedy_of_the_table() -> None:
     details = [*UNKNOWN_FEATURE, *UNKNOWN_MARKS, *REFERENCES, *TOO_MANY, *BAD_NAMES, *OTHERS]
     remedies: set[Remedy] = {verdict(detail, "claude").remedy for detail in details}
     remedies |= {
-        verdict(detail, "openai").remedy for detail in [*REASONING, *NO_REASONING, *UNSIGNED]
+        verdict(detail, "openai").remedy
+        for detail in [*REASONING, *NO_REASONING, *UNSIGNED, NO_STREAM_OPTIONS]
     }
     assert remedies == set(get_args(Remedy))
 

@@ -115,3 +115,28 @@ def test_late_tools_may_be_named_for_kimi_k3_anywhere_and_for_no_other_model() -
 def test_a_name_that_only_looks_like_a_models_is_not_known(model: str) -> None:
     """Azure writes 3.5 as 35."""
     assert profile_for("openai_responses", model).strategy == "generic"
+
+
+@pytest.mark.parametrize(
+    ("base_url", "model", "facts"),
+    [
+        ("https://api.mistral.ai/v1", "mistral-large-latest", ("mistral", False, True, 128)),
+        ("https://openrouter.ai/api/v1", "mistralai/devstral-2512", ("mistral", True, True, 128)),
+        ("http://localhost:11434/v1", "mistral:7b", ("openai", True, True, None)),
+        ("https://api.z.ai/api/paas/v4", "glm-5", ("openai", True, False, 128)),
+        ("https://openrouter.ai/api/v1", "z-ai/glm-5.2", ("openai", True, False, 128)),
+        ("https://api.x.ai/v1", "grok-4.5", ("openai", True, True, 200)),
+        ("https://api.deepseek.com", "deepseek-v4-pro", ("openai", True, True, 128)),
+        (None, "gpt-5.4", ("openai", True, True, 128)),
+    ],
+)
+def test_form_of_a_vendors_chat_requests_is_known(
+    base_url: str | None, model: str, facts: tuple[str, bool, bool, int | None]
+) -> None:
+    profile = profile_for("openai_chat", model, base_url=base_url)
+    assert facts == (
+        profile.message_rules,
+        profile.takes_stream_options,
+        profile.takes_tool_choice_none,
+        profile.max_tools,
+    )

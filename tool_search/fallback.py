@@ -23,9 +23,10 @@ Remedy = Literal[
     "with_reasoning",
     "without_reasoning",
     "with_signatures",
+    "in_its_form",
     "next_provider",
 ]
-MAX_REPEATS: Mapping[Remedy, int] = {"with_reasoning": 3}
+MAX_REPEATS: Mapping[Remedy, int] = {"with_reasoning": 3, "in_its_form": 3}
 """The most requests of one reply that a remedy repeats at a provider; 1 for the others."""
 
 _REJECTED = (400, 404, 413, 422)
@@ -162,6 +163,28 @@ def _with_signatures(refusal: _Refusal) -> Verdict | None:
     return Verdict(remedy="with_signatures", profile=profile)
 
 
+def _with_message_rules(refusal: _Refusal) -> Verdict | None:
+    if refusal.profile.message_rules == "mistral":
+        return None
+    return _in_its_form(replace(refusal.profile, message_rules="mistral"))
+
+
+def _without_stream_options(refusal: _Refusal) -> Verdict | None:
+    if not refusal.profile.takes_stream_options:
+        return None
+    return _in_its_form(replace(refusal.profile, takes_stream_options=False))
+
+
+def _without_tool_choice(refusal: _Refusal) -> Verdict | None:
+    if not refusal.profile.takes_tool_choice_none:
+        return None
+    return _in_its_form(replace(refusal.profile, takes_tool_choice_none=False))
+
+
+def _in_its_form(profile: ProviderProfile) -> Verdict:
+    return Verdict(remedy="in_its_form", profile=profile)
+
+
 def _within_limit(refusal: _Refusal) -> Verdict:
     shorter = _shorter(refusal.profile, refusal.said, refusal.tools)
     return Verdict(remedy="within_limit", profile=shorter)
@@ -185,6 +208,9 @@ _REMEDIES: Mapping[Meaning, Callable[[_Refusal], Verdict | None]] = {
     "reasoning_missing": _with_reasoning,
     "reasoning_refused": _without_reasoning,
     "signature_missing": _with_signatures,
+    "message_rules_broken": _with_message_rules,
+    "stream_options_unknown": _without_stream_options,
+    "tool_choice_refused": _without_tool_choice,
     "too_many_tools": _within_limit,
     "name_refused": _with_plain_names,
 }
@@ -195,8 +221,9 @@ def _shorter(profile: ProviderProfile, said: str, tools: Sequence[DeclaredTool])
 
     Claude's is one of catalogs: a smaller one is told of by references again.
     """
-    found = _LIMIT.search(said)
-    named = int(re.sub(r"\D", "", found.group("most"))) if found else None
+    # Grok names the number that it was sent first, in the same words.
+    found = [int(re.sub(r"\D", "", each["most"])) for each in _LIMIT.finditer(said)]
+    named = min(found, default=None)
     waiting = sum(entry.deferred for entry in tools)
     if profile.strategy == "claude" and waiting:
         most = named if named is not None and named < waiting else waiting - 1

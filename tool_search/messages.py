@@ -61,6 +61,7 @@ NoticeCode = Literal[
     "reply_refused",
     "cache_marks_refused",
     "reasoning_required",
+    "form_refused",
     "reasoning_refused",
     "store_unavailable",
     "record_unreadable",

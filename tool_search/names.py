@@ -17,11 +17,13 @@ from typing import Literal
 __all__ = ["NameRule", "unique_id", "wire_id", "wire_name"]
 
 NameRule = Literal["common", "identifier"]
-"""`common`: `[a-zA-Z0-9_-]{1,64}`; `identifier`: the same, not starting with `-` or a digit."""
+"""`common`: `[a-zA-Z0-9_-]{1,64}`; `identifier`: the same, not starting with `-` or a digit, and of
+at least three characters (Moonshot AI, Tool Use: `^[a-zA-Z_][a-zA-Z0-9-_]{2,63}$`)."""
 
 _LONGEST = 64
 _INVALID = re.compile(r"[^a-zA-Z0-9_-]")
 _SHORTENED = re.compile(r"_[0-9a-f]{8}\Z")
+_IDENTIFIER = re.compile(r"[a-zA-Z_].{2}")
 _LONGEST_ID = 40
 
 
@@ -37,7 +39,7 @@ def wire_name(name: str, rule: NameRule = "common") -> str:
     ('get_weather', 'files_read_601e4eb6')
     """
     plain = _INVALID.sub("_", name)
-    if rule == "identifier" and not (plain[:1].isalpha() or plain[:1] == "_"):
+    if rule == "identifier" and not _IDENTIFIER.match(plain):
         plain = f"t_{plain}"
     if plain == name and 0 < len(name) <= _LONGEST and not _SHORTENED.search(name):
         return name

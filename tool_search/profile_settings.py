@@ -12,6 +12,7 @@ from tool_search.search_settings import Settings
 __all__ = [
     "CacheKind",
     "Dialect",
+    "MessageRules",
     "ProfileMatch",
     "ProfileSettings",
     "ProviderStrategy",
@@ -24,6 +25,10 @@ StrategyChoice = Literal["auto", "generic", "claude", "openai_responses", "bridg
 CacheKind = Literal["explicit", "automatic", "none"]
 """`explicit`: prefixes are cached where a request marks them; `automatic`: wherever they
 are equal; `none`: nowhere."""
+
+MessageRules = Literal["openai", "mistral"]
+"""`mistral`: ids of calls have nine letters or digits, a reply follows results, and it has text
+or calls."""
 
 _Glob = Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -70,7 +75,7 @@ class ProfileSettings(Settings):
         max_deferred: The most deferred tools, under the strategy `claude`; null: no limit.
         max_tool_bytes: The most UTF-8 bytes of definitions, likewise.
         name_rule: What tool names may be: `common` is `[a-zA-Z0-9_-]{1,64}`,
-            `identifier` the same without `-` or a digit first.
+            `identifier` the same without `-` or a digit first, of three characters at least.
         cache: How prompts are cached; `explicit` writes breakpoints in Anthropic's dialect.
         thinking_is_bound: Whether thinking is refused once what is before it changed.
         search_form: Of the strategy `openai_responses`: `client`, or `additional` for
@@ -79,6 +84,10 @@ class ProfileSettings(Settings):
         returns_reasoning: Of OpenAI Chat: true if a reply's reasoning goes back with it.
         missing_reasoning: The reasoning that a reply with calls gets if it has none of this
             model (DeepSeek and Kimi take an empty text); null: none is written.
+        message_rules: Of OpenAI Chat: whose rules messages keep; `mistral` for Mistral's models.
+        takes_stream_options: Of OpenAI Chat: true if a stream may be asked for its usage.
+        takes_tool_choice_none: Of OpenAI Chat: true if `tool_choice` may be `none`; false: a
+            request for an answer without tools declares none.
     """
 
     match: ProfileMatch
@@ -93,6 +102,9 @@ class ProfileSettings(Settings):
     gives_reasoning: bool = False
     returns_reasoning: bool = True
     missing_reasoning: Annotated[str, Field(max_length=1_000)] | None = None
+    message_rules: MessageRules = "openai"
+    takes_stream_options: bool = True
+    takes_tool_choice_none: bool = True
 
     @property
     def stated(self) -> dict[str, Any]:

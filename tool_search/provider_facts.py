@@ -13,11 +13,18 @@ from fnmatch import fnmatchcase
 from typing import Literal, TypedDict, cast
 
 from tool_search.names import NameRule
-from tool_search.profile_settings import CacheKind, Dialect, ProfileSettings, ProviderStrategy
+from tool_search.profile_settings import (
+    CacheKind,
+    Dialect,
+    MessageRules,
+    ProfileSettings,
+    ProviderStrategy,
+)
 
 __all__ = [
     "CLAUDE_MOST_DEFERRED",
     "CLAUDE_MOST_TOOL_BYTES",
+    "GROK_MOST_TOOLS",
     "NO_SIGNATURE",
     "OPENAI_MOST_TOOLS",
     "OWN_HOSTS",
@@ -30,6 +37,7 @@ __all__ = [
 NO_SIGNATURE = "skip_thought_signature_validator"
 """The signature that Google documents for calls of other models (Thought signatures, FAQ)."""
 OPENAI_MOST_TOOLS = 128
+GROK_MOST_TOOLS = 200
 CLAUDE_MOST_DEFERRED = 10_000
 CLAUDE_MOST_TOOL_BYTES = 4 * 1024 * 1024
 OWN_HOSTS: Mapping[Dialect, str] = {
@@ -65,6 +73,9 @@ class Facts(TypedDict, total=False):
     returns_reasoning: bool
     missing_reasoning: str | None
     missing_signature: str | None
+    message_rules: MessageRules
+    takes_stream_options: bool
+    takes_tool_choice_none: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,6 +294,53 @@ _OTHERS: tuple[KnownProvider, ...] = (
         facts={"cache": "automatic", "knows_native": False},
         source="Z.ai, Context caching: implicit; zai-org/feedback 172: tools that were not "
         "flagged are deferred",
+    ),
+    KnownProvider(
+        types=("openai_chat",),
+        hosts=("api.z.ai", "open.bigmodel.cn"),
+        facts={"takes_tool_choice_none": False},
+        source="Z.ai, Function Calling: `tool_choice` only supports `auto`; `Tool choice must be "
+        "auto`: hindsight 4246. At most 128 functions",
+    ),
+    KnownProvider(
+        types=("openai_chat",),
+        models=("glm-*",),
+        facts={"takes_tool_choice_none": False},
+        source="Z.ai through gateways: hindsight 4246 (OpenRouter)",
+    ),
+    KnownProvider(
+        types=("openai_chat",),
+        models=(
+            "mistral-*",
+            "open-mi*tral-*",
+            "mixtral*",
+            "ministral*",
+            "magistral*",
+            "devstral*",
+            "codestral*",
+            "pixtral*",
+            "mistral",
+        ),
+        facts={"message_rules": "mistral"},
+        source="mistralai/mistral-common, validator.py, which vLLM and NIM run too; quoted in "
+        "avante.nvim 2562 and 2951, crush 279, copilot-cli 4884",
+    ),
+    KnownProvider(
+        types=("openai_chat",),
+        hosts=("api.mistral.ai",),
+        facts={
+            "message_rules": "mistral",
+            "takes_stream_options": False,
+            "returns_reasoning": False,
+        },
+        source="Mistral AI takes no field that it does not know: `stream_options` (avante.nvim "
+        "2347, openai-agents-python 442), `reasoning_content` (crush 1590)",
+    ),
+    KnownProvider(
+        hosts=("api.x.ai",),
+        facts={"max_tools": GROK_MOST_TOOLS, "cache": "automatic"},
+        source="xAI, Function calling: at most 200 tools; `Maximum tools limit reached. 219 tools "
+        "have been provided but the maximum is 200.`: opencode 28911",
     ),
     KnownProvider(
         types=("openai_chat",),

@@ -343,6 +343,7 @@ class Turn:
             "with_reasoning": "reasoning_required",
             "without_reasoning": "reasoning_refused",
             "with_signatures": "reasoning_required",
+            "in_its_form": "form_refused",
         }
         return self._warning(codes[verdict.remedy], f"sent once more, because {error}")
 

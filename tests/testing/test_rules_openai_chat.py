@@ -367,6 +367,72 @@ def test_kimi_k3_takes_tools_in_a_system_message_with_nothing_else(
     assert violation is None or (says is not None and says in violation.message)
 
 
+def nine(body: dict[str, Any]) -> dict[str, Any]:
+    """The body, its calls under ids as Mistral's own have."""
+    for number, name in enumerate(("get_weather", "get_time")):
+        body["messages"][2]["tool_calls"][number]["id"] = f"{name[4:8]}12345"
+    body["messages"][3]["tool_call_id"] = "time12345"
+    body["messages"][4]["tool_call_id"] = "weat12345"
+    return body
+
+
+@pytest.mark.parametrize(
+    ("model", "change", "says"),
+    [
+        ("mistral-large-2512", nine, None),
+        ("mistralai/devstral-2512", lambda _: None, "Tool call id was call_get_weather but must"),
+        (
+            "mistral-large-2512",
+            lambda b: nine(b)["messages"].pop(5),
+            "Unexpected role 'user' after role 'tool'",
+        ),
+        (
+            "mistral-large-2512",
+            lambda b: nine(b)["messages"][2].update(content="I look."),
+            "either content or tool_calls, but not both",
+        ),
+        (
+            "mistral-large-2512",
+            lambda b: nine(b).update(stream=True, stream_options={"include_usage": True}),
+            "'loc': ['body', 'stream_options', 'include_usage']",
+        ),
+        (
+            "mistral-large-2512",
+            lambda b: nine(b)["messages"][5].update(reasoning_content="Hm."),
+            "'loc': ['body', 'messages', 5, 'assistant', 'reasoning_content']",
+        ),
+        ("glm-5", lambda _: None, None),
+        ("z-ai/glm-5", lambda b: b.update(tool_choice="none"), "Tool choice must be auto"),
+        ("grok-4.5", lambda b: many(b, 200), None),
+        ("grok-4.5", lambda b: many(b, 219), "Maximum tools limit reached. 219 tools have been"),
+        ("qwen3.5-plus", lambda b: b.update(tool_choice="none"), None),
+        ("qwen3.5-plus", lambda b: b.update(tool_choice="required"), "required or object in think"),
+        (
+            "qwen3.5-plus",
+            lambda b: b.update(tool_choice="required", enable_thinking=False),
+            "Unrecognized request argument supplied: enable_thinking",
+        ),
+    ],
+)
+def test_rule_of_another_vendor_holds_for_its_models(
+    conversation: dict[str, Any], model: str, change: Change, says: str | None
+) -> None:
+    change(conversation)
+    violation = check_openai_chat({**conversation, "model": model})
+    assert (violation is None) is (says is None)
+    assert violation is None or (says is not None and says in violation.message)
+
+
+def test_deepseek_that_thinks_is_not_told_to_call(conversation: dict[str, Any]) -> None:
+    conversation["messages"][2]["reasoning_content"] = ""
+    body = {**conversation, "model": "deepseek-v4-pro", "tool_choice": "required"}
+    violation = check_openai_chat(body)
+    assert violation is not None
+    assert violation.message == "Thinking mode does not support this tool_choice"
+    endpoint = Endpoint(extra_parameters=frozenset({"thinking"}))
+    assert check_openai_chat({**body, "thinking": {"type": "disabled"}}, endpoint=endpoint) is None
+
+
 ACCEPTED = (
     pytest.param(lambda _: None, id="unchanged"),
     pytest.param(lambda b: many(b, 128), id="128 tools"),

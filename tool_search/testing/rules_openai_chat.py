@@ -22,6 +22,7 @@ from tool_search.testing.refusals_openai import (
 )
 from tool_search.testing.rules_openai_messages import brought_by, message_violations
 from tool_search.testing.rules_reasoning import chat_reasoning_violations
+from tool_search.testing.rules_vendors import grok_violations, is_grok, vendor_violations
 from tool_search.testing.violations import invalid
 
 if TYPE_CHECKING:
@@ -113,9 +114,10 @@ def _violations(body: Mapping[str, Any], endpoint: Endpoint) -> Iterator[Violati
         yield invalid("tokenization failed")
     yield from message_violations(body["messages"], takes_tools=takes_late)
     yield from chat_reasoning_violations(body, endpoint)
+    yield from vendor_violations(body)
     tools = body.get("tools")
     if tools is not None:
-        yield from _tools(tools, endpoint)
+        yield from _tools(tools, endpoint, has_own_limit=is_grok(body))
     for index, tool in enumerate(late):
         yield from _tool(f"messages.tools[{index}]", tool)
     yield from _tool_choice(body.get("tool_choice"), tools or [])
@@ -127,7 +129,7 @@ def _violations(body: Mapping[str, Any], endpoint: Endpoint) -> Iterator[Violati
             )
 
 
-def _tools(tools: Any, endpoint: Endpoint) -> Iterator[Violation]:
+def _tools(tools: Any, endpoint: Endpoint, *, has_own_limit: bool) -> Iterator[Violation]:
     if not isinstance(tools, list):
         yield invalid(
             "Invalid type for 'tools': expected an array of objects.",
@@ -137,7 +139,9 @@ def _tools(tools: Any, endpoint: Endpoint) -> Iterator[Violation]:
         return
     if not tools:
         yield empty_array("tools")
-    if endpoint.max_tools is not None and len(tools) > endpoint.max_tools:
+    if has_own_limit:
+        yield from grok_violations(tools)
+    elif endpoint.max_tools is not None and len(tools) > endpoint.max_tools:
         yield invalid(
             "Invalid 'tools': array too long. Expected an array with maximum length "
             f"{endpoint.max_tools}, but got an array with length {len(tools)} instead.",
