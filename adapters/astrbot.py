@@ -16,6 +16,7 @@ from typing import Any
 
 from tool_search.adapters.astrbot_history import as_context, is_new, unsaved
 from tool_search.adapters.astrbot_installation import InstalledHooks
+from tool_search.adapters.astrbot_names import tools_by_name
 from tool_search.adapters.astrbot_preferences import (
     is_admin,
     is_switched_off,
@@ -30,6 +31,7 @@ from tool_search.calls import allowed_to_all
 from tool_search.catalog import Tool, ToolCatalog
 from tool_search.learning import Learning
 from tool_search.messages import Message
+from tool_search.naming import NameBook
 from tool_search.profiles import ProviderProfile
 from tool_search.session import ToolSearchSession
 from tool_search.stores import MemoryStore, SQLiteStore
@@ -52,7 +54,8 @@ class _Turn:
     """What one request brings."""
 
     catalog: ToolCatalog
-    executors: Mapping[str, Any]
+    definitions: Mapping[str, Tool]
+    tools: Mapping[str, Any]
     history: tuple[Message, ...]
     refusal: Callable[[Tool], str | None]
 
@@ -87,6 +90,7 @@ class AstrBotToolSearch:
         self._learning = Learning(self._store)
         self._hooks = InstalledHooks(self.prepare_agent)
         self._said: set[str] = set()
+        self._names = NameBook()
 
     def install(self) -> None:
         """Hooks what AstrBot's API does not offer. Safe to call again."""
@@ -183,7 +187,7 @@ class AstrBotToolSearch:
         session = conversation.session
         run = AstrBotRun(
             conversation,
-            turn.executors,
+            tools_by_name(session.catalog, turn.definitions, turn.tools),
             search_tool_name=conversation.settings.config.search_tool_name,
         )
         made = searching_tool_set(run)
@@ -201,8 +205,10 @@ class AstrBotToolSearch:
         active = [tool for tool in tools if getattr(tool, "active", True)]
         manager = self._context.get_llm_tool_manager()
         definitions = self._definitions(active)
-        executors = {tool.name: tool for tool in active}
-        restricted = await restricted_tools(manager, definitions, executors)
+        named = {tool.name: tool for tool in active}
+        catalog = self._catalog(definitions)
+        kept_back = await restricted_tools(manager, definitions, named)
+        restricted = {catalog.by_source[definitions[name].source].name for name in kept_back}
         allowed = not restricted or is_admin(event)
 
         def refusal(tool: Tool) -> str | None:
@@ -210,8 +216,9 @@ class AstrBotToolSearch:
             return None if allowed or tool.name not in restricted else ""
 
         return _Turn(
-            catalog=ToolCatalog(definitions.values(), restricted=restricted),
-            executors=executors,
+            catalog=catalog.restricting(restricted) if restricted else catalog,
+            definitions=definitions,
+            tools=named,
             history=self._history(event, request),
             refusal=refusal if restricted else allowed_to_all,
         )
@@ -219,8 +226,14 @@ class AstrBotToolSearch:
     def catalog_of(self, tools: Iterable[Any], settings: AstrBotSettings) -> ToolCatalog:
         """The catalog of AstrBot's tools, core and deferred told apart as a conversation does."""
         active = [tool for tool in tools if getattr(tool, "active", True)]
-        catalog = ToolCatalog(self._definitions(active).values())
+        catalog = self._catalog(self._definitions(active))
         return ToolSearchSession(catalog, config=settings.config).catalog
+
+    def _catalog(self, definitions: Mapping[str, Tool]) -> ToolCatalog:
+        """The definitions under names that stay whose they were."""
+        catalog = ToolCatalog(definitions.values(), names=self._names)
+        self._names = catalog.book
+        return catalog
 
     async def settings_at(self, umo: str) -> AstrBotSettings:
         """What holds at a place: what was set for it goes before the plugin's own settings."""

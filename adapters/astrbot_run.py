@@ -15,6 +15,7 @@ from tool_search.adapters.astrbot_settings import AstrBotSettings, read_settings
 from tool_search.calls import CallDecision, CallResult, RunCall
 from tool_search.catalog import Tool
 from tool_search.messages import Message, RequestPlan, ToolCall
+from tool_search.names import wire_name
 from tool_search.profiles import ProviderProfile, profile_for
 from tool_search.schema import compact_json
 from tool_search.search.result import SearchResult
@@ -142,6 +143,20 @@ class AstrBotRun:
         order.extend(name for name in wanted if name not in order)
         return tuple(name for name in order if name in wanted)
 
+    def name_of(self, tool: Tool) -> str:
+        """The name under which this conversation, and so `executors`, has a tool."""
+        known = self.session.catalog.by_source.get(tool.source)
+        return tool.name if known is None else known.name
+
+    def definition(self, name: str) -> Tool | None:
+        """The definition of a tool, gone or not, by its name or as a dialect writes it."""
+        catalog, discoveries = self.session.catalog, self.session.discoveries
+        tool = catalog.get(name) or catalog.by_wire_name.get(name)
+        if tool is not None:
+            return tool
+        gone = (entry.tool for entry in discoveries if name in (entry.name, wire_name(entry.name)))
+        return next(gone, None)
+
     def is_own(self, name: str) -> bool:
         """Whether a tool is the library's own."""
         return name in (self.search_tool_name, CALL_TOOL_NAME) and name not in self.executors
@@ -160,13 +175,12 @@ class AstrBotRun:
         """
         if name in self._removed or self.is_own(name):
             return None
-        catalog, discoveries = self.session.catalog, self.session.discoveries
-        tool = catalog.get(name) or catalog.by_wire_name.get(name)
-        if name in discoveries:
-            return None if name in self.executors else discoveries[name].tool
-        if tool is None or tool.name not in self.executors:
+        tool, discoveries = self.definition(name), self.session.discoveries
+        if tool is not None and tool.name in discoveries and tool.name not in self.executors:
+            return tool
+        if name in discoveries or tool is None or tool.name not in self.executors:
             return None
-        is_core = any(core is tool for core in catalog.core)
+        is_core = any(core is tool for core in self.session.catalog.core)
         return None if is_core and tool.name == name else tool
 
     def search(self, arguments: Mapping[str, Any]) -> str:

@@ -20,6 +20,7 @@ from tool_search.adapters.openai_responses_tools import encode_tools as encode_r
 from tool_search.calls import RunCall
 from tool_search.catalog import Tool
 from tool_search.i18n import text
+from tool_search.names import wire_name
 from tool_search.profiles import ProviderProfile
 from tool_search.search.result import SearchResult
 from tool_search.search_tool import CALL_TOOL_NAME, call_tool_definition
@@ -166,7 +167,8 @@ class SearchingTools:
         if not profile.is_native:
             return _filled(self.ordered_set, self._resolved(run.declared(profile)))
         tools = run.plan(profile).tools
-        late = [run.executors[name] for name in run.late if not tools.declares(name)]
+        declared = {*tools.names, *tools.by_wire_name(profile.name_rule)}
+        late = [run.executors[name] for name in run.late if name not in declared]
         native = _filled(self.native_set, [*self._resolved(tools.names), *late])
         native.search_tool_name = run.search_tool_name
         others = _filled(self.plain_set, late)
@@ -249,7 +251,7 @@ class SearchingTools:
             lambda: run.conversation.decide(name, arguments), lambda: None
         )
         if isinstance(decision, RunCall):
-            name, arguments = decision.tool.name, decision.arguments
+            name, arguments = run.name_of(decision.tool), decision.arguments
         elif decision is not None:
             return decision.content
         elif name not in run.executors:
@@ -263,10 +265,19 @@ class SearchingTools:
         return SearchResult(query=str(arguments.get("query", "")), error=said).to_json()
 
     def _resolved(self, names: Iterable[str]) -> Iterator[Any]:
-        """What is declared under these names, which is not always what a call runs."""
+        """What is declared under these names, which is not always what a call runs.
+
+        A tool that AstrBot has under another name than the catalog, or under one that no
+        provider takes, is declared by its definition; no name comes twice.
+        """
+        run, declared = self.tool_search_run, set()
         for name in names:
-            tool = self.tool_search_run.executors.get(name) or self.get_tool(name)
-            if tool is not None:
+            tool = run.executors.get(name) or self.get_tool(name)
+            definition = run.definition(name)
+            if tool is not None and definition is not None and tool.name != wire_name(name):
+                tool = self._checked(definition, wire_name(name))
+            if tool is not None and tool.name not in declared:
+                declared.add(tool.name)
                 yield tool
 
 
