@@ -25,8 +25,10 @@ provider_settings:
     search: {engine: rank_bm25, min_relevance: 0}
 system_prompt: Be brief.
 max_steps: 8
+turn_timeout_s: 120
 providers:
-  - {id: claude, type: anthropic, model: claude-sonnet-4-6, timeout_s: 30, cooldown_s: 0}
+  - {id: claude, type: anthropic, model: claude-sonnet-4-6, timeout_s: 30, cooldown_s: 0,
+     first_byte_timeout_s: 90, reply_timeout_s: 300}
   - {id: local, type: openai_chat, model: qwen, api_key_env: null, base_url: "http://localhost:1",
      extra_body: {tags: [a, b]}}
 tools: ["mybot.tools"]
@@ -56,6 +58,8 @@ def test_a_whole_file_is_read_as_it_stands(tmp_path: Path) -> None:
     assert config.tool_search.always_loaded_tools == ("get_time", "weather:*")
     assert (config.max_steps, config.tools) == (8, ("mybot.tools",))
     assert (claude.api_key_env, claude.timeout_s) == ("ANTHROPIC_API_KEY", 30.0)
+    assert (claude.first_byte_timeout_s, claude.reply_timeout_s) == (90.0, 300.0)
+    assert config.turn_timeout_s == 120.0
     assert (local.api_key_env, local.extra_body) == (None, {"tags": ["a", "b"]})
 
 
@@ -73,7 +77,10 @@ def test_the_designed_defaults_hold() -> None:
     )  # fmt: skip
     assert (config.max_results, config.search_tool_name) == (5, "tool_search")
     assert (config.search.engine, config.search.min_relevance) == ("bm25", 0.1)
-    assert BotConfig().max_steps == 20
+    assert (BotConfig().max_steps, BotConfig().turn_timeout_s) == (20, None)
+    provider = ProviderConfig(id="a", type="openai_chat", model="m")
+    assert (provider.first_byte_timeout_s, provider.timeout_s) == (600.0, 60.0)
+    assert (provider.reply_timeout_s, provider.cooldown_s) == (None, 60.0)
     assert BotConfig().history.longest_result == 30_000
 
 
@@ -95,6 +102,9 @@ def test_the_designed_defaults_hold() -> None:
         ("providers:\n  - {id: a, type: openai_chat}\n", 2, "providers[0].model"),
         (PROVIDER.format("timeout_s: 0"), 2, "providers[0].timeout_s"),
         (PROVIDER.format("timeout_s: .inf"), 2, "providers[0].timeout_s"),
+        (PROVIDER.format("first_byte_timeout_s: null"), 2, "providers[0].first_byte_timeout_s"),
+        (PROVIDER.format("reply_timeout_s: soon"), 2, "providers[0].reply_timeout_s"),
+        ("turn_timeout_s: 0\n", 1, "turn_timeout_s"),
         (PROVIDER.format("base_url: localhost"), 2, "providers[0].base_url"),
         (PROVIDER.format("id: b"), 2, "providers[0].id stands twice"),
         ("providers:\n  - {id: a, type: {x: y}, model: m}\n", 2, "providers[0].type"),

@@ -99,6 +99,7 @@ async def open_runner(
             config=config.tool_search,
             system_prompt=config.system_prompt,
             max_steps=config.max_steps,
+            turn_timeout_s=config.turn_timeout_s,
             cooldown_s={entry.id: entry.cooldown_s for entry in config.providers},
             store=store,
             calls=options,

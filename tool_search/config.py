@@ -204,6 +204,7 @@ class BotConfig(Settings):
         tool_search: The section of that name, with `tool_schema_mode`.
         system_prompt: What the bot's owner tells the model.
         max_steps: The most requests in which one turn may call tools.
+        turn_timeout_s: Seconds for a whole turn, its calls and waiting included; null: no limit.
         store: Where conversations live, and what searches have learned.
         history: How much of a conversation a request carries.
         permissions: What may be called, by whom, and who is asked.
@@ -217,6 +218,7 @@ class BotConfig(Settings):
     tool_search: ToolSearchConfig = ToolSearchConfig()
     system_prompt: str = ""
     max_steps: Annotated[int, Field(ge=1, le=1000)] = 20
+    turn_timeout_s: _Seconds | None = None
     store: StoreSettings = StoreSettings()
     history: HistorySettings = HistorySettings()
     permissions: PermissionSettings = PermissionSettings()

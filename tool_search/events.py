@@ -29,12 +29,12 @@ __all__ = [
 Outcome = Literal["finished", "failed", "denied", "cancelled"]
 """How a call ended: with its tool's result, or without."""
 
-TurnEnd = Literal["answer", "length", "refusal", "max_steps", "pause", "other"]
+TurnEnd = Literal["answer", "length", "refusal", "max_steps", "timeout", "pause", "other"]
 """How a turn ended, in one word on every provider: `answer`, the model had said all;
 `length`, its answer was cut; `refusal`, the model declined, or a filter of the service ended
 the reply; `max_steps`, it wanted more calls than a turn may have, and had to answer without;
-`pause`, the service had not finished after the last step; `other`, the service named a reason
-that is not known, or none."""
+`timeout`, the turn's time was over; `pause`, the service had not finished after the last
+step; `other`, the service named a reason that is not known, or none."""
 
 
 class CallStep(NamedTuple):

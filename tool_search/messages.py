@@ -59,6 +59,7 @@ NoticeCode = Literal[
     "prefix_moved",
     "reply_cut",
     "reply_refused",
+    "turn_timed_out",
     "cache_marks_refused",
     "reasoning_required",
     "form_refused",

@@ -6,7 +6,14 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -36,19 +43,20 @@ from tool_search.execution import (
     executable_tools,
     named_tools,
 )
-from tool_search.i18n import Language
+from tool_search.i18n import language_of, text
 from tool_search.keeping import ConversationKeeper, KeptConversation
 from tool_search.learning import Learning
-from tool_search.messages import ContentPart, Notice
+from tool_search.messages import ContentPart, Notice, user_message
 from tool_search.naming import NameBook
 from tool_search.prefix_watch import PrefixWatch
 from tool_search.profiles import ProviderProfile
-from tool_search.providers import ChatProvider
+from tool_search.providers import ChatProvider, Usage
 from tool_search.search.engines import EMBEDDING_ENGINES, build_index
 from tool_search.session import ToolSearchSession
 from tool_search.stores import ConversationKey, ConversationStore, MemoryStore
 from tool_search.strategies import ToolsAssembler
 from tool_search.turn import ProviderPool, Turn
+from tool_search.turn_watch import TurnWatch
 
 __all__ = ["ToolSearchRunner"]
 
@@ -70,9 +78,21 @@ class _Conversation:
     prefixes: PrefixWatch = field(default_factory=PrefixWatch)
     kept: KeptConversation | None = None
     users: int = 0
-    # When the consumer was given an event, until it wants the next one.
-    idle_since: float | None = None
+    watch: TurnWatch | None = None
     is_forgotten: bool = False
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What `run` was asked, and what has become of it."""
+
+    message: str | Sequence[ContentPart]
+    conversation: ConversationKey
+    user: str | None
+    roles: Collection[str]
+    keys: TurnCalls
+    watch: TurnWatch
+    turn: Turn | None = None
 
 
 class ToolSearchRunner:
@@ -90,6 +110,8 @@ class ToolSearchRunner:
         config: The settings.
         system_prompt: What the bot's owner tells the model.
         max_steps: The most requests of a turn in which tools may be called.
+        turn_timeout_s: Seconds for a whole turn; None: no limit. Then it ends with a
+            warning, and `Done` says so.
         cooldown_s: Seconds a failed provider rests; one number, or by `id`, where a
             provider that is not named rests a minute.
         tool_timeout_s: Seconds one call of `tools` may take.
@@ -111,6 +133,7 @@ class ToolSearchRunner:
         config: ToolSearchConfig | None = None,
         system_prompt: str = "",
         max_steps: int = 20,
+        turn_timeout_s: float | None = None,
         cooldown_s: float | Mapping[str, float] = _COOLDOWN_S,
         tool_timeout_s: float = 60.0,
         calls: CallOptions | None = None,
@@ -122,6 +145,7 @@ class ToolSearchRunner:
         self._config = config or ToolSearchConfig()
         self._system_prompt = system_prompt
         self._max_steps = max_steps
+        self._turn_timeout_s = turn_timeout_s
         self._tool_timeout_s = tool_timeout_s
         self._calls = CallRunner(options=calls)
         self._store = store or MemoryStore()
@@ -227,8 +251,8 @@ class ToolSearchRunner:
     async def forget(self, conversation: ConversationKey) -> None:
         """Erase a conversation and what it discovered, once no turn of it goes on.
 
-        A turn whose consumer takes no event for a second is not waited for: nothing of it
-        is kept, and it ends with a SessionError when its next event is asked for.
+        A turn whose consumer takes no event for a second is ended, and not waited for:
+        nothing of it is kept, and a SessionError says so when its next event is asked for.
 
         Raises:
             StoreError: The store fails: what it has of the conversation is not read any
@@ -236,8 +260,10 @@ class ToolSearchRunner:
         """
         known = self._conversations.get(conversation)
         if known is not None:
-            await _turn_is_over(known)
+            is_over = await _turn_is_over(known)
             known.is_forgotten = True
+            if not is_over and known.watch is not None:
+                known.watch.abandon()
             if self._conversations.get(conversation) is known:
                 del self._conversations[conversation]
         self._chosen.pop(conversation, None)
@@ -266,30 +292,51 @@ class ToolSearchRunner:
         Raises:
             AllProvidersFailedError: No provider answered; the message is kept, and
                 the conversation can go on.
+            SessionError: The conversation was forgotten while no event was taken.
         """
-        async with self._alone(conversation) as known:
-            caller = partial(self._calls.context, conversation, user=user, roles=roles)
-            keys = TurnCalls(conversation, idempotency_key)
-            turn = self._turn(known, message, caller, roles, keys)
-            async with aclosing(turn) as events:
-                async for event in events:
-                    known.idle_since = time.monotonic()
-                    yield event
-                    known.idle_since = None
-                    if known.is_forgotten:
-                        raise SessionError(
-                            f"the conversation {conversation!r} was forgotten while a turn of it "
-                            "waited for its events to be taken; run the turn again to begin anew"
-                        )
+        watch = TurnWatch(self._turn_timeout_s)
+        keys = TurnCalls(conversation, idempotency_key)
+        asked = _Asked(message, conversation, user, roles, keys, watch)
+        async with aclosing(watch.events(self._turn_alone(asked))) as events:
+            async for event in events:
+                yield event
+        if watch.was_abandoned:
+            raise SessionError(
+                f"the conversation {conversation!r} was forgotten while a turn of it "
+                "waited for its events to be taken; run the turn again to begin anew"
+            )
+        if watch.timed_out:
+            for event in self._out_of_time(asked):
+                yield event
 
-    async def _turn(
-        self,
-        known: _Conversation,
-        message: str | Sequence[ContentPart],
-        caller: Callable[[Language], ToolContext],
-        roles: Collection[str],
-        keys: TurnCalls,
-    ) -> AsyncGenerator[RunnerEvent, None]:
+    def _out_of_time(self, asked: _Asked) -> Iterator[RunnerEvent]:
+        """The last events of a turn whose time was over, whatever it was doing."""
+        what = f"the turn was ended after {self._turn_timeout_s:g} seconds (turn_timeout_s)"
+        yield _warning(Notice("turn_timed_out", what))
+        turn = asked.turn
+        said = user_message(asked.message).text
+        language = turn.session.language if turn else language_of(said)
+        yield Done(
+            answer=text("answer.timeout", language),
+            provider=turn.provider if turn else self._first(asked.conversation),
+            steps=turn.steps if turn else 0,
+            usage=turn.usage if turn else Usage(),
+            stop_reason="timeout",
+        )
+
+    async def _turn_alone(self, asked: _Asked) -> AsyncGenerator[RunnerEvent, None]:
+        """A turn's events, once no other turn of its conversation goes on.
+
+        Closed anywhere, it leaves the conversation valid.
+        """
+        async with self._alone(asked.conversation) as known:
+            known.watch = asked.watch
+            asked.watch.start()
+            async with aclosing(self._turn(known, asked)) as events:
+                async for event in events:
+                    yield event
+
+    async def _turn(self, known: _Conversation, asked: _Asked) -> AsyncGenerator[RunnerEvent, None]:
         provider = self._first(known.key)
         if known.last not in (None, provider):
             yield self._switched(known, provider)
@@ -299,19 +346,19 @@ class ToolSearchRunner:
         profile = self._pool.profile(provider)
         await self.permissions.read(known.key)
         await self.prepare()
-        session, context, refusal = self._begin(session, message, profile, caller, roles)
+        session, context, refusal = self._begin(session, asked, profile)
         if refusal is not None:
             yield refusal
         known.session = session
         if self._learning is not None:
             session.inform(await self._learning.votes())
-        turn = Turn(
+        turn = asked.turn = Turn(
             session=session,
             pool=self._pool,
             provider=provider,
             calls=self._calls,
             context=context,
-            keys=keys,
+            keys=asked.keys,
             keep=partial(self._keeper.append, kept),
             max_steps=self._max_steps,
             prefixes=known.prefixes,
@@ -360,28 +407,33 @@ class ToolSearchRunner:
     def _begin(
         self,
         session: ToolSearchSession,
-        message: str | Sequence[ContentPart],
+        asked: _Asked,
         profile: ProviderProfile,
-        caller: Callable[[Language], ToolContext],
-        roles: Collection[str],
     ) -> tuple[ToolSearchSession, ToolContext, Warning | None]:
         """Begins a turn with the catalog of now; where it is refused, without it, and warns."""
 
         @cache
         def context() -> ToolContext:
             # The conversation's language is settled when its turn has begun.
-            return caller(begun.language)
+            return self._calls.context(
+                asked.conversation, begun.language, user=asked.user, roles=asked.roles
+            )
 
         begun, warning, refusal = session, None, self._calls.refusal(context)
+        begin = partial(
+            ToolSearchSession.begin_turn,
+            content=asked.message,
+            profile=profile,
+            roles=asked.roles,
+            refusal=refusal,
+        )
         try:
-            begun.begin_turn(
-                message, profile=profile, catalog=self._catalog, roles=roles, refusal=refusal
-            )
+            begin(begun, catalog=self._catalog)
         except SessionError as exc:
             _log.warning("catalog_refused: %s", exc)
             warning = Warning(code="catalog_refused", message=str(exc))
             begun = session if session.has_begun else self._without_search()
-            begun.begin_turn(message, profile=profile, roles=roles, refusal=refusal)
+            begin(begun)
         return begun, context(), warning
 
     def _switched(self, known: _Conversation, provider: str) -> ProviderSwitched:
@@ -456,21 +508,21 @@ class ToolSearchRunner:
         )
 
 
-async def _turn_is_over(known: _Conversation) -> None:
-    """Wait until no turn of a conversation goes on, or its consumer takes no events."""
+async def _turn_is_over(known: _Conversation) -> bool:
+    """Wait until no turn of a conversation goes on; False: its consumer takes no events."""
     if not known.lock.locked():
-        return
+        return True
     acquiring = asyncio.ensure_future(known.lock.acquire())
     try:
         while not (await asyncio.wait([acquiring], timeout=_IDLE_S))[0]:
-            since = known.idle_since
-            if since is not None and time.monotonic() - since >= _IDLE_S:
-                return
+            if known.watch is not None and known.watch.idle_s >= _IDLE_S:
+                return False
     finally:
         acquiring.cancel()
         await asyncio.wait([acquiring])
         if not acquiring.cancelled():
             known.lock.release()
+    return True
 
 
 def _warning(notice: Notice) -> Warning:

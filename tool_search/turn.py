@@ -136,8 +136,9 @@ class Turn:
                 async for event in events:
                     yield event
         else:
-            async for event in self._last_reply():
-                yield event
+            async with aclosing(self._last_reply()) as events:
+                async for event in events:
+                    yield event
             return
         for event in self._done(self._answered.stop_reason):
             yield event
@@ -182,6 +183,16 @@ class Turn:
                 f"{detail}{what}; where that happens often, raise the limit of a reply's "
                 "tokens (extra_body)",
             )
+
+    @property
+    def steps(self) -> int:
+        """How many requests were answered."""
+        return self._steps
+
+    @property
+    def usage(self) -> Usage:
+        """Of all of them."""
+        return self._usage
 
     @property
     def _answered(self) -> ReplyEnd:

@@ -259,7 +259,7 @@ def test_halves_of_a_sign_are_joined(adapter: Adapter, pieces: list[str], text: 
 
 @pytest.mark.long
 @EACH
-@settings(max_examples=5_000)
+@settings(max_examples=2_000)
 @given(data=st.data())
 def test_stream_with_anything_in_its_events_at_length(
     adapter: Adapter, data: st.DataObject
