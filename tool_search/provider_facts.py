@@ -25,6 +25,7 @@ __all__ = [
     "CLAUDE_MOST_DEFERRED",
     "CLAUDE_MOST_TOOL_BYTES",
     "GROK_MOST_TOOLS",
+    "KNOWN_PROVIDERS",
     "NO_SIGNATURE",
     "OPENAI_MOST_TOOLS",
     "OWN_HOSTS",
@@ -108,7 +109,7 @@ class KnownProvider:
 
 def known_facts(dialect: Dialect, host: str, model: str) -> Facts:
     """What the table knows of a model at a host."""
-    return _merged(_TABLE, dialect, host, model)
+    return _merged(KNOWN_PROVIDERS, dialect, host, model)
 
 
 def stated_facts(
@@ -390,4 +391,5 @@ _OTHERS: tuple[KnownProvider, ...] = (
     ),
 )
 
-_TABLE = (*_ANTHROPIC, *_OPENAI, *_OTHERS)
+KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (*_ANTHROPIC, *_OPENAI, *_OTHERS)
+"""The whole table."""
