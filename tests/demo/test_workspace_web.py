@@ -319,7 +319,7 @@ async def test_a_cancelled_call_cuts_its_connection(site: Site) -> None:
     await stopping
     assert finished.outcome == "cancelled"
     async with asyncio.timeout(15):
-        while any(thread.name == "tool" for thread in threading.enumerate()):  # noqa: ASYNC110
+        while any(is_at_work(thread.name) for thread in threading.enumerate()):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
 
@@ -374,3 +374,8 @@ async def test_without_a_back_end_a_web_search_says_so() -> None:
     finished = await searcher(None).call(query="q")
     assert finished.is_error
     assert "no web search is configured" in finished.content
+
+
+def is_at_work(thread: str) -> bool:
+    """True for the name of a thread in which a tool runs."""
+    return thread.startswith("tool-") and thread != "tool-idle"

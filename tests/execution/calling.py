@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterable, Sequence
 from contextlib import aclosing
 from typing import Any
-from weakref import WeakSet
 
 from tool_search import (
     CallOptions,
@@ -24,7 +23,7 @@ from tool_search.execution import ToolFunction
 
 CONTEXT = ToolContext(conversation="c", language="en-US", user="ann")
 PATIENCE_S = 20.0
-_EARLIER: WeakSet[threading.Thread] = WeakSet()
+_EARLIER: set[str] = set()
 
 Wanted = tuple[str, dict[str, Any]] | str
 
@@ -88,13 +87,18 @@ def of_kind(events: Iterable[RunnerEvent], kind: type[Any]) -> list[Any]:
 
 def leftovers() -> tuple[int, int]:
     """How many tasks beside the test's own are left, and how many tools' threads."""
-    threads = [thread for thread in threading.enumerate() if thread.name == "tool"]
-    return len(asyncio.all_tasks()) - 1, sum(thread not in _EARLIER for thread in threads)
+    return len(asyncio.all_tasks()) - 1, len(_working() - _EARLIER)
+
+
+def _working() -> set[str]:
+    """The names of the threads in which tools run; each run has a name of its own."""
+    names = {thread.name for thread in threading.enumerate()}
+    return {name for name in names if name.startswith("tool-") and name != "tool-idle"}
 
 
 def forget_earlier_threads() -> None:
     """Leaves out of account what tests before this one have left hanging on purpose."""
-    _EARLIER.update(threading.enumerate())
+    _EARLIER.update(_working())
 
 
 async def nothing_left() -> None:

@@ -94,10 +94,10 @@ class _Reader:
 class FunctionExecutor:
     """Runs Python functions: sync, async, and generators.
 
-    A function that is not async runs in a thread of its own. A call that takes too
-    long is cancelled, has a moment for its clean-up, and is then given up: a thread
-    cannot be ended, but does not keep the process alive, and an async function that
-    goes on regardless is logged and listed in `runaways`.
+    A function that is not async runs in a thread, of which a process has 64; more calls
+    wait. A call that takes too long is cancelled, has a moment for its clean-up, and is
+    then given up: a thread cannot be ended, but does not keep the process alive, and an
+    async function that goes on regardless is logged and listed in `runaways`.
 
     Args:
         tools: What it can run.

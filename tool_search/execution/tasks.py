@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import inspect
 import logging
-import threading
 import types
 from collections.abc import (
     AsyncGenerator,
@@ -23,6 +21,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from tool_search.execution.results import CallPartial, CallProgress
+from tool_search.execution.threads import carried, in_thread
 from tool_search.redaction import log_failure
 
 __all__ = ["CallClock", "NoResult", "Runaways", "answer_of", "called", "is_async"]
@@ -153,7 +152,7 @@ def called(
 ) -> Coroutine[Any, Any, Any]:
     """What a function gives for these arguments, awaited where it can be.
 
-    A function that is not async runs in a thread of its own. What it raises is an
+    A function that is not async runs in a thread, of which a process has 64. What it raises is an
     exception that a task can carry: a tool that exits has failed like any other.
 
     Args:
@@ -198,7 +197,7 @@ async def _given(
     at_once: bool,
     say: Callable[[CallProgress | CallPartial], None] | None,
 ) -> Any:
-    value = function(**arguments) if at_once else await _in_thread(partial(function, **arguments))
+    value = function(**arguments) if at_once else await in_thread(partial(function, **arguments))
     if inspect.isawaitable(value):
         value = await value
     if say is not None and inspect.isasyncgen(value):
@@ -230,40 +229,9 @@ async def _contained(work: Awaitable[Any]) -> Any:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
-        raise _carried(exc) from exc
+        raise carried(exc) from exc
     except (SystemExit, GeneratorExit, BaseExceptionGroup) as exc:
-        raise _carried(exc) from exc
-
-
-def _in_thread(work: Callable[[], Any]) -> Awaitable[Any]:
-    """Runs work in a daemon thread: one that hangs must not keep the process alive."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Any] = loop.create_future()
-    context = contextvars.copy_context()
-
-    def settle(setter: str, value: object) -> None:
-        if not future.done():
-            getattr(future, setter)(value)
-
-    def run() -> None:
-        try:
-            outcome = ("set_result", context.run(work))
-        except BaseException as exc:  # noqa: BLE001  # handed over to the awaiting task
-            outcome = ("set_exception", _carried(exc))
-        try:
-            loop.call_soon_threadsafe(settle, *outcome)
-        except RuntimeError:
-            _log.debug("a tool's thread ended after its loop: nobody takes its result")
-
-    threading.Thread(target=run, daemon=True, name="tool").start()
-    return future
-
-
-def _carried(exc: BaseException) -> BaseException:
-    """An exception that a future takes: it refuses `StopIteration`, and exits are no results."""
-    if isinstance(exc, Exception) and not isinstance(exc, StopIteration):
-        return exc
-    return RuntimeError(f"{type(exc).__name__}: {exc}")
+        raise carried(exc) from exc
 
 
 class Runaways:
