@@ -159,10 +159,11 @@ def paired(history: Iterable[Message], *, answer: str) -> tuple[Message, ...]:
     found = results_of_calls(messages)
     kept: list[Message] = []
     taken: set[str] = set()
+    numbers: dict[str, int] = {}
     for index, message in enumerate(messages):
         if message.role == "tool" or _is_empty(message):
             continue
-        calls = _with_own_ids(message.tool_calls, taken)
+        calls = _with_own_ids(message.tool_calls, taken, numbers)
         kept.append(_with_calls(message, calls))
         for number, call in enumerate(calls):
             place = found.get((index, number))
@@ -184,7 +185,7 @@ def with_own_ids(reply: Message, taken: AbstractSet[str]) -> Message:
     ids = {call.id for call in reply.tool_calls}
     if len(ids) == len(reply.tool_calls) and ids.isdisjoint(taken) and "" not in ids:
         return reply
-    return _with_calls(reply, _with_own_ids(reply.tool_calls, set(taken)))
+    return _with_calls(reply, _with_own_ids(reply.tool_calls, set(taken), {}))
 
 
 def _with_calls(reply: Message, calls: tuple[ToolCall, ...]) -> Message:
@@ -227,10 +228,12 @@ def _is_empty(message: Message) -> bool:
     return not (message.text.strip() or message.tool_calls or has_pictures)
 
 
-def _with_own_ids(calls: Iterable[ToolCall], taken: set[str]) -> tuple[ToolCall, ...]:
+def _with_own_ids(
+    calls: Iterable[ToolCall], taken: set[str], numbers: dict[str, int]
+) -> tuple[ToolCall, ...]:
     """The calls, each under an id that no other call of the history has."""
     own = []
     for call in calls:
-        own.append(replace(call, id=unique_id(call.id, taken)))
+        own.append(replace(call, id=unique_id(call.id, taken, numbers)))
         taken.add(own[-1].id)
     return tuple(own)

@@ -45,6 +45,11 @@ class MessageLog:
         return self._whole
 
     @property
+    def last(self) -> Message:
+        """The message at the end; the history has one."""
+        return self._messages[-1]
+
+    @property
     def call_ids(self) -> AbstractSet[str]:
         """The ids of all calls."""
         return self._call_ids

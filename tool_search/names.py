@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Container
+from collections.abc import Container, MutableMapping
 from functools import lru_cache
 from itertools import count
 from typing import Literal
@@ -63,11 +63,26 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
 
 
-def unique_id(call_id: str, taken: Container[str]) -> str:
+def unique_id(
+    call_id: str, taken: Container[str], numbers: MutableMapping[str, int] | None = None
+) -> str:
     """The id, with a number appended where it is empty or already taken.
 
     Providers want ids to be unique in a whole request; some models repeat `call_0`.
+
+    Args:
+        call_id: As the model gave it.
+        taken: The ids of other calls.
+        numbers: The last number of each id that repeats, kept from call to call: without
+            it, thousands of calls under one id would each count from 2 again.
     """
     if call_id and call_id not in taken:
         return call_id
-    return next(numbered for n in count(2) if (numbered := f"{call_id or 'call'}_{n}") not in taken)
+    start = 2 if numbers is None else numbers.get(call_id, 1) + 1
+    for number in count(start):
+        numbered = f"{call_id or 'call'}_{number}"
+        if numbered not in taken:
+            break
+    if numbers is not None:
+        numbers[call_id] = number
+    return numbered

@@ -108,6 +108,11 @@ class ToolSearchSession:
         return self._log.messages
 
     @property
+    def last_message(self) -> Message:
+        """The last message of the history, without a copy of all of it."""
+        return self._log.last
+
+    @property
     def has_begun(self) -> bool:
         """Whether a turn has begun, and so everything is settled."""
         return self._tools.settled is not None

@@ -172,11 +172,11 @@ class Turn:
         """What an operator should know about the reply's end."""
         reply = self._answered
         detail = f" ({reply.detail})" if reply.detail else ""
-        cut = [call.name for call in reply.message.tool_calls if call.is_cut]
+        cut = sum(call.is_cut for call in reply.message.tool_calls)
         if reply.stop_reason == "refusal":
             yield self._warning("reply_refused", f"{self.provider!r} refused to answer{detail}")
         elif reply.stop_reason == "length" or cut:
-            what = f"; calls that were cut and not run: {', '.join(cut)}" if cut else ""
+            what = f"; {cut} of its calls were cut, and not run" if cut else ""
             yield self._warning(
                 "reply_cut",
                 f"{self.provider!r} ended its reply before it was complete"
@@ -371,7 +371,7 @@ class Turn:
                         yield event
                         continue
                     new = self.session.commit((event.to_commit(),))
-                    yield event.finished(self.session.history[-1].text)
+                    yield event.finished(self.session.last_message.text)
                     if new:
                         async with aclosing(self._discovered(new)) as told:
                             async for discovery in told:

@@ -92,6 +92,7 @@ class CallBatch:
         self._next = 0
         self._delivered = 0
         self._held = False
+        self._last_found = -1
         self._waiter: asyncio.Future[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
@@ -166,6 +167,8 @@ class CallBatch:
             searched = isinstance(decision, AnsweredCall) and decision.result is not None
             job.decided = (CallStep("search" if searched else "decision", took),)
             if isinstance(decision, AnsweredCall):
+                if decision.result or decision.names_tool:
+                    self._last_found = self._next
                 self._next += 1
                 job.decision = decision
                 self._begun(job, meant_tool(decision))
@@ -183,10 +186,7 @@ class CallBatch:
 
     def _waits_for_a_discovery(self) -> bool:
         """Whether a call before the next has discovered something that is not taken in yet."""
-        if self._delivered == self._next:
-            return False
-        decided = (job.decision for job in self._jobs[self._delivered : self._next])
-        return any(isinstance(d, AnsweredCall) and (d.result or d.names_tool) for d in decided)
+        return self._last_found >= self._delivered
 
     def _life_of(self, job: _Job, decision: RunCall) -> OneCall:
         return OneCall(
