@@ -7,9 +7,12 @@ theirs; here is what the tables share.
 from __future__ import annotations
 
 import json
+import math
 import re
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from typing import Any, NoReturn
 
 from pydantic import SecretStr
@@ -35,6 +38,7 @@ __all__ = [
     "raise_failure",
     "read_failure",
     "reply_failure",
+    "retry_after_s",
     "shown_body",
     "timeout_failure",
 ]
@@ -51,6 +55,8 @@ REPLY_TOO_LARGE = "reply_too_large"
 """`ProviderError.code` of a reply with more bytes or calls than any model writes."""
 
 _LONGEST_DETAIL = 1_000
+# Enough that no part of a key at its end is left after the cut to what is shown.
+_MAX_MASKED_CHARS = 100_000
 _KEY_LIKE = re.compile(r"\b(?:sk|key|xai|gsk)-[\w*.-]{6,}")
 _MASK = "***"
 
@@ -64,11 +70,13 @@ class Failure:
         status: The HTTP status; for an error inside an answer of 200, the one its
             type stands for; None where no answer came.
         code: The provider's own type or code, or one of this module's.
+        retry_after_s: The seconds after which it wants to be asked again, where it says so.
     """
 
     detail: str
     status: int | None = None
     code: str | None = None
+    retry_after_s: float | None = None
 
 
 class ReplyFailedError(ToolSearchError):
@@ -94,6 +102,28 @@ def read_failure(exc: Exception, error_map: ErrorMap) -> Failure:
     return Failure(detail=f"{type(exc).__name__}: {exc}")
 
 
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds after which a service wants to be asked again; None: it names none.
+
+    Source: RFC 9110, Retry-After (seconds, or a date); `retry-after-ms` of OpenAI.
+    """
+    try:
+        if "retry-after-ms" in headers:
+            seconds = float(headers["retry-after-ms"]) / 1000
+        else:
+            seconds = _seconds_until(headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    return seconds if 0 <= seconds < math.inf else None
+
+
+def _seconds_until(written: str) -> float:
+    try:
+        return float(written)
+    except ValueError:
+        return max(0.0, parsedate_to_datetime(written).timestamp() - time.time())
+
+
 def raise_failure(
     failure: Failure, *, provider: str, secret: SecretStr, cause: Exception | None = None
 ) -> NoReturn:
@@ -101,13 +131,16 @@ def raise_failure(
 
     The cause is chained, unless its own text shows the key: a traceback prints it.
     """
+    key = secret.get_secret_value()
     error = ProviderError(
-        _masked(failure.detail, secret.get_secret_value())[:_LONGEST_DETAIL],
+        _masked(failure.detail[:_MAX_MASKED_CHARS], key)[:_LONGEST_DETAIL],
         provider=provider,
         status=failure.status,
         code=failure.code,
+        retry_after_s=failure.retry_after_s,
     )
-    if cause is not None and _masked(str(cause), secret.get_secret_value()) != str(cause):
+    said = str(cause)
+    if len(said) > _MAX_MASKED_CHARS or _masked(said, key) != said:
         cause = None
     raise error from cause
 

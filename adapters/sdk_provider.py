@@ -18,7 +18,13 @@ from typing import Any, ClassVar, Required, Self, TypedDict
 from pydantic import SecretStr
 
 from tool_search.adapters.connection import CONNECT_TIMEOUT_S, check_extra_body, check_key
-from tool_search.adapters.failures import ErrorMap, http_errors, raise_failure, read_failure
+from tool_search.adapters.failures import (
+    ErrorMap,
+    http_errors,
+    raise_failure,
+    read_failure,
+    retry_after_s,
+)
 from tool_search.adapters.progress import ReplyProgress
 from tool_search.adapters.reply_limits import ReplyLimits, ReplyMeter
 from tool_search.adapters.reply_stream import ReplyReader, read_stream, read_whole
@@ -139,6 +145,10 @@ class SDKProvider(ABC):
                     yield event
         except (*self._error_map, *http_errors()) as exc:
             failure = read_failure(exc, {**self._error_map, **http_errors()})
+            # `APIStatusError` alone has one.
+            response = getattr(exc, "response", None)
+            if response is not None:
+                failure = replace(failure, retry_after_s=retry_after_s(response.headers))
             raise_failure(failure, provider=self.id, secret=self._api_key, cause=exc)
 
     async def aclose(self) -> None:

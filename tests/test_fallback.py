@@ -454,6 +454,8 @@ def test_every_verdict_has_a_remedy_of_the_table() -> None:
         verdict(detail, "openai").remedy
         for detail in [*REASONING, *NO_REASONING, *UNSIGNED, NO_STREAM_OPTIONS]
     }
+    busy = ProviderError("busy", provider="p", status=429, retry_after_s=2.0)
+    remedies.add(verdict_on(busy, CLAUDE).remedy)
     assert remedies == set(get_args(Remedy))
 
 

@@ -132,10 +132,17 @@ class ProviderError(ToolSearchError):
         status: The HTTP status, or None where no answer came.
         code: The provider's own error type or code, where it names one.
         detail: The provider's message, without keys or headers.
+        retry_after_s: The seconds after which it wants to be asked again; None: it names none.
     """
 
     def __init__(
-        self, detail: str, *, provider: str, status: int | None = None, code: str | None = None
+        self,
+        detail: str,
+        *,
+        provider: str,
+        status: int | None = None,
+        code: str | None = None,
+        retry_after_s: float | None = None,
     ) -> None:
         answer = f"HTTP {status}" if status is not None else "no answer"
         named = f", {code}" if code else ""
@@ -144,6 +151,7 @@ class ProviderError(ToolSearchError):
         self.status = status
         self.code = code
         self.detail = detail
+        self.retry_after_s = retry_after_s
 
 
 class AllProvidersFailedError(ToolSearchError):

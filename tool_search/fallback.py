@@ -13,7 +13,7 @@ from tool_search.messages import DeclaredTool
 from tool_search.profiles import ProviderProfile
 from tool_search.provider_facts import NO_SIGNATURE
 
-__all__ = ["MAX_REPEATS", "ProviderHealth", "Remedy", "Verdict", "verdict_on"]
+__all__ = ["MAX_REPEATS", "MAX_WAIT_S", "ProviderHealth", "Remedy", "Verdict", "verdict_on"]
 
 Remedy = Literal[
     "generic_strategy",
@@ -24,10 +24,14 @@ Remedy = Literal[
     "without_reasoning",
     "with_signatures",
     "in_its_form",
+    "wait",
     "next_provider",
 ]
 MAX_REPEATS: Mapping[Remedy, int] = {"with_reasoning": 3, "in_its_form": 3}
 """The most requests of one reply that a remedy repeats at a provider; 1 for the others."""
+
+MAX_WAIT_S = 5.0
+"""The longest wait for a provider that says how long: a person is waiting too."""
 
 _REJECTED = (400, 404, 413, 422)
 _LIMIT = re.compile(
@@ -51,10 +55,12 @@ class Verdict:
         profile: The provider's profile from now on, where the error taught something.
         references: Wire names of refused references.
         replies: The provider's own blocks of earlier replies were refused.
+        wait_s: Seconds to wait before the request is sent once more.
     """
 
     remedy: Remedy
     rests: bool = False
+    wait_s: float = 0.0
     profile: ProviderProfile | None = None
     references: tuple[str, ...] = ()
     replies: bool = False
@@ -86,6 +92,7 @@ def verdict_on(
     the request: the next provider takes over and this one rests. A 400 of any other
     meaning is not repeated, and the provider may have the next turn. The services' wordings
     are in the table beside each dialect's adapter; the first row that has a remedy counts.
+    A provider that says itself that it can be asked again in a few seconds is waited for once.
 
     Args:
         error: What it answered.
@@ -93,6 +100,9 @@ def verdict_on(
         tools: The list that it was sent.
     """
     if error.status not in _REJECTED:
+        wait_s = error.retry_after_s
+        if wait_s is not None and wait_s <= MAX_WAIT_S:
+            return Verdict(remedy="wait", rests=True, wait_s=wait_s)
         return Verdict(remedy="next_provider", rests=True)
     said = f"{error.code or ''} {error.detail}"
     for meaning, found in read_answers(profile.dialect, said):

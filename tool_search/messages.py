@@ -60,6 +60,7 @@ NoticeCode = Literal[
     "reply_cut",
     "reply_refused",
     "turn_timed_out",
+    "provider_waited_for",
     "cache_marks_refused",
     "reasoning_required",
     "form_refused",

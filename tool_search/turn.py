@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections import Counter
@@ -111,6 +112,10 @@ class Turn:
     _reply: ReplyEnd | None = None
     _plan: RequestPlan | None = None
     _paused: list[str] = field(default_factory=list)
+    _primary: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._primary = self.provider
 
     async def run(self) -> AsyncGenerator[RunnerEvent, None]:
         """The turn's events, `Done` last.
@@ -269,14 +274,19 @@ class Turn:
                 asked = replace(profile, strategy=plan.strategy)
                 verdict = verdict_on(error, asked, plan.tools)
                 repeats[self.provider, verdict.remedy] += 1
-                if repeats[self.provider, verdict.remedy] > MAX_REPEATS.get(verdict.remedy, 1):
-                    verdict = Verdict(remedy="next_provider")
+                is_fallback = verdict.remedy == "wait" and self.provider != self._primary
+                if is_fallback or repeats[self.provider, verdict.remedy] > MAX_REPEATS.get(
+                    verdict.remedy, 1
+                ):
+                    verdict = Verdict(remedy="next_provider", rests=verdict.rests)
                 before = self.provider
                 if verdict.remedy == "next_provider":
                     failed.add(self.provider)
                     self._move_on(verdict, failed, causes)
                 else:
                     yield self._remedied(verdict, error)
+                    if verdict.wait_s:
+                        await asyncio.sleep(verdict.wait_s)
                 if self.provider != before or streamed:
                     yield ProviderSwitched(
                         from_provider=before,
@@ -338,6 +348,9 @@ class Turn:
 
     def _remedied(self, verdict: Verdict, error: ProviderError) -> Warning:
         """Takes in what an error taught, so that the next plan avoids it."""
+        if verdict.remedy == "wait":
+            what = f"sent once more after {verdict.wait_s:g} seconds, because {error}"
+            return self._warning("provider_waited_for", what)
         if verdict.profile is not None:
             self.pool.learn(self.provider, verdict.profile)
         self.prefixes.forget(self.provider)
