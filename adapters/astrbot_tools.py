@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from tool_search.adapters.imported_values import label_of, mappings_of
 from tool_search.adapters.wire_values import text_of
 from tool_search.catalog import Tool, ToolKind
 from tool_search.errors import InvalidToolError
@@ -136,15 +137,19 @@ def plain_message(said: Any) -> Mapping[str, Any]:
 
 def _readable(content: Mapping[str, Any]) -> dict[str, Any]:
     calls = [
-        {**call, "id": str(call.get("id") or "")}
-        for call in content.get("tool_calls") or ()
-        if isinstance(call, Mapping) and isinstance(call.get("function"), Mapping)
+        {
+            **call,
+            "id": label_of(call.get("id")),
+            "function": {**call["function"], "name": label_of(call["function"].get("name"))},
+        }
+        for call in mappings_of(content.get("tool_calls"))
+        if isinstance(call.get("function"), Mapping)
     ]
     return {
         "role": content["role"],
         "content": _without_own_parts(content.get("content")),
         "tool_calls": calls,
-        "tool_call_id": content.get("tool_call_id"),
+        "tool_call_id": label_of(content.get("tool_call_id")) or None,
     }
 
 

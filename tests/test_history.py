@@ -168,6 +168,27 @@ def test_ids_that_come_twice_are_numbered() -> None:
     assert [m.tool_call_id for m in history if m.role == "tool"] == ["c", "c_2"]
 
 
+@given(st.lists(st.sampled_from(["call_0", "call_0_2", "", "x"]), max_size=12))
+def test_own_ids_are_unique_and_keep_the_first(ids: list[str]) -> None:
+    """Repeated ids are numbered; one that is free stays."""
+    history = paired([asks(call_id) for call_id in ids], answer="lost")
+    taken: list[str] = []
+    for call_id, message in zip(ids, history[::2], strict=True):
+        made = message.tool_calls[0].id
+        assert made
+        assert made not in taken
+        assert made == call_id or not call_id or call_id in taken
+        taken.append(made)
+
+
+def test_an_id_that_comes_5_000_times_takes_no_more_than_as_many_ids() -> None:
+    """Each is numbered on from the last; a search from the first would take minutes."""
+    given = [message for _ in range(5_000) for message in (asks("c"), result("c"))]
+    history = paired(given, answer="lost")
+    assert history[-1].tool_call_id == "c_5000"
+    assert contents(history) == ["ok"] * 5_000
+
+
 def test_one_id_twice_in_one_reply_takes_its_results_in_order() -> None:
     """Each call has its own."""
     history = paired([asks("c", "c"), result("c", "one"), result("c", "two")], answer="lost")

@@ -130,6 +130,27 @@ def test_a_history_loses_what_no_history_keeps() -> None:
     ]
 
 
+def test_ids_and_names_of_a_history_are_read_as_text() -> None:
+    """A plugin may have written them; the session takes the history all the same."""
+    calls = [
+        {"id": 7, "function": {"name": 8, "arguments": "{}"}},
+        {"id": None, "function": {"arguments": "{}"}},
+        "odd",
+    ]
+    history = neutral_history(
+        [
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "content": None, "tool_calls": calls},
+            {"role": "tool", "tool_call_id": 7, "content": "seven"},
+            {"role": "tool", "tool_call_id": {}, "content": "none"},
+        ]
+    )
+    assert [(call.id, call.name) for call in history[1].tool_calls] == [("7", "8"), ("", "")]
+    session = ToolSearchSession(ToolCatalog([Tool(name="a")]))
+    session.adopt_history(history)
+    assert [m.text for m in session.history if m.role == "tool"] == ["seven", "none"]
+
+
 def a_run(*names: str) -> AstrBotRun:
     """A run on some deferred tools, in `tool_search` mode."""
     catalog = ToolCatalog([Tool(name=name, description=f"Does {name}.") for name in names])
