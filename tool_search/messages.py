@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, overload
 
 from tool_search.catalog import Tool
+from tool_search.kept_work import KeptWork
 from tool_search.names import NameRule, wire_name
 from tool_search.schema import encodable, read_object
 
@@ -312,6 +313,7 @@ class RequestPlan:
         tool_use: Whether the model may call tools; `none` keeps them declared.
         cached_messages: Indexes of messages at whose end the prompt cache may end.
         cache_system: Whether it may end behind the system text.
+        kept: Where whoever writes the request finds its work on the last ones.
     """
 
     strategy: StrategyName
@@ -322,6 +324,7 @@ class RequestPlan:
     tool_use: Literal["auto", "none"] = "auto"
     cached_messages: tuple[int, ...] = ()
     cache_system: bool = False
+    kept: KeptWork = field(default_factory=KeptWork, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

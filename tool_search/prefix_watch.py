@@ -118,6 +118,9 @@ def _shown(entry: DeclaredTool) -> tuple[str, bool]:
 
 
 def _messages_move(before: Sequence[Message], after: Sequence[Message]) -> str | None:
+    # Equal tuples are compared by identity first: an unchanged history takes no time.
+    if tuple(after[: len(before)]) == tuple(before):
+        return None
     for index, old in enumerate(before):
         new = after[index] if index < len(after) else None
         if new is old:

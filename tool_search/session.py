@@ -28,6 +28,7 @@ from tool_search.errors import SessionError
 from tool_search.exchanges import SyntheticExchanges
 from tool_search.history import checked, paired, search_results, with_own_ids, without_blocks
 from tool_search.i18n import Language, text
+from tool_search.kept_work import KeptWork
 from tool_search.look_alikes import look_alike_keys
 from tool_search.message_log import MessageLog
 from tool_search.messages import (
@@ -94,6 +95,7 @@ class ToolSearchSession:
             former=record.former_search_names if record else (),
         )
         self._thinking = BoundThinking(record.thinking if record else None)
+        self._kept = KeptWork()
         self._refused: frozenset[str] = frozenset()
         self._roles: frozenset[str] = frozenset()
         self._refusal: Callable[[Tool], str | None] = allowed_to_all
@@ -416,6 +418,7 @@ class ToolSearchSession:
             selected=selected,
             refused=self._refused,
             boundary=text("search.loaded", self.language) if self._config.boundary_text else "",
+            kept=self._kept,
         )
 
     def _result_message(self, result: CallResult) -> Message:

@@ -25,6 +25,8 @@ from tests.runner.bench import (
     turn,
 )
 from tool_search import (
+    CallLimits,
+    CallOptions,
     Done,
     ExecutableTool,
     Tool,
@@ -314,9 +316,12 @@ async def test_result_that_no_request_can_carry_is_cleaned(bench: Bench, name: s
 
 @BOTH
 async def test_huge_result_goes_through(bench: Bench, name: str) -> None:
-    """Whole: what is too much is the bot's to say."""
+    """Cut by default, whole where the bot wants it so."""
 
     async def it() -> str:
         return "x" * 1_000_000
 
-    assert len((await _finished(bench, _core(it), name)).content) == 1_000_000
+    assert (await _finished(bench, _core(it), name)).content.count("x") == 30_000
+    whole = CallOptions(limits=CallLimits(longest_result=None))
+    finished = await _finished(bench, _core(it), name, calls=whole)
+    assert finished.content == "x" * 1_000_000

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import ClassVar
 
 from tool_search.catalog import Tool, ToolCatalog
+from tool_search.kept_work import KeptWork
 from tool_search.messages import Message, Phase, RequestPlan, ResultPart, StrategyName, ToolList
 from tool_search.modes import Mode
 from tool_search.profiles import ProviderProfile
 from tool_search.search.result import SearchResult
 from tool_search.strategies.assembler import ToolsAssembler
+from tool_search.strategies.shown import Show, ShownHistory
 
 __all__ = ["Conversation", "ToolSearchStrategy", "read_result"]
 
@@ -40,6 +42,7 @@ class Conversation:
         refused: Names whose references this provider has refused.
         thinking_from: Index of the first message whose native blocks still hold.
         boundary: What stands behind references to tools; empty for nothing.
+        kept: The work of earlier requests of this conversation.
     """
 
     catalog: ToolCatalog
@@ -57,6 +60,7 @@ class Conversation:
     refused: frozenset[str] = frozenset()
     thinking_from: int = 0
     boundary: str = ""
+    kept: KeptWork = field(default_factory=KeptWork, compare=False, repr=False)
 
     def definition(self, name: str) -> Tool | None:
         """The definition declared under a name, the library's own tools included.
@@ -126,6 +130,7 @@ class ToolSearchStrategy(ABC):
             tool_use="none" if phase == "final" and tools else "auto",
             cached_messages=_cache_ends(messages),
             cache_system=bool(conversation.system),
+            kept=conversation.kept,
         )
 
     def _tools(self, conversation: Conversation, phase: Phase) -> ToolList:
@@ -136,16 +141,44 @@ class ToolSearchStrategy(ABC):
         return self.declare(conversation)
 
     def _messages(self, conversation: Conversation, tools: ToolList) -> tuple[Message, ...]:
-        shown = []
-        for index, message in enumerate(conversation.history):
+        kept, key, history = conversation.kept, self._key(conversation, tools), conversation.history
+        shown = kept.get(ShownHistory, key)
+        if shown is None or not shown.precedes(history):
+            show = self._shower(replace(conversation, history=()), tools)
+            shown = kept.put(key, ShownHistory(show, kept.last(ShownHistory)))
+        return shown.through(history)
+
+    def _key(self, conversation: Conversation, tools: ToolList) -> object:
+        """All that decides how this strategy shows a message."""
+        return (
+            self.name,
+            conversation.profile,
+            conversation.mode,
+            conversation.thinking_from,
+            conversation.boundary,
+            conversation.refused,
+            conversation.catalog.fingerprint,
+            tools.fingerprint,
+            conversation.search_tool,
+            conversation.call_tool,
+            conversation.ledger,
+            conversation.retained,
+        )
+
+    def _shower(self, conversation: Conversation, tools: ToolList) -> Show:
+        """Shows the messages of a conversation's history, in order."""
+
+        def show(history: Sequence[Message], index: int) -> Message:
+            message = history[index]
             # A user's documents are bound to nothing.
             is_bound = message.native is not None and message.role == "assistant"
             if is_bound and index < conversation.thinking_from:
-                message = replace(message, native=None)  # noqa: PLW2901  # it no longer holds
+                message = replace(message, native=None)  # it no longer holds
             if conversation.searches(message):
-                message = self._show_result(message, conversation, tools)  # noqa: PLW2901
-            shown.append(message)
-        return tuple(shown)
+                return self._show_result(message, conversation, tools)
+            return message
+
+        return show
 
     @abstractmethod
     def _show_result(
@@ -156,5 +189,6 @@ class ToolSearchStrategy(ABC):
 
 def _cache_ends(messages: tuple[Message, ...]) -> tuple[int, ...]:
     """The last message, and the user's last one: what the next requests begin with."""
-    users = [index for index, message in enumerate(messages) if message.role == "user"]
-    return tuple(sorted({*users[-1:], len(messages) - 1})) if messages else ()
+    last = len(messages) - 1
+    users = (index for index in range(last, -1, -1) if messages[index].role == "user")
+    return tuple(sorted({next(users, last), last})) if messages else ()

@@ -8,7 +8,9 @@ so that `tools` stays byte for byte what it was and the prompt cache holds.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import ClassVar
 
 from tool_search.messages import (
@@ -21,6 +23,7 @@ from tool_search.messages import (
 )
 from tool_search.search.result import SearchResult
 from tool_search.strategies.base import Conversation, ToolSearchStrategy, read_result
+from tool_search.strategies.shown import Show
 
 __all__ = ["ClaudeToolSearchStrategy"]
 
@@ -42,23 +45,25 @@ class ClaudeToolSearchStrategy(ToolSearchStrategy):
         """References to all the result makes callable, or its JSON where that is nothing."""
         return ReferencePart(result.names) if result.names else TextPart(result.to_json())
 
-    def _messages(self, conversation: Conversation, tools: ToolList) -> tuple[Message, ...]:
-        """The history, with a line of text behind the references of each exchange.
+    def _shower(self, conversation: Conversation, tools: ToolList) -> Show:
+        """Shows the history, with a line of text after the last references of each exchange.
 
         Where expanded definitions are the very end of a prompt, Claude now and then
         ends its turn without a word; three clients report it, and this as the remedy.
         """
-        shown = list(super()._messages(conversation, tools))
-        is_last = bool(conversation.boundary)
-        for index in range(len(shown) - 1, -1, -1):
-            message = shown[index]
-            if message.role != "tool":
-                is_last = bool(conversation.boundary)
-            elif is_last and any(isinstance(part, ReferencePart) for part in message.content):
-                content = (*message.content, TextPart(conversation.boundary))
-                shown[index] = replace(message, content=content)
-                is_last = False
-        return tuple(shown)
+        plain = super()._shower(conversation, tools)
+
+        def show(history: Sequence[Message], index: int) -> Message:
+            message = plain(history, index)
+            if not _refers(message):
+                return message
+            results = takewhile(lambda i: history[i].role == "tool", range(index + 1, len(history)))
+            if any(_refers(plain(history, later)) for later in results):
+                return message
+            content = (*message.content, TextPart(conversation.boundary))
+            return replace(message, content=content)
+
+        return show if conversation.boundary else plain
 
     def _show_result(
         self, message: Message, conversation: Conversation, tools: ToolList
@@ -76,3 +81,10 @@ class ClaudeToolSearchStrategy(ToolSearchStrategy):
             )
             part = ReferencePart(names) if names else TextPart(result.to_json())
         return replace(message, content=(part,))
+
+
+def _refers(message: Message) -> bool:
+    """True if a message is a result that refers to tools."""
+    if message.role != "tool" or isinstance(message.content, str):
+        return False
+    return any(isinstance(part, ReferencePart) for part in message.content)

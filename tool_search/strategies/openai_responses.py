@@ -8,7 +8,6 @@ the prompt cache holds. Models without tool search get them through `additional_
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import ClassVar
 
@@ -25,6 +24,7 @@ from tool_search.messages import (
 from tool_search.names import wire_name
 from tool_search.search.result import SearchResult
 from tool_search.strategies.base import Conversation, ToolSearchStrategy, read_result
+from tool_search.strategies.shown import Show
 
 __all__ = ["OpenAIResponsesToolSearchStrategy"]
 
@@ -49,11 +49,12 @@ class OpenAIResponsesToolSearchStrategy(ToolSearchStrategy):
         """References to all the result makes callable, or its JSON where that is nothing."""
         return ReferencePart(result.names) if result.names else TextPart(result.to_json())
 
-    def _messages(self, conversation: Conversation, tools: ToolList) -> tuple[Message, ...]:
-        messages = super()._messages(conversation, tools)
+    def _shower(self, conversation: Conversation, tools: ToolList) -> Show:
+        plain = super()._shower(conversation, tools)
         if conversation.search_tool is None:
-            return messages
-        return tuple(_Introductions(conversation, tools).over(messages))
+            return plain
+        introductions = _Introductions(conversation, tools)
+        return lambda history, index: introductions.show(plain(history, index))
 
     def _show_result(
         self,
@@ -95,15 +96,13 @@ class _Introductions:
         }
         self._shown: set[str] = set()
 
-    def over(self, messages: tuple[Message, ...]) -> Iterator[Message]:
-        """The messages, each definition with the first that needs it."""
-        for message in messages:
-            if message.role == "assistant" and message.tool_calls:
-                yield self._called(message)
-            elif message.role == "tool" and not isinstance(message.content, str):
-                yield replace(message, content=tuple(map(self._found, message.content)))
-            else:
-                yield message
+    def show(self, message: Message) -> Message:
+        """A history's next message, with the definitions that it is the first to need."""
+        if message.role == "assistant" and message.tool_calls:
+            return self._called(message)
+        if message.role == "tool" and not isinstance(message.content, str):
+            return replace(message, content=tuple(map(self._found, message.content)))
+        return message
 
     def _called(self, message: Message) -> Message:
         called = map(self._called_name, message.tool_calls)
