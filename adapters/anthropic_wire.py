@@ -16,7 +16,8 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from tool_search.adapters.arguments import arguments_object
-from tool_search.caching import cache_plan, marked_tool
+from tool_search.adapters.written_history import encoded_body, encoded_messages, settled_count
+from tool_search.caching import CachePlan, cache_plan, marked_tool
 from tool_search.messages import (
     ContentPart,
     DeclaredTool,
@@ -59,7 +60,8 @@ def to_wire(
         extra_body: More fields, in place of ours where both name one; a null
             takes a field away.
     """
-    body = _without_tools(plan, profile, stream=stream, extra_body=extra_body)
+    messages = _messages(profile, _marked_messages(plan, profile, extra_body), plan.messages)
+    body = _without_tools(plan, profile, messages, stream=stream, extra_body=extra_body)
     if not plan.tools:
         return body
     marked = _marked_tool(plan.tools, profile)
@@ -73,12 +75,19 @@ def encode(
     stream: bool = True,
     extra_body: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """The same as `to_wire`, as JSON in UTF-8, with the bytes of the tools made once."""
-    body = _without_tools(plan, profile, stream=stream, extra_body=extra_body)
-    encoded = compact_json(body).encode("utf-8", "replace")
-    if not plan.tools:
-        return encoded
-    return b'{"tools":%b,%b' % (encode_tools(plan.tools, profile), encoded[1:])
+    """The same as `to_wire`, as JSON in UTF-8, with what later requests repeat made once."""
+    marked = _marked_messages(plan, profile, extra_body)
+    settled = settled_count(
+        plan.messages, marked=marked, is_written=lambda said: bool(_blocks(said, profile))
+    )
+    write = partial(_messages, profile, marked)
+    rest = write(plan.messages[settled:], settled)
+    body = _without_tools(plan, profile, rest, stream=stream, extra_body=extra_body)
+    messages = encoded_messages(
+        plan, (profile, plan.tools.fingerprint), write, settled=settled, rest=rest
+    )
+    tools = encode_tools(plan.tools, profile) if plan.tools else None
+    return encoded_body(body, tools, messages=messages)
 
 
 def encode_tools(tools: ToolList, profile: ProviderProfile) -> bytes:
@@ -125,13 +134,13 @@ def _tool_json(
 def _without_tools(
     plan: RequestPlan,
     profile: ProviderProfile,
+    messages: Sequence[Mapping[str, Any]],
     *,
     stream: bool,
     extra_body: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     extra = extra_body or {}
-    # A mark at the top is one more: the service then marks the last block itself.
-    caches = cache_plan(plan, profile, reserved=extra.get("cache_control") is not None)
+    caches = _caches(plan, profile, extra)
     body: dict[str, Any] = {"model": profile.model, "max_tokens": MAX_TOKENS}
     if stream:
         body["stream"] = True
@@ -140,11 +149,24 @@ def _without_tools(
     if plan.system.strip():
         block = {"type": "text", "text": plan.system, "cache_control": _BREAKPOINT}
         body["system"] = [block] if caches.system else plan.system
-    body["messages"] = messages = _messages(plan, profile, frozenset(caches.messages))
+    body["messages"] = messages
     merged = {**body, **extra}
     if _is_begun_without_thinking(messages, merged.get("thinking")):
         merged["thinking"] = {"type": "disabled"}
     return {key: value for key, value in merged.items() if value is not None}
+
+
+def _caches(
+    plan: RequestPlan, profile: ProviderProfile, extra: Mapping[str, Any] | None
+) -> CachePlan:
+    # A mark at the top is one more: the service then marks the last block itself.
+    return cache_plan(plan, profile, reserved=(extra or {}).get("cache_control") is not None)
+
+
+def _marked_messages(
+    plan: RequestPlan, profile: ProviderProfile, extra: Mapping[str, Any] | None
+) -> frozenset[int]:
+    return frozenset(_caches(plan, profile, extra).messages)
 
 
 def _is_begun_without_thinking(messages: Sequence[Mapping[str, Any]], thinking: object) -> bool:
@@ -171,10 +193,11 @@ class _Turn:
 
 
 def _messages(
-    plan: RequestPlan, profile: ProviderProfile, marked: frozenset[int]
+    profile: ProviderProfile, marked: frozenset[int], history: Sequence[Message], start: int = 0
 ) -> list[dict[str, Any]]:
+    """Write consecutive messages of a plan, the first of which has this index."""
     turns: list[_Turn] = []
-    for index, message in enumerate(plan.messages):
+    for index, message in enumerate(history, start):
         role = "assistant" if message.role == "assistant" else "user"
         blocks = _blocks(message, profile)
         if index in marked:
@@ -186,7 +209,7 @@ def _messages(
         for block in blocks:
             is_result = block["type"] == "tool_result"
             (turns[-1].results if is_result else turns[-1].rest).append(block)
-    if not turns or turns[0].role != "user":
+    if start == 0 and (not turns or turns[0].role != "user"):
         turns.insert(0, _Turn("user", rest=[{"type": "text", "text": _NOTHING}]))
     return [{"role": turn.role, "content": [*turn.results, *turn.rest]} for turn in turns]
 

@@ -14,9 +14,9 @@ import string
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from tool_search.messages import Message, RequestPlan, TextPart
+from tool_search.messages import Message, TextPart
 
-__all__ = ["nine_characters", "with_mistral_messages"]
+__all__ = ["mistral_messages", "nine_characters"]
 
 _LENGTH = 9
 _OWN = re.compile(r"[a-zA-Z0-9]{9}")
@@ -26,12 +26,8 @@ _CHARACTERS = string.digits + string.ascii_letters
 _NOTHING_SAID = Message(role="assistant", content="…")
 
 
-def with_mistral_messages(plan: RequestPlan) -> RequestPlan:
-    """Return a plan with its messages in the order and under the ids that Mistral wants."""
-    return replace(plan, messages=tuple(_messages(plan.messages)))
-
-
-def _messages(messages: Iterable[Message]) -> Iterator[Message]:
+def mistral_messages(messages: Iterable[Message]) -> Iterator[Message]:
+    """Yield messages in the order and under the ids that Mistral wants."""
     previous = None
     for message in messages:
         if previous == "tool" and message.role == "user":

@@ -11,15 +11,17 @@ alike); OpenRouter, "Reasoning tokens" (`reasoning_details` go back unchanged); 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
 from typing import Any
 
 from tool_search.adapters.arguments import arguments_json
 from tool_search.adapters.late_tools import late_tools
-from tool_search.adapters.mistral_messages import with_mistral_messages
+from tool_search.adapters.mistral_messages import mistral_messages
 from tool_search.adapters.strict_schemas import is_strict
 from tool_search.adapters.wire_values import text_of
+from tool_search.adapters.written_history import encoded_body, encoded_messages, settled_count
 from tool_search.catalog import Tool
 from tool_search.messages import (
     ContentPart,
@@ -76,12 +78,24 @@ def encode(
     stream: bool = True,
     extra_body: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """The same as `to_wire`, as JSON in UTF-8, with the bytes of the tools made once."""
-    body = _without_tools(plan, profile, stream=stream, extra_body=extra_body)
-    encoded = compact_json(body).encode("utf-8", "replace")
-    if not _has_tools(plan, profile):
-        return encoded
-    return b'{"tools":%b,%b' % (encode_tools(plan.tools, profile), encoded[1:])
+    """The same as `to_wire`, as JSON in UTF-8, with what later requests repeat made once."""
+    tools = encode_tools(plan.tools, profile) if _has_tools(plan, profile) else None
+    if profile.states_effort:
+        # The effort is stated where any message has reasoning: all of them are looked at.
+        whole = _without_tools(plan, profile, stream=stream, extra_body=extra_body)
+        return encoded_body(whole, tools)
+    write = partial(_messages, plan, profile)
+    settled = settled_count(plan.messages, is_written=_is_written)
+    messages = encoded_messages(
+        plan,
+        (profile, plan.strategy, plan.system, plan.tools.fingerprint),
+        write,
+        settled=settled,
+        rest=write(plan.messages[settled:], settled),
+    )
+    later = replace(plan, messages=())
+    body = _without_tools(later, profile, stream=stream, extra_body=extra_body)
+    return encoded_body(body, tools, messages=messages)
 
 
 def _has_tools(plan: RequestPlan, profile: ProviderProfile) -> bool:
@@ -132,22 +146,24 @@ def _without_tools(
             body["stream_options"] = {"include_usage": True}
     if _has_tools(plan, profile) and plan.tool_use == "none":
         body["tool_choice"] = "none"
-    if profile.message_rules == "mistral":
-        plan = with_mistral_messages(plan)
-    body["messages"] = messages = _messages(plan, profile)
+    body["messages"] = messages = _messages(plan, profile, plan.messages)
     if profile.states_effort and any(m.get("reasoning_content") for m in messages):
         body["reasoning_effort"] = _EFFORT
     merged = {**body, **(extra_body or {})}
     return {key: value for key, value in merged.items() if value is not None}
 
 
-def _messages(plan: RequestPlan, profile: ProviderProfile) -> list[dict[str, Any]]:
+def _messages(
+    plan: RequestPlan, profile: ProviderProfile, history: Sequence[Message], start: int = 0
+) -> list[dict[str, Any]]:
+    """Write consecutive messages of a plan, the first of which has this index."""
     messages: list[dict[str, Any]] = []
-    if plan.system.strip():
+    if start == 0 and plan.system.strip():
         messages.append({"role": "system", "content": plan.system})
     takes_late = plan.strategy == "late_tools"
     late: list[Tool] = []
-    for message in plan.messages:
+    by_mistral = profile.message_rules == "mistral"
+    for message in mistral_messages(history) if by_mistral else history:
         if message.role == "tool":
             messages.append(_result(message, profile.name_rule))
             late += late_tools(message) if takes_late else []
@@ -157,10 +173,14 @@ def _messages(plan: RequestPlan, profile: ProviderProfile) -> list[dict[str, Any
         late = []
         if message.role == "user":
             messages.append({"role": "user", "content": _content(message.content)})
-        elif message.tool_calls or message.text.strip():
+        elif _is_written(message):
             messages.extend(_brought(late_tools(message) if takes_late else [], profile))
             messages.append(_reply(message, profile))
     return [*messages, *_brought(late, profile)]
+
+
+def _is_written(reply: Message) -> bool:
+    return bool(reply.tool_calls or reply.text.strip())
 
 
 def _brought(tools: Sequence[Tool], profile: ProviderProfile) -> Iterator[dict[str, Any]]:

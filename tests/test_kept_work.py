@@ -99,9 +99,7 @@ def test_kept_work_changes_no_request(steps: list[tuple[str, int, str, bool]]) -
         run.profile = _PROFILES[name] if swaps else run.profile
         run.do(step, number)
         session = run.chat.session
-        fresh = ToolSearchSession(
-            session.catalog, config=run.chat.config, record=session.record(), system_prompt="s"
-        )
+        fresh = ToolSearchSession(session.catalog, config=run.chat.config, record=session.record())
         fresh.begin_turn("x", profile=run.profile)
         session.begin_turn("x", profile=run.profile)
         plan, anew = session.plan(run.profile), fresh.plan(run.profile)
