@@ -83,9 +83,7 @@ def encode(
     write = partial(_messages, profile, marked)
     rest = write(plan.messages[settled:], settled)
     body = _without_tools(plan, profile, rest, stream=stream, extra_body=extra_body)
-    messages = encoded_messages(
-        plan, (profile, plan.tools.fingerprint), write, settled=settled, rest=rest
-    )
+    messages = encoded_messages(plan, profile, write, settled=settled, rest=rest)
     tools = encode_tools(plan.tools, profile) if plan.tools else None
     return encoded_body(body, tools, messages=messages)
 

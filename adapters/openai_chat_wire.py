@@ -88,7 +88,7 @@ def encode(
     settled = settled_count(plan.messages, is_written=_is_written)
     messages = encoded_messages(
         plan,
-        (profile, plan.strategy, plan.system, plan.tools.fingerprint),
+        (profile, plan.strategy, plan.system),
         write,
         settled=settled,
         rest=write(plan.messages[settled:], settled),

@@ -6,12 +6,15 @@ service or by the client), "Function calling" (`strict`), its OpenAPI document.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import ChainMap
+from collections.abc import Iterable, MutableMapping
+from copy import copy
 from typing import Any
 
+from tool_search.adapters.late_tools import late_tools
 from tool_search.adapters.strict_schemas import is_strict
 from tool_search.catalog import Tool
-from tool_search.messages import DeclaredTool, ReferencePart, RequestPlan, ToolList
+from tool_search.messages import DeclaredTool, Message, ToolList
 from tool_search.names import wire_name
 from tool_search.profiles import ProviderProfile
 from tool_search.schema import compact_json, object_schema
@@ -115,31 +118,42 @@ class ToolHomes:
     brings it.
 
     Args:
-        plan: The request.
+        tools: The request's list.
         profile: Who is asked.
     """
 
-    def __init__(self, plan: RequestPlan, profile: ProviderProfile) -> None:
-        self._rule = profile.name_rule
-        self._homes: dict[str, str | None] = {}
-        for tool in _late_tools(plan):
-            name = wire_name(tool.name, self._rule)
-            self._homes[name] = _server_namespace(tool, profile) or name
-        for tool in plan.tools.loaded:
-            self._homes[wire_name(tool.name, self._rule)] = None
+    def __init__(self, tools: ToolList, profile: ProviderProfile) -> None:
+        self._profile = profile
+        self._plain = {wire_name(tool.name, profile.name_rule) for tool in tools.loaded}
+        self._namespaces = self._late(entry.tool for entry in tools if entry.deferred)
 
     def is_plain(self, name: str) -> bool:
         """Whether a tool, by its name on the wire, is in the default namespace."""
-        return name in self._homes and self._homes[name] is None
+        return name in self._plain
 
     def namespace(self, name: str) -> str | None:
         """The namespace of a call of a tool by its name on the wire; None: it names none."""
-        return self._homes.get(name)
+        return None if name in self._plain else self._namespaces.get(name)
 
+    def extended(self, messages: Iterable[Message]) -> ToolHomes:
+        """The same with what messages bring; it shares what is there."""
+        brought = self._late(tool for message in messages for tool in late_tools(message))
+        if not brought:
+            return self
+        more = copy(self)
+        more._namespaces = ChainMap(brought, self._namespaces)  # noqa: SLF001  # its copy
+        return more
 
-def _late_tools(plan: RequestPlan) -> Iterable[Tool]:
-    yield from (entry.tool for entry in plan.tools if entry.deferred)
-    for message in plan.messages:
-        for part in () if isinstance(message.content, str) else message.content:
-            if isinstance(part, ReferencePart):
-                yield from part.tools
+    def agrees(self, before: ToolHomes, names: Iterable[str]) -> bool:
+        """True if these names are where they were before."""
+        return self is before or all(self.namespace(n) == before.namespace(n) for n in names)
+
+    def flat(self) -> ToolHomes:
+        """The same, sharing nothing: what is extended again and again stays quick."""
+        if isinstance(self._namespaces, ChainMap):
+            self._namespaces = dict(self._namespaces)
+        return self
+
+    def _late(self, tools: Iterable[Tool]) -> MutableMapping[str, str]:
+        named = ((wire_name(tool.name, self._profile.name_rule), tool) for tool in tools)
+        return {name: _server_namespace(tool, self._profile) or name for name, tool in named}

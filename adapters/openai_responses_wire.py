@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tool_search.adapters.arguments import arguments_json, arguments_object
@@ -23,6 +24,7 @@ from tool_search.adapters.openai_responses_tools import (
     wire_tools,
 )
 from tool_search.adapters.wire_values import list_of, mapping_of, text_of
+from tool_search.adapters.written_history import Pieces, encoded_body, json_bytes, settled_count
 from tool_search.catalog import Tool
 from tool_search.messages import (
     ContentPart,
@@ -64,7 +66,11 @@ def to_wire(
         extra_body: More fields, in place of ours where both name one; a null
             takes a field away.
     """
-    body = _without_tools(plan, profile, stream=stream, extra_body=extra_body)
+    items = _Input.anew(plan, plan.messages, profile)
+    items.write(plan.messages)
+    previous = items.kept if profile.keeps_replies else None
+    sent = items.items[previous.end :] if previous else items.items
+    body = _without_tools(plan, profile, sent, previous, stream=stream, extra_body=extra_body)
     if not plan.tools:
         return body
     return {"tools": wire_tools(plan.tools, profile), **body}
@@ -77,29 +83,26 @@ def encode(
     stream: bool = True,
     extra_body: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """The same as `to_wire`, as JSON in UTF-8, with the bytes of the tools made once."""
-    body = _without_tools(plan, profile, stream=stream, extra_body=extra_body)
-    encoded = compact_json(body).encode("utf-8", "replace")
-    if not plan.tools:
-        return encoded
-    return b'{"tools":%b,%b' % (encode_tools(plan.tools, profile), encoded[1:])
+    """The same as `to_wire`, as JSON in UTF-8, with what later requests repeat made once."""
+    written, rest = _written(plan, profile)
+    previous = rest.kept if profile.keeps_replies else None
+    body = _without_tools(plan, profile, (), previous, stream=stream, extra_body=extra_body)
+    tools = encode_tools(plan.tools, profile) if plan.tools else None
+    items = written.with_rest(rest.items, start=previous.end if previous else 0)
+    return encoded_body(body, tools, input=items)
 
 
 def history_digest(plan: RequestPlan, profile: ProviderProfile) -> str:
     """Of all that a request's reply answers, however much of it was sent."""
-    items = _Input(plan, profile)
-    items.write()
-    return _digest(items.items)
-
-
-def _digest(items: Sequence[Mapping[str, Any]]) -> str:
-    encoded = compact_json(items).encode("utf-8", "replace")
-    return hashlib.sha256(encoded).hexdigest()[:32]
+    _, rest = _written(plan, profile)
+    return rest.digest_through(len(rest.items))
 
 
 def _without_tools(
     plan: RequestPlan,
     profile: ProviderProfile,
+    items: Sequence[Mapping[str, Any]],
+    previous: _KeptReply | None,
     *,
     stream: bool,
     extra_body: Mapping[str, Any] | None,
@@ -114,12 +117,9 @@ def _without_tools(
         body["tool_choice"] = "none"
     if plan.system.strip():
         body["instructions"] = plan.system
-    items = _Input(plan, profile)
-    items.write()
-    previous = items.kept if profile.keeps_replies else None
     if previous is not None:
         body["previous_response_id"] = previous.id
-    body["input"] = items.items[previous.end :] if previous else items.items
+    body["input"] = items
     merged = {**body, **(extra_body or {})}
     return {key: value for key, value in merged.items() if value is not None}
 
@@ -132,39 +132,103 @@ class _KeptReply:
     end: int
 
 
+class _Digest:
+    """Of the items that were written so far, as a JSON array."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256(b"[")
+        self.count = 0
+
+    def add(self, items: Iterable[Mapping[str, Any]]) -> None:
+        for item in items:
+            self._hash.update(b",%b" % json_bytes(item) if self.count else json_bytes(item))
+            self.count += 1
+
+    def value(self) -> str:
+        whole = self._hash.copy()
+        whole.update(b"]")
+        return whole.hexdigest()[:32]
+
+    def fork(self) -> _Digest:
+        other = copy(self)
+        other._hash = self._hash.copy()  # noqa: SLF001  # its copy
+        return other
+
+
 @dataclass(slots=True)
 class _Input:
     """The items of a request, written message by message.
 
     Attributes:
-        plan: What is asked.
         profile: Who is asked.
-        items: What is written.
+        homes: The namespaces of what the request brings.
+        items: What is written, but for what `settle` gave.
         kept: The last reply that the service keeps, where the history is still its own.
+        asked: Names of functions, as they are on the wire, whose namespace was looked up.
+        called: The ids of calls and results that were written.
     """
 
-    plan: RequestPlan
     profile: ProviderProfile
+    homes: ToolHomes
+    _search: str | None
     items: list[dict[str, Any]] = field(default_factory=list)
     kept: _KeptReply | None = None
-    _homes: ToolHomes = field(init=False)
-    _search: str | None = field(init=False)
+    asked: set[str] = field(default_factory=set)
+    called: set[str] = field(default_factory=set)
+    _settled: int = 0
+    _digest: _Digest = field(default_factory=_Digest)
     _searches: set[str] = field(default_factory=set)
     _hosted: dict[str, list[str]] = field(default_factory=dict)
     _late: list[Tool] = field(default_factory=list)
-    _told: set[str] = field(default_factory=set)
+    _told: frozenset[str] = frozenset()
 
-    def __post_init__(self) -> None:
-        self._homes = ToolHomes(self.plan, self.profile)
-        searches = (entry.tool.name for entry in self.plan.tools if entry.is_search)
-        self._search = next(searches, None)
-        for message in self.plan.messages:
-            if message.native is not None and message.native.told and self._native(message):
-                self._told.add(message.native.told)
+    @classmethod
+    def anew(
+        cls, plan: RequestPlan, messages: Iterable[Message], profile: ProviderProfile
+    ) -> _Input:
+        """Begins a request whose tools are those of a plan, and of these messages."""
+        searches = (entry.tool.name for entry in plan.tools if entry.is_search)
+        homes = ToolHomes(plan.tools, profile).extended(messages)
+        return cls(profile, homes, next(searches, None))
 
-    def write(self) -> None:
-        """All messages, in order."""
-        for message in self.plan.messages:
+    def takes(self, messages: Sequence[Message]) -> bool:
+        """True if what is written would be the same with these messages after it."""
+        homes = self.homes.extended(messages)
+        told = self._told_by(messages)
+        return self.called.isdisjoint(told) and homes.agrees(self.homes, self.asked)
+
+    def fork(self, messages: Iterable[Message]) -> _Input:
+        """Goes on with messages, apart from what is written."""
+        return replace(
+            self,
+            homes=self.homes.extended(messages),
+            items=[],
+            asked=set(),
+            called=set(),
+            _digest=self._digest.fork(),
+            _searches=set(self._searches),
+            _hosted={name: list(homes) for name, homes in self._hosted.items()},
+            _late=list(self._late),
+        )
+
+    def settle(self) -> list[dict[str, Any]]:
+        """Gives the items that were written since this was last called."""
+        self.digest_through(len(self.items))
+        settled, self.items = self.items, []
+        self._settled += len(settled)
+        return settled
+
+    def digest_through(self, end: int) -> str:
+        """The digest of all that was written before an index of `items`."""
+        self._digest.add(self.items[self._digest.count - self._settled : end])
+        return self._digest.value()
+
+    def write(self, messages: Sequence[Message]) -> None:
+        """Writes messages, in order."""
+        self._told |= self._told_by(messages)
+        for message in messages:
+            self.called.update(call.id for call in message.tool_calls)
+            self.called.add(message.tool_call_id or "")
             if self._is_told(message):
                 continue
             if message.role == "tool":
@@ -177,6 +241,11 @@ class _Input:
             else:
                 self._reply(message)
         self._flush()
+
+    def _told_by(self, messages: Iterable[Message]) -> frozenset[str]:
+        """The ids of searches that the service's own items say too."""
+        own = (m.native for m in messages if m.native and m.native.told and self._native(m))
+        return frozenset(native.told for native in own)
 
     def _is_told(self, message: Message) -> bool:
         """Whether a message says what the service's own items behind it say."""
@@ -217,12 +286,10 @@ class _Input:
             a.get("namespace") != b.get("namespace") for a, b in zip(own, sent, strict=True)
         )
         for block in native:
-            if (
-                block["type"] == KEPT_REPLY
-                and not moved
-                and block["input"] == _digest(self.items[:start])
-            ):
-                self.kept = _KeptReply(text_of(block["id"]), len(self.items))
+            if block["type"] != KEPT_REPLY or moved or not self.profile.keeps_replies:
+                continue
+            if block["input"] == self.digest_through(start):
+                self.kept = _KeptReply(text_of(block["id"]), self._settled + len(self.items))
 
     def _native(self, message: Message) -> Sequence[Mapping[str, Any]] | None:
         """The reply's own items, where they still say what the message does."""
@@ -262,12 +329,13 @@ class _Input:
 
     def _namespace(self, name: str, *, given: str | None = None) -> str | None:
         """Where the request has a tool: declared, brought by us, or by the service's search."""
-        if self._homes.is_plain(name):
+        self.asked.add(name)
+        if self.homes.is_plain(name):
             return None
         brought = self._hosted.get(name)
         if brought:
             return given if given in brought else brought[-1]
-        return self._homes.namespace(name)
+        return self.homes.namespace(name)
 
     def _wire_name(self, name: str) -> str:
         return wire_name(name, self.profile.name_rule)
@@ -311,6 +379,72 @@ class _Input:
         else:
             output = "\n".join(_result_texts(content, self.profile))
         self.items.append({"type": "function_call_output", "call_id": call_id, "output": output})
+
+
+@dataclass(slots=True)
+class _WrittenInput:
+    """The items of earlier turns in JSON, and what those that follow depend on.
+
+    Attributes:
+        source: What wrote them.
+        messages: What is written.
+        encoded: Its JSON, without the brackets of the array.
+        ends: Where each item ends in it.
+    """
+
+    source: _Input
+    messages: tuple[Message, ...] = ()
+    encoded: bytearray = field(default_factory=bytearray)
+    ends: list[int] = field(default_factory=list)
+
+    def takes(self, messages: tuple[Message, ...]) -> bool:
+        """True if these messages go on from what is written, and change nothing of it."""
+        done = len(self.messages)
+        return messages[:done] == self.messages and self.source.takes(messages[done:])
+
+    def extend(self, messages: tuple[Message, ...]) -> None:
+        """Writes what of these messages is not written yet."""
+        new = messages[len(self.messages) :]
+        if not new:
+            return
+        self.source.homes = self.source.homes.extended(new).flat()
+        self.source.write(new)
+        for item in self.source.settle():
+            self.encoded += b",%b" % json_bytes(item) if self.ends else json_bytes(item)
+            self.ends.append(len(self.encoded))
+        self.messages = messages
+
+    def with_rest(self, items: Iterable[Mapping[str, Any]], *, start: int) -> Pieces:
+        """The JSON array of all items from an index on."""
+        count = len(self.ends)
+        more = list(items)[max(0, start - count) :]
+        pieces: Pieces = [self.encoded]
+        if start >= count:
+            pieces = []
+        elif start:
+            pieces = [self.encoded[self.ends[start - 1] + 1 :]]
+        joined = b",".join(map(json_bytes, more))
+        comma = b"," if pieces and pieces[0] and joined else b""
+        return [b"[", *pieces, comma, joined, b"]"]
+
+
+def _written(plan: RequestPlan, profile: ProviderProfile) -> tuple[_WrittenInput, _Input]:
+    """The items of earlier turns, and the others."""
+    settled = settled_count(plan.messages)
+    beginning, present = plan.messages[:settled], plan.messages[settled:]
+    key = (profile, plan.strategy, plan.tools.fingerprint)
+    written = plan.kept.get(_WrittenInput, key)
+    if written is None or not written.takes(beginning):
+        written = plan.kept.put(key, _WrittenInput(_Input.anew(plan, beginning, profile)))
+    written.extend(beginning)
+    if written.source.takes(present):
+        rest = written.source.fork(present)
+        rest.write(present)
+        return written, rest
+    # The present turn says otherwise what earlier ones have said.
+    whole = _Input.anew(plan, plan.messages, profile)
+    whole.write(plan.messages)
+    return _WrittenInput(_Input.anew(plan, (), profile)), whole
 
 
 def _is_call(block: Mapping[str, Any]) -> bool:

@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tool_search.messages import RequestPlan
+from tool_search.messages import Message, RequestPlan
 
 __all__ = ["BoundThinking", "ThinkingRecord"]
 
@@ -42,6 +42,7 @@ class BoundThinking:
 
     def __init__(self, record: ThinkingRecord | None = None) -> None:
         self.record = record or ThinkingRecord()
+        self._prefix = _PrefixDigest()
 
     def plan(self, make: Callable[[int], RequestPlan]) -> RequestPlan:
         """A request to a model with bound thinking, without blocks that it would refuse.
@@ -51,11 +52,11 @@ class BoundThinking:
         """
         before = self.record
         holds_from, plan = before.holds_from, make(before.holds_from)
-        if _digest(plan, before.messages) != before.digest:
+        if self._prefix.of(plan, before.messages) != before.digest:
             holds_from, plan = len(plan.messages), make(len(plan.messages))
         count = len(plan.messages)
         self.record = ThinkingRecord(
-            holds_from=holds_from, messages=count, digest=_digest(plan, count)
+            holds_from=holds_from, messages=count, digest=self._prefix.of(plan, count)
         )
         return plan
 
@@ -64,7 +65,23 @@ class BoundThinking:
         self.record = ThinkingRecord()
 
 
-def _digest(plan: RequestPlan, count: int) -> str:
-    """Of a request's beginning, so many messages included."""
-    prefix = repr((plan.tools.fingerprint, plan.system, plan.messages[:count]))
-    return hashlib.sha256(prefix.encode("utf-8", "replace")).hexdigest()[:32]
+class _PrefixDigest:
+    """The digest of a request's beginning; goes on from the one that was made last."""
+
+    def __init__(self) -> None:
+        self._head: tuple[str, str] | None = None
+        self._messages: tuple[Message, ...] = ()
+        self._hash = hashlib.sha256()
+
+    def of(self, plan: RequestPlan, count: int) -> str:
+        """Return the digest of a request's tools, system text and first messages."""
+        head, messages = (plan.tools.fingerprint, plan.system), plan.messages[:count]
+        known = len(self._messages)
+        # Equal tuples are compared by identity first, which takes no time.
+        if head != self._head or messages[:known] != self._messages:
+            self._head, known = head, 0
+            self._hash = hashlib.sha256(repr(head).encode("utf-8", "replace"))
+        for message in messages[known:]:
+            self._hash.update(repr(message).encode("utf-8", "replace"))
+        self._messages = messages
+        return self._hash.hexdigest()[:32]
