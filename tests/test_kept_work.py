@@ -22,6 +22,7 @@ from tool_search import (
     profile_for,
 )
 from tool_search.adapters import anthropic_wire, openai_chat_wire, openai_responses_wire
+from tool_search.adapters.names import canonical_names
 from tool_search.adapters.openai_responses_wire import KEPT_REPLY, history_digest
 from tool_search.kept_work import KeptWork
 from tool_search.messages import NativeReply, RequestPlan
@@ -175,8 +176,9 @@ def _turn(chat: Chat, profile: ProviderProfile, watch: PrefixWatch, number: int)
 
     chat.session.begin_turn(f"and {number}?", profile=profile)
     request()
-    chat.call("core_000", {"count": number}, result="a line of a report " * 20)
+    chat.call("tool_001", {"count": number}, result="a line of a report " * 20)
     request()
+    canonical_names(chat.session.plan(profile), profile.name_rule)("tool_001")
     _answer(chat, profile, f"It is {number}.")
     chat.session.record()
 
