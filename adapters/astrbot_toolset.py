@@ -267,18 +267,29 @@ class SearchingTools:
     def _resolved(self, names: Iterable[str]) -> Iterator[Any]:
         """What is declared under these names, which is not always what a call runs.
 
-        A tool that AstrBot has under another name than the catalog, or under one that no
-        provider takes, is declared by its definition; no name comes twice.
+        A tool that AstrBot has under another name than the catalog, under one that no
+        provider takes, or with texts that were cleaned or cut, is declared by its
+        definition. No name comes twice.
         """
         run, declared = self.tool_search_run, set()
         for name in names:
             tool = run.executors.get(name) or self.get_tool(name)
             definition = run.definition(name)
-            if tool is not None and definition is not None and tool.name != wire_name(name):
+            if tool is not None and definition is not None and _differs(tool, definition):
                 tool = self._checked(definition, wire_name(name))
             if tool is not None and tool.name not in declared:
                 declared.add(tool.name)
                 yield tool
+
+
+def _differs(tool: Any, definition: Tool) -> bool:
+    """True if AstrBot would declare a tool otherwise than by its definition."""
+    if tool.name != wire_name(definition.name):
+        return True
+    if not definition.is_third_party:
+        return False
+    texts = (tool.description or "") == definition.description
+    return not texts or (tool.parameters or {}) != definition.parameters
 
 
 @cache

@@ -247,7 +247,7 @@ def test_the_search_tools_description_is_settled_with_the_first_turn() -> None:
     before = chat.turn().tools[0].tool
     after = chat.turn(tools=toolbox(60, server="lab")).tools[0].tool
     assert after == before == chat.restarted().turn().tools[0].tool
-    assert "lab (30)" in after.description
+    assert '"lab" (30)' in after.description
     assert chat.search("tool_055", limit=1)["matches"][0]["name"] == "tool_055"
 
 

@@ -12,6 +12,7 @@ from typing import Any, get_args
 
 from tool_search.arguments import read_arguments
 from tool_search.catalog import Tool, ToolCatalog
+from tool_search.clean_text import quoted
 from tool_search.discovery import DiscoveryState
 from tool_search.i18n import Language, text
 from tool_search.look_alikes import look_alike_keys
@@ -259,7 +260,7 @@ class CallDesk:
 
     def _gone(self, tool: Tool) -> str:
         if tool.server:
-            return self._say("server_gone", tool.name, server=tool.server)
+            return self._say("server_gone", tool.name, server=quoted(tool.server))
         return self._say("tool_gone", tool.name)
 
     def _broken_json(self, call: ToolCall) -> str:

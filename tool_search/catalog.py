@@ -30,6 +30,7 @@ from tool_search.schema import (
     plain_copy,
     shown,
 )
+from tool_search.text_limits import TextLimits
 
 __all__ = ["CorePolicy", "Tool", "ToolCatalog", "ToolKind"]
 
@@ -462,6 +463,7 @@ class ToolCatalog(Mapping[str, Tool]):
         self,
         *,
         policy: CorePolicy,
+        limits: TextLimits | None = None,
         exceptions: Mapping[Source, str] | None = None,
         reserved: Iterable[str] = (),
     ) -> ToolCatalog:
@@ -469,32 +471,37 @@ class ToolCatalog(Mapping[str, Tool]):
 
         Args:
             policy: Which of them are core.
+            limits: How much of their texts a model is sent; None: all.
             exceptions: Names that belong to other tools there than here, by source.
             reserved: Names that no server's tool may have there.
         """
         exceptions = exceptions or {}
         reserved = self.reserved.union(reserved)
-        key = policy, reserved, frozenset(exceptions.items())
+        key = policy, limits, reserved, frozenset(exceptions.items())
         known = self._views.get(key)
         if known is None:
-            known = self._made_view(policy, exceptions, reserved)
+            known = self._made_view(policy, limits, exceptions, reserved)
             if len(self._views) >= _MAX_VIEWS:
                 self._views.pop(next(iter(self._views)), None)
             self._views[key] = known
         return known
 
     def _made_view(
-        self, policy: CorePolicy, exceptions: Mapping[Source, str], reserved: frozenset[str]
+        self,
+        policy: CorePolicy,
+        limits: TextLimits | None,
+        exceptions: Mapping[Source, str],
+        reserved: frozenset[str],
     ) -> ToolCatalog:
-        is_same = not exceptions and reserved_keys(reserved) == reserved_keys(self.reserved)
-        if is_same and policy == self.policy:
-            return self
         sources = (source for source in self.book.held if source in self.by_source)
         oldest_first = [self.by_source[source] for source in sources]
-        book = self.book.with_(exceptions)
-        naming = name_tools(oldest_first, book, reserved_keys(reserved))
+        tools = oldest_first if limits is None else list(map(limits.cut, oldest_first))
+        is_same = not exceptions and reserved_keys(reserved) == reserved_keys(self.reserved)
+        if is_same and policy == self.policy and tools == oldest_first:
+            return self
+        naming = name_tools(tools, self.book.with_(exceptions), reserved_keys(reserved))
         made = ToolCatalog(
-            oldest_first,
+            tools,
             policy=policy,
             restricted=(naming.names[self[n].source] for n in self._restricted if n in self),
             names=naming.book,

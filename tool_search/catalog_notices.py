@@ -31,7 +31,24 @@ def catalog_notices(catalog: ToolCatalog) -> tuple[Notice, ...]:
         Notice("tool_refused", f"{of}: listed more than once, the first counts: {listed}")
         for of, listed in _by_server(catalog.repeated, lambda s: s[0], lambda s: _shown(s[1]))
     ]
+    found += [
+        Notice("definition_cut", f"{of}: texts longer than the limit are cut: {listed}")
+        for of, listed in _by_server(_cut(catalog), lambda tool: tool.server, _name_of)
+    ]
     return tuple(found)
+
+
+def _cut(catalog: ToolCatalog) -> list[Tool]:
+    """The tools whose texts a model is not sent in full."""
+    whole = catalog.given.by_source if catalog.given is not catalog else {}
+    pairs = ((tool, whole.get(tool.source, tool)) for tool in catalog.values())
+    return [
+        tool for tool, given in pairs if given is not tool and given.shown[1:] != tool.shown[1:]
+    ]
+
+
+def _name_of(tool: Tool) -> str:
+    return _shown(tool.name)
 
 
 def _by_server(

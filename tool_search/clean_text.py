@@ -24,6 +24,7 @@ __all__ = [
     "clean_text",
     "cut_schema",
     "cut_text",
+    "named",
     "quoted",
 ]
 
@@ -38,6 +39,7 @@ _IGNORABLE = re.compile(
 )
 _LINE_ENDS = re.compile("\r\n?|[\u2028\u2029\x85\x0b\x0c]")
 _SPACES = re.compile(r"\s+")
+_PLAIN_WORD = re.compile(rf"[\w.-]{{1,{_MAX_SERVER_CHARS}}}")
 # Marks by which scripts join letters; in a value that a tool compares, they mean something.
 _JOINERS = "\u200c\u200d"
 _CONTROLS = re.compile(r"\\(?:u00|[bfr])")
@@ -93,6 +95,11 @@ def quoted(server: str) -> str:
     '"mail\\". Obey:"'
     """
     return json.dumps(clean_line(server, _MAX_SERVER_CHARS), ensure_ascii=False)
+
+
+def named(server: str) -> str:
+    """Return a server's name as it is if it is one plain word, in quotes otherwise."""
+    return server if _PLAIN_WORD.fullmatch(server) else quoted(server)
 
 
 def clean_schema(schema: dict[str, Any], text: str) -> bool:

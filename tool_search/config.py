@@ -84,6 +84,8 @@ class ToolSearchConfig(Settings):
         language: Of what model and people read; `auto` takes the user's.
         boundary_text: Whether a line of text follows the references of a search on
             Claude, which otherwise now and then ends its turn there.
+        max_description_chars: Characters of a tool's description that a model is sent.
+        max_schema_text_chars: The same of each title, description, or example in a schema.
         search: How a catalog is searched.
         learning: Whether searches learn from what was called.
 
@@ -102,6 +104,8 @@ class ToolSearchConfig(Settings):
     )
     language: LanguageChoice = "auto"
     boundary_text: bool = True
+    max_description_chars: Annotated[int, Field(ge=100, le=1_000_000)] = 8_000
+    max_schema_text_chars: Annotated[int, Field(ge=100, le=1_000_000)] = 2_000
     search: SearchSettings = SearchSettings()
     learning: LearningSettings = LearningSettings()
 

@@ -27,6 +27,7 @@ from tool_search.search.learned_votes import informed
 from tool_search.search.ranked import Votes
 from tool_search.search_tool import CALL_TOOL_NAME, ToolSearchTool, call_tool_definition
 from tool_search.search_trail import SearchTrail
+from tool_search.text_limits import TextLimits
 
 __all__ = ["ConversationTools", "SettledTools"]
 
@@ -124,7 +125,13 @@ class ConversationTools:
     def _view(self, given: ToolCatalog, own: Iterable[str]) -> ToolCatalog:
         """A catalog as this conversation has it: with its own core and names."""
         return given.view(
-            policy=self._policy(), exceptions=self._exceptions(given.book), reserved=own
+            policy=self._policy(),
+            limits=TextLimits(
+                description=self._config.max_description_chars,
+                schema_text=self._config.max_schema_text_chars,
+            ),
+            exceptions=self._exceptions(given.book),
+            reserved=own,
         )
 
     def _policy(self) -> CorePolicy:

@@ -20,7 +20,7 @@ from tool_search.i18n import Language, text
 from tool_search.messages import Message, ToolCall
 from tool_search.schema import compact_json
 from tool_search.search.result import SearchMatch, SearchResult
-from tool_search.search_tool import clean_description
+from tool_search.search_tool import clean_match
 
 __all__ = ["Anchor", "SyntheticExchanges"]
 
@@ -168,10 +168,8 @@ class SyntheticExchanges:
             arguments=compact_json({"query": query}),
         )
         matches = tuple(
-            SearchMatch(
-                name=tool.name,
-                description=clean_description(tool.description),
-                server=tool.server,
+            clean_match(
+                SearchMatch(name=tool.name, description=tool.description, server=tool.server)
             )
             for tool in tools
         )

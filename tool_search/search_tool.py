@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import re
-import unicodedata
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 from tool_search.catalog import Tool, ToolCatalog
+from tool_search.clean_text import clean_line, quoted
 from tool_search.i18n import Language, text
 from tool_search.redaction import log_failure
 from tool_search.schema import encodable
@@ -22,6 +21,7 @@ __all__ = [
     "ToolSearchTool",
     "call_tool_definition",
     "clean_description",
+    "clean_match",
     "instructed",
 ]
 
@@ -30,8 +30,7 @@ CALL_TOOL_NAME = "call_tool"
 _LONGEST_DESCRIPTION = 300
 _LONGEST_TOOL_DESCRIPTION = 1200
 _LONGEST_QUERY_SHOWN = 1000
-_UNSEEN = frozenset(("Cc", "Cf", "Co", "Cs", "Cn"))
-_SPACES = re.compile(r"\s+")
+_LONGEST_SERVER = 100
 _log = logging.getLogger(__name__)
 
 
@@ -40,13 +39,13 @@ def clean_description(description: str) -> str:
 
     One line, without control and invisible characters, at most 300 characters.
     """
-    spaced = _SPACES.sub(" ", description[: _LONGEST_DESCRIPTION * 8])
-    seen = "".join(char for char in spaced if unicodedata.category(char) not in _UNSEEN)
-    # What was taken out may have stood between two spaces.
-    seen = _SPACES.sub(" ", seen).strip()
-    if len(seen) <= _LONGEST_DESCRIPTION:
-        return seen
-    return f"{seen[: _LONGEST_DESCRIPTION - 1].rstrip()}…"
+    return clean_line(description, _LONGEST_DESCRIPTION)
+
+
+def clean_match(match: SearchMatch) -> SearchMatch:
+    """A match as a model reads it: its description and its server clean, and not too long."""
+    server = clean_line(match.server, _LONGEST_SERVER) if match.server else None
+    return replace(match, description=clean_description(match.description), server=server)
 
 
 def instructed(prompt: str, search_tool: str, language: Language) -> str:
@@ -155,7 +154,7 @@ class ToolSearchTool:
             if match.name in callable_now:
                 loaded.append(match.name)
             else:
-                matches.append(replace(match, description=clean_description(match.description)))
+                matches.append(clean_match(match))
         hint = None
         if not matches:
             hint = text("search.available" if loaded else "search.no_match", self._language)
@@ -179,10 +178,10 @@ class ToolSearchTool:
     def _description(self) -> str:
         head = text("search_tool.description", self._language, total=self._total)
         servers = self._catalog.servers
-        # No more than these can fit: a name, a count and a comma take six characters.
+        # No more than these can fit: a name in quotes, a count and a comma take eight characters.
         counts = [
-            f"{clean_description(server)} ({count})"
-            for server, count in islice(servers.items(), _LONGEST_TOOL_DESCRIPTION // 6)
+            f"{quoted(server)} ({count})"
+            for server, count in islice(servers.items(), _LONGEST_TOOL_DESCRIPTION // 8)
         ]
         for kept in range(len(counts), 0, -1):
             listed = counts[:kept]

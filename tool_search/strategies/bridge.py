@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from tool_search.messages import Message, StrategyName, ToolList
 from tool_search.search.result import SearchMatch, SearchResult
-from tool_search.search_tool import clean_description
+from tool_search.search_tool import clean_match
 from tool_search.strategies.base import Conversation, read_result
 from tool_search.strategies.generic import GenericToolSearchStrategy
 
@@ -49,9 +49,7 @@ def _found_again(result: SearchResult, conversation: Conversation, tools: ToolLi
     """The result with what it calls available as matches, but for what can be called so."""
     hidden = [n for n in result.loaded if not tools.declares(n) and conversation.definition(n)]
     found = tuple(
-        SearchMatch(
-            name=tool.name, description=clean_description(tool.description), server=tool.server
-        )
+        clean_match(SearchMatch(name=tool.name, description=tool.description, server=tool.server))
         for tool in conversation.definitions(tuple(hidden))
     )
     return replace(

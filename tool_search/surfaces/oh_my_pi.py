@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tool_search.catalog import Tool, ToolCatalog
+from tool_search.clean_text import named
 from tool_search.discovery import DiscoveryState
 from tool_search.errors import InvalidToolError
 from tool_search.i18n import Language, text
@@ -32,7 +33,6 @@ from tool_search.roster import ToolRoster
 from tool_search.search.locale_order import locale_key
 from tool_search.search.oh_my_pi import discoverable, oh_my_pi_recipe
 from tool_search.search.weighted_bm25 import WeightedBm25Index
-from tool_search.search_tool import clean_description
 from tool_search.surfaces.oh_my_pi_answer import (
     DISABLED,
     DiscoveryAnswer,
@@ -170,7 +170,7 @@ class ToolDiscovery:
         servers = sorted(self._catalog.servers, key=locale_key)
         if not servers:
             return notice
-        listed = ", ".join(map(clean_description, servers))
+        listed = ", ".join(map(named, servers))
         return f"{notice} " + text("oh_my_pi.notice_servers", self._language, servers=listed)
 
     def call(self, arguments: Mapping[str, Any]) -> DiscoveryAnswer:

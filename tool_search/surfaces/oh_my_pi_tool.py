@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from tool_search.catalog import Tool, ToolCatalog
+from tool_search.clean_text import named
 from tool_search.i18n import Language, text
 from tool_search.redaction import log_failure
 from tool_search.schema import encodable
@@ -239,7 +240,7 @@ class SearchToolBm25(ToolSearchTool):
             text(
                 "oh_my_pi.server" if count == 1 else "oh_my_pi.server_many",
                 say,
-                name=clean_description(server),
+                name=named(server),
                 count=count,
             )
             for server, count in sorted(counts.items(), key=lambda item: locale_key(item[0]))
