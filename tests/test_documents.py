@@ -86,9 +86,10 @@ def test_both_readmes_show_the_same_code_tables_and_links() -> None:
     assert _blocks(READMES[0], "python") == _blocks(READMES[1], "python")
 
 
-def test_the_python_of_histories_goes_on_from_one() -> None:
+@pytest.mark.parametrize("name", ["docs/histories.md", "docs/histories.zh-CN.md"])
+def test_the_python_of_histories_goes_on_from_one(name: str) -> None:
     """With its result in its place."""
-    (block,) = _blocks("docs/histories.md", "python")
+    (block,) = _blocks(name, "python")
     done = _run("-", code=block)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "['Weather in Paris?', '', '21 °C', 'And tomorrow?']"

@@ -18,6 +18,7 @@ from tool_search.catalog import Tool, ToolCatalog
 from tool_search.i18n import Language
 from tool_search.messages import ImagePart, Message, TextPart, ToolCall
 from tool_search.profiles import ProviderProfile, profile_for
+from tool_search.record import ConversationRecord
 from tool_search.session import ToolSearchSession
 from tool_search.testing import check_request
 
@@ -472,3 +473,19 @@ def test_documents_outlive_a_moved_prefix_and_a_refused_reply() -> None:
     for content in (moved, refused):
         assert content[0]["content"] == [block]
         assert "thinking" not in json.dumps(content)
+
+
+def test_documents_outlive_a_restart() -> None:
+    """A store keeps their blocks as JSON."""
+    block = {"type": "document", "source": {"type": "url", "url": "https://a/b.pdf"}}
+    messages = [user(block), assistant(call("t1", "a")), user(result("t1", [block]))]
+    session = ToolSearchSession(ToolCatalog([Tool(name="a")]))
+    session.adopt_history(history_from_wire(messages, origin=ORIGIN))
+    session.begin_turn("And now?", profile=CLAUDE)
+    kept = json.loads(json.dumps(session.record().to_dict()))
+    again = ToolSearchSession(
+        ToolCatalog([Tool(name="a")]), record=ConversationRecord.from_dict(kept)
+    )
+    sent = anthropic_wire.to_wire(again.plan(CLAUDE), CLAUDE)["messages"]
+    assert sent[0]["content"] == [block]
+    assert sent[2]["content"][0]["content"] == [block]
