@@ -57,6 +57,12 @@ ANSWERS: tuple[Answer, ...] = (
         "must have either content or tool_calls, but not both.`",
     ),
     Answer(
+        r"moonshot flavored json schema",
+        "schema_rules_broken",
+        "Moonshot: `tools.function.parameters is not a valid moonshot flavored json schema, "
+        "details: <At path 'root': ...>`, without the tool's name; kimi-cli 2531, vercel/ai 18921",
+    ),
+    Answer(
         r"stream_options\b.{0,120}(?:not permitted|not supported|unsupported|unknown|unrecognized)"
         r"|(?:extra|unknown|unrecognized|unsupported).{0,60}\bstream_options\b",
         "stream_options_unknown",

@@ -19,6 +19,7 @@ from typing import Any
 from tool_search.adapters.arguments import arguments_json
 from tool_search.adapters.late_tools import late_tools
 from tool_search.adapters.mistral_messages import mistral_messages
+from tool_search.adapters.moonshot_schemas import moonshot_schema
 from tool_search.adapters.strict_schemas import is_strict
 from tool_search.adapters.wire_values import text_of
 from tool_search.adapters.written_history import encoded_body, encoded_messages, settled_count
@@ -106,7 +107,7 @@ def _has_tools(plan: RequestPlan, profile: ProviderProfile) -> bool:
 def encode_tools(tools: ToolList, profile: ProviderProfile) -> bytes:
     """The `tools` of a request as JSON in UTF-8, made once for each list."""
     return tools.encoded(
-        f"openai_chat/{profile.name_rule}/{profile.takes_strict}",
+        f"openai_chat/{profile.name_rule}/{profile.takes_strict}/{profile.schema_rules}",
         partial(_tool_json, profile=profile),
     )
 
@@ -116,10 +117,15 @@ def _tool(entry: DeclaredTool, profile: ProviderProfile) -> dict[str, Any]:
     function: dict[str, Any] = {"name": wire_name(tool.name, profile.name_rule)}
     if tool.description:
         function["description"] = tool.description
-    function["parameters"] = schema = object_schema(tool.parameters)
+    function["parameters"] = schema = _schema(tool, profile)
     if profile.takes_strict and is_strict(schema):
         function["strict"] = True
     return {"type": "function", "function": function}
+
+
+def _schema(tool: Tool, profile: ProviderProfile) -> dict[str, Any]:
+    schema = object_schema(tool.parameters)
+    return moonshot_schema(schema) if profile.schema_rules == "moonshot" else schema
 
 
 def _tool_json(entry: DeclaredTool, *, profile: ProviderProfile) -> str:
@@ -128,7 +134,9 @@ def _tool_json(entry: DeclaredTool, *, profile: ProviderProfile) -> str:
     described = f'"description":{compact_json(tool.description)},' if tool.description else ""
     strict = profile.takes_strict and is_strict(object_schema(tool.parameters))
     more = ',"strict":true' if strict else ""
-    function = f'{{"name":"{name}",{described}"parameters":{tool.schema_json}{more}}}'
+    is_plain = profile.schema_rules == "json_schema"
+    schema = tool.schema_json if is_plain else compact_json(_schema(tool, profile))
+    function = f'{{"name":"{name}",{described}"parameters":{schema}{more}}}'
     return f'{{"type":"function","function":{function}}}'
 
 

@@ -134,6 +134,11 @@ NO_STREAM_OPTIONS = (
     "{'detail': [{'type': 'extra_forbidden', 'loc': ['body', 'stream_options', 'include_usage'], "
     "'msg': 'Extra inputs are not permitted', 'input': True}]}"
 )
+NO_MOONSHOT_SCHEMA = (
+    "Invalid request: tools.function.parameters is not a valid moonshot flavored json schema, "
+    "details: <At path 'properties.skill': when using anyOf, type should be defined in anyOf items "
+    "instead of the parent schema>"
+)
 REFERENCES = {
     "Tool reference 'get_time' not found in available tools": "get_time",
     "Tool reference 'get_time' has no corresponding tool definition": "get_time",
@@ -318,6 +323,7 @@ def test_calls_of_others_bear_the_documented_signature_where_one_is_wanted(detai
             "Assistant message must have either content or tool_calls, but not both.",
             {"message_rules": "mistral"},
         ),
+        (NO_MOONSHOT_SCHEMA, {"schema_rules": "moonshot"}),
         (NO_STREAM_OPTIONS, {"takes_stream_options": False}),
         ("Unrecognized request argument supplied: stream_options", {"takes_stream_options": False}),
         ("Tool choice must be auto", {"takes_tool_choice_none": False}),

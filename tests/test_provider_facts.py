@@ -140,3 +140,15 @@ def test_form_of_a_vendors_chat_requests_is_known(
         profile.takes_tool_choice_none,
         profile.max_tools,
     )
+
+
+@pytest.mark.parametrize(
+    ("base_url", "model", "rules"),
+    [
+        ("https://api.moonshot.ai/v1", "kimi-k2.6", "moonshot"),
+        ("https://openrouter.ai/api/v1", "moonshotai/kimi-k3", "moonshot"),
+        ("https://api.deepseek.com", "deepseek-v4-pro", "json_schema"),
+    ],
+)
+def test_subset_of_schemas_is_known(base_url: str, model: str, rules: str) -> None:
+    assert profile_for("openai_chat", model, base_url=base_url).schema_rules == rules

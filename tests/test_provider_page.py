@@ -41,6 +41,7 @@ def form(profile: ProviderProfile) -> str:
         "no `tool_choice: none`": not profile.takes_tool_choice_none,
         "signed calls": profile.missing_signature is not None,
         "Mistral's messages": profile.message_rules == "mistral",
+        "Moonshot's schemas": profile.schema_rules == "moonshot",
         "no `stream_options`": not profile.takes_stream_options,
         "no reasoning back": chat and not profile.returns_reasoning,
     }

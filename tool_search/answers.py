@@ -29,6 +29,7 @@ Meaning = Literal[
     "reasoning_refused",
     "signature_missing",
     "message_rules_broken",
+    "schema_rules_broken",
     "stream_options_unknown",
     "tool_choice_refused",
     "too_many_tools",
@@ -41,9 +42,10 @@ without a name; `cache_marks_unknown`: it does not know `cache_control`; `replie
 of earlier replies of its own are refused (signatures, encrypted items, kept replies);
 `reasoning_missing`: it wants an earlier reply's reasoning; `reasoning_refused`: it does not take
 reasoning back; `signature_missing`: it wants a signature with each call; `message_rules_broken`:
-ids, order or content of messages are not as Mistral's models take them; `stream_options_unknown`:
-a stream may not be asked for its usage; `tool_choice_refused`: it takes no `tool_choice` but
-`auto`; `too_many_tools`: the list is too long; `name_refused`: a tool's name is refused."""
+ids, order or content of messages are not as Mistral's models take them; `schema_rules_broken`: a
+schema is not in Moonshot's subset; `stream_options_unknown`: a stream may not be asked for its
+usage; `tool_choice_refused`: it takes no `tool_choice` but `auto`; `too_many_tools`: the list is
+too long; `name_refused`: a tool's name is refused."""
 
 _TABLES: Mapping[Dialect, str] = {
     "anthropic": "tool_search.adapters.anthropic_errors",

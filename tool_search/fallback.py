@@ -179,6 +179,12 @@ def _with_message_rules(refusal: _Refusal) -> Verdict | None:
     return _in_its_form(replace(refusal.profile, message_rules="mistral"))
 
 
+def _with_schema_rules(refusal: _Refusal) -> Verdict | None:
+    if refusal.profile.schema_rules == "moonshot":
+        return None
+    return _in_its_form(replace(refusal.profile, schema_rules="moonshot"))
+
+
 def _without_stream_options(refusal: _Refusal) -> Verdict | None:
     if not refusal.profile.takes_stream_options:
         return None
@@ -219,6 +225,7 @@ _REMEDIES: Mapping[Meaning, Callable[[_Refusal], Verdict | None]] = {
     "reasoning_refused": _without_reasoning,
     "signature_missing": _with_signatures,
     "message_rules_broken": _with_message_rules,
+    "schema_rules_broken": _with_schema_rules,
     "stream_options_unknown": _without_stream_options,
     "tool_choice_refused": _without_tool_choice,
     "too_many_tools": _within_limit,

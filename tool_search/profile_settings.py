@@ -16,6 +16,7 @@ __all__ = [
     "ProfileMatch",
     "ProfileSettings",
     "ProviderStrategy",
+    "SchemaRules",
     "StrategyChoice",
 ]
 
@@ -29,6 +30,9 @@ are equal; `none`: nowhere."""
 MessageRules = Literal["openai", "mistral"]
 """`mistral`: ids of calls have nine letters or digits, a reply follows results, and it has text
 or calls."""
+
+SchemaRules = Literal["json_schema", "moonshot"]
+"""`moonshot`: the subset of JSON Schema that Moonshot's validator takes."""
 
 _Glob = Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -85,6 +89,7 @@ class ProfileSettings(Settings):
         missing_reasoning: The reasoning that a reply with calls gets if it has none of this
             model (DeepSeek and Kimi take an empty text); null: none is written.
         message_rules: Of OpenAI Chat: whose rules messages keep; `mistral` for Mistral's models.
+        schema_rules: Of OpenAI Chat: what schemas may be; `moonshot` for Kimi.
         takes_stream_options: Of OpenAI Chat: true if a stream may be asked for its usage.
         takes_tool_choice_none: Of OpenAI Chat: true if `tool_choice` may be `none`; false: a
             request for an answer without tools declares none.
@@ -103,6 +108,7 @@ class ProfileSettings(Settings):
     returns_reasoning: bool = True
     missing_reasoning: Annotated[str, Field(max_length=1_000)] | None = None
     message_rules: MessageRules = "openai"
+    schema_rules: SchemaRules = "json_schema"
     takes_stream_options: bool = True
     takes_tool_choice_none: bool = True
 

@@ -15,7 +15,7 @@ from tool_search.config import Dialect, ProviderConfig, SearchForm, StrategyChoi
 from tool_search.errors import UnsupportedStrategyError
 from tool_search.messages import StrategyName
 from tool_search.names import NameRule
-from tool_search.profile_settings import CacheKind, MessageRules, ProfileSettings
+from tool_search.profile_settings import CacheKind, MessageRules, ProfileSettings, SchemaRules
 from tool_search.provider_facts import OWN_HOSTS, Facts, known_facts, stated_facts
 
 __all__ = ["ProviderProfile", "profile_for", "profile_of"]
@@ -68,6 +68,7 @@ class ProviderProfile:
         states_effort: Of OpenAI Chat: True if a request with such a reply states a
             `reasoning_effort`.
         message_rules: Of OpenAI Chat: whose rules its messages keep.
+        schema_rules: Of OpenAI Chat: what its schemas may be.
         takes_stream_options: Of OpenAI Chat: True if a stream may be asked for its usage.
         takes_tool_choice_none: Of OpenAI Chat: True if `tool_choice` may be `none`.
     """
@@ -91,6 +92,7 @@ class ProviderProfile:
     missing_signature: str | None = None
     states_effort: bool = False
     message_rules: MessageRules = "openai"
+    schema_rules: SchemaRules = "json_schema"
     takes_stream_options: bool = True
     takes_tool_choice_none: bool = True
 
@@ -188,6 +190,7 @@ def profile_for(
         missing_reasoning=facts.get("missing_reasoning"),
         missing_signature=facts.get("missing_signature"),
         message_rules=facts.get("message_rules", "openai"),
+        schema_rules=facts.get("schema_rules", "json_schema"),
         takes_stream_options=facts.get("takes_stream_options", True),
         takes_tool_choice_none=facts.get("takes_tool_choice_none", True),
     )

@@ -19,6 +19,7 @@ from tool_search.profile_settings import (
     MessageRules,
     ProfileSettings,
     ProviderStrategy,
+    SchemaRules,
 )
 
 __all__ = [
@@ -75,6 +76,7 @@ class Facts(TypedDict, total=False):
     missing_reasoning: str | None
     missing_signature: str | None
     message_rules: MessageRules
+    schema_rules: SchemaRules
     takes_stream_options: bool
     takes_tool_choice_none: bool
 
@@ -360,6 +362,13 @@ _OTHERS: tuple[KnownProvider, ...] = (
         facts={"cache": "automatic", "name_rule": "identifier", "knows_native": True},
         source="Moonshot AI, Context caching: automatic; Tool use: names begin with a letter or "
         "`_`; Dynamic tool loading",
+    ),
+    KnownProvider(
+        types=("openai_chat",),
+        models=("kimi-*", "moonshot-*"),
+        facts={"schema_rules": "moonshot"},
+        source="MoonshotAI/walle: `tools.function.parameters is not a valid moonshot flavored json "
+        "schema`; vercel/ai 18921, kimi-cli 2531, oh-my-pi 5952, command-code 594",
     ),
     KnownProvider(
         types=("openai_chat",),

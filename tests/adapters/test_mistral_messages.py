@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from hypothesis import given
@@ -36,7 +37,9 @@ def turns(draw: st.DrawFn) -> list[Message]:
 
 @given(turns())
 def test_any_history_is_taken_by_mistral_and_by_everybody_else(history: list[Message]) -> None:
-    body = openai_chat_wire.to_wire(plan_of(*history), MISTRAL)
+    plan = plan_of(*history)
+    body = openai_chat_wire.to_wire(plan, MISTRAL)
+    assert json.loads(openai_chat_wire.encode(plan, MISTRAL)) == body
     assert check_openai_chat(body) is None
     assert check_openai_chat({**body, "model": "gpt-5.4"}) is None
     texts = [m.text for m in history if m.role == "assistant" and m.text]

@@ -12,7 +12,7 @@ import pytest
 
 from tests.services.raw import JSON, RawService, Rule
 from tests.services.test_reasoning import TOOLS
-from tool_search import ProviderConfig, ToolSearchConfig, ToolSearchRunner
+from tool_search import ExecutableTool, ProviderConfig, Tool, ToolSearchConfig, ToolSearchRunner
 from tool_search.adapters import build_provider
 from tool_search.events import Done, RunnerEvent, Warning
 
@@ -79,7 +79,10 @@ class Bot:
             providers[model] = made
         return ToolSearchRunner(
             providers=providers,
-            tools=list(map(self.tool, TOOLS)),
+            tools=[
+                *map(self.tool, TOOLS),
+                ExecutableTool(tool=ODD, function=self.tool("odd_tool")),
+            ],
             config=ToolSearchConfig(tool_schema_mode="tool_search"),
             **settings,
         )
@@ -106,12 +109,37 @@ def warned(events: list[RunnerEvent]) -> list[str]:
     return [event.code for event in events if isinstance(event, Warning)]
 
 
+def flavored(body: JSON) -> str | None:
+    """Two of the shapes that Moonshot refuses."""
+    for tool in body.get("tools") or ():
+        for name, schema in tool["function"]["parameters"].get("properties", {}).items():
+            wrong = f"property schema for '{name}' must be an object" if schema is True else None
+            if isinstance(schema, dict) and {"type", "anyOf"} <= schema.keys():
+                wrong = "when using anyOf, type should be defined in anyOf items instead of the"
+            if wrong is not None:
+                return (
+                    "tools.function.parameters is not a valid moonshot flavored json schema, "
+                    f"details: <At path 'properties': {wrong}>"
+                )
+    return None
+
+
+ODD = Tool(
+    name="odd_tool",
+    description="Is always there.",
+    always_load=True,
+    parameters={
+        "type": "object",
+        "properties": {"any": True, "id": {"type": "string", "anyOf": [{"minLength": 1}, {}]}},
+    },
+)
 RULES: dict[str, tuple[str, Rule]] = {
     "ids": (MISTRAL, nine_characters),
     "order": (MISTRAL, reply_after_results),
     "text or calls": (MISTRAL, text_or_calls),
     "fields": (MISTRAL, no_unknown_field),
     "tool choice": ("glm-5", choice_is_auto),
+    "schemas": ("kimi-k2.6", flavored),
 }
 
 

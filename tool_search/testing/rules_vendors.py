@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tool_search.testing.rules_moonshot import moonshot_complaint
 from tool_search.testing.violations import invalid
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ __all__ = ["GROK_MAX_TOOLS", "grok_violations", "is_grok", "vendor_violations"]
 GROK_MAX_TOOLS = 200
 
 _MISTRAL = re.compile(r"(^|/)(?:open-)?(?:mi(?:s|x|nis)tral|magistral|devstral|codestral|pixtral)")
+_KIMI = re.compile(r"(^|/)(?:kimi|moonshot)-")
 _GLM = re.compile(r"(^|/)glm-")
 _GROK = re.compile(r"(^|/)grok-")
 _THINKS = re.compile(r"(^|/)(?:deepseek-v[4-9]|qwen3\.[5-9])")
@@ -43,6 +45,8 @@ def vendor_violations(body: Mapping[str, Any]) -> Iterator[Violation]:
     """Yield what the service of a request's model refuses beyond the common rules."""
     model = str(body.get("model"))
     choice = body.get("tool_choice")
+    if _KIMI.search(model):
+        yield from _moonshot(body)
     if _MISTRAL.search(model):
         yield from _mistral(body)
     if _GLM.search(model) and choice not in (None, "auto"):
@@ -74,6 +78,19 @@ def grok_violations(tools: Sequence[object]) -> Iterator[Violation]:
 def _is_told_not_to_think(body: Mapping[str, Any]) -> bool:
     thinking = body.get("thinking") or {}
     return thinking.get("type") == "disabled" or body.get("enable_thinking") is False
+
+
+def _moonshot(body: Mapping[str, Any]) -> Iterator[Violation]:
+    lists = [body.get("tools"), *(message.get("tools") for message in body["messages"])]
+    for tool in (tool for tools in lists if isinstance(tools, list) for tool in tools):
+        function = tool.get("function") if isinstance(tool, dict) else None
+        schema = function.get("parameters", {}) if isinstance(function, dict) else {}
+        complaint = moonshot_complaint(schema)
+        if complaint is not None:
+            yield invalid(
+                "tools.function.parameters is not a valid moonshot flavored json schema, details: "
+                f"{complaint}"
+            )
 
 
 def _mistral(body: Mapping[str, Any]) -> Iterator[Violation]:
