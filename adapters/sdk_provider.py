@@ -6,6 +6,7 @@ exceptions mean; it is asked for nothing else.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
@@ -28,6 +29,7 @@ from tool_search.adapters.failures import (
 from tool_search.adapters.progress import ReplyProgress
 from tool_search.adapters.reply_limits import ReplyLimits, ReplyMeter
 from tool_search.adapters.reply_stream import ReplyReader, read_stream, read_whole
+from tool_search.background import LARGE_CATALOG
 from tool_search.messages import RequestPlan
 from tool_search.profiles import ProviderProfile
 from tool_search.providers import ReplyEvent
@@ -137,7 +139,9 @@ class SDKProvider(ABC):
         Raises:
             ProviderError: The provider refused, could not be reached, or broke off.
         """
-        body = self._encode(plan)
+        # A long list is written once, and that holds the event loop.
+        is_large = len(plan.tools) >= LARGE_CATALOG
+        body = await asyncio.to_thread(self._encode, plan) if is_large else self._encode(plan)
         try:
             events = self._streamed(body, plan) if self._streaming else self._whole(body, plan)
             async with aclosing(events):

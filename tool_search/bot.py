@@ -100,6 +100,7 @@ async def open_runner(
             system_prompt=config.system_prompt,
             max_steps=config.max_steps,
             turn_timeout_s=config.turn_timeout_s,
+            max_concurrent_turns=config.max_concurrent_turns,
             cooldown_s={entry.id: entry.cooldown_s for entry in config.providers},
             store=store,
             calls=options,

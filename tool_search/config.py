@@ -209,6 +209,7 @@ class BotConfig(Settings):
         system_prompt: What the bot's owner tells the model.
         max_steps: The most requests in which one turn may call tools.
         turn_timeout_s: Seconds for a whole turn, its calls and waiting included; null: no limit.
+        max_concurrent_turns: The most turns that go on at the same time; more wait.
         store: Where conversations live, and what searches have learned.
         history: How much of a conversation a request carries.
         permissions: What may be called, by whom, and who is asked.
@@ -223,6 +224,7 @@ class BotConfig(Settings):
     system_prompt: str = ""
     max_steps: Annotated[int, Field(ge=1, le=1000)] = 20
     turn_timeout_s: _Seconds | None = None
+    max_concurrent_turns: Annotated[int, Field(ge=1, le=100_000)] = 64
     store: StoreSettings = StoreSettings()
     history: HistorySettings = HistorySettings()
     permissions: PermissionSettings = PermissionSettings()

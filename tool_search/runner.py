@@ -14,18 +14,18 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import islice
 
+from tool_search.background import LARGE_CATALOG, Background
 from tool_search.backlog import Backlog
 from tool_search.catalog import CorePolicy, ToolCatalog
 from tool_search.catalog_notices import catalog_notices
 from tool_search.config import ToolSearchConfig
 from tool_search.errors import (
     ConfigurationError,
-    SearchError,
     SessionError,
     ToolSearchError,
 )
@@ -43,6 +43,7 @@ from tool_search.execution import (
     executable_tools,
     named_tools,
 )
+from tool_search.execution.batch import in_call
 from tool_search.i18n import language_of, text
 from tool_search.keeping import ConversationKeeper, KeptConversation
 from tool_search.learning import Learning
@@ -51,6 +52,7 @@ from tool_search.naming import NameBook
 from tool_search.prefix_watch import PrefixWatch
 from tool_search.profiles import ProviderProfile
 from tool_search.providers import ChatProvider, Usage
+from tool_search.record import ConversationRecord
 from tool_search.search.engines import EMBEDDING_ENGINES, build_index
 from tool_search.session import ToolSearchSession
 from tool_search.stores import ConversationKey, ConversationStore, MemoryStore
@@ -112,6 +114,8 @@ class ToolSearchRunner:
         max_steps: The most requests of a turn in which tools may be called.
         turn_timeout_s: Seconds for a whole turn; None: no limit. Then it ends with a
             warning, and `Done` says so.
+        max_concurrent_turns: The most turns that go on at the same time; more wait, first
+            come, first served. A turn that a tool begins does not count. None: no limit.
         cooldown_s: Seconds a failed provider rests; one number, or by `id`, where a
             provider that is not named rests a minute.
         tool_timeout_s: Seconds one call of `tools` may take.
@@ -134,6 +138,7 @@ class ToolSearchRunner:
         system_prompt: str = "",
         max_steps: int = 20,
         turn_timeout_s: float | None = None,
+        max_concurrent_turns: int | None = 64,
         cooldown_s: float | Mapping[str, float] = _COOLDOWN_S,
         tool_timeout_s: float = 60.0,
         calls: CallOptions | None = None,
@@ -147,6 +152,11 @@ class ToolSearchRunner:
         self._max_steps = max_steps
         self._turn_timeout_s = turn_timeout_s
         self._tool_timeout_s = tool_timeout_s
+        self._places = (
+            asyncio.Semaphore(max_concurrent_turns) if max_concurrent_turns else nullcontext()
+        )
+        self._background = Background()
+        self._preparing = asyncio.Lock()
         self._calls = CallRunner(options=calls)
         self._store = store or MemoryStore()
         self.permissions.keep_in(self._store)
@@ -200,21 +210,43 @@ class ToolSearchRunner:
         self._catalog = self._calls.catalog
 
     async def prepare(self) -> None:
-        """Does what the next turn would wait for: an engine by meaning embeds the tools.
+        """Do what the next turn would wait for: index a large catalog, embed its tools.
 
-        Turns do it too, once for each catalog; it keeps no event loop from its work.
+        Turns do it too, once for each catalog however many wait for it; it keeps no event
+        loop from its work.
         """
-        catalog, search = self._catalog, self._config.search
-        if search.engine not in EMBEDDING_ENGINES or self._prepared is catalog:
+        embeds = self._config.search.engine in EMBEDDING_ENGINES
+        if not (embeds or self._is_large) or self._prepared is self._catalog:
             return
+        async with self._preparing:
+            catalog = self._catalog
+            if self._prepared is catalog:
+                return
+            # What fails is told by each conversation, which then has all its tools declared.
+            with suppress(ToolSearchError):
+                if embeds:
+                    await asyncio.to_thread(self._build_index, catalog)
+                await self._background.run(partial(self._warm_up, catalog), heavy=True)
+            self._prepared = catalog
+
+    @property
+    def _is_large(self) -> bool:
+        """True if a step over the whole catalog would hold the event loop."""
+        return len(self._catalog) >= LARGE_CATALOG
+
+    def _build_index(self, catalog: ToolCatalog) -> None:
         policy = CorePolicy(
             always_loaded_tools=self._config.always_loaded_tools,
             auto_always_load_builtin=self._config.auto_always_load_builtin,
         )
-        # What fails is told by each conversation, which then has all its tools declared.
-        with suppress(SearchError):
-            await asyncio.to_thread(build_index, catalog.with_policy(policy).deferred, search)
-        self._prepared = catalog
+        build_index(catalog.with_policy(policy).deferred, self._config.search)
+
+    def _warm_up(self, catalog: ToolCatalog) -> None:
+        """Make what all conversations share of a catalog, by beginning one that is not kept."""
+        profile = self._pool.profile(next(iter(self._pool.providers)))
+        session = self._new_session(catalog)
+        session.begin_turn("", profile=profile)
+        session.plan(profile)
 
     @property
     def permissions(self) -> Permissions:
@@ -226,6 +258,7 @@ class ToolSearchRunner:
         await self.permissions.aclose()
         await self._calls.aclose()
         await self._keeper.aclose()
+        self._background.close()
 
     def use(self, provider: str, *, conversation: ConversationKey | None = None) -> None:
         """Swaps the provider on purpose, from the next turn on, even where it rests.
@@ -329,7 +362,9 @@ class ToolSearchRunner:
 
         Closed anywhere, it leaves the conversation valid.
         """
-        async with self._alone(asked.conversation) as known:
+        # A turn that a tool begins holds up the turn it is in: it must not wait for its end.
+        places = nullcontext() if in_call.get() else self._places
+        async with self._alone(asked.conversation) as known, places:
             known.watch = asked.watch
             asked.watch.start()
             async with aclosing(self._turn(known, asked)) as events:
@@ -346,7 +381,8 @@ class ToolSearchRunner:
         profile = self._pool.profile(provider)
         await self.permissions.read(known.key)
         await self.prepare()
-        session, context, refusal = self._begin(session, asked, profile)
+        begin = partial(self._begin, session, asked, profile)
+        session, context, refusal = await self._background.run(begin, heavy=self._is_large)
         if refusal is not None:
             yield refusal
         known.session = session
@@ -362,6 +398,9 @@ class ToolSearchRunner:
             keep=partial(self._keeper.append, kept),
             max_steps=self._max_steps,
             prefixes=known.prefixes,
+            background=self._background,
+            is_heavy=self._is_large,
+            searches_aside=self._config.search.engine in EMBEDDING_ENGINES,
         )
         async with aclosing(self._kept_turn(known, kept, turn)) as events:
             async for event in events:
@@ -397,7 +436,8 @@ class ToolSearchRunner:
         session = turn.session
         known.last = turn.provider
         session.close_open_calls()
-        notice = await self._keeper.save(kept, session.record())
+        record = await self._background.run(session.record, heavy=turn.is_heavy)
+        notice = await self._keeper.save(kept, record)
         notices = [notice] if notice is not None else []
         if self._learning is not None and not kept.is_forgotten:
             await self._learning.learn(session.take_lessons())
@@ -487,15 +527,21 @@ class ToolSearchRunner:
             known.session, known.prefixes = None, PrefixWatch()
         opened = await self._keeper.open(known.key)
         known.kept = opened.kept
-        session = ToolSearchSession(
-            self._catalog,
+        made = partial(self._new_session, self._catalog, opened.record)
+        session = await self._background.run(made, heavy=self._is_large)
+        return session, opened.kept, opened.notice
+
+    def _new_session(
+        self, catalog: ToolCatalog, record: ConversationRecord | None = None
+    ) -> ToolSearchSession:
+        return ToolSearchSession(
+            catalog,
             config=self._config,
             system_prompt=self._system_prompt,
             max_tools=self._pool.most_tools,
             assembler=self._assembler,
-            record=opened.record,
+            record=record,
         )
-        return session, opened.kept, opened.notice
 
     def _without_search(self) -> ToolSearchSession:
         """A conversation whose catalog cannot be searched: it has every tool declared."""

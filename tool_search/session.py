@@ -134,6 +134,11 @@ class ToolSearchSession:
         """The tools of now."""
         return self._tools.catalog
 
+    @property
+    def search_tool_name(self) -> str:
+        """The name of the search tool in this conversation."""
+        return self._tools.search_tool_name
+
     def take_notices(self) -> tuple[Notice, ...]:
         """What an operator should know, since the last call of this."""
         return self._tools.take_notices()

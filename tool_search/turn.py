@@ -9,7 +9,10 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 
+from tool_search.background import Background
+from tool_search.calls import CallDecision
 from tool_search.closing import closing
 from tool_search.discovery import Discovery
 from tool_search.errors import AllProvidersFailedError, ProviderError
@@ -96,6 +99,9 @@ class Turn:
         keep: Keeps discoveries; gives all of the conversation, and what went wrong.
         max_steps: The most requests in which tools may be called.
         prefixes: What each provider was sent last.
+        background: Does what would hold the event loop.
+        is_heavy: The catalog is so large that its every step would.
+        searches_aside: A search would, as one by meaning does.
     """
 
     session: ToolSearchSession
@@ -107,6 +113,9 @@ class Turn:
     keep: KeepDiscoveries
     max_steps: int
     prefixes: PrefixWatch = field(default_factory=PrefixWatch)
+    background: Background = field(default_factory=Background)
+    is_heavy: bool = False
+    searches_aside: bool = False
     _usage: Usage = field(default_factory=Usage)
     _steps: int = 0
     _reply: ReplyEnd | None = None
@@ -261,8 +270,9 @@ class Turn:
         failed: set[str] = set()
         while True:
             profile = self.pool.profile(self.provider)
-            plan = self._plan = self.session.plan(profile, phase=phase, selected=selected)
-            for warning in self._noticed(profile, plan):
+            planned = partial(self._planned, profile, phase, selected)
+            plan, warnings = await self.background.run(planned, heavy=self.is_heavy)
+            for warning in warnings:
                 yield warning
             streamed: list[str] = []
             try:
@@ -297,6 +307,12 @@ class Turn:
             else:
                 self.pool.health.succeeded(self.provider)
                 return
+
+    def _planned(
+        self, profile: ProviderProfile, phase: Phase, selected: Sequence[str]
+    ) -> tuple[RequestPlan, list[Warning]]:
+        plan = self._plan = self.session.plan(profile, phase=phase, selected=selected)
+        return plan, list(self._noticed(profile, plan))
 
     def _noticed(self, profile: ProviderProfile, plan: RequestPlan) -> Iterator[Warning]:
         """What the session has to tell, and where a prompt cache breaks untold."""
@@ -376,14 +392,15 @@ class Turn:
 
         However it ends, each call has its result in the history.
         """
-        batch = self.calls.batch(calls, self.context, decide=self.session.decide, turn=self.keys)
+        batch = self.calls.batch(calls, self.context, decide=self._decide, turn=self.keys)
         try:
             async with aclosing(batch.events()) as events:
                 async for event in events:
                     if not isinstance(event, CallOutcome):
                         yield event
                         continue
-                    new = self.session.commit((event.to_commit(),))
+                    committed = partial(self.session.commit, (event.to_commit(),))
+                    new = await self.background.run(committed, heavy=self.is_heavy)
                     yield event.finished(self.session.last_message.text)
                     if new:
                         async with aclosing(self._discovered(new)) as told:
@@ -392,6 +409,14 @@ class Turn:
         finally:
             for outcome in batch.undelivered():
                 self.session.commit((outcome.to_commit(),))
+
+    def _decide(self, call: ToolCall) -> CallDecision | Awaitable[CallDecision]:
+        """Decide a call: here, or in the background if that would hold the event loop."""
+        decided = partial(self.session.decide, call)
+        is_search = call.name == self.session.search_tool_name
+        if not (self.is_heavy or (self.searches_aside and is_search)):
+            return decided()
+        return self.background.run(decided, heavy=True)
 
     async def _discovered(self, new: Sequence[Discovery]) -> AsyncGenerator[RunnerEvent, None]:
         entries, notice = await self.keep(new)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from hashlib import blake2b
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tool_search.search.tokenizer import pieces
 
-__all__ = ["FailingEmbedder", "WordEmbedder"]
+__all__ = ["FailingEmbedder", "NotingEmbedder", "WordEmbedder"]
 
 
 class WordEmbedder:
@@ -53,6 +55,27 @@ class FailingEmbedder(WordEmbedder):
         """Vectors, or an error."""
         if self.is_broken:
             raise RuntimeError("no memory left")
+        return super().embed(texts)
+
+
+class NotingEmbedder(WordEmbedder):
+    """An embedder that settings may name; notes what it embeds, and in which threads.
+
+    Attributes:
+        texts: Every text that was embedded, in order, by whichever object.
+        threads: The threads that embedded.
+    """
+
+    texts: ClassVar[list[str]] = []
+    threads: ClassVar[set[int]] = set()
+
+    def __init__(self) -> None:
+        super().__init__("noting")
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """A row for each text."""
+        self.texts.extend(texts)
+        self.threads.add(threading.get_ident())
         return super().embed(texts)
 
 

@@ -8,10 +8,12 @@ in call order; what calls say meanwhile comes at once.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import threading
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -24,7 +26,7 @@ from tool_search.events import (
     ToolProgress,
 )
 from tool_search.execution.context import ToolContext
-from tool_search.execution.life_cycle import CallServices, OneCall
+from tool_search.execution.life_cycle import CallServices, Decide, OneCall
 from tool_search.execution.observing import report
 from tool_search.execution.outcome import CallOutcome, meant_tool
 from tool_search.execution.rendering import failure_of
@@ -34,8 +36,10 @@ from tool_search.execution.tasks import Runaways
 from tool_search.messages import ToolCall
 from tool_search.redaction import redacted_json
 
-__all__ = ["CallBatch"]
+__all__ = ["CallBatch", "in_call"]
 
+in_call: ContextVar[bool] = ContextVar("tool_search_in_call", default=False)
+"""True in the task of a call, and in whatever its tool starts."""
 _log = logging.getLogger(__name__)
 
 
@@ -74,7 +78,7 @@ class CallBatch:
         calls: Sequence[ToolCall],
         context: ToolContext,
         *,
-        decide: Callable[[ToolCall], CallDecision],
+        decide: Decide,
         services: CallServices,
         turn: TurnCalls | None = None,
         is_heard: bool = True,
@@ -143,7 +147,7 @@ class CallBatch:
                     self._delivered += 1
                     yield outcome
                     continue
-                self._start_what_may()
+                await self._start_what_may()
                 if not self._said and self._jobs[self._delivered].outcome is None:
                     self._waiter = self._loop.create_future()
                     await self._waiter
@@ -154,7 +158,7 @@ class CallBatch:
                     {job.task: job.call.name for job in self._jobs if job.task and job.is_running}
                 )
 
-    def _start_what_may(self) -> None:
+    async def _start_what_may(self) -> None:
         """Starts calls in order, up to the first that has to wait."""
         while self._next < len(self._jobs) and not (self._held and self._running):
             self._held = False
@@ -162,7 +166,10 @@ class CallBatch:
                 return
             job = self._jobs[self._next]
             began = perf_counter()
-            decision = self._decide(job.call)
+            said = self._decide(job.call)
+            decision = await said if isinstance(said, Awaitable) else said
+            if job.outcome is not None:
+                return  # cancelled while it was decided
             took = perf_counter() - began
             searched = isinstance(decision, AnsweredCall) and decision.result is not None
             job.decided = (CallStep("search" if searched else "decision", took),)
@@ -206,7 +213,9 @@ class CallBatch:
         job.is_running = True
         job.began = perf_counter()
         loop = asyncio.get_running_loop()
-        job.task = loop.create_task(self._run(job, one), name=one.tool.name)
+        context = contextvars.copy_context()
+        context.run(in_call.set, True)
+        job.task = loop.create_task(self._run(job, one), name=one.tool.name, context=context)
 
     async def _run(self, job: _Job, one: OneCall) -> None:
         job.has_begun = True

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tool_search.calls import CallDecision, CallDesk
+from tool_search.calls import CallDesk
 from tool_search.catalog import Tool, ToolCatalog
 from tool_search.discovery import DiscoveryState
 from tool_search.errors import ConfigurationError
@@ -35,7 +35,7 @@ from tool_search.execution.functions import (
     named_tools,
 )
 from tool_search.execution.hooks import Hooks, ToolHook
-from tool_search.execution.life_cycle import CallServices
+from tool_search.execution.life_cycle import CallServices, Decide
 from tool_search.execution.observing import CallObserver, CallTelemetry
 from tool_search.execution.outcome import CallOutcome
 from tool_search.execution.permissions import Permissions
@@ -132,7 +132,7 @@ class CallRunner:
         calls: Sequence[ToolCall],
         context: ToolContext,
         *,
-        decide: Callable[[ToolCall], CallDecision] | None = None,
+        decide: Decide | None = None,
         turn: TurnCalls | None = None,
         is_heard: bool = True,
     ) -> CallBatch:

@@ -8,7 +8,7 @@ step may end it with an error result; nothing a tool, a hook or a rule does rais
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from time import perf_counter
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -105,6 +105,10 @@ class CallServices:
         return None if self.functions is None else self.functions.find(name)
 
 
+Decide = Callable[[ToolCall], "CallDecision | Awaitable[CallDecision]"]
+"""Says what becomes of a call, at once or when awaited."""
+
+
 class OneCall:
     """One call on its way; also the channel that its tool speaks through.
 
@@ -125,7 +129,7 @@ class OneCall:
         context: ToolContext,
         *,
         services: CallServices,
-        decide: Callable[[ToolCall], CallDecision],
+        decide: Decide,
         turn: TurnCalls,
         emit: Callable[[CallProgress | CallPartial], None],
         overdue: Callable[[float], None],
@@ -219,7 +223,8 @@ class OneCall:
         call = ToolCall(
             id=f"{self._id}.{self._nested}", name=name, arguments=compact_json(dict(arguments))
         )
-        decision = self._decide(call)
+        said = self._decide(call)
+        decision = await said if isinstance(said, Awaitable) else said
         if not isinstance(decision, RunCall):
             failure: Failure = "denied" if decision.is_denied else "invalid"
             return ExecutionResult(
