@@ -28,6 +28,7 @@ from tool_search.errors import (
 )
 from tool_search.events import Done, ToolFinished
 from tool_search.execution import CallLimits, CallOptions, PermissionAnswer, PermissionRequest
+from tool_search.stores import SQLiteStore
 from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
 
 Module = Callable[[str], str]
@@ -275,6 +276,25 @@ async def test_store_that_cannot_be_opened_is_named_at_once(tmp_path: Path) -> N
     with pytest.raises(StoreError, match="damaged or no store"):
         async with open_runner(config):
             pass
+
+
+async def test_bot_starts_with_a_store_that_may_be_mended(
+    module: Module, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is damaged: a warning says so, and the conversation goes on from memory."""
+    path = tmp_path / "bot.db"
+    async with SQLiteStore(path):
+        pass
+    content = path.read_bytes()
+    path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
+    answer = await _calls_add(module, {}, store=StoreSettings(path=str(path)))
+    assert answer.content == "3"
+    assert "conversations are in memory for now" in caplog.text
+    assert ".recover" in caplog.text
+    path.unlink()
+    await _calls_add(module, {}, store=StoreSettings(path=str(path)))
+    async with SQLiteStore(path) as store:
+        assert await store.conversations() == ("default",)
 
 
 async def _calls_add(

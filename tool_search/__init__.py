@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         StoreError,
         ToolCallError,
         ToolSearchError,
+        UnreadableRecordError,
         UnsupportedStrategyError,
     )
     from tool_search.events import (
@@ -205,6 +206,7 @@ __all__ = [
     "ToolSearchTool",
     "ToolsAssembler",
     "ToolsDiscovered",
+    "UnreadableRecordError",
     "UnsupportedStrategyError",
     "Usage",
     "VectorCache",
@@ -233,7 +235,7 @@ _HOMES = {
     "tool_search.errors": """
         AllProvidersFailedError CatalogError ConfigurationError DuplicateToolError
         InvalidToolError ProviderError SearchError SessionError StoreError ToolCallError
-        ToolSearchError UnsupportedStrategyError
+        ToolSearchError UnreadableRecordError UnsupportedStrategyError
     """,
     "tool_search.events": """
         Done ProviderSwitched RunnerEvent TextDelta ToolCallStarted ToolFinished ToolPartial

@@ -158,7 +158,7 @@ class ToolSearchRunner:
         self._background = Background()
         self._preparing = asyncio.Lock()
         self._calls = CallRunner(options=calls)
-        self._store = store or MemoryStore()
+        self._store = MemoryStore() if store is None else store
         self.permissions.keep_in(self._store)
         self._backlog = Backlog()
         self._keeper = ConversationKeeper(self._store, self._backlog)
