@@ -15,6 +15,7 @@ from tool_search.provider_facts import CLAUDE_MOST_DEFERRED, KNOWN_PROVIDERS, Kn
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs" / "providers.md").read_text(encoding="utf-8")
+CHINESE = (ROOT / "docs" / "providers.zh-CN.md").read_text(encoding="utf-8")
 THREAD = re.compile(r"(?<![\w.])([A-Za-z][\w.-]*(?:/[\w.-]+)?) (\d{2,6})(?: and (\d{2,6}))?\b")
 
 
@@ -94,6 +95,24 @@ def test_every_family_has_its_row() -> None:
     ):  # fmt: skip
         assert family in providers
     assert all(all(row) for row in rows("Demands"))
+
+
+def test_both_languages_have_the_same_tables_and_sources() -> None:
+    """Cells of facts word for word, and the last column of demands."""
+    tables = [
+        [
+            [cell.strip() for cell in line.strip("|").split("|")]
+            for line in re.findall(r"^\|.*$", page, flags=re.MULTILINE)
+        ]
+        for page in (PAGE, CHINESE)
+    ]
+    assert len(tables[0]) == len(tables[1])
+    for english, chinese in zip(*tables, strict=True):
+        assert len(english) == len(chinese)
+        if english[0] in {row[0] for row in KNOWN}:
+            assert english == chinese
+        elif len(english) == 4 and english[3] != "documented or recorded":
+            assert english[3] == chinese[3]
 
 
 def test_vllm_is_told_as_claude_is_by_the_profile_on_the_page(
