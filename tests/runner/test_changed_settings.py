@@ -18,6 +18,8 @@ from tool_search.testing.models import Step
 
 # Besides: tools that come in items of their own, and replies that the service keeps.
 FIRST = pytest.mark.parametrize("first", [*KINDS, "late", "kept"])
+# `skills_like` is not offered to thinking that is bound to the prefix.
+ANY = pytest.mark.parametrize("first", [*KINDS, "late", "kept", "bound"])
 # Each mode after each other.
 MODES = ("full", "skills_like", "tool_search", "skills_like", "full", "tool_search")
 RENAMED = {"search_tool_name": "find_tools"}
@@ -87,7 +89,7 @@ async def test_every_change_of_mode_gives_requests_that_every_service_takes(
     assert_paired(session.history)
 
 
-@FIRST
+@ANY
 async def test_searches_of_the_old_name_are_taken_by_every_service(
     bench: Bench, first: str
 ) -> None:
@@ -109,7 +111,7 @@ async def test_searches_of_the_old_name_are_taken_by_every_service(
         assert b'"name":"tool_search"' not in request.raw_body
 
 
-@FIRST
+@ANY
 async def test_restart_after_a_change_changes_no_byte(bench: Bench, first: str) -> None:
     """What a bot that was not restarted would have sent is what is sent."""
     bodies = []
