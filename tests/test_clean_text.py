@@ -134,6 +134,14 @@ def test_texts_within_the_limits_are_sent_whole() -> None:
     assert chat.codes == []
 
 
+def test_the_operators_own_tools_are_not_cut() -> None:
+    """Who wrote them pays for them."""
+    own = Tool(name="own", description="w" * 9_000)
+    chat = Chat([own], {"tool_schema_mode": "full"})
+    chat.begin()
+    assert chat.session.plan(OPENAI).tools[0].tool is own
+
+
 def test_the_limits_are_settings() -> None:
     """For servers that need more, and operators who want to pay for less."""
     limits = {"max_description_chars": 100, "max_schema_text_chars": 3_000}

@@ -84,7 +84,8 @@ class ToolSearchConfig(Settings):
         language: Of what model and people read; `auto` takes the user's.
         boundary_text: Whether a line of text follows the references of a search on
             Claude, which otherwise now and then ends its turn there.
-        max_description_chars: Characters of a tool's description that a model is sent.
+        max_description_chars: Characters of a description that a model is sent, of a
+            server's tool.
         max_schema_text_chars: The same of each title, description, or example in a schema.
         search: How a catalog is searched.
         learning: Whether searches learn from what was called.

@@ -1,4 +1,4 @@
-"""How much text of a definition a model is sent: third parties write it, and it is paid for."""
+"""How much text of a server's definition a model is sent: others write it, the bot pays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["TextLimits"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextLimits:
-    """The longest texts of a definition.
+    """The longest texts of a definition that a server wrote.
 
     Attributes:
         description: Characters of a tool's description.
@@ -27,7 +27,12 @@ class TextLimits:
     schema_text: int = 2_000
 
     def cut(self, tool: Tool) -> Tool:
-        """Return the tool with its texts cut; the same object if none is too long."""
+        """Return the tool with its texts cut; the same object if none is too long.
+
+        The operator's own tools say what the operator wants, however long it is.
+        """
+        if not tool.is_third_party:
+            return tool
         parameters = None
         if len(tool.parameters_json) > self.schema_text:
             copy = json.loads(tool.parameters_json)

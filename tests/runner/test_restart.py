@@ -166,7 +166,7 @@ async def test_tool_that_went_away_meanwhile_fails_clearly(bench: Bench) -> None
     events = await turn(runner, "In Paris?")
     finished = named(events, ToolFinished)[0]
     assert finished.is_error
-    assert "weather is not connected" in finished.content
+    assert '"weather" is not connected' in finished.content
     assert [event.code for event in named(events, Warning)] == ["catalog_changed"]
     assert "get_forecast" in bench.requests[-1].tool_names
 

@@ -54,7 +54,7 @@ async def test_tool_whose_server_is_away_stays_callable_and_comes_back(
     await bot.turn(some_tools())
     _, gone = await bot.turn(LEFT)
     assert [event.is_error for event in gone] == [True]
-    assert "weather is not connected" in gone[0].content
+    assert '"weather" is not connected' in gone[0].content
     _, back = await bot.turn(some_tools())
     assert [event.is_error for event in back] == [False]
     assert [name for name, _ in bench.ran] == ["get_forecast"]
