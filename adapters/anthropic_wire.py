@@ -31,7 +31,7 @@ from tool_search.messages import (
 )
 from tool_search.names import NameRule, wire_id, wire_name
 from tool_search.profiles import ProviderProfile
-from tool_search.schema import compact_json, object_schema
+from tool_search.schema import compact_json
 
 __all__ = ["MAX_TOKENS", "encode", "encode_tools", "to_wire"]
 
@@ -107,7 +107,7 @@ def _tool(
     wire: dict[str, Any] = {"name": wire_name(tool.name, profile.name_rule)}
     if tool.description:
         wire["description"] = tool.description
-    wire["input_schema"] = object_schema(tool.parameters)
+    wire["input_schema"] = dict(tool.declared_schema.schema)
     if entry.deferred:
         wire["defer_loading"] = True
     elif entry is marked:

@@ -198,7 +198,7 @@ class AstrBotRun:
         matches = tuple(
             match
             if declared.declares(match.name)
-            else replace(match, parameters=catalog[match.name].parameters)
+            else replace(match, parameters=catalog[match.name].declared_schema.schema)
             for match in result.matches
         )
         return replace(result, matches=matches)

@@ -17,7 +17,6 @@ from tool_search.catalog import Tool, ToolKind
 from tool_search.errors import InvalidToolError
 from tool_search.messages import Message
 from tool_search.record import message_from_dict
-from tool_search.schema import object_schema
 from tool_search.search.result import SearchResult
 
 __all__ = [
@@ -100,7 +99,7 @@ class TranslatedTools:
 
 def shown_parameters(tool: Tool) -> dict[str, Any]:
     """A definition's schema as AstrBot's tools have it."""
-    return dict(object_schema(tool.parameters))
+    return dict(tool.declared_schema.schema)
 
 
 def neutral_history(contexts: Iterable[Any] | None) -> tuple[Message, ...]:

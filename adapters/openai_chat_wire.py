@@ -37,7 +37,7 @@ from tool_search.messages import (
 )
 from tool_search.names import NameRule, wire_id, wire_name
 from tool_search.profiles import ProviderProfile
-from tool_search.schema import compact_json, object_schema
+from tool_search.schema import compact_json
 
 __all__ = ["REASONING_FIELDS", "encode", "encode_tools", "to_wire"]
 
@@ -124,7 +124,7 @@ def _tool(entry: DeclaredTool, profile: ProviderProfile) -> dict[str, Any]:
 
 
 def _schema(tool: Tool, profile: ProviderProfile) -> dict[str, Any]:
-    schema = object_schema(tool.parameters)
+    schema = dict(tool.declared_schema.schema)
     return moonshot_schema(schema) if profile.schema_rules == "moonshot" else schema
 
 
@@ -132,7 +132,7 @@ def _tool_json(entry: DeclaredTool, *, profile: ProviderProfile) -> str:
     tool = entry.tool
     name = wire_name(tool.name, profile.name_rule)
     described = f'"description":{compact_json(tool.description)},' if tool.description else ""
-    strict = profile.takes_strict and is_strict(object_schema(tool.parameters))
+    strict = profile.takes_strict and is_strict(tool.declared_schema.schema)
     more = ',"strict":true' if strict else ""
     is_plain = profile.schema_rules == "json_schema"
     schema = tool.schema_json if is_plain else compact_json(_schema(tool, profile))

@@ -17,7 +17,7 @@ from tool_search.catalog import Tool
 from tool_search.messages import DeclaredTool, Message, ToolList
 from tool_search.names import wire_name
 from tool_search.profiles import ProviderProfile
-from tool_search.schema import compact_json, object_schema
+from tool_search.schema import compact_json
 
 __all__ = ["ToolHomes", "definitions", "encode_tools", "wire_tools"]
 
@@ -81,7 +81,7 @@ def _shown(entry: DeclaredTool, profile: ProviderProfile) -> dict[str, Any]:
         "type": "tool_search",
         "execution": "client",
         "description": tool.description,
-        "parameters": object_schema(tool.parameters),
+        "parameters": dict(tool.declared_schema.schema),
     }
 
 
@@ -89,7 +89,7 @@ def _function(tool: Tool, profile: ProviderProfile) -> dict[str, Any]:
     wire: dict[str, Any] = {"type": "function", "name": wire_name(tool.name, profile.name_rule)}
     if tool.description:
         wire["description"] = tool.description
-    wire["parameters"] = schema = object_schema(tool.parameters)
+    wire["parameters"] = schema = dict(tool.declared_schema.schema)
     # Left out, it may count as true.
     wire["strict"] = is_strict(schema)
     return wire

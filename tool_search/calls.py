@@ -16,18 +16,21 @@ from tool_search.clean_text import quoted
 from tool_search.discovery import DiscoveryState
 from tool_search.i18n import Language, text
 from tool_search.look_alikes import look_alike_keys
-from tool_search.messages import ContentPart, ToolCall
+from tool_search.messages import ContentPart, Message, ToolCall
 from tool_search.names import NameRule, wire_name
 from tool_search.schema import compact_json, read_json
+from tool_search.schema_arguments import TooComplexError
 from tool_search.search.result import SearchResult
 from tool_search.search_tool import ToolSearchTool
 from tool_search.validation import complaints_about
+from tool_search.wire_arguments import inner_call, under_own_keys
 
 __all__ = ["AnsweredCall", "CallDecision", "CallDesk", "CallResult", "RunCall", "allowed_to_all"]
 
 _LONGEST_SHOWN = 200
 _MOST_NEAR = 3
 _LONGEST_SCHEMA = 4000
+_MAX_SHOWN_KEYS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +150,7 @@ class CallDesk:
             )
         name = call.name
         if name == self.call_tool_name and name not in self.catalog:
-            inner = _inner_call(arguments)
+            inner = inner_call(arguments)
             if inner is None:
                 shown = compact_json(arguments)[:_LONGEST_SHOWN]
                 return self._refuse(call, self._say("broken_json", name, cause="name", start=shown))
@@ -155,10 +158,18 @@ class CallDesk:
         if name == self.search_tool_name and self.search_tool is not None:
             # Under its own name, so that its result is read as a search's.
             return self._search(replace(call, name=name), self.search_tool, arguments)
-        tool = self._find(name)
+        tool = self.find(name)
         if tool is None:
             return self._refuse(call, self._unknown(name))
         return self._decide_known(call, name, tool, arguments)
+
+    def under_own_keys(self, reply: Message) -> Message:
+        """Return a reply, the arguments of its calls under the tools' own keys."""
+
+        def find(name: str) -> Tool | None:
+            return None if name == self.search_tool_name else self.find(name)
+
+        return under_own_keys(reply, find, self.call_tool_name)
 
     def _decide_known(
         self, call: ToolCall, name: str, tool: Tool, arguments: Mapping[str, Any]
@@ -170,6 +181,14 @@ class CallDesk:
         present = self.catalog.get(tool.name)
         if present is None or not present.active:
             return self._refuse(call, self._gone(tool))
+        try:
+            arguments, twice = tool.declared_schema.canonical(arguments)
+        except TooComplexError as exc:
+            return self._refuse(call, self._say("invalid", tool.name, complaints=str(exc)))
+        if twice:
+            pairs = (f"{name} = {own[:_LONGEST_SHOWN]}" for name, own in twice[:_MAX_SHOWN_KEYS])
+            keys = "; ".join(pairs)
+            return self._refuse(call, self._say("keys_twice", tool.name, keys=keys))
         complaints = complaints_about(tool, arguments)
         if not complaints:
             return RunCall(call=call, tool=self.catalog.executable(tool), arguments=arguments)
@@ -183,7 +202,7 @@ class CallDesk:
 
     def _meant(self, name: str) -> Tool | None:
         """The tool of the catalog that a call names, where this caller may call it."""
-        tool = self._find(name)
+        tool = self.find(name)
         present = self.catalog.get(tool.name) if tool else None
         if present is None or not present.active or not self.permits(present):
             return None
@@ -206,7 +225,7 @@ class CallDesk:
             result=result,
         )
 
-    def _find(self, name: str) -> Tool | None:
+    def find(self, name: str) -> Tool | None:
         """The tool of this name: canonical, gone, as a dialect writes it, or an alias."""
         tool = self.catalog.get(name)
         if tool is not None and tool.active:
@@ -277,13 +296,3 @@ class CallDesk:
     @staticmethod
     def _refuse(call: ToolCall, content: str) -> AnsweredCall:
         return AnsweredCall(call=call, content=content, is_error=True)
-
-
-def _inner_call(arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | None:
-    """The call inside `call_tool`; arguments written as a JSON string are read too."""
-    name, inner = arguments.get("name"), arguments.get("arguments")
-    if not isinstance(name, str):
-        return None
-    if inner is None or isinstance(inner, str):
-        inner = read_arguments(inner or "")
-    return (name, inner) if isinstance(inner, Mapping) else None

@@ -17,6 +17,7 @@ from operator import itemgetter
 from typing import Any, Literal, get_args
 
 from tool_search.clean_text import clean_name, clean_schema, clean_text
+from tool_search.declared_schema import DeclaredSchema, declare
 from tool_search.errors import DuplicateToolError, InvalidToolError
 from tool_search.names import NameRule, wire_name
 from tool_search.naming import NameBook, Source, name_tools, reserved_keys
@@ -24,9 +25,7 @@ from tool_search.schema import (
     JSON,
     compact_json,
     encodable,
-    is_plain_object,
     normalized_parameters,
-    object_schema,
     plain_copy,
     shown,
 )
@@ -136,11 +135,14 @@ class Tool:
     parameters_json: str = field(init=False, repr=False, default="{}")
 
     @cached_property
+    def declared_schema(self) -> DeclaredSchema:
+        """The schema as models and providers read it; made when it is first needed."""
+        return declare(dict(self.parameters), self.parameters_json)
+
+    @property
     def schema_json(self) -> str:
-        """The schema as every provider takes it (`object_schema`), as compact JSON."""
-        if is_plain_object(self.parameters):
-            return self.parameters_json
-        return compact_json(object_schema(self.parameters))
+        """The schema as every provider takes it, as compact JSON."""
+        return self.declared_schema.json
 
     @property
     def source(self) -> Source:

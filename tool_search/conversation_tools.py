@@ -36,6 +36,7 @@ __all__ = ["ConversationTools", "SettledTools"]
 _ROOM_FOR_DISCOVERIES = 16
 _OWN_TOOLS = 2
 _MAX_NOTICED = 1_000
+_MAX_SCHEMA_NOTICES = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +86,7 @@ class ConversationTools:
         self._notices: list[Notice] = []
         self._noticed: set[Notice] = set()
         self._withheld: tuple[Tool, ...] = ()
+        self._incomplete: set[str] = set()
         self.roster = ToolRoster(ToolCatalog(), order=(), ledger=(), core=())
         self.settled: SettledTools | None = None
         self._given = catalog
@@ -185,6 +187,29 @@ class ConversationTools:
                 self._noticed.clear()
             self._noticed.add(notice)
             self._notices.append(notice)
+
+    def notice_schemas(self, tools: Iterable[Tool]) -> None:
+        """Note of which tools' schemas something is left out, each once.
+
+        Args:
+            tools: Tools that a request shows.
+        """
+        found = [
+            tool for tool in tools
+            if tool.declared_schema.left_out and tool.shown_fingerprint not in self._incomplete
+        ]  # fmt: skip
+        self._incomplete.update(tool.shown_fingerprint for tool in found)
+        for tool in found[:_MAX_SCHEMA_NOTICES]:
+            self.notice(
+                "schema_incomplete", f"tool {tool.name!r}: {tool.declared_schema.incomplete}"
+            )
+        if rest := found[_MAX_SCHEMA_NOTICES:]:
+            names = ", ".join(repr(tool.name) for tool in rest[:_MAX_SCHEMA_NOTICES])
+            self.notice(
+                "schema_incomplete",
+                f"parts of the schemas of {len(rest)} more tools are left out, among them {names}; "
+                "tool-search inspect lists them",
+            )
 
     def begin(self, catalog: ToolCatalog | None, profile: ProviderProfile, sample: str) -> None:
         """A user turn: the first settles, later ones follow catalog and configuration.

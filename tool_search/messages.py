@@ -51,6 +51,7 @@ NoticeCode = Literal[
     "catalog_over_limit",
     "mode_changed",
     "schema_changed",
+    "schema_incomplete",
     "search_unavailable",
     "settings_changed",
     "strategy_replaced",
@@ -222,13 +223,16 @@ class ToolList(Sequence[DeclaredTool]):
     bytes of a catalog are made once, not once a request.
     """
 
-    __slots__ = ("_by_wire_name", "_encoded", "_entries", "_fingerprint", "_names")
+    __slots__ = (
+        "_by_wire_name", "_encoded", "_entries", "_fingerprint", "_incomplete", "_names",
+    )  # fmt: skip
 
     def __init__(self, entries: Iterable[DeclaredTool] = ()) -> None:
         self._entries = tuple(entries)
         self._names = frozenset(entry.tool.name for entry in self._entries)
         self._encoded: dict[str, bytes] = {}
         self._by_wire_name: dict[NameRule, Mapping[str, str]] = {}
+        self._incomplete: tuple[Tool, ...] | None = None
         self._fingerprint = ""
 
     @overload
@@ -265,6 +269,14 @@ class ToolList(Sequence[DeclaredTool]):
             named = {wire_name(entry.tool.name, rule): entry.tool.name for entry in self._entries}
             known = self._by_wire_name[rule] = named
         return known
+
+    @property
+    def incomplete(self) -> tuple[Tool, ...]:
+        """The tools of whose schemas something is left out, in order; found once."""
+        if self._incomplete is None:
+            tools = (entry.tool for entry in self._entries)
+            self._incomplete = tuple(tool for tool in tools if tool.declared_schema.left_out)
+        return self._incomplete
 
     @property
     def fingerprint(self) -> str:

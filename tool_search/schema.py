@@ -15,9 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tool_search.errors import InvalidToolError
+from tool_search.schema_vocabulary import read_type
 
 __all__ = [
     "JSON",
+    "MAX_SCHEMA_BYTES",
     "compact_json",
     "encodable",
     "is_plain_object",
@@ -30,6 +32,9 @@ __all__ = [
 ]
 
 JSON = Mapping[str, Any]
+
+MAX_SCHEMA_BYTES = 1 << 20
+"""The most UTF-8 bytes of a schema as JSON."""
 
 _COMBINATORS = ("allOf", "anyOf", "oneOf")
 _REFUSED_AT_TOP = (*_COMBINATORS, "enum", "not", "if", "then", "else", "$ref")
@@ -140,7 +145,7 @@ def normalized_parameters(name: str, parameters: object) -> tuple[dict[str, Any]
         parameters: `{}` or None for "no arguments", else an object schema.
 
     Raises:
-        InvalidToolError: It is neither, or it is not JSON.
+        InvalidToolError: It is neither, it is not JSON, or it is too large.
     """
     if parameters is None:
         return {}, "{}"
@@ -156,6 +161,11 @@ def normalized_parameters(name: str, parameters: object) -> tuple[dict[str, Any]
             f"tool {name!r}: parameters cannot be written as JSON ({exc}); "
             "use plain dictionaries, lists, strings, numbers and booleans"
         ) from exc
+    if len(text) > MAX_SCHEMA_BYTES // 4 and (size := len(text.encode())) > MAX_SCHEMA_BYTES:
+        raise InvalidToolError(
+            f"tool {name!r}: parameters take {size:,} bytes as JSON, and a schema may take "
+            f"{MAX_SCHEMA_BYTES:,}; shorten it, or split the tool"
+        )
     if copy and not _is_object_schema(copy):
         raise InvalidToolError(
             f'tool {name!r}: parameters must be an object schema ("type": "object") '
@@ -169,7 +179,9 @@ def _is_object_schema(schema: JSON) -> bool:
     if kind is None:
         return any(key in schema for key in ("properties", "$ref", *_COMBINATORS))
     properties = schema.get("properties")
-    allowed = kind == "object" or (isinstance(kind, list) and "object" in kind)
+    # `dict` and `Object` mean it plainly; what is declared says `object`.
+    typed = read_type(kind)
+    allowed = typed is not None and "object" in typed.get("type", "object")
     return allowed and (properties is None or isinstance(properties, Mapping))
 
 

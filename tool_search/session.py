@@ -226,11 +226,14 @@ class ToolSearchSession:
             phase = "answer"
         strategy = self._strategies[fitted.strategy]
         if fitted.thinking_is_bound:
-            return self._thinking.plan(
+            plan = self._thinking.plan(
                 lambda start: strategy.plan(replace(conversation, thinking_from=start), phase=phase)
             )
-        self._thinking.interrupt()
-        return strategy.plan(conversation, phase=phase)
+        else:
+            self._thinking.interrupt()
+            plan = strategy.plan(conversation, phase=phase)
+        self._tools.notice_schemas(plan.tools.incomplete)
+        return plan
 
     def accept(self, reply: Message, *, is_paused: bool = False) -> tuple[ToolCall, ...]:
         """Takes a model's reply in; gives its calls, each under an id of its own.
@@ -246,6 +249,8 @@ class ToolSearchSession:
         self._tools.trail.replied()
         reply = self._told(reply)
         reply = with_own_ids(reply, self._log.call_ids)
+        if reply.tool_calls:
+            reply = self._desk().under_own_keys(reply)
         if reply.text.strip() or reply.tool_calls or (is_paused and reply.native is not None):
             self._log.append(reply)
         return reply.tool_calls
@@ -271,6 +276,10 @@ class ToolSearchSession:
 
     def decide(self, call: ToolCall) -> CallDecision:
         """What becomes of a call; commits nothing."""
+        return self._desk().decide(call)
+
+    def _desk(self) -> CallDesk:
+        """What decides calls as things are now."""
         searching = self.decision.mode == "tool_search"
         return CallDesk(
             catalog=self._tools.catalog,
@@ -282,7 +291,7 @@ class ToolSearchSession:
             language=self.language,
             permits=self.permits,
             refusal=self._why_not,
-        ).decide(call)
+        )
 
     def permits(self, tool: Tool) -> bool:
         """Whether this turn's user may call a tool."""
@@ -319,6 +328,7 @@ class ToolSearchSession:
             self._tools.trail.answered(result.decision, is_error=result.is_error)
         new = self.discoveries.entries[before:]
         self._tools.roster.append(entry.name for entry in new)
+        self._tools.notice_schemas(entry.tool for entry in new)
         return new
 
     def close_open_calls(self) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal
@@ -136,27 +136,33 @@ def oh_my_pi_recipe(summaries: Mapping[str, str] | None = None) -> Bm25Recipe:
     given = dict(summaries or {})
 
     def weights(tool: Tool) -> Mapping[str, int]:
-        return _weights(discoverable(tool, summary=given.get(tool.name)))
+        return _weights(discoverable(tool, summary=given.get(tool.name)), _own_keys(tool))
 
     return Bm25Recipe(
         tokens=oh_my_pi_tokens, weights=weights, order=locale_key, k1=1.2, b=0.75, delta=1.0
     )
 
 
-def _weights(tool: DiscoverableTool) -> dict[str, int]:
+def _weights(tool: DiscoverableTool, keys: Iterable[str]) -> dict[str, int]:
     fields = (
         (_NAME, tool.name),
         (_LABEL, tool.label),
         (_SERVER, tool.server_name),
         (_MCP_NAME, tool.mcp_tool_name),
         (_SUMMARY, tool.summary),
-        *((_SCHEMA_KEY, key) for key in tool.schema_keys),
+        *((_SCHEMA_KEY, key) for key in keys),
     )
     weights: dict[str, int] = {}
     for weight, text in fields:
         for token in oh_my_pi_tokens((text or "")[:_LONGEST_FIELD]):
             weights[token] = weights.get(token, 0) + weight
     return weights
+
+
+def _own_keys(tool: Tool) -> list[str]:
+    """The names of a tool's arguments as its author wrote them: those say what it does."""
+    properties = object_schema(tool.parameters)["properties"]
+    return sorted(properties, key=_utf16)[:_MOST_KEYS]
 
 
 def _mcp_tool_name(tool: Tool) -> str:
@@ -172,8 +178,8 @@ def _mcp_tool_name(tool: Tool) -> str:
 
 
 def _arguments(tool: Tool) -> tuple[Mapping[str, Any], frozenset[str]]:
-    """The properties of the schema as providers take it, and which are required."""
-    schema = object_schema(tool.parameters)
+    """The properties of the schema as models read it, and which are required."""
+    schema = tool.declared_schema.schema
     required = schema.get("required", [])
     return schema["properties"], frozenset(key for key in required if isinstance(key, str))
 

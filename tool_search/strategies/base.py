@@ -16,6 +16,7 @@ from tool_search.profiles import ProviderProfile
 from tool_search.search.result import SearchResult
 from tool_search.strategies.assembler import ToolsAssembler
 from tool_search.strategies.shown import Show, ShownHistory
+from tool_search.wire_arguments import on_wire
 
 __all__ = ["Conversation", "ToolSearchStrategy", "read_result"]
 
@@ -73,6 +74,10 @@ class Conversation:
         if tool is not None and tool.active:
             return tool
         return self.call_tool if name == self.call_tool.name else self.retained.get(name)
+
+    def named(self, name: str) -> Tool | None:
+        """The definition of a name, or of a dialect's name for it."""
+        return self.definition(name) or self.catalog.by_wire_name.get(name)
 
     def definitions(self, names: tuple[str, ...]) -> Iterator[Tool]:
         """The definitions of these names, in order, those without one left out."""
@@ -174,6 +179,8 @@ class ToolSearchStrategy(ABC):
             is_bound = message.native is not None and message.role == "assistant"
             if is_bound and index < conversation.thinking_from:
                 message = replace(message, native=None)  # it no longer holds
+            if message.tool_calls:
+                message = on_wire(message, conversation.named, conversation.call_tool.name)
             if conversation.searches(message):
                 return self._show_result(message, conversation, tools)
             return message

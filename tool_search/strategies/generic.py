@@ -71,4 +71,4 @@ def _callable_match(match: SearchMatch, conversation: Conversation, tools: ToolL
     tool = conversation.definition(match.name)
     if not needed or tool is None:
         return match if name == match.name else replace(match, name=name)
-    return replace(match, name=name, parameters=tool.parameters)
+    return replace(match, name=name, parameters=tool.declared_schema.schema)

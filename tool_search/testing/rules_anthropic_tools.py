@@ -11,6 +11,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from tool_search.testing.rules_schemas import schema_faults
 from tool_search.testing.violations import invalid
 
 if TYPE_CHECKING:
@@ -118,7 +119,22 @@ def _custom(where: str, tool: Mapping[str, Any]) -> Iterator[Violation]:
             f"{where}.input_schema: input_schema does not support oneOf, allOf, or anyOf at the "
             "top level"
         )
+    else:
+        yield from _schema(f"{where}.input_schema", schema)
     yield from _extra(where, tool, _CUSTOM_FIELDS)
+
+
+def _schema(where: str, schema: Mapping[str, Any]) -> Iterator[Violation]:
+    faults = schema_faults(schema)
+    if faults.keys is not None:
+        at = ".".join([where, *faults.keys, "properties"])
+        yield invalid(f"{at}: Property keys should match pattern '^[a-zA-Z0-9_.-]{{1,64}}$'")
+    elif faults.invalid is not None:
+        yield invalid(
+            f"{where}: JSON schema is invalid. It must match JSON Schema draft 2020-12 "
+            "(https://json-schema.org/draft/2020-12). Learn more about tool use at "
+            "https://docs.claude.com/en/docs/tool-use."
+        )
 
 
 def bad_name(where: str, name: str) -> Iterator[Violation]:

@@ -23,6 +23,7 @@ from tool_search.testing.refusals_openai import (
 from tool_search.testing.rules_openai_messages import brought_by, message_violations
 from tool_search.testing.rules_reasoning import chat_reasoning_violations
 from tool_search.testing.rules_vendors import grok_violations, is_grok, vendor_violations
+from tool_search.testing.strict_schema import schema_problem
 from tool_search.testing.violations import invalid
 
 if TYPE_CHECKING:
@@ -202,6 +203,7 @@ def _parameters(where: str, function: Mapping[str, Any]) -> Iterator[Violation]:
     schema = function.get("parameters")
     if schema is None:
         return
+    problem: str | None
     kind = schema.get("type") if isinstance(schema, dict) else None
     combined = isinstance(schema, dict) and any(key in schema for key in _COMBINATORS)
     if kind != "object":
@@ -212,6 +214,8 @@ def _parameters(where: str, function: Mapping[str, Any]) -> Iterator[Violation]:
             "the top level."
         )
     else:
+        problem = schema_problem(schema)
+    if problem is None:
         return
     yield invalid(
         f"Invalid schema for function '{function['name']}': {problem}",

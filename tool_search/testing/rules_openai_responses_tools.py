@@ -19,7 +19,7 @@ from tool_search.testing.refusals_openai import (
     unsupported_value,
     wrong_type,
 )
-from tool_search.testing.strict_schema import strict_problem
+from tool_search.testing.strict_schema import schema_problem, strict_problem
 from tool_search.testing.violations import invalid
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _schema_problem(schema: Any, *, strict: bool) -> str | None:
             "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at "
             "the top level."
         )
-    return strict_problem(schema) if strict else None
+    return schema_problem(schema) or (strict_problem(schema) if strict else None)
 
 
 def _namespace(where: str, tool: JSON, endpoint: Endpoint) -> Iterator[Violation]:

@@ -1,7 +1,7 @@
-"""What OpenAI's strict mode asks of a function's schema.
+"""What OpenAI asks of a function's schema, in any mode and in strict mode.
 
 Source: OpenAI, Structured outputs ("Supported schemas"); GitHub issues that quote
-the service (xsai 202, docker-agent 2168).
+the service (streamnative-mcp-server 26, OpenManus 1162; xsai 202, docker-agent 2168).
 """
 
 from __future__ import annotations
@@ -9,9 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-__all__ = ["strict_problem"]
+from tool_search.testing.rules_schemas import schema_faults
+
+__all__ = ["schema_problem", "strict_problem"]
 
 _MAX_DEPTH = 12
+
+
+def schema_problem(schema: Mapping[str, Any]) -> str | None:
+    """The first rule of any mode that a schema breaks, as the service words it, or None."""
+    faults = schema_faults(schema)
+    if faults.invalid is not None:
+        return f"{faults.invalid}."
+    if faults.array is not None:
+        return f"In context={faults.array!r}, array schema missing items."
+    return None
 
 
 def strict_problem(schema: Mapping[str, Any]) -> str | None:
