@@ -171,11 +171,14 @@ class AstrBotRun:
         """The definition behind a name whose call must be looked at before it runs.
 
         Such are deferred tools that nothing has discovered, names as a dialect writes
-        them, and discovered tools whose server is gone.
+        them, discovered tools whose server is gone, and tools whose schema is declared
+        otherwise than AstrBot has it: their arguments may have other keys.
         """
         if name in self._removed or self.is_own(name):
             return None
         tool, discoveries = self.definition(name), self.session.discoveries
+        if tool is not None and tool.name in self.executors and tool.declared_schema.changes:
+            return tool
         if tool is not None and tool.name in discoveries and tool.name not in self.executors:
             return tool
         if name in discoveries or tool is None or tool.name not in self.executors:

@@ -267,9 +267,9 @@ class SearchingTools:
     def _resolved(self, names: Iterable[str]) -> Iterator[Any]:
         """What is declared under these names, which is not always what a call runs.
 
-        A tool that AstrBot has under another name than the catalog, under one that no
-        provider takes, or with texts that were cleaned or cut, is declared by its
-        definition. No name comes twice.
+        A tool that AstrBot has under another name than the catalog, under a name or with a
+        schema that no provider takes, or with texts that were cleaned or cut, is declared by
+        its definition. No name comes twice.
         """
         run, declared = self.tool_search_run, set()
         for name in names:
@@ -284,7 +284,7 @@ class SearchingTools:
 
 def _differs(tool: Any, definition: Tool) -> bool:
     """True if AstrBot would declare a tool otherwise than by its definition."""
-    if tool.name != wire_name(definition.name):
+    if tool.name != wire_name(definition.name) or definition.declared_schema.changes:
         return True
     if not definition.is_third_party:
         return False
