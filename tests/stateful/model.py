@@ -24,14 +24,20 @@ class ObedientModel:
         if not self.replies or not view.may_call:
             return ModelReply(text="That is all.", thinking="Nothing is left.")
         reply = self.replies.popleft()
-        calls = tuple(map(_hidden, reply.calls))
-        # Models that may think do not always.
-        thinking = "What next?" if len(self.replies) % 3 else None
+        shown = {tool.name: tool.parameters.get("properties", {}) for tool in view.tools}
+        calls = tuple(_hidden(call, shown) for call in reply.calls)
+        # Models that may think do not always; the same request has the same answer.
+        thinking = "What next?" if len(view.messages) % 3 else None
         return ModelReply(text=reply.text, calls=calls, thinking=thinking)
 
 
-def _hidden(call: ModelCall) -> ModelCall:
-    return ModelCall(name=wire_name(call.name), arguments=call.arguments, hidden=True)
+def _hidden(call: ModelCall, shown: Mapping[str, Mapping[str, Any]]) -> ModelCall:
+    """The call by its name on the wire; a model writes the keys that it is shown."""
+    name, arguments = wire_name(call.name), call.arguments
+    if isinstance(arguments, Mapping) and "$filter" in arguments:
+        key = next((key for key in shown.get(name, ()) if "filter" in key), "$filter")
+        arguments = {key if k == "$filter" else k: value for k, value in arguments.items()}
+    return ModelCall(name=name, arguments=arguments, hidden=True)
 
 
 def tools_of(request: CapturedRequest) -> list[bytes]:
