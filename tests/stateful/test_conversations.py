@@ -561,9 +561,5 @@ def test_a_conversation_survives_anything(world: World, part: int) -> None:
     machine = type(f"Part{part}", (Conversations,), {"world": world, "part": part})
     run_state_machine_as_test(
         machine,
-        settings=settings(
-            max_examples=_CONVERSATIONS // _PARTS,
-            stateful_step_count=7,
-            phases=[__import__("hypothesis").Phase.generate],
-        ),
+        settings=settings(max_examples=_CONVERSATIONS // _PARTS, stateful_step_count=7),
     )
