@@ -22,8 +22,9 @@ from tool_search.discovery import Discovery, DiscoveryState
 from tool_search.errors import StoreError, UnreadableRecordError
 from tool_search.history import paired
 from tool_search.i18n import text
-from tool_search.messages import Notice
+from tool_search.messages import Message, Notice
 from tool_search.record import ConversationRecord
+from tool_search.schema import encodable
 from tool_search.stores import (
     ConversationKey,
     ConversationStore,
@@ -54,8 +55,8 @@ class KeptConversation:
         length: How many messages of the history in memory the store has.
         is_partial: True if the store has, or may have, what the memory does not.
         is_forgotten: True if nothing of it may be written any more.
-        tried: Revisions that were to be written, which a store may have after all, with
-            the number of messages of each.
+        tried: What a store did not confirm and may have after all, by its revision: all
+            that was to be written, and how many messages in memory that holds.
         lock: Held while the store is asked.
     """
 
@@ -66,7 +67,7 @@ class KeptConversation:
     length: int = 0
     is_partial: bool = False
     is_forgotten: bool = False
-    tried: dict[int, int] = field(default_factory=dict)
+    tried: dict[int, tuple[ConversationRecord, int]] = field(default_factory=dict)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -155,13 +156,7 @@ class ConversationKeeper:
             kept.record = record
             problem = "it goes on from memory, and is written when the store is back"
             is_written, notice = await self._asked(kept, problem, partial(self._write, kept))
-            if is_written is False:
-                return Notice(
-                    "conversation_erased",
-                    f"the conversation {kept.key!r} was erased by another process while a turn of "
-                    "it went on: nothing of the turn is kept",
-                )
-            return notice
+            return _erased(kept) if is_written is False else notice
 
     async def forget(self, key: ConversationKey, known: KeptConversation | None) -> None:
         """Erase a conversation; a turn of it that goes on is not written any more.
@@ -239,8 +234,9 @@ class ConversationKeeper:
 
     async def _write_late(self, kept: KeptConversation) -> None:
         async with kept.lock:
-            if self._unwritten.get(kept.key) is kept:
-                await self._write(kept)
+            if self._unwritten.get(kept.key) is kept and not await self._write(kept):
+                notice = _erased(kept)
+                _log.warning("%s: %s", notice.code, notice.message)
 
     async def _write(self, kept: KeptConversation) -> bool:
         """Write what the store does not have; False if another process erased it there."""
@@ -280,11 +276,12 @@ class ConversationKeeper:
                 _compare(kept, found)
             whole = await self._whole(kept, record)
             new = secrets.randbits(_REVISION_BITS) | 1
-            kept.tried[new] = len(record.history)
+            kept.tried[new] = whole, len(record.history)
             if await store.save_over(kept.key, whole, expected=found, new=new):
                 kept.revision = new
                 kept.tried.clear()
                 return True
+            del kept.tried[new]
         raise StoreError(
             f"the conversation {kept.key!r} is written by other processes all the time; let one "
             "process at a time serve a conversation",
@@ -309,6 +306,7 @@ class ConversationKeeper:
         if stored is None:
             kept.is_partial = False
             return record
+        kept.length = _length_in(kept, stored)
         return joined(stored, record, kept.length)
 
 
@@ -334,9 +332,27 @@ def _compare(kept: KeptConversation, found: int | None) -> None:
     """Note what it means that the store has this revision."""
     if found is not None and found in kept.tried:
         # An earlier try of ours was taken, though nobody heard so.
-        kept.length = kept.tried[found]
+        kept.length = kept.tried[found][1]
     elif found != kept.revision:
         kept.is_partial = True
+
+
+def _length_in(kept: KeptConversation, stored: ConversationRecord) -> int:
+    """Return how many messages in memory a store has, where another process has gone on.
+
+    What was tried is at the beginning of all that came after it, if it was taken.
+    """
+    said = list(map(_said, stored.history))
+    for whole, length in reversed(kept.tried.values()):
+        if said[: len(whole.history)] == list(map(_said, whole.history)):
+            return length
+    return kept.length
+
+
+def _said(message: Message) -> tuple[object, ...]:
+    """Return what stays of a message whatever a provider refused of it."""
+    calls = tuple(call.id for call in message.tool_calls)
+    return message.role, encodable(message.text), calls, message.tool_call_id
 
 
 def _writing(key: ConversationKey) -> tuple[str, ConversationKey]:
@@ -351,6 +367,14 @@ def _erasing(key: ConversationKey) -> tuple[str, ConversationKey]:
 
 def _unavailable(kept: KeptConversation, problem: str, cause: str) -> Notice:
     return Notice("store_unavailable", f"the conversation {kept.key!r}: {problem}: {cause}")
+
+
+def _erased(kept: KeptConversation) -> Notice:
+    return Notice(
+        "conversation_erased",
+        f"the conversation {kept.key!r} was erased by another process while a turn of it went on, "
+        "or waited for the store: nothing of the turn is kept",
+    )
 
 
 def _set_aside(key: ConversationKey, error: UnreadableRecordError) -> Notice:

@@ -24,7 +24,7 @@ from tool_search import Discovery, StoreError, ToolCatalog, ToolSearchConfig, To
 from tool_search.backlog import Backlog
 from tool_search.keeping import ConversationKeeper, KeptConversation
 from tool_search.search.learned import Evidence
-from tool_search.stores import Grant, SQLiteStore
+from tool_search.stores import ConversationStore, Grant, SQLiteStore
 
 SHARED = "both:write"
 """The conversation that all writers take turns in."""
@@ -50,7 +50,7 @@ def read_notes(path: Path) -> list[tuple[str, str]]:
 class Talk:
     """One conversation of a writer, kept as a runner keeps it."""
 
-    def __init__(self, store: SQLiteStore, key: str, backlog: Backlog) -> None:
+    def __init__(self, store: ConversationStore, key: str, backlog: Backlog) -> None:
         self.key = key
         self.said: list[str] = []
         self._keeper = ConversationKeeper(store, backlog)
@@ -77,6 +77,11 @@ class Talk:
         notice = await self._keeper.save(self._kept, self._chat.session.record())
         self.said.append(text)
         return notice is None and missing is None
+
+    async def forget(self) -> None:
+        """Erase the conversation."""
+        kept, self._kept = self._kept, None
+        await self._keeper.forget(self.key, kept)
 
     async def close(self) -> None:
         """Write what waits."""
