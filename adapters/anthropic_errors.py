@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from tool_search.adapters.compatible_errors import CACHE_MARKS, FEATURES, NAMES, TOO_MANY_TOOLS
+from tool_search.adapters.compatible_errors import (
+    CACHE_MARKS,
+    FEATURES,
+    NAMES,
+    REPLY_LIMITS,
+    TOO_MANY_TOOLS,
+)
 from tool_search.answers import Answer
 
 __all__ = ["ANSWERS"]
@@ -47,6 +53,7 @@ ANSWERS: tuple[Answer, ...] = (
     ),
     *FEATURES,
     *CACHE_MARKS,
+    *REPLY_LIMITS,
     *TOO_MANY_TOOLS,
     *NAMES,
 )

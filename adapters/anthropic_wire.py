@@ -35,8 +35,8 @@ from tool_search.schema import compact_json
 
 __all__ = ["MAX_TOKENS", "encode", "encode_tools", "to_wire"]
 
-MAX_TOKENS = 4096
-"""The most tokens of a reply, where `extra_body` does not say otherwise."""
+MAX_TOKENS = 32_000
+"""The most tokens of a reply of a model that nothing is known of: the field is required."""
 
 _BREAKPOINT = {"type": "ephemeral"}
 _THINKING = frozenset({"thinking", "redacted_thinking"})
@@ -139,7 +139,10 @@ def _without_tools(
 ) -> dict[str, Any]:
     extra = extra_body or {}
     caches = _caches(plan, profile, extra)
-    body: dict[str, Any] = {"model": profile.model, "max_tokens": MAX_TOKENS}
+    body: dict[str, Any] = {
+        "model": profile.model,
+        "max_tokens": profile.max_output_tokens or MAX_TOKENS,
+    }
     if stream:
         body["stream"] = True
     if plan.tools and plan.tool_use == "none":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tool_search.answers import Answer
 
-__all__ = ["CACHE_MARKS", "FEATURES", "NAMES", "TOO_MANY_TOOLS"]
+__all__ = ["CACHE_MARKS", "FEATURES", "NAMES", "REPLY_LIMITS", "TOO_MANY_TOOLS"]
 
 _FEATURE = r"(?:defer_loading|tool.?search\w*|tool_reference|additional_tools|namespace)"
 _FIELD = r"(?:defer_loading|additional_tools|tool_search|tool_reference|\]\.namespace\b)"
@@ -16,6 +16,43 @@ _UNKNOWN = r"(?:extra|unknown|unrecognized|unexpected|unsupported|does not suppo
 _NOT_TAKEN = r"(?:not permitted|not supported|unknown|unrecognized|unexpected|invalid)"
 _TOOLS = r"(?:tools|functions|function[ _]declarations)"
 
+REPLY_LIMITS = (
+    Answer(
+        r"max_tokens`?: \d+ > (?P<most>\d+)",
+        "reply_limit_refused",
+        "Anthropic: `max_tokens: 128001 > 64000, which is the maximum allowed number of output "
+        "tokens for ...`, claude-code 24451",
+    ),
+    Answer(
+        r"max_tokens\b.{0,80}expected a value <= (?P<most>\d+)",
+        "reply_limit_refused",
+        "Volcano Ark: `The parameter max_tokens specified in the request is not valid: integer "
+        "above maximum value, expected a value <= 32768, but got 64000 instead`, TOKENICODE 3",
+    ),
+    Answer(
+        r"max_tokens\b.{0,60}(?:range|should be)\b.{0,40}\[\s*\d+,\s*(?P<most>\d+)\s*\]",
+        "reply_limit_refused",
+        "DeepSeek: `Invalid max_tokens value, the valid range of max_tokens is [1, 8192]`; Alibaba "
+        "Cloud: `Range of max_tokens should be [1, 65536]`",
+    ),
+    Answer(
+        r"max_tokens\b.{0,60}less than or equal to `?(?P<most>\d+)",
+        "reply_limit_refused",
+        "Groq: ``max_tokens` must be less than or equal to `8192``",
+    ),
+    Answer(
+        r"max_tokens`? exceed context limit: (?P<input>\d+) \+ \d+ > (?P<limit>\d+)",
+        "reply_limit_refused",
+        "Anthropic, models before Sonnet 4.5: ``input length and `max_tokens` exceed context "
+        "limit: 197202 + 21333 > 200000``",
+    ),
+    Answer(
+        r"max_tokens\b.{0,200}\(\d+ > (?P<limit>\d+) - (?P<input>\d+)\)",
+        "reply_limit_refused",
+        "vLLM: `'max_tokens' ... is too large: 64000. This model's maximum context length is 32768 "
+        "tokens and your request has 100 input tokens (64000 > 32768 - 100)`",
+    ),
+)
 FEATURES = (
     Answer(
         rf"defer_loading.{{0,80}}{_NOT_TAKEN}",

@@ -37,6 +37,7 @@ from tool_search.messages import (
 )
 from tool_search.names import NameRule, wire_id, wire_name
 from tool_search.profiles import ProviderProfile
+from tool_search.provider_facts import OWN_HOSTS
 from tool_search.schema import compact_json
 
 __all__ = ["REASONING_FIELDS", "encode", "encode_tools", "to_wire"]
@@ -152,6 +153,11 @@ def _without_tools(
         body["stream"] = True
         if profile.takes_stream_options:
             body["stream_options"] = {"include_usage": True}
+    if profile.max_output_tokens is not None:
+        # OpenAI's reasoning models refuse the older name, other services do not know the newer.
+        is_vendors = profile.origin.startswith(f"openai_chat:{OWN_HOSTS['openai_chat']}/")
+        limit = "max_completion_tokens" if is_vendors else "max_tokens"
+        body[limit] = profile.max_output_tokens
     if _has_tools(plan, profile) and plan.tool_use == "none":
         body["tool_choice"] = "none"
     body["messages"] = messages = _messages(plan, profile, plan.messages)

@@ -110,6 +110,8 @@ def _without_tools(
     body: dict[str, Any] = {"model": profile.model}
     if stream:
         body["stream"] = True
+    if profile.max_output_tokens is not None:
+        body["max_output_tokens"] = profile.max_output_tokens
     body["store"] = profile.keeps_replies
     if profile.gives_reasoning:
         body["include"] = [_ENCRYPTED_REASONING]

@@ -33,6 +33,7 @@ Meaning = Literal[
     "stream_options_unknown",
     "tool_choice_refused",
     "too_many_tools",
+    "reply_limit_refused",
     "name_refused",
 ]
 """`feature_unknown`: it does not know `defer_loading`, `tool_reference` or `tool_search`;
@@ -45,7 +46,9 @@ reasoning back; `signature_missing`: it wants a signature with each call; `messa
 ids, order or content of messages are not as Mistral's models take them; `schema_rules_broken`: a
 schema is not in Moonshot's subset; `stream_options_unknown`: a stream may not be asked for its
 usage; `tool_choice_refused`: it takes no `tool_choice` but `auto`; `too_many_tools`: the list is
-too long; `name_refused`: a tool's name is refused."""
+too long; `reply_limit_refused`: a reply may not be as long as the request allows, but `most`
+tokens, or as many as the groups `limit` and `input` leave; `name_refused`: a tool's name is
+refused."""
 
 _TABLES: Mapping[Dialect, str] = {
     "anthropic": "tool_search.adapters.anthropic_errors",

@@ -33,6 +33,8 @@ MAX_REPEATS: Mapping[Remedy, int] = {"with_reasoning": 3, "in_its_form": 3}
 MAX_WAIT_S = 5.0
 """The longest wait for a provider that says how long: a person is waiting too."""
 
+# Where less is left, it is the conversation that is too long.
+_MIN_REPLY_TOKENS = 1_024
 _REJECTED = (400, 404, 413, 422)
 _LIMIT = re.compile(
     r"(?:maximum|max|at most|more than|limit(?:ed)?|exceeds?)\D{0,40}"
@@ -213,6 +215,23 @@ def _with_plain_names(refusal: _Refusal) -> Verdict | None:
     return Verdict(remedy="within_limit", profile=profile)
 
 
+def _with_shorter_reply(refusal: _Refusal) -> Verdict | None:
+    """A reply as long as the service allows; what a user set himself stays as it is."""
+    profile, named = refusal.profile, refusal.found.groupdict()
+    if profile.dialect != "anthropic":
+        return None  # no request of ours asked for any length
+    if named.get("most"):
+        # A length that is documented is not what was refused.
+        most = int(named["most"]) if profile.max_output_tokens is None else 0
+    else:
+        # Half of what is left: the conversation grows with each turn.
+        most = (int(named["limit"]) - int(named["input"])) // 2
+        most = most if most >= _MIN_REPLY_TOKENS else 0
+    if not 0 < most < (profile.max_output_tokens or most + 1):
+        return None
+    return Verdict(remedy="within_limit", profile=replace(profile, max_output_tokens=most))
+
+
 _REMEDIES: Mapping[Meaning, Callable[[_Refusal], Verdict | None]] = {
     "feature_unknown": _without_feature,
     "tools_in_messages_unknown": _without_tools_in_messages,
@@ -229,6 +248,7 @@ _REMEDIES: Mapping[Meaning, Callable[[_Refusal], Verdict | None]] = {
     "stream_options_unknown": _without_stream_options,
     "tool_choice_refused": _without_tool_choice,
     "too_many_tools": _within_limit,
+    "reply_limit_refused": _with_shorter_reply,
     "name_refused": _with_plain_names,
 }
 

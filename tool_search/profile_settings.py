@@ -76,6 +76,8 @@ class ProfileSettings(Settings):
         match: Which providers it is for.
         strategy: How they are told of tools, where their own entry says `auto`.
         max_tools: The longest tool list they take; null: no limit.
+        max_output_tokens: The most tokens of a reply that requests ask for: always in
+            Anthropic's dialect, which wants a number, in the others where it is named here.
         max_deferred: The most deferred tools, under the strategy `claude`; null: no limit.
         max_tool_bytes: The most UTF-8 bytes of definitions, likewise.
         name_rule: What tool names may be: `common` is `[a-zA-Z0-9_-]{1,64}`,
@@ -98,6 +100,7 @@ class ProfileSettings(Settings):
     match: ProfileMatch
     strategy: ProviderStrategy = "generic"
     max_tools: Annotated[int, Field(ge=4, le=1_000_000)] | None = None
+    max_output_tokens: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
     max_deferred: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     max_tool_bytes: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
     name_rule: NameRule = "common"

@@ -43,6 +43,7 @@ class ProviderProfile:
         origin: Where replies come from; native blocks go back to the same only.
         strategy: How this model is told of tools.
         max_tools: The longest tool list it takes; None: no limit is known.
+        max_output_tokens: The most tokens of a reply, thinking included; None: it is not known.
         max_deferred: The most deferred tools.
         max_tool_bytes: The most UTF-8 bytes of tool definitions.
         name_rule: What its tool names may be.
@@ -78,6 +79,7 @@ class ProviderProfile:
     origin: str
     strategy: StrategyName = "generic"
     max_tools: int | None = None
+    max_output_tokens: int | None = None
     max_deferred: int | None = None
     max_tool_bytes: int | None = None
     name_rule: NameRule = "common"
@@ -177,6 +179,7 @@ def profile_for(
         origin=f"{dialect}:{host}/{model}",
         strategy=chosen,
         max_tools=facts.get("max_tools"),
+        max_output_tokens=facts.get("max_output_tokens"),
         max_deferred=facts.get("max_deferred") if chosen == "claude" else None,
         max_tool_bytes=facts.get("max_tool_bytes") if chosen == "claude" else None,
         name_rule=facts.get("name_rule", "common"),

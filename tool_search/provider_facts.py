@@ -64,6 +64,7 @@ class Facts(TypedDict, total=False):
     knows_native: bool
     reasons: bool
     max_tools: int | None
+    max_output_tokens: int | None
     max_deferred: int | None
     max_tool_bytes: int | None
     name_rule: NameRule
@@ -189,6 +190,43 @@ _ANTHROPIC: tuple[KnownProvider, ...] = (
     ),
     KnownProvider(
         types=("anthropic",),
+        models=("claude-*",),
+        facts={"max_output_tokens": 128_000},
+        source="Anthropic, Models: max output 128K since Opus 4.6 and Sonnet 4.6, Claude Haiku 5.5 "
+        "included",
+    ),
+    KnownProvider(
+        types=("anthropic",),
+        models=(
+            "claude-sonnet-4", "claude-sonnet-4[.@-][0125]*", "claude-haiku-4[.@-]5*",
+            "claude-opus-4[.@-]5*", "claude-3[.-]7*",
+        ),
+        facts={"max_output_tokens": 64_000},
+        source="Anthropic, Models: 64K up to the family 4.5; `max_tokens: 128001 > 64000, which is "
+        "the maximum allowed number of output tokens for claude-opus-4-5-20251101`, claude-code "
+        "24451",
+    ),
+    KnownProvider(
+        types=("anthropic",),
+        models=("claude-opus-4", "claude-opus-4[.@-][012]*"),
+        facts={"max_output_tokens": 32_000},
+        source="Anthropic, Models: Opus 4 and 4.1, max output 32K",
+    ),
+    KnownProvider(
+        types=("anthropic",),
+        models=("claude-3[.-]5*",),
+        facts={"max_output_tokens": 8_192},
+        source="Anthropic, Models (retired): Claude 3.5, max output 8,192",
+    ),
+    KnownProvider(
+        types=("anthropic",),
+        models=("claude-[12]*", "claude-instant*", "claude-3-[hos]*"),
+        facts={"max_output_tokens": 4_096},
+        source="Anthropic, Models (retired): Claude 3 and before, max output 4,096; `max_tokens: "
+        "8192 > 4096 ... claude-3-haiku-20240307`, continue 4225",
+    ),
+    KnownProvider(
+        types=("anthropic",),
         models=(
             "claude-[123]*", "claude-instant*",
             "claude-sonnet-4", "claude-sonnet-4[.@-][02]*", "claude-haiku-4-0*",
@@ -266,6 +304,19 @@ _OPENAI: tuple[KnownProvider, ...] = (
 )
 
 _OTHERS: tuple[KnownProvider, ...] = (
+    KnownProvider(
+        types=("anthropic",),
+        hosts=("api.deepseek.com",),
+        facts={"max_output_tokens": 384_000},
+        source="DeepSeek, Models & Pricing: V4, max output 384K",
+    ),
+    KnownProvider(
+        types=("anthropic",),
+        hosts=("api.z.ai", "open.bigmodel.cn"),
+        models=("glm-[5-9]*", "glm-4.[67]*"),
+        facts={"max_output_tokens": 131_072},
+        source="Z.ai, GLM-4.6 and later: maximum output 128K",
+    ),
     KnownProvider(
         hosts=("api.deepseek.com",),
         facts={"cache": "automatic"},

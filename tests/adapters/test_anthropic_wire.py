@@ -72,7 +72,7 @@ def test_to_wire_claude_plan_has_the_documented_form() -> None:
                 },
             ],
             "model": "claude-sonnet-4-6",
-            "max_tokens": 4096,
+            "max_tokens": 128_000,
             "stream": True,
             "system": [
                 {"type": "text", "text": "You are helpful.", "cache_control": {"type": "ephemeral"}}

@@ -247,3 +247,31 @@ async def test_core_tools_that_a_learned_limit_has_no_room_for_are_found(
     assert all(len(request.tool_names) <= 10 for request in bench.requests[1:])
     assert "tool_search" in bench.requests[-1].tool_names
     assert bench.ran == [("gadget_019", {"part": "x"})]
+
+
+async def test_endpoint_with_shorter_replies_is_asked_once_more(bench: Bench) -> None:
+    """Within its limit, with a warning; and remembered."""
+    bench.may_refuse = True
+    bench.server.reset(
+        model=ScriptedModel([say("Hi."), say("Again.")]), endpoint=Endpoint(max_output_tokens=8_192)
+    )
+    runner = await bench.runner("glm")
+    events = await turn(runner)
+    assert [event.code for event in named(events, Warning)] == ["rendered_within_limit"]
+    assert named(events, Done)[0].answer == "Hi."
+    await turn(runner)
+    assert [r.body["max_tokens"] for r in bench.requests] == [32_000, 8_192, 8_192]
+
+
+async def test_context_that_leaves_less_room_gets_shorter_replies(bench: Bench) -> None:
+    """Half of what is left, since the conversation grows."""
+    bench.may_refuse = True
+    bench.server.reset(model=ScriptedModel([say("Hi.")]))
+    message = (
+        "input length and `max_tokens` exceed context limit: 150000 + 128000 > 200000, decrease "
+        "input length or `max_tokens` and try again"
+    )
+    bench.server.faults.add(Fault(status=400, message=message))
+    events = await turn(await bench.runner("claude"))
+    assert named(events, Done)[0].answer == "Hi."
+    assert [r.body["max_tokens"] for r in bench.requests] == [128_000, 25_000]

@@ -32,6 +32,8 @@ class Endpoint:
             search tools (Anthropic dialect); `tool_search`, namespaces, and items that
             bring tools (OpenAI Responses dialect).
         supports_cache_control: It takes `cache_control` (Anthropic dialect).
+        max_output_tokens: How many tokens a reply may be allowed (Anthropic dialect);
+            None: as documented for Claude, for other models no limit.
         max_tools: How many tools a request may have (OpenAI Chat dialect); None
             for no limit.
         reasoning: Whose rule on the reasoning of earlier replies it has.
@@ -42,6 +44,7 @@ class Endpoint:
 
     supports_tool_search: bool = True
     supports_cache_control: bool = True
+    max_output_tokens: int | None = None
     max_tools: int | None = OPENAI_MAX_TOOLS
     reasoning: ReasoningRule = "by_model"
     reasoning_field: ReasoningField = "reasoning_content"

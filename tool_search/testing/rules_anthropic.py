@@ -11,6 +11,7 @@ thinking; `MessageCreateParams` of the anthropic SDK.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from tool_search.testing.anthropic_threads import (
@@ -72,6 +73,13 @@ _PARAMETERS = frozenset(
         "top_p",
     }
 )
+_MAX_OUTPUT = (
+    (r"claude-(3-(haiku|opus|sonnet)|2|instant)", 4_096),
+    (r"claude-3-5", 8_192),
+    (r"claude-opus-4(-[01]\b|-20|$)", 32_000),
+    (r"claude-(3-7|sonnet-4(-[05]\b|-20|$)|haiku-4-5|opus-4-5)", 64_000),
+    (r"claude-", 128_000),
+)
 _CHOICES = ("any", "auto", "none", "tool")
 
 
@@ -127,10 +135,21 @@ def _parameters(
     for name in body:
         if name not in known and name not in endpoint.extra_parameters:
             yield invalid(f"{name}: Extra inputs are not permitted")
-    yield from _parameter_types(body)
+    yield from _parameter_types(body, endpoint)
 
 
-def _parameter_types(body: Mapping[str, Any]) -> Iterator[Violation]:
+def _max_output(model: object) -> int | None:
+    """The documented longest reply of a Claude model; None: it is no Claude.
+
+    Source: Anthropic, Models overview; retired models by the texts of their refusals.
+    """
+    for pattern, most in _MAX_OUTPUT:
+        if re.match(pattern, str(model)):
+            return most
+    return None
+
+
+def _parameter_types(body: Mapping[str, Any], endpoint: Endpoint) -> Iterator[Violation]:
     if not isinstance(body["model"], str):
         yield invalid("model: Input should be a valid string")
     limit = body.get("max_tokens")
@@ -138,6 +157,12 @@ def _parameter_types(body: Mapping[str, Any]) -> Iterator[Violation]:
         yield invalid("max_tokens: Input should be a valid integer")
     if isinstance(limit, int) and limit < 1:
         yield invalid("max_tokens: Input should be greater than or equal to 1")
+    most = endpoint.max_output_tokens or _max_output(body["model"])
+    if isinstance(limit, int) and most is not None and limit > most:
+        yield invalid(
+            f"max_tokens: {limit} > {most}, which is the maximum allowed number of output tokens "
+            f"for {body['model']}"
+        )
     for name in ("messages", "tools"):
         if name in body and not isinstance(body[name], list):
             yield invalid(f"{name}: Input should be a valid list")
