@@ -24,6 +24,7 @@ from tool_search.adapters.strict_schemas import is_strict
 from tool_search.adapters.wire_values import text_of
 from tool_search.adapters.written_history import encoded_body, encoded_messages, settled_count
 from tool_search.catalog import Tool
+from tool_search.i18n import text
 from tool_search.messages import (
     ContentPart,
     DeclaredTool,
@@ -256,11 +257,12 @@ def _call(call: ToolCall, rule: NameRule, extra: object) -> dict[str, Any]:
 def _result(message: Message, rule: NameRule) -> dict[str, Any]:
     """A call's result: a string, since many endpoints take no parts here."""
     parts = (TextPart(message.content),) if isinstance(message.content, str) else message.content
-    return {
-        "role": "tool",
-        "tool_call_id": wire_id(message.tool_call_id or ""),
-        "content": "\n".join(_result_texts(parts, rule)),
-    }
+    content = "\n".join(_result_texts(parts, rule))
+    pictures = sum(isinstance(part, ImagePart) for part in parts)
+    if pictures and not content.strip():
+        # Of a history that another client kept: ours have words for their pictures.
+        content = text("call.pictures", "en-US", count=pictures)
+    return {"role": "tool", "tool_call_id": wire_id(message.tool_call_id or ""), "content": content}
 
 
 def _result_texts(parts: Iterable[ContentPart], rule: NameRule) -> Iterable[str]:

@@ -33,11 +33,14 @@ from tool_search.look_alikes import look_alike_keys
 from tool_search.message_log import MessageLog
 from tool_search.messages import (
     ContentPart,
+    ImagePart,
     Message,
     Notice,
     Phase,
     RequestPlan,
+    TextPart,
     ToolCall,
+    plain_text,
     user_message,
 )
 from tool_search.modes import ModeDecision
@@ -438,12 +441,18 @@ class ToolSearchSession:
 
     def _result_message(self, result: CallResult) -> Message:
         call, content = result.decision.call, encodable(result.content)
+        pictures = sum(isinstance(part, ImagePart) for part in result.parts)
+        parts = result.parts
+        if pictures and not plain_text(parts).strip():
+            # Who takes no pictures in results would read nothing.
+            noted = text("call.pictures", self.language, count=pictures)
+            parts = (TextPart(content if content.strip() else noted), *parts)
         written = content if content.strip() else text("call.empty_result", self.language)
         return Message(
             role="tool",
             tool_call_id=call.id,
             name=call.name,
-            content=user_message(result.parts).content if result.parts else written,
+            content=user_message(parts).content if parts else written,
             is_error=result.is_error,
         )
 

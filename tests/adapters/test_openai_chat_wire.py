@@ -160,6 +160,14 @@ def test_to_wire_result_is_a_string_whatever_it_holds() -> None:
     assert check_openai_chat(wire) is None
 
 
+def test_to_wire_result_of_pictures_alone_is_said_in_words() -> None:
+    """In a history of another client's: the model would read nothing at all."""
+    parts = (ImagePart("https://x/y.png"), TextPart(" "), ImagePart("https://x/z.png"))
+    wire = to_wire(plan_of(QUESTION, CALLED, replace(RESULT, content=parts)), GPT)
+    assert wire["messages"][-1]["content"] == "[pictures: 2]"
+    assert check_openai_chat(wire) is None
+
+
 def test_to_wire_odd_names_and_ids_fit() -> None:
     """64 and 40 characters; ids of other providers stay in step with their results."""
     call = ToolCall(id="functions.read:0" * 5, name="", arguments="{")

@@ -28,6 +28,7 @@ from tool_search import (
     CallPartial,
     Done,
     ExecutableTool,
+    ExecutionResult,
     ImagePart,
     PermissionAnswer,
     PermissionRequest,
@@ -35,11 +36,13 @@ from tool_search import (
     PermissionSettings,
     Tool,
     ToolCallStarted,
+    ToolCatalog,
     ToolFinished,
     ToolPartial,
     ToolSearchRunner,
     tool_from_function,
 )
+from tool_search.i18n import text
 from tool_search.testing import Fault, ScriptedModel
 
 BOTH = pytest.mark.parametrize("name", ["claude", "gpt"])
@@ -202,6 +205,26 @@ async def test_picture_reaches_a_provider_that_takes_it_in_results(bench: Bench,
         assert [part["type"] for part in shown] == ["input_text", "input_image"]
     else:
         assert body["messages"][-1]["content"] == "A chart.\n[pictures: 1]"
+
+
+@pytest.mark.parametrize("name", ["claude", "responses", "gpt"])
+async def test_picture_alone_is_something_to_read(bench: Bench, name: str) -> None:
+    """Whoever runs the tools: here an executor that says nothing beside its picture."""
+    picture = ImagePart("data:image/png;base64,iVBORw0KGgo=")
+
+    class Painter:
+        async def run(self, call: Any, context: Any) -> Any:
+            yield ExecutionResult(content="", parts=(picture,))
+
+    bench.server.reset(model=ScriptedModel([calling(call("draw")), say("很好。")]))
+    runner = await bench.runner(name)
+    runner.replace_catalog(ToolCatalog([tool("draw", "Draws.", always_load=True)]), Painter())
+    await turn(runner, "画一张图")
+    body = bench.requests[-1].body
+    shown = body["input"][-1]["output"] if name == "responses" else body["messages"][-1]["content"]
+    words = text("call.pictures", "zh-CN", count=1)
+    assert words in (shown if name == "gpt" else json.dumps(shown, ensure_ascii=False))
+    assert (shown == words) is (name == "gpt")
 
 
 async def test_pieces_of_a_result_are_events_of_the_turn(bench: Bench) -> None:
