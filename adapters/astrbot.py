@@ -212,7 +212,7 @@ class AstrBotToolSearch:
         allowed = not restricted or is_admin(event)
 
         def refusal(tool: Tool) -> str | None:
-            # An empty reason: the session says it in the conversation's language.
+            # An empty reason: what is not for this user is answered like an unknown name.
             return None if allowed or tool.name not in restricted else ""
 
         return _Turn(

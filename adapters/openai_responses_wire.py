@@ -182,6 +182,7 @@ class _Input:
     _searches: set[str] = field(default_factory=set)
     _hosted: dict[str, list[str]] = field(default_factory=dict)
     _late: list[Tool] = field(default_factory=list)
+    _notes: list[str] = field(default_factory=list)
     _told: frozenset[str] = frozenset()
 
     @classmethod
@@ -211,6 +212,7 @@ class _Input:
             _searches=set(self._searches),
             _hosted={name: list(homes) for name, homes in self._hosted.items()},
             _late=list(self._late),
+            _notes=list(self._notes),
         )
 
     def settle(self) -> list[dict[str, Any]]:
@@ -257,7 +259,8 @@ class _Input:
 
     def _flush(self) -> None:
         self._bring(self._late)
-        self._late = []
+        self.items.extend({"role": "developer", "content": note} for note in self._notes)
+        self._late, self._notes = [], []
 
     def _bring(self, tools: Sequence[Tool]) -> None:
         if tools:
@@ -373,6 +376,8 @@ class _Input:
                     "tools": definitions(tools, self.profile, deferred=True),
                 }
             )
+            # The output has no text: what a result says beside its definitions follows it.
+            self._notes.extend(_notes(message))
             return
         self._late.extend(tools)
         content = message.content
@@ -447,6 +452,13 @@ def _written(plan: RequestPlan, profile: ProviderProfile) -> tuple[_WrittenInput
     whole = _Input.anew(plan, plan.messages, profile)
     whole.write(plan.messages)
     return _WrittenInput(_Input.anew(plan, (), profile)), whole
+
+
+def _notes(message: Message) -> Iterator[str]:
+    """Yield the text beside the definitions of a search result."""
+    parts = () if isinstance(message.content, str) else message.content
+    if any(isinstance(part, ReferencePart) for part in parts):
+        yield from (part.text for part in parts if isinstance(part, TextPart))
 
 
 def _is_call(block: Mapping[str, Any]) -> bool:

@@ -211,6 +211,10 @@ class ConversationTools:
                 "tool-search inspect lists them",
             )
 
+    def announce(self, code: NoticeCode, message: str) -> None:
+        """Note something that may come again, and is said each time."""
+        self._notices.append(Notice(code, message))
+
     def begin(self, catalog: ToolCatalog | None, profile: ProviderProfile, sample: str) -> None:
         """A user turn: the first settles, later ones follow catalog and configuration.
 

@@ -25,6 +25,8 @@ __all__ = ["json_values", "parse_tools", "tool_from_definition"]
 _SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema")
 _OTHER_NAMES = {"outputSchema": "output_schema", "input_examples": "examples"}
 _HINTS = {"readOnlyHint": "read_only", "destructiveHint": "destructive"}
+# What only the bot's owner says of a tool.
+_CLAIMS = frozenset(("kind", "server", "listed_name", "always_load"))
 _SWITCHES = ("active", "always_load")
 _FORMATS = (
     "a tool is {name, description, parameters}, an OpenAI or Anthropic tool, "
@@ -93,8 +95,12 @@ def _refusal(wrong: Sequence[tuple[str, InvalidToolError]]) -> InvalidToolError:
     return InvalidToolError(message)
 
 
-def tool_from_definition(definition: object) -> Tool | None:
+def tool_from_definition(definition: object, *, server: str | None = None) -> Tool | None:
     """The tool that one JSON object defines; None for a provider's own search tool.
+
+    Args:
+        definition: As the library, OpenAI, Anthropic or MCP writes it.
+        server: The server that listed it: it is that server's, whatever it says of itself.
 
     Raises:
         InvalidToolError: It is no definition, or a wrong one.
@@ -104,6 +110,8 @@ def tool_from_definition(definition: object) -> Tool | None:
     """
     if not isinstance(definition, Mapping):
         raise InvalidToolError(f"{_shown(definition)} is not an object; {_FORMATS}")
+    if server is not None:
+        definition = _of_server(definition, server)
     content = {key: value for key, value in definition.items() if value is not None}
     function = content.pop("function", None)
     if isinstance(function, Mapping):
@@ -153,7 +161,7 @@ def _definitions(text: str, source: str) -> Iterator[tuple[str, object]]:
         server = listing.get("server")
         for index, item in enumerate(listing["tools"]):
             if server and isinstance(item, dict):
-                item = {"server": server, **item}  # noqa: PLW2901  # the same one, completed
+                item = _of_server(item, server)  # noqa: PLW2901  # the same one, completed
             yield f"{place}, tools[{index}]", item
 
 
@@ -167,6 +175,12 @@ def _listing(value: Any, place: str) -> dict[str, Any] | None:
         )
     inner = value.get("result", value)
     return inner if isinstance(inner, dict) and isinstance(inner.get("tools"), list) else None
+
+
+def _of_server(definition: Mapping[str, Any], server: str) -> dict[str, Any]:
+    """Return a server's definition without what it claims of its own place in the bot."""
+    kept = {key: value for key, value in definition.items() if key not in _CLAIMS}
+    return {**kept, "server": server, "kind": "mcp"}
 
 
 def _settled(content: dict[str, Any]) -> dict[str, Any]:
@@ -189,7 +203,11 @@ def _settled(content: dict[str, Any]) -> dict[str, Any]:
     settled.setdefault("kind", "mcp" if settled.get("server") else "plugin")
     annotations = settled.get("annotations")
     if isinstance(annotations, dict):
-        facts = {_HINTS.get(key, key): fact for key, fact in annotations.items()}
+        # What is said in both spellings stays in both: it may contradict itself.
+        facts = {
+            key if _HINTS.get(key) in annotations else _HINTS.get(key, key): fact
+            for key, fact in annotations.items()
+        }
         settled.setdefault("title", facts.pop("title", None))
         settled["annotations"] = {key: fact for key, fact in facts.items() if fact is not None}
     return settled

@@ -64,6 +64,7 @@ NoticeCode = Literal[
     "turn_timed_out",
     "provider_waited_for",
     "cache_marks_refused",
+    "permitted_tools_changed",
     "reasoning_required",
     "form_refused",
     "reasoning_refused",

@@ -30,6 +30,7 @@ _CAUSES: frozenset[NoticeCode] = frozenset(
         "mode_changed",
         "search_unavailable",
         "settings_changed",
+        "permitted_tools_changed",
     }
 )
 

@@ -44,6 +44,8 @@ class ConversationRecord:
         anchors: Synthetic exchanges in a history the bot owns.
         history: The neutral history.
         thinking: What was last sent to a model whose thinking is bound to the prefix.
+        left_out: Digests of the tools that were left out of lists, because a user may
+            not call them, by the form of the list.
         configured: The `tool_schema_mode` that decided the mode; None: not recorded.
         former_search_names: Names that the search tool had before, oldest first.
     """
@@ -56,6 +58,7 @@ class ConversationRecord:
     anchors: tuple[Anchor, ...] = ()
     history: tuple[Message, ...] = ()
     thinking: ThinkingRecord = field(default_factory=ThinkingRecord)
+    left_out: Mapping[str, str] = field(default_factory=dict)
     configured: SchemaMode | None = None
     former_search_names: tuple[str, ...] = ()
 
@@ -94,6 +97,7 @@ class ConversationRecord:
             ],
             "history": [message_to_dict(message) for message in self.history],
             "thinking": asdict(self.thinking),
+            "left_out": dict(self.left_out),
             "configured": self.configured,
             "former_search_names": list(self.former_search_names),
         }
@@ -144,6 +148,7 @@ class ConversationRecord:
                 messages=content["thinking"]["messages"],
                 digest=content["thinking"]["digest"],
             ),
+            left_out=content.get("left_out", {}),
             configured=_configured(content),
             former_search_names=tuple(content.get("former_search_names", ())),
         )

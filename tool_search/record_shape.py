@@ -137,6 +137,7 @@ class _Record(_Shape):
     anchors: list[_Anchor]
     history: list[_Message]
     thinking: _Thinking
+    left_out: dict[str, str] = {}
     configured: SchemaMode | None = None
     former_search_names: list[str] = []
 

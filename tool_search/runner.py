@@ -466,6 +466,7 @@ class ToolSearchRunner:
             profile=profile,
             roles=asked.roles,
             refusal=refusal,
+            hidden=self.permissions.settings.hidden,
         )
         try:
             begin(begun, catalog=self._catalog)

@@ -9,7 +9,7 @@ until a reply has no calls. Providers may change between any two plans.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from tool_search.calls import (
@@ -29,6 +29,7 @@ from tool_search.exchanges import SyntheticExchanges
 from tool_search.history import checked, paired, search_results, with_own_ids, without_blocks
 from tool_search.i18n import Language, text
 from tool_search.kept_work import KeptWork
+from tool_search.left_out import LeftOut
 from tool_search.look_alikes import look_alike_keys
 from tool_search.message_log import MessageLog
 from tool_search.messages import (
@@ -43,8 +44,9 @@ from tool_search.messages import (
     plain_text,
     user_message,
 )
-from tool_search.modes import ModeDecision
+from tool_search.modes import Mode, ModeDecision
 from tool_search.names import wire_name
+from tool_search.permission_settings import HiddenTools
 from tool_search.profiles import ProviderProfile
 from tool_search.record import ConversationRecord
 from tool_search.schema import encodable
@@ -102,6 +104,7 @@ class ToolSearchSession:
         self._refused: frozenset[str] = frozenset()
         self._roles: frozenset[str] = frozenset()
         self._refusal: Callable[[Tool], str | None] = allowed_to_all
+        self._left_out = LeftOut(record.left_out if record else None)
         self._turn_ledger: tuple[str, ...] = ()
         if record is not None:
             self._tools.restore(record)
@@ -170,6 +173,7 @@ class ToolSearchSession:
             anchors=self._exchanges.anchors,
             history=self.history,
             thinking=self._thinking.record,
+            left_out=self._left_out.digests,
             configured=settled.configured,
             former_search_names=self._exchanges.former,
         )
@@ -182,6 +186,7 @@ class ToolSearchSession:
         catalog: ToolCatalog | None = None,
         roles: Collection[str] = (),
         refusal: Callable[[Tool], str | None] = allowed_to_all,
+        hidden: HiddenTools = "keep",
     ) -> None:
         """Takes the user's message in, and a new catalog with it.
 
@@ -192,6 +197,8 @@ class ToolSearchSession:
             roles: What the user is; a tool with `roles` wants one of them.
             refusal: Says why the user may not call a tool, as the model reads it; empty text:
                 that it exists is not said either; None: it may be called.
+            hidden: What becomes of tools that the user may not call, but that the
+                conversation refers to: as `permissions.hidden`.
 
         Raises:
             SessionError: A tool has the search tool's name; nothing has changed.
@@ -203,6 +210,7 @@ class ToolSearchSession:
         if self._tools.search_tool_name != name:
             self._rename_searches()
         self._roles, self._refusal = frozenset(roles), refusal
+        self._left_out.begin_turn(hidden)
         self.close_open_calls()
         self._log.append(message)
         self._introduce()
@@ -399,7 +407,8 @@ class ToolSearchSession:
         if place is None or self.decision.mode != "tool_search":
             return
         hidden = (entry.tool for entry in self.discoveries if entry.name not in shown)
-        missing = [tool for tool in hidden if self._is_active(tool.name)]
+        # What this turn's user may not call is shown when somebody comes who may.
+        missing = [t for t in hidden if self._is_active(t.name) and self.permits(t)]
         if missing:
             exchange = self._exchanges.write(
                 missing,
@@ -435,9 +444,50 @@ class ToolSearchSession:
             system=instructed(prompt, name, self.language) if searching else prompt,
             selected=selected,
             refused=self._refused,
+            hidden=self._hidden(profile, mode),
             boundary=text("search.loaded", self.language) if self._config.boundary_text else "",
             kept=self._kept,
         )
+
+    def _hidden(self, profile: ProviderProfile, mode: Mode) -> frozenset[str]:
+        """Return the names that are left out of a request: this turn's user may not call them."""
+        names, is_new = self._left_out.names(
+            profile,
+            mode,
+            catalog=self._tools.catalog,
+            shown=self._shown_tools,
+            referred=self._referred_names,
+            permits=self.permits,
+        )
+        if is_new:
+            self._tools.announce(
+                "permitted_tools_changed",
+                "what this turn's user may call is not what could be called before: the tools "
+                "that are declared change, and the prompt cache ends there",
+            )
+        return names
+
+    def _shown_tools(self) -> Iterator[Tool]:
+        """Yield the tools that a filtered list may have: the core, and what was discovered."""
+        catalog = self._tools.catalog
+        for name in self._tools.roster.core:
+            tool = catalog.get(name)
+            if tool is not None and tool.active:
+                yield tool
+        for entry in self.discoveries:
+            yield catalog.get(entry.name) or entry.tool
+
+    def _referred_names(self) -> Iterator[str]:
+        """Yield the tools that the conversation refers to: discovered, or called with success.
+
+        A call that failed is no reference: whoever guesses a hidden name would learn of it.
+        """
+        yield from self.discoveries.names
+        by_wire_name = self._tools.catalog.by_wire_name
+        for message in self.history:
+            if message.role == "tool" and message.name and not message.is_error:
+                tool = by_wire_name.get(message.name)
+                yield message.name if tool is None else tool.name
 
     def _result_message(self, result: CallResult) -> Message:
         call, content = result.decision.call, encodable(result.content)

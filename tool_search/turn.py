@@ -252,7 +252,8 @@ class Turn:
                 else:
                     yield event
         picked = [call.name for call in self._answered.message.tool_calls]
-        known = [name for name in dict.fromkeys(picked) if name in self.session.catalog]
+        catalog, permits = self.session.catalog, self.session.permits
+        known = [n for n in dict.fromkeys(picked) if n in catalog and permits(catalog[n])]
         if known and self._plan is not None and self._plan.phase == "select":
             async with aclosing(self._ask("detail", known)) as events:
                 async for event in events:

@@ -29,7 +29,7 @@ Scalar = str | int | float | bool | None
 """A value that holds no others."""
 
 _MAX_PLAIN_DIGITS = 400
-_MAX_NUMBER_CHARS = 5_000
+_MAX_NUMBER_CHARS = 20_000
 _MAX_DECODINGS = 2
 # Longer runs make Unicode's canonical ordering quadratic (UAX #15, "Stream-Safe Text Format").
 _MAX_MARKS = 30

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
-from tests.runner.bench import SEARCHING, Bench, named, say, some_tools, turn
+from tests.runner.bench import SEARCHING, Bench, calling, named, say, some_tools, tool, turn
 from tests.runner.kinds import KINDS, forecast, provider
 from tool_search import Done, MemoryStore, ToolsDiscovered
 from tool_search.testing import KeywordModel, ModelCall, ModelReply, ScriptedModel
@@ -65,12 +66,17 @@ async def test_the_service_reads_its_own_search_again_and_no_other(bench: Bench)
     assert bench.ran == [("get_forecast", {"city": "Paris"})]
 
 
-async def test_what_the_service_found_is_no_discovery_for_whom_it_is_forbidden(
-    bench: Bench,
-) -> None:
-    """The service knows no roles; the session does."""
-    bench.server.reset(model=ScriptedModel([FOUND, say("It is there.")]))
-    tools = [replace(tool, roles=("admin",)) for tool in some_tools()]
+async def test_the_service_is_not_sent_what_this_user_may_not_call(bench: Bench) -> None:
+    """It knows no roles, and its own search would find the tool."""
+    press = ModelCall(name="tool_search", arguments={"paths": ["press"]})
+    script = [FOUND, say("It is there."), calling(press), say("No.")]
+    bench.server.reset(model=ScriptedModel(script))
+    plain = tool("get_news", "News, weather too.", kind="mcp", server="press")
+    tools = [plain, *(replace(one, roles=("admin",)) for one in some_tools())]
     service = await bench.provider("responses", tool_search="hosted")
     runner = await bench.runner(providers={"service": service}, tools=tools, config=SEARCHING)
-    assert named(await turn(runner), ToolsDiscovered) == []
+    (found,) = named(await turn(runner, conversation="a", roles=["admin"]), ToolsDiscovered)
+    assert "get_forecast" in found.names
+    (found,) = named(await turn(runner, conversation="b"), ToolsDiscovered)
+    assert found.names == ("get_news",)
+    assert "get_forecast" not in json.dumps(bench.requests[-1].body)

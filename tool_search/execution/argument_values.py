@@ -27,7 +27,6 @@ __all__ = [
     "Subjects",
     "declared_names",
     "declares",
-    "is_of_server",
     "values_declared",
 ]
 
@@ -45,11 +44,6 @@ _Parts = tuple[Mapping[str, Any], ...]
 
 class _TooManyError(Exception):
     """A call has more values than are looked at."""
-
-
-def is_of_server(tool: Tool) -> bool:
-    """Return True if a server defines the tool, and so chooses its schema and its hints."""
-    return bool(tool.server) or tool.kind == "mcp"
 
 
 @lru_cache(maxsize=1024)
@@ -161,7 +155,7 @@ class CallArguments:
 
         The first required one, or the first of all.
         """
-        if is_of_server(self.tool):
+        if self.tool.is_third_party:
             return None
         root = _schema_of(self.tool).root
         required = (name for part in root for name in _strings(part.get("required")))
@@ -194,11 +188,9 @@ class CallArguments:
 
     def _searched(self, steps: tuple[str, ...]) -> tuple[FoundValues, FoundValues]:
         given, received = self.given, self.received
-        exact = list(self._followed(received, steps, with_defaults=not is_of_server(self.tool)))
+        exact = list(self._followed(received, steps, with_defaults=not self.tool.is_third_party))
         written = list(self._followed(given, steps, with_defaults=True))
-        alike = list(_alike(_mappings(given), steps))
-        if received is not given:
-            alike += _alike(_mappings(received), steps)
+        alike = list(_alike(_mappings(received), steps))
         packed = list(_alike(_mappings(given, in_strings=True), steps))
         sure = _collected([*exact, *alike]) if exact else FoundValues()
         return sure, _collected([*exact, *written, *alike, *packed], with_objects=True)
@@ -218,7 +210,8 @@ class CallArguments:
             if depth == len(steps):
                 yield value
             elif isinstance(value, list):
-                of_items = schema.of_items(parts)
+                # A program may take a list where its schema speaks of one.
+                of_items = (*schema.of_items(parts), *parts)
                 waiting.extend((item, of_items, depth) for item in value)
             elif isinstance(value, Mapping):
                 inner = schema.of_property(parts, steps[depth])

@@ -11,7 +11,6 @@ import json
 from functools import lru_cache
 
 from tool_search.catalog import Tool
-from tool_search.execution.rule_names import listed_name, server_of
 
 __all__ = ["definition_pin"]
 
@@ -24,8 +23,7 @@ def definition_pin(tool: Tool) -> str:
     nothing.
     """
     content = [
-        server_of(tool),
-        listed_name(tool),
+        [tool.is_third_party, *tool.source],
         [tool.title, tool.summary, tool.description],
         [tool.parameters, tool.output_schema, tool.annotations],
     ]

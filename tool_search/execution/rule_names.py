@@ -23,11 +23,10 @@ from functools import lru_cache
 from urllib.parse import unquote
 
 from tool_search.catalog import Tool
-from tool_search.execution.argument_values import is_of_server
 
 __all__ = [
     "NamedTools",
-    "listed_name",
+    "ToolsByRule",
     "named_tools",
     "rule_of_server",
     "rule_of_tool",
@@ -43,13 +42,7 @@ _JOINT = re.compile(r"(?<=_)_|^_|_$")
 
 def server_of(tool: Tool) -> str | None:
     """Return a tool's server, empty if it has no name; None for a tool of the bot itself."""
-    return tool.server or "" if is_of_server(tool) else None
-
-
-def listed_name(tool: Tool) -> str:
-    """Return the name under which a tool's source lists it."""
-    listed: str | None = getattr(tool, "listed_name", None)
-    return listed or tool.name
+    return (tool.server or "") if tool.is_third_party else None
 
 
 def rule_of_server(tool: Tool) -> str | None:
@@ -71,7 +64,7 @@ def rule_of_tool(tool: Tool) -> str:
 
 def _bare_name(tool: Tool) -> str:
     """Return a tool's name on its own server, without the server's."""
-    listed = listed_name(tool)
+    _, listed = tool.source
     for prefix in (f"{_MCP}{tool.server}__", f"{tool.server}__"):
         if len(listed) > len(prefix) and listed.startswith(prefix):
             return listed.removeprefix(prefix)
@@ -120,7 +113,7 @@ class NamedTools:
 def _names(tool: Tool, server: str | None) -> Collection[str]:
     if server is None:
         return (tool.name,)
-    return {tool.name, listed_name(tool), _bare_name(tool)}
+    return {tool.name, tool.source[1], _bare_name(tool)}
 
 
 @lru_cache(maxsize=1024)

@@ -58,13 +58,15 @@ class ToolsAssembler:
         What a provider refused to know otherwise is shown at the end of the core.
         """
         form, search = conversation.profile.search_form, conversation.search_tool
+        hidden = conversation.hidden
         own = search.name if search else ""
         shown = [n for n in conversation.ledger if n in conversation.core or n == own]
         shown += sorted(conversation.refused.difference(shown))
+        shown = [name for name in shown if name not in hidden]
         if form == "additional":
             return self._kept("searching", conversation, tuple(shown), self._shown)
         plain = [n for n in shown if n != own]
-        rest = () if form == "client" else conversation.order
+        rest = [] if form == "client" else [n for n in conversation.order if n not in hidden]
         waiting = [n for n in rest if n not in plain and n != own]
         names = (own, *plain, *waiting) if waiting or form != "hosted" else tuple(plain)
         make = partial(self._searched, waiting=frozenset(waiting))
@@ -85,6 +87,8 @@ class ToolsAssembler:
         names: tuple[str, ...],
         make: Callable[[Conversation, tuple[str, ...]], ToolList],
     ) -> ToolList:
+        if conversation.hidden:
+            names = tuple(name for name in names if name not in conversation.hidden)
         key = (
             kind,
             conversation.mode,

@@ -10,7 +10,15 @@ from typing import ClassVar
 
 from tool_search.catalog import Tool, ToolCatalog
 from tool_search.kept_work import KeptWork
-from tool_search.messages import Message, Phase, RequestPlan, ResultPart, StrategyName, ToolList
+from tool_search.messages import (
+    Message,
+    Phase,
+    RequestPlan,
+    ResultPart,
+    StrategyName,
+    TextPart,
+    ToolList,
+)
 from tool_search.modes import Mode
 from tool_search.profiles import ProviderProfile
 from tool_search.search.result import SearchResult
@@ -41,6 +49,7 @@ class Conversation:
         system: The system text, complete.
         selected: The tools a `skills_like` model picked.
         refused: Names whose references this provider has refused.
+        hidden: Names that are left out: this turn's user may not call them.
         thinking_from: Index of the first message whose native blocks still hold.
         boundary: What stands behind references to tools; empty for nothing.
         kept: The work of earlier requests of this conversation.
@@ -59,6 +68,7 @@ class Conversation:
     system: str = ""
     selected: tuple[str, ...] = ()
     refused: frozenset[str] = frozenset()
+    hidden: frozenset[str] = frozenset()
     thinking_from: int = 0
     boundary: str = ""
     kept: KeptWork = field(default_factory=KeptWork, compare=False, repr=False)
@@ -70,6 +80,8 @@ class Conversation:
         """
         if self.search_tool is not None and self.search_tool.name == name:
             return self.search_tool
+        if name in self.hidden:
+            return None
         tool = self.catalog.get(name)
         if tool is not None and tool.active:
             return tool
@@ -83,6 +95,17 @@ class Conversation:
         """The definitions of these names, in order, those without one left out."""
         found = (self.definition(name) for name in names)
         return (tool for tool in found if tool is not None)
+
+    def hidden_text(self, result: SearchResult) -> TextPart | None:
+        """Return what a result says of tools that are left out, as text; None for nothing."""
+        if self.hidden.isdisjoint(result.names):
+            return None
+        left = replace(
+            result,
+            matches=tuple(match for match in result.matches if match.name in self.hidden),
+            loaded=tuple(name for name in result.loaded if name in self.hidden),
+        )
+        return TextPart(left.to_json())
 
     def searches(self, message: Message) -> bool:
         """Whether a message is a result of the search tool."""
@@ -162,6 +185,7 @@ class ToolSearchStrategy(ABC):
             conversation.thinking_from,
             conversation.boundary,
             conversation.refused,
+            conversation.hidden,
             conversation.catalog.fingerprint,
             tools.fingerprint,
             conversation.search_tool,
@@ -179,6 +203,9 @@ class ToolSearchStrategy(ABC):
             is_bound = message.native is not None and message.role == "assistant"
             if is_bound and index < conversation.thinking_from:
                 message = replace(message, native=None)  # it no longer holds
+            if conversation.hidden and message.native is not None and message.native.told:
+                # What the service found itself says more than this turn's user may know.
+                message = replace(message, native=None)
             if message.tool_calls:
                 message = on_wire(message, conversation.named, conversation.call_tool.name)
             if conversation.searches(message):

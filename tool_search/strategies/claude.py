@@ -72,15 +72,15 @@ class ClaudeToolSearchStrategy(ToolSearchStrategy):
         result = read_result(message.text)
         if result is None or message.is_error:  # the service takes only text in an error
             return message
-        part = self.format_result(result)
-        if isinstance(part, ReferencePart):
-            names = tuple(
-                name
-                for name in dict.fromkeys(part.names)
-                if tools.declares(name) and name not in conversation.refused
-            )
-            part = ReferencePart(names) if names else TextPart(result.to_json())
-        return replace(message, content=(part,))
+        names = tuple(
+            name
+            for name in dict.fromkeys(result.names)
+            if tools.declares(name) and name not in conversation.refused
+        )
+        if not names:
+            return replace(message, content=(TextPart(result.to_json()),))
+        hidden = conversation.hidden_text(result)
+        return replace(message, content=(ReferencePart(names), *((hidden,) if hidden else ())))
 
 
 def _refers(message: Message) -> bool:

@@ -70,7 +70,8 @@ class OpenAIResponsesToolSearchStrategy(ToolSearchStrategy):
         if not isinstance(part, ReferencePart):
             return message
         if conversation.profile.search_form != "additional":
-            return replace(message, content=(part,))
+            hidden = conversation.hidden_text(result)
+            return replace(message, content=(part, *((hidden,) if hidden else ())))
         text = TextPart(_under_wire_names(result, conversation).to_json())
         return replace(message, content=(text, part))
 
