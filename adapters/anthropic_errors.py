@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from tool_search.adapters.compatible_errors import (
     CACHE_MARKS,
+    DEFINITIONS,
     FEATURES,
     NAMES,
+    PLACES,
     REPLY_LIMITS,
     TOO_MANY_TOOLS,
 )
@@ -51,8 +53,10 @@ ANSWERS: tuple[Answer, ...] = (
         "reasoning_missing",
         "DeepSeek's and Moonshot's Anthropic endpoints: DeepSeek-Reasonix 8902",
     ),
+    *DEFINITIONS,
     *FEATURES,
     *CACHE_MARKS,
+    *PLACES,
     *REPLY_LIMITS,
     *TOO_MANY_TOOLS,
     *NAMES,

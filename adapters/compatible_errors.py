@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from tool_search.answers import Answer
 
-__all__ = ["CACHE_MARKS", "FEATURES", "NAMES", "REPLY_LIMITS", "TOO_MANY_TOOLS"]
+__all__ = [
+    "CACHE_MARKS",
+    "DEFINITIONS",
+    "FEATURES",
+    "NAMES",
+    "PLACES",
+    "REPLY_LIMITS",
+    "TOO_MANY_TOOLS",
+]
 
 _FEATURE = r"(?:defer_loading|tool.?search\w*|tool_reference|additional_tools|namespace)"
 _FIELD = r"(?:defer_loading|additional_tools|tool_search|tool_reference|\]\.namespace\b)"
@@ -53,6 +61,54 @@ REPLY_LIMITS = (
         "tokens and your request has 100 input tokens (64000 > 32768 - 100)`",
     ),
 )
+
+DEFINITIONS = (
+    Answer(
+        r"\btools\.(?P<index>\d+)\.(?:custom\.)?(?:input_schema|input_examples|description)\b",
+        "tool_refused",
+        "Anthropic: `tools.12.custom.input_schema.properties: Property keys should match pattern`, "
+        "`tools.4.custom.input_schema: JSON schema is invalid.`; decocms/studio 6874, "
+        "claude-code 79418",
+    ),
+    Answer(
+        r"\btools\.(?P<index>\d+)\.(?:member\.)?toolspec\b",
+        "tool_refused",
+        "Amazon Bedrock, Converse: `The value at toolConfig.tools.3.toolSpec.inputSchema.json.type "
+        "must be one of the following: object.`",
+    ),
+    Answer(
+        r"invalid schema for function '(?P<name>[^']+)'",
+        "tool_refused",
+        "OpenAI and DeepSeek: `Invalid schema for function 'x': In context=('properties', "
+        "'paths'), array schema missing items.`; streamnative-mcp-server 26",
+    ),
+    Answer(
+        r"invalid json schema for tool (?P<name>[^\s,:]+)",
+        "tool_refused",
+        "Groq: `invalid JSON schema for tool x, tools[24].function.parameters: 'required' present "
+        "but 'properties' is missing`; strix 1088",
+    ),
+    Answer(
+        r"function ?declaration '(?P<name>[^']+)' in the request",
+        "tool_refused",
+        "Google: `FunctionDeclaration 'x' in the request exceeds the maximum allowed nesting "
+        "depth.`; gitlab-mcp 223",
+    ),
+    Answer(
+        r"invalid tool schema: (?P<schema>\{.*)",
+        "tool_refused",
+        "Mistral: `Invalid tool schema: {'type': 'object', ...} is not valid under any of the "
+        "given schemas`; pdf-reader-mcp 63",
+    ),
+    Answer(
+        r"not a valid moonshot flavored json schema\b.{0,40}<at path '(?P<path>[^']*)'",
+        "tool_refused",
+        "Moonshot: `tools.function.parameters is not a valid moonshot flavored json schema, "
+        "details: <At path 'properties.source': type is not defined>`; pi 4138",
+    ),
+)
+"""Refusals of one tool's definition, told by its name, its place or its content."""
+
 FEATURES = (
     Answer(
         rf"defer_loading.{{0,80}}{_NOT_TAKEN}",
@@ -118,6 +174,22 @@ CACHE_MARKS = (
     ),
 )
 """Endpoints that do not know cache breakpoints."""
+
+PLACES = (
+    Answer(
+        r"\btools\[(?P<index>\d+)\]\.(?:function\.)?(?:parameters|description)\b",
+        "tool_refused",
+        "OpenAI-like validators: `Invalid value at tools[3].function.parameters`, and the field "
+        "`param` of OpenAI's errors",
+    ),
+    Answer(
+        r"(?:\btools\[(?P<index>\d+)\]\.)?function_declarations\[(?P<inner>\d+)\]",
+        "tool_refused",
+        'Google: `Unknown name "const" at \'tools[0].function_declarations[5].parameters.'
+        "properties[8].value': Cannot find field.`; zed 44875",
+    ),
+)
+"""Refusals of a definition by its place alone; what else is at a place has rows before these."""
 
 TOO_MANY_TOOLS = (
     Answer(

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from tool_search.adapters.compatible_errors import CACHE_MARKS, FEATURES, NAMES, TOO_MANY_TOOLS
+from tool_search.adapters.compatible_errors import (
+    CACHE_MARKS,
+    DEFINITIONS,
+    FEATURES,
+    NAMES,
+    PLACES,
+    TOO_MANY_TOOLS,
+)
 from tool_search.answers import Answer
 
 __all__ = ["ANSWERS"]
@@ -81,8 +88,10 @@ ANSWERS: tuple[Answer, ...] = (
         "Moonshot AI, Dynamic tool loading: a model without it answers `tokenization failed`; "
         "validators want the `content` that must not be there",
     ),
+    *DEFINITIONS,
     *FEATURES,
     *CACHE_MARKS,
+    *PLACES,
     *TOO_MANY_TOOLS,
     *NAMES,
 )

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from tool_search.adapters.compatible_errors import CACHE_MARKS, FEATURES, NAMES, TOO_MANY_TOOLS
+from tool_search.adapters.compatible_errors import (
+    CACHE_MARKS,
+    DEFINITIONS,
+    FEATURES,
+    NAMES,
+    PLACES,
+    TOO_MANY_TOOLS,
+)
 from tool_search.answers import Answer
 
 __all__ = ["ANSWERS"]
@@ -14,6 +21,7 @@ ANSWERS: tuple[Answer, ...] = (
         "Recorded: `Missing namespace for function_call 'X'. It does not exist in the default "
         "namespace.`",
     ),
+    *DEFINITIONS,
     *FEATURES,
     Answer(
         r"previous_response_not_found|previous response with id",
@@ -50,6 +58,7 @@ ANSWERS: tuple[Answer, ...] = (
         "OpenAI: `Unknown parameter: 'input[2].phase'.`: fields of our own kept items alone",
     ),
     *CACHE_MARKS,
+    *PLACES,
     *TOO_MANY_TOOLS,
     *NAMES,
 )

@@ -11,6 +11,7 @@ from tool_search import ConfigurationError, ProviderError, Tool, profile_for
 from tool_search.answers import answers_in
 from tool_search.fallback import ProviderHealth, Remedy, Verdict, verdict_on
 from tool_search.messages import DeclaredTool
+from tool_search.refused_tools import SentTools
 
 CLAUDE = profile_for("anthropic", "claude-sonnet-4-6")
 OPENAI = profile_for("openai_chat", "gpt-5.4")
@@ -414,9 +415,9 @@ def test_a_catalog_too_large_for_claude_teaches_how_large_one_may_be(
     detail: str, most: int
 ) -> None:
     """By the message, or else less than what was refused; a smaller one has references."""
-    tools = [DeclaredTool(Tool(name=f"t{n}"), deferred=n > 0) for n in range(31)]
+    sent = SentTools(listed=[DeclaredTool(Tool(name=f"t{n}"), deferred=n > 0) for n in range(31)])
     error = ProviderError(detail, provider="p", status=400, code="available_tools_limit_exceeded")
-    said = verdict_on(error, CLAUDE, tools)
+    said = verdict_on(error, CLAUDE, sent)
     assert said == Verdict(remedy="within_limit", profile=replace(CLAUDE, max_deferred=most))
 
 
@@ -462,6 +463,9 @@ def test_every_verdict_has_a_remedy_of_the_table() -> None:
     }
     busy = ProviderError("busy", provider="p", status=429, retry_after_s=2.0)
     remedies.add(verdict_on(busy, CLAUDE).remedy)
+    odd = ProviderError("Invalid schema for function 'odd': no.", provider="p", status=400)
+    sent = SentTools(listed=[DeclaredTool(Tool(name="odd"))])
+    remedies.add(verdict_on(odd, OPENAI, sent).remedy)
     assert remedies == set(get_args(Remedy))
 
 

@@ -97,6 +97,11 @@ def allowed_to_all(tool: Tool) -> str | None:  # noqa: ARG001  # it looks at non
     return None
 
 
+def declared_to_all(tool: Tool) -> bool:  # noqa: ARG001  # it looks at none
+    """Set nothing aside: what a desk asks if no provider has refused a definition."""
+    return False
+
+
 class CallDesk:
     """Decides calls for one conversation.
 
@@ -111,6 +116,8 @@ class CallDesk:
         permits: Says which tools this caller may call.
         refusal: Says why a tool that is not permitted is refused, as the model reads it;
             None or empty text: the call is answered like that of an unknown name.
+        sets_aside: Says which tools are not declared to the provider that calls: their calls
+            are answered with the reason, and no search finds them.
     """
 
     def __init__(
@@ -125,6 +132,7 @@ class CallDesk:
         language: Language,
         permits: Callable[[Tool], bool],
         refusal: Callable[[Tool], str | None] = allowed_to_all,
+        sets_aside: Callable[[Tool], bool] = declared_to_all,
     ) -> None:
         self.catalog = catalog
         self.discoveries = discoveries
@@ -135,6 +143,7 @@ class CallDesk:
         self.language = language
         self.permits = permits
         self.refusal = refusal
+        self.sets_aside = sets_aside
 
     def decide(self, call: ToolCall) -> CallDecision:
         """What becomes of one call; nothing a model writes raises."""
@@ -181,6 +190,8 @@ class CallDesk:
         present = self.catalog.get(tool.name)
         if present is None or not present.active:
             return self._refuse(call, self._gone(tool))
+        if self.sets_aside(present):
+            return self._refuse(call, self._say("set_aside", tool.name))
         try:
             arguments, twice = tool.declared_schema.canonical(arguments)
         except TooComplexError as exc:
@@ -216,7 +227,7 @@ class CallDesk:
             arguments,
             callable_now=callable_now,
             discovered=len(self.discoveries),
-            allowed=lambda name: self.permits(self.catalog[name]),
+            allowed=self._is_found,
         )
         return AnsweredCall(
             call=call,
@@ -224,6 +235,10 @@ class CallDesk:
             is_error=result.error is not None,
             result=result,
         )
+
+    def _is_found(self, name: str) -> bool:
+        tool = self.catalog[name]
+        return self.permits(tool) and not self.sets_aside(tool)
 
     def find(self, name: str) -> Tool | None:
         """The tool of this name: canonical, gone, as a dialect writes it, or an alias."""

@@ -8,12 +8,22 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from tool_search.answers import Meaning, read_answers
+from tool_search.catalog import Tool
 from tool_search.errors import ConfigurationError, ProviderError
 from tool_search.messages import DeclaredTool
 from tool_search.profiles import ProviderProfile
 from tool_search.provider_facts import NO_SIGNATURE
+from tool_search.refused_tools import SentTools, refused_tools
 
-__all__ = ["MAX_REPEATS", "MAX_WAIT_S", "ProviderHealth", "Remedy", "Verdict", "verdict_on"]
+__all__ = [
+    "MAX_REPEATS",
+    "MAX_SET_ASIDE",
+    "MAX_WAIT_S",
+    "ProviderHealth",
+    "Remedy",
+    "Verdict",
+    "verdict_on",
+]
 
 Remedy = Literal[
     "generic_strategy",
@@ -24,14 +34,18 @@ Remedy = Literal[
     "without_reasoning",
     "with_signatures",
     "in_its_form",
+    "without_tool",
     "wait",
     "next_provider",
 ]
-MAX_REPEATS: Mapping[Remedy, int] = {"with_reasoning": 3, "in_its_form": 3}
+MAX_REPEATS: Mapping[Remedy, int] = {"with_reasoning": 3, "in_its_form": 3, "without_tool": 8}
 """The most requests of one reply that a remedy repeats at a provider; 1 for the others."""
 
 MAX_WAIT_S = 5.0
 """The longest wait for a provider that says how long: a person is waiting too."""
+
+MAX_SET_ASIDE = 30
+"""The most tools that are set aside for one endpoint: beyond, it is not one tool's fault."""
 
 # Where less is left, it is the conversation that is too long.
 _MIN_REPLY_TOKENS = 1_024
@@ -57,6 +71,7 @@ class Verdict:
         profile: The provider's profile from now on, where the error taught something.
         references: Wire names of refused references.
         replies: The provider's own blocks of earlier replies were refused.
+        set_aside: Tools that are not declared there any more.
         wait_s: Seconds to wait before the request is sent once more.
     """
 
@@ -66,6 +81,7 @@ class Verdict:
     profile: ProviderProfile | None = None
     references: tuple[str, ...] = ()
     replies: bool = False
+    set_aside: tuple[Tool, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +92,17 @@ class _Refusal:
         said: The service's code and message.
         found: The place of the wording.
         profile: The profile that the request was written for.
-        tools: The list that was sent.
+        sent: The tools that were sent.
     """
 
     said: str
     found: re.Match[str]
     profile: ProviderProfile
-    tools: Sequence[DeclaredTool]
+    sent: SentTools
 
 
 def verdict_on(
-    error: ProviderError, profile: ProviderProfile, tools: Sequence[DeclaredTool] = ()
+    error: ProviderError, profile: ProviderProfile, sent: SentTools | None = None
 ) -> Verdict:
     """Decide what to do about a provider's error, given what was asked of it.
 
@@ -99,7 +115,7 @@ def verdict_on(
     Args:
         error: What it answered.
         profile: Who was asked, and by which strategy.
-        tools: The list that it was sent.
+        sent: The tools that it was sent.
     """
     if error.status not in _REJECTED:
         wait_s = error.retry_after_s
@@ -108,7 +124,7 @@ def verdict_on(
         return Verdict(remedy="next_provider", rests=True)
     said = f"{error.code or ''} {error.detail}"
     for meaning, found in read_answers(profile.dialect, said):
-        verdict = _REMEDIES[meaning](_Refusal(said, found, profile, tools))
+        verdict = _REMEDIES[meaning](_Refusal(said, found, profile, sent or SentTools()))
         if verdict is not None:
             return verdict
     return Verdict(remedy="next_provider")
@@ -203,8 +219,18 @@ def _in_its_form(profile: ProviderProfile) -> Verdict:
     return Verdict(remedy="in_its_form", profile=profile)
 
 
+def _without_tool(refusal: _Refusal) -> Verdict | None:
+    profile = refusal.profile
+    refused = refused_tools(refusal.found, refusal.sent, profile)
+    known = profile.set_aside.union(tool.shown_fingerprint for tool in refused)
+    if not refused or len(known) > MAX_SET_ASIDE:
+        return None
+    profile = replace(profile, set_aside=known)
+    return Verdict(remedy="without_tool", profile=profile, set_aside=refused)
+
+
 def _within_limit(refusal: _Refusal) -> Verdict:
-    shorter = _shorter(refusal.profile, refusal.said, refusal.tools)
+    shorter = _shorter(refusal.profile, refusal.said, refusal.sent.listed)
     return Verdict(remedy="within_limit", profile=shorter)
 
 
@@ -247,6 +273,7 @@ _REMEDIES: Mapping[Meaning, Callable[[_Refusal], Verdict | None]] = {
     "schema_rules_broken": _with_schema_rules,
     "stream_options_unknown": _without_stream_options,
     "tool_choice_refused": _without_tool_choice,
+    "tool_refused": _without_tool,
     "too_many_tools": _within_limit,
     "reply_limit_refused": _with_shorter_reply,
     "name_refused": _with_plain_names,

@@ -52,6 +52,7 @@ NoticeCode = Literal[
     "mode_changed",
     "schema_changed",
     "schema_incomplete",
+    "tool_set_aside",
     "search_unavailable",
     "settings_changed",
     "strategy_replaced",
@@ -338,6 +339,13 @@ class RequestPlan:
     cached_messages: tuple[int, ...] = ()
     cache_system: bool = False
     kept: KeptWork = field(default_factory=KeptWork, compare=False, repr=False)
+
+    def brought(self) -> Iterator[Tool]:
+        """Iterate over the definitions that messages bring, in order."""
+        for message in self.messages:
+            parts = () if isinstance(message.content, str) else message.content
+            for part in parts:
+                yield from part.tools if isinstance(part, ReferencePart) else ()
 
 
 @dataclass(frozen=True, slots=True)

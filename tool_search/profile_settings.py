@@ -35,6 +35,7 @@ SchemaRules = Literal["json_schema", "moonshot"]
 """`moonshot`: the subset of JSON Schema that Moonshot's validator takes."""
 
 _Glob = Annotated[str, Field(min_length=1, max_length=200)]
+_ToolName = Annotated[str, Field(min_length=1, max_length=256)]
 
 
 class ProfileMatch(Settings):
@@ -95,6 +96,7 @@ class ProfileSettings(Settings):
         takes_stream_options: Of OpenAI Chat: true if a stream may be asked for its usage.
         takes_tool_choice_none: Of OpenAI Chat: true if `tool_choice` may be `none`; false: a
             request for an answer without tools declares none.
+        set_aside: Names of tools that are not declared to them: they refuse the definitions.
     """
 
     match: ProfileMatch
@@ -114,6 +116,7 @@ class ProfileSettings(Settings):
     schema_rules: SchemaRules = "json_schema"
     takes_stream_options: bool = True
     takes_tool_choice_none: bool = True
+    set_aside: Annotated[tuple[_ToolName, ...], Field(max_length=1_000)] = ()
 
     @property
     def stated(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Literal
 from urllib.parse import urlsplit
 
+from tool_search.catalog import Tool
 from tool_search.config import Dialect, ProviderConfig, SearchForm, StrategyChoice
 from tool_search.errors import UnsupportedStrategyError
 from tool_search.messages import StrategyName
@@ -72,6 +73,8 @@ class ProviderProfile:
         schema_rules: Of OpenAI Chat: what its schemas may be.
         takes_stream_options: Of OpenAI Chat: True if a stream may be asked for its usage.
         takes_tool_choice_none: Of OpenAI Chat: True if `tool_choice` may be `none`.
+        set_aside: The tools that are not declared, because the endpoint refuses their
+            definitions: names by configuration, `shown_fingerprint`s by experience.
     """
 
     dialect: Dialect
@@ -97,6 +100,12 @@ class ProviderProfile:
     schema_rules: SchemaRules = "json_schema"
     takes_stream_options: bool = True
     takes_tool_choice_none: bool = True
+    set_aside: frozenset[str] = frozenset()
+
+    def sets_aside(self, tool: Tool) -> bool:
+        """True if a tool is not declared to this provider."""
+        known = self.set_aside
+        return bool(known) and (tool.name in known or tool.shown_fingerprint in known)
 
     @property
     def is_native(self) -> bool:
@@ -196,6 +205,7 @@ def profile_for(
         schema_rules=facts.get("schema_rules", "json_schema"),
         takes_stream_options=facts.get("takes_stream_options", True),
         takes_tool_choice_none=facts.get("takes_tool_choice_none", True),
+        set_aside=frozenset(facts.get("set_aside", ())),
     )
 
 

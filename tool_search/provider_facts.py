@@ -80,6 +80,7 @@ class Facts(TypedDict, total=False):
     schema_rules: SchemaRules
     takes_stream_options: bool
     takes_tool_choice_none: bool
+    set_aside: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

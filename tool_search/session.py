@@ -19,6 +19,7 @@ from tool_search.calls import (
     CallResult,
     RunCall,
     allowed_to_all,
+    declared_to_all,
 )
 from tool_search.catalog import Tool, ToolCatalog
 from tool_search.config import ToolSearchConfig
@@ -105,6 +106,7 @@ class ToolSearchSession:
         self._roles: frozenset[str] = frozenset()
         self._refusal: Callable[[Tool], str | None] = allowed_to_all
         self._left_out = LeftOut(record.left_out if record else None)
+        self._asked: ProviderProfile | None = None
         self._turn_ledger: tuple[str, ...] = ()
         if record is not None:
             self._tools.restore(record)
@@ -229,6 +231,7 @@ class ToolSearchSession:
         Raises:
             SessionError: No turn has begun yet.
         """
+        self._asked = profile
         mode, fitted = self.decision.mode, self._tools.fit(profile)
         if self.decision.mode != mode:
             self._introduce()
@@ -302,6 +305,7 @@ class ToolSearchSession:
             language=self.language,
             permits=self.permits,
             refusal=self._why_not,
+            sets_aside=declared_to_all if self._asked is None else self._asked.sets_aside,
         )
 
     def permits(self, tool: Tool) -> bool:

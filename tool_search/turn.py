@@ -32,6 +32,8 @@ from tool_search.messages import Notice, NoticeCode, Phase, RequestPlan, ToolCal
 from tool_search.prefix_watch import PrefixWatch
 from tool_search.profiles import ProviderProfile
 from tool_search.providers import ChatProvider, ReplyDelta, ReplyEnd, StopReason, Usage
+from tool_search.refused_tools import SentTools
+from tool_search.search_tool import CALL_TOOL_NAME
 from tool_search.session import ToolSearchSession
 
 __all__ = ["KeepDiscoveries", "ProviderPool", "Turn"]
@@ -283,7 +285,7 @@ class Turn:
             except ProviderError as error:
                 causes[self.provider] = error
                 asked = replace(profile, strategy=plan.strategy)
-                verdict = verdict_on(error, asked, plan.tools)
+                verdict = verdict_on(error, asked, self._sent(plan))
                 repeats[self.provider, verdict.remedy] += 1
                 is_fallback = verdict.remedy == "wait" and self.provider != self._primary
                 if is_fallback or repeats[self.provider, verdict.remedy] > MAX_REPEATS.get(
@@ -308,6 +310,10 @@ class Turn:
             else:
                 self.pool.health.succeeded(self.provider)
                 return
+
+    def _sent(self, plan: RequestPlan) -> SentTools:
+        own = (self.session.search_tool_name, CALL_TOOL_NAME)
+        return SentTools(listed=plan.tools, brought=plan.brought(), own=own)
 
     def _planned(
         self, profile: ProviderProfile, phase: Phase, selected: Sequence[str]
@@ -385,7 +391,13 @@ class Turn:
             "without_reasoning": "reasoning_refused",
             "with_signatures": "reasoning_required",
             "in_its_form": "form_refused",
+            "without_tool": "tool_set_aside",
         }
+        if verdict.set_aside:
+            names = ", ".join(repr(tool.name) for tool in verdict.set_aside)
+            origin = self.pool.profile(self.provider).origin
+            what = f"{names} set aside for {origin}, and sent once more, because {error}"
+            return self._warning("tool_set_aside", what)
         return self._warning(codes[verdict.remedy], f"sent once more, because {error}")
 
     async def _run_calls(self, calls: Sequence[ToolCall]) -> AsyncGenerator[RunnerEvent, None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,31 @@ def test_inspect_cache_says_where_a_prefix_may_end(command: Command, large_catal
         "tools_change": "never", "stable_tools": 202, "stable_messages": 1,
     }  # fmt: skip
     assert list(command("inspect", *options, "--summary").json) == [*HEAD, *SUMMARY, "cache"]
+
+
+def test_inspect_schemas_lists_what_is_declared_otherwise(command: Command, write: File) -> None:
+    """Renamed, repaired, left out, and set aside by a profile."""
+    odd = {"$filter": {"type": "str"}, "odd": {"$ref": "#/none"}}
+    tools = [
+        {"name": "list_files", "parameters": {"type": "object", "properties": odd}},
+        {"name": "refused"},
+    ]
+    catalog = write("odd.json", json.dumps(tools))
+    bot = write("bot.yaml", "profiles: {c: {match: {model: 'claude-*'}, set_aside: [refused]}}")
+    options = ("--catalog", catalog, "--provider", "anthropic", "--config", bot)
+    shown = command("inspect", *options, "--schemas").json
+    assert list(shown) == [*HEAD, "schemas", "set_aside"]
+    assert shown["set_aside"] == ["refused"]
+    assert {each["tool"] for each in shown["schemas"]} == {"list_files"}
+    assert [(each["kind"], each["place"]) for each in shown["schemas"]] == [
+        ("repaired", "/properties/$filter/type"),
+        ("left_out", "/properties/odd/$ref"),
+        ("renamed", "/properties/$filter"),
+    ]
+    plain = command("inspect", *options)
+    assert wire_names(plain.json["tools"]) == ["list_files"]
+    assert "schemas declared otherwise than given: 1" in plain.err
+    assert "tools set aside for this endpoint: 1" in plain.err
 
 
 def test_inspect_anthropic_declares_all_and_loads_the_core(

@@ -55,6 +55,13 @@ def inspect_command(
         bool,
         typer.Option("--cache", help="Where its prompt cache may end, in place of the tools."),
     ] = False,
+    schemas: Annotated[
+        bool,
+        typer.Option(
+            "--schemas",
+            help="What is renamed, repaired, left out or set aside, in place of the tools.",
+        ),
+    ] = False,
 ) -> None:
     """Show the tool list that a provider would be sent, as JSON."""
     kind = _kind(provider)
@@ -69,6 +76,8 @@ def inspect_command(
         discovered=_discovered(discovered, tools),
     )
     _explain(request, asked=chosen)
+    if not schemas:
+        _note_changes(tools, profile)
     wire = kind.encode_tools(request.plan.tools, profile)
     head = {
         "provider": provider,
@@ -76,14 +85,26 @@ def inspect_command(
         "strategy": request.plan.strategy,
         "mode": request.decision.mode,
     }
-    if summary or cache:
+    if summary or cache or schemas:
         figures = figures_of(request.plan, wire, tools).to_dict() if summary else {}
         ends = {"cache": _cache(request, profile)} if cache else {}
-        typer.echo(json.dumps({**head, **figures, **ends}, ensure_ascii=False))
+        changes = _schemas(tools, profile) if schemas else {}
+        typer.echo(json.dumps({**head, **figures, **ends, **changes}, ensure_ascii=False))
     else:
         opened = json.dumps(head, ensure_ascii=False)[:-1]
         # The bytes that a request carries, not another rendering of the same list.
         typer.echo(f'{opened}, "tools": {wire.decode("utf-8")}}}')
+
+
+def _schemas(catalog: ToolCatalog, profile: ProviderProfile) -> dict[str, object]:
+    """What is declared of a catalog's schemas otherwise than it was given."""
+    changes = [
+        {"tool": tool.name, "kind": each.kind, "place": each.place, "detail": each.detail}
+        for tool in catalog.active
+        for each in tool.declared_schema.changes
+    ]
+    aside = [tool.name for tool in catalog.active if profile.sets_aside(tool)]
+    return {"schemas": changes, "set_aside": aside}
 
 
 def _cache(request: PlannedRequest, profile: ProviderProfile) -> dict[str, object]:
@@ -132,6 +153,15 @@ def _discovered(names: str, catalog: ToolCatalog) -> Sequence[Tool]:
         else:
             chosen.append(active[name])
     return chosen
+
+
+def _note_changes(catalog: ToolCatalog, profile: ProviderProfile) -> None:
+    changed = sum(bool(tool.declared_schema.changes) for tool in catalog.active)
+    aside = sum(map(profile.sets_aside, catalog.active))
+    if changed:
+        say(f"note: schemas declared otherwise than given: {changed}; --schemas lists how")
+    if aside:
+        say(f"note: tools set aside for this endpoint: {aside}; --schemas lists them")
 
 
 def _explain(request: PlannedRequest, *, asked: str) -> None:

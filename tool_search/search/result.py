@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -68,6 +68,14 @@ class SearchResult:
     def names(self) -> tuple[str, ...]:
         """Every tool the result makes callable: the matches, then the loaded ones."""
         return (*(match.name for match in self.matches), *self.loaded)
+
+    def without(self, names: Collection[str]) -> SearchResult:
+        """The result without these tools."""
+        return replace(
+            self,
+            matches=tuple(match for match in self.matches if match.name not in names),
+            loaded=tuple(name for name in self.loaded if name not in names),
+        )
 
     def to_json(self) -> str:
         """The result as compact JSON, keys in the documented order, scores left out."""

@@ -98,6 +98,7 @@ class ToolsAssembler:
             conversation.search_tool and conversation.search_tool.shown,
             conversation.call_tool.shown,
             tuple(tool.shown for tool in conversation.retained.values()),
+            conversation.profile.set_aside,
         )
         known = self._lists.get(key)
         if known is None:

@@ -92,9 +92,26 @@ class Conversation:
         return self.definition(name) or self.catalog.by_wire_name.get(name)
 
     def definitions(self, names: tuple[str, ...]) -> Iterator[Tool]:
-        """The definitions of these names, in order, those without one left out."""
+        """The definitions to declare under these names, in order.
+
+        Names without one are left out, and tools whose definition the provider refuses.
+        """
         found = (self.definition(name) for name in names)
-        return (tool for tool in found if tool is not None)
+        return (tool for tool in found if tool is not None and not self.sets_aside(tool))
+
+    def sets_aside(self, tool: Tool) -> bool:
+        """True if a tool is not declared, because this provider refuses its definition."""
+        is_own = tool is self.search_tool or tool is self.call_tool
+        return self.profile.sets_aside(tool) and not is_own
+
+    def without_set_aside(self, message: Message) -> Message:
+        """The message of a search's result, without tools that are not declared."""
+        result = read_result(message.text) if self.profile.set_aside else None
+        if result is None:
+            return message
+        found = ((name, self.definition(name)) for name in result.names)
+        gone = {name for name, tool in found if tool is not None and self.sets_aside(tool)}
+        return replace(message, content=result.without(gone).to_json()) if gone else message
 
     def hidden_text(self, result: SearchResult) -> TextPart | None:
         """Return what a result says of tools that are left out, as text; None for nothing."""
@@ -209,6 +226,7 @@ class ToolSearchStrategy(ABC):
             if message.tool_calls:
                 message = on_wire(message, conversation.named, conversation.call_tool.name)
             if conversation.searches(message):
+                message = conversation.without_set_aside(message)
                 return self._show_result(message, conversation, tools)
             return message
 

@@ -40,6 +40,8 @@ class Endpoint:
         reasoning_field: The name that reasoning has in its replies (OpenAI Chat dialect).
         extra_parameters: Top-level request parameters of this vendor that the
             dialect's own service does not know.
+        refused_tools: Names of tools whose definitions it refuses, for a fault of its own
+            that nobody has documented.
     """
 
     supports_tool_search: bool = True
@@ -49,3 +51,4 @@ class Endpoint:
     reasoning: ReasoningRule = "by_model"
     reasoning_field: ReasoningField = "reasoning_content"
     extra_parameters: frozenset[str] = field(default_factory=frozenset)
+    refused_tools: frozenset[str] = field(default_factory=frozenset)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "empty_array",
     "missing",
+    "refused_schema",
     "too_long",
     "unknown_parameters",
     "unmatched",
@@ -31,6 +32,15 @@ def missing(where: str) -> Violation:
     """A required value is not there."""
     return invalid(
         f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter"
+    )
+
+
+def refused_schema(where: str, name: str) -> Violation:
+    """A function's schema has a fault that the service alone knows."""
+    return invalid(
+        f"Invalid schema for function '{name}': it is not valid under any of the given schemas.",
+        param=f"{where}.parameters",
+        code="invalid_function_parameters",
     )
 
 

@@ -83,6 +83,8 @@ def tool_violations(tools: list[Any], endpoint: Endpoint) -> Iterator[Violation]
         search = _SEARCH_TYPE.fullmatch(str(kind))
         if kind == "custom":
             yield from _custom(where, tool)
+            if tool.get("name") in endpoint.refused_tools:
+                yield _not_2020_12(f"{where}.input_schema")
         elif search and endpoint.supports_tool_search:
             yield from _extra(where, tool, _SEARCH_FIELDS)
             if tool.get("name") != search.group(1):
@@ -130,11 +132,15 @@ def _schema(where: str, schema: Mapping[str, Any]) -> Iterator[Violation]:
         at = ".".join([where, *faults.keys, "properties"])
         yield invalid(f"{at}: Property keys should match pattern '^[a-zA-Z0-9_.-]{{1,64}}$'")
     elif faults.invalid is not None:
-        yield invalid(
-            f"{where}: JSON schema is invalid. It must match JSON Schema draft 2020-12 "
-            "(https://json-schema.org/draft/2020-12). Learn more about tool use at "
-            "https://docs.claude.com/en/docs/tool-use."
-        )
+        yield _not_2020_12(where)
+
+
+def _not_2020_12(where: str) -> Violation:
+    return invalid(
+        f"{where}: JSON schema is invalid. It must match JSON Schema draft 2020-12 "
+        "(https://json-schema.org/draft/2020-12). Learn more about tool use at "
+        "https://docs.claude.com/en/docs/tool-use."
+    )
 
 
 def bad_name(where: str, name: str) -> Iterator[Violation]:

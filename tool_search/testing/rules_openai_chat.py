@@ -16,6 +16,7 @@ from tool_search.testing.endpoint import Endpoint
 from tool_search.testing.refusals_openai import (
     empty_array,
     missing,
+    refused_schema,
     too_long,
     unknown_parameters,
     unmatched,
@@ -121,6 +122,7 @@ def _violations(body: Mapping[str, Any], endpoint: Endpoint) -> Iterator[Violati
         yield from _tools(tools, endpoint, has_own_limit=is_grok(body))
     for index, tool in enumerate(late):
         yield from _tool(f"messages.tools[{index}]", tool)
+    yield from _refused([*(tools or []), *late], endpoint)
     yield from _tool_choice(body.get("tool_choice"), tools or [])
     for name in _ONLY_WITH_TOOLS:
         if body.get(name) is not None and not tools:
@@ -181,6 +183,12 @@ def _tool(where: str, tool: Any) -> Iterator[Violation]:
     if kind == "function":
         yield from unknown_parameters(f"{where}.function", function, _FUNCTION_FIELDS)
         yield from _parameters(f"{where}.function", function)
+
+
+def _refused(tools: list[Any], endpoint: Endpoint) -> Iterator[Violation]:
+    for index, tool in enumerate(tools):
+        if (name := _tool_name(tool)) in endpoint.refused_tools:
+            yield refused_schema(f"tools[{index}].function", name)
 
 
 def _name(where: str, name: Any) -> Iterator[Violation]:

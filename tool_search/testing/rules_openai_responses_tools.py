@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tool_search.testing.refusals_openai import (
     empty_array,
     missing,
+    refused_schema,
     too_long,
     unknown_parameters,
     unmatched,
@@ -133,6 +134,8 @@ def _function(where: str, tool: JSON, endpoint: Endpoint) -> Iterator[Violation]
             param=f"{where}.parameters",
             code="invalid_function_parameters",
         )
+    if tool["name"] in endpoint.refused_tools:
+        yield refused_schema(where, tool["name"])
 
 
 def _name(where: str, name: Any) -> Iterator[Violation]:
