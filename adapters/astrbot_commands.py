@@ -18,6 +18,7 @@ from tool_search.catalog import ToolCatalog
 from tool_search.i18n import Language, text
 from tool_search.modes import tool_tokens
 from tool_search.search import build_index
+from tool_search.search.older_first import search_older_first
 from tool_search.search_tool import clean_description
 
 __all__ = ["AstrBotCommands"]
@@ -110,7 +111,14 @@ class AstrBotCommands:
         catalog = known or self._catalog(settings)
         config = settings.config
         index = build_index(catalog.deferred, config.search)
-        found = index.search(query, limit=config.max_results)
+        found = search_older_first(
+            index,
+            query,
+            limit=config.max_results,
+            allowed=None,
+            copies=catalog.copies,
+            tools=catalog,
+        )
         values = {"query": query, "total": len(catalog.deferred)}
         if not found.matches:
             return text("astrbot.test_none", language, **values)

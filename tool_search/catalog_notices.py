@@ -12,7 +12,7 @@ from tool_search.look_alikes import look_alike_keys, loose_key
 from tool_search.messages import Notice
 from tool_search.naming import Source, name_keys
 
-__all__ = ["catalog_notices"]
+__all__ = ["catalog_notices", "copy_notices"]
 
 _T = TypeVar("_T")
 _MAX_NAMED = 5
@@ -36,6 +36,24 @@ def catalog_notices(catalog: ToolCatalog) -> tuple[Notice, ...]:
         for of, listed in _by_server(_cut(catalog), lambda tool: tool.server, _name_of)
     ]
     return tuple(found)
+
+
+def copy_notices(catalog: ToolCatalog) -> tuple[Notice, ...]:
+    """Return one notice if servers repeat older tools of other servers.
+
+    Compares the texts of all tools, once for each catalog.
+    """
+    copies = catalog.copies
+    if not copies:
+        return ()
+    pairs = [(catalog[name], catalog[older]) for name, older in list(copies.items())[:_MAX_NAMED]]
+    said = "; ".join(f"{_whose(tool)} repeats {_whose(older)}" for tool, older in pairs)
+    more = f"; and {len(copies) - len(pairs)} more" if len(copies) > len(pairs) else ""
+    return (Notice("tool_copied", f"found after the older tools that they repeat: {said}{more}"),)
+
+
+def _whose(tool: Tool) -> str:
+    return _shown(tool.name) + ("" if tool.server is None else f" of server {_shown(tool.server)}")
 
 
 def _cut(catalog: ToolCatalog) -> list[Tool]:

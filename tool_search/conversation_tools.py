@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TypedDict
 
 from tool_search.catalog import CorePolicy, Tool, ToolCatalog
-from tool_search.catalog_notices import catalog_notices
+from tool_search.catalog_notices import catalog_notices, copy_notices
 from tool_search.config import SchemaMode, ToolSearchConfig
 from tool_search.discovery import DiscoveryState
 from tool_search.errors import SearchError, SessionError
@@ -232,7 +232,8 @@ class ConversationTools:
             self._settle(offered, profile, sample)
         else:
             self._follow_settings(offered, profile)
-        for notice in catalog_notices(offered):
+        copied = copy_notices(offered) if self._index is not None else ()
+        for notice in (*catalog_notices(offered), *copied):
             self.notice(notice.code, notice.message)
         self._given = self._given if catalog is None else catalog
 

@@ -14,6 +14,7 @@ from tool_search.i18n import Language, text
 from tool_search.redaction import log_failure
 from tool_search.schema import encodable
 from tool_search.search.index import ToolSearchIndex
+from tool_search.search.older_first import search_older_first
 from tool_search.search.result import SearchMatch, SearchResult
 
 __all__ = [
@@ -134,7 +135,14 @@ class ToolSearchTool:
         limit = self._limit(arguments.get("limit"))
         query: str | Sequence[str] = queries[0] if len(queries) == 1 else queries
         try:
-            found = self._index.search(query, limit=limit + discovered, allowed=allowed)
+            found = search_older_first(
+                self._index,
+                query,
+                limit=limit + discovered,
+                allowed=allowed,
+                copies=self._catalog.copies,
+                tools=self._catalog,
+            )
         except Exception as exc:  # noqa: BLE001  # engines are pluggable; a search must never end a bot's turn
             log_failure(_log, "the search for %r failed", shown)
             cause = f"{type(exc).__name__}: {exc}"

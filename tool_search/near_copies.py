@@ -1,0 +1,151 @@
+"""Tools that say what an older tool of another server says, word for word or nearly.
+
+A server that repeats another's description, under a better name or with its words
+doubled, would be found before it. Compared are sets of words, so that neither order nor
+repetition counts; honest servers have a tool in a hundred alike (docs/definitions.md).
+
+Source: the prefix filter of set similarity joins, S. Chaudhuri, V. Ganti, R. Kaushik,
+"A Primitive Operator for Similarity Joins in Data Cleaning", ICDE 2006: two sets that
+share enough words share one of the rarest of the older one.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Protocol
+
+__all__ = ["near_copies", "words_of"]
+
+_CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_WORDS = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
+# Of the words that two texts have, how many both have.
+_ALIKE = 0.9
+# A copy with more words: all of a text that is long enough to be known by them.
+_MIN_CONTAINED, _MAX_GROWTH = 6, 2.0
+# Bounds for what a hostile listing can cost: tools looked at for one word, and for one tool.
+_MAX_PER_WORD = 16
+_MAX_PER_TOOL = 64
+_MAX_CHARS = 8_000
+
+
+class Described(Protocol):
+    """What is compared: a tool's definition."""
+
+    @property
+    def name(self) -> str:
+        """Its canonical name."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """Its text."""
+        ...
+
+    @property
+    def source(self) -> tuple[str | None, str]:
+        """Its server, None for the operator's own, and its name there."""
+        ...
+
+
+def near_copies(tools: Sequence[Described]) -> dict[str, str]:
+    """Return the older tool's name for each tool of a server that nearly says the same.
+
+    Takes time linear in the tools' texts.
+
+    Args:
+        tools: The definitions, the oldest first.
+
+    >>> from tool_search import Tool
+    >>> own = Tool(name="send", description="Send a letter.")
+    >>> copy = Tool(name="post", description="SEND a letter, a letter!", server="evil")
+    >>> near_copies([own, copy])
+    {'post': 'send'}
+    """
+    texts = [words_of(tool.description[:_MAX_CHARS]) for tool in tools]
+    counts = Counter(word for words in texts for word in words)
+    originals = _Originals(counts)
+    found: dict[str, str] = {}
+    for tool, words in zip(tools, texts, strict=True):
+        if not words:
+            continue
+        server = tool.source[0]
+        older = originals.like(words, server) if server is not None else None
+        if older is None:
+            originals.add(tool, words)
+        else:
+            found[tool.name] = older.name
+    return found
+
+
+def words_of(text: str) -> frozenset[str]:
+    """Return the words of a text; of scripts without spaces, pairs of characters."""
+    plain = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    return frozenset(_words(plain.casefold()))
+
+
+def _words(text: str) -> Iterator[str]:
+    for word in _WORDS.findall(text):
+        if word[0] >= "\u3040" and len(word) > 1:
+            yield from map("".join, pairwise(word))
+        else:
+            yield word
+
+
+class _Originals:
+    """Tools that are no copies so far, to be found by their words.
+
+    Args:
+        counts: In how many texts each word is.
+    """
+
+    def __init__(self, counts: Counter[str]) -> None:
+        self._counts = counts
+        self._same: dict[frozenset[str], Described] = {}
+        self._by_word: dict[str, list[tuple[Described, frozenset[str]]]] = {}
+
+    def add(self, tool: Described, words: frozenset[str]) -> None:
+        """Keep a tool; of those with one text the first."""
+        if words in self._same:
+            return
+        self._same[words] = tool
+        rare = len(words) - math.ceil(_ALIKE * len(words)) + 1
+        for word in self._rarest_first(words)[:rare]:
+            listed = self._by_word.setdefault(word, [])
+            if len(listed) < _MAX_PER_WORD:
+                listed.append((tool, words))
+
+    def like(self, words: frozenset[str], server: str) -> Described | None:
+        """Return a tool of another server that has nearly these words."""
+        same = self._same.get(words)
+        if same is not None:
+            return same if same.source[0] != server else None
+        looked: set[int] = set()
+        for word in self._rarest_first(words):
+            for tool, others in self._by_word.get(word, ()):
+                if id(tool) in looked or tool.source[0] == server:
+                    continue
+                looked.add(id(tool))
+                if _are_alike(others, words):
+                    return tool
+                if len(looked) >= _MAX_PER_TOOL:
+                    return None
+        return None
+
+    def _rarest_first(self, words: frozenset[str]) -> list[str]:
+        return sorted(words, key=lambda word: (self._counts[word], word))
+
+
+def _are_alike(older: frozenset[str], words: frozenset[str]) -> bool:
+    smaller, larger = sorted((len(older), len(words)))
+    may_contain = len(older) >= _MIN_CONTAINED and len(words) <= _MAX_GROWTH * len(older)
+    if smaller < _ALIKE * larger and not may_contain:
+        return False
+    both = len(older & words)
+    if both >= _ALIKE * (smaller + larger - both):
+        return True
+    return may_contain and both == len(older)
