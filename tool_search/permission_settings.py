@@ -15,7 +15,7 @@ __all__ = ["HiddenTools", "PermissionMode", "PermissionRules", "PermissionSettin
 
 PermissionMode = Literal["default", "plan", "accept", "bypass", "never-ask"]
 """`default`: the rules decide; `plan`: only what changes nothing; `accept`: asks only where a
-rule says so or a tool is marked destructive; `bypass`: nothing is asked; `never-ask`: what
+rule says so or a tool is destructive; `bypass`: nothing is asked; `never-ask`: what
 would be asked is denied. What a rule denies is denied in every mode."""
 
 

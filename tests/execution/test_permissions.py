@@ -454,3 +454,33 @@ async def test_one_context_in_many_replies_sees_each_change() -> None:
     run.replace(other.catalog, FunctionExecutor([tool_from_function(read)]))
     assert (await result(run, "read")).content == "read"
     assert (await result(run, "change")).is_error
+
+
+@pytest.mark.parametrize(
+    ("server", "annotations", "read_only", "destructive", "safe"),
+    [
+        (None, {}, False, False, False),
+        (None, {"read_only": True}, True, False, True),
+        (None, {"read_only": True, "destructive": True}, False, True, False),
+        (None, {"destructiveHint": True}, False, True, False),
+        ("files", {}, False, True, False),
+        ("files", {"readOnlyHint": True}, True, False, True),
+        ("files", {"readOnlyHint": True, "destructiveHint": True}, False, True, False),
+        ("files", {"destructiveHint": False}, False, False, False),
+        ("other", {"readOnlyHint": True, "destructiveHint": False}, False, True, False),
+        ("other", {"concurrency_safe": True}, False, True, True),
+    ],
+)
+def test_hints_count_for_trusted_servers_alone(
+    server: str | None,
+    annotations: dict[str, Any],
+    read_only: bool,
+    destructive: bool,
+    safe: bool,
+) -> None:
+    """`concurrency_safe` is the bot's own word, whatever the tool."""
+    kind: Any = "mcp" if server else "plugin"
+    made = Tool(name="x", server=server, kind=kind, annotations=annotations)
+    hints = Permissions(PermissionSettings(trusted_servers=("files",))).hints(made)
+    expected = (read_only, destructive, safe)
+    assert (hints.read_only, hints.destructive, hints.concurrency_safe) == expected
