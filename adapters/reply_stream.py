@@ -7,6 +7,7 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol
 
 from tool_search.adapters.event_stream import EventDecoder, SentEvent
@@ -25,6 +26,8 @@ _HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 # once; what has more to say after the reply's end is not waited for.
 _DRAIN_S = 0.5
 _MAX_DRAIN_BYTES = 64 * 1024
+# About 3 ms of work; the calls of a longer reply are put together beside the event loop.
+_MAX_CALLS_AT_ONCE = 200
 
 
 class ReplyReader(Protocol):
@@ -81,12 +84,20 @@ async def read_stream(
                         yield made
                 meter.check()
             meter.check()
-        for made in texts.mended(reader.end(announced=announced)):
+        last = partial(_last_events, reader, texts, announced=announced)
+        is_large = meter.progress.calls > _MAX_CALLS_AT_ONCE
+        for made in await asyncio.to_thread(last) if is_large else last():
             if isinstance(made, ReplyEnd):
                 meter.check_calls(len(made.message.tool_calls))
-            yield made
+            with meter.paused():
+                yield made
         if has_more:
             await _drain(chunks)
+
+
+def _last_events(reader: ReplyReader, texts: _Texts, *, announced: bool) -> list[ReplyEvent]:
+    """What the end of the stream adds: with many calls, work for a thread of its own."""
+    return list(texts.mended(reader.end(announced=announced)))
 
 
 async def read_whole(response: Any, meter: ReplyMeter) -> Any:

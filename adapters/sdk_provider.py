@@ -36,6 +36,8 @@ from tool_search.providers import ReplyEvent
 
 __all__ = ["ProviderOptions", "ReplyReader", "SDKProvider"]
 
+_MAX_MESSAGES_AT_ONCE = 2_000
+
 
 class ProviderOptions(TypedDict, total=False):
     """What every provider takes beside its `id`; `SDKProvider` says what each means."""
@@ -139,9 +141,7 @@ class SDKProvider(ABC):
         Raises:
             ProviderError: The provider refused, could not be reached, or broke off.
         """
-        # A long list is written once, and that holds the event loop.
-        is_large = len(plan.tools) >= LARGE_CATALOG
-        body = await asyncio.to_thread(self._encode, plan) if is_large else self._encode(plan)
+        body = await self._encoded(plan)
         try:
             events = self._streamed(body, plan) if self._streaming else self._whole(body, plan)
             async with aclosing(events):
@@ -154,6 +154,18 @@ class SDKProvider(ABC):
             if response is not None:
                 failure = replace(failure, retry_after_s=retry_after_s(response.headers))
             raise_failure(failure, provider=self.id, secret=self._api_key, cause=exc)
+
+    async def _encoded(self, plan: RequestPlan) -> bytes:
+        """The request's body, written beside the event loop where that would hold it."""
+        if len(plan.tools) < LARGE_CATALOG and len(plan.messages) <= _MAX_MESSAGES_AT_ONCE:
+            return self._encode(plan)
+        writing = asyncio.ensure_future(asyncio.to_thread(self._encode, plan))
+        try:
+            return await asyncio.shield(writing)
+        finally:
+            # What is written is kept with the conversation: a turn that was cancelled must not
+            # go on writing into it beside the next one.
+            await asyncio.wait([writing])
 
     async def aclose(self) -> None:
         """Closes the connections, unless the client is the caller's."""

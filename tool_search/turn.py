@@ -42,6 +42,7 @@ KeepDiscoveries = Callable[
     [Sequence[Discovery]], Awaitable[tuple[tuple[Discovery, ...], Notice | None]]
 ]
 
+_MAX_ANSWERS_AT_ONCE = 50
 _log = logging.getLogger(__name__)
 
 
@@ -406,6 +407,7 @@ class Turn:
         However it ends, each call has its result in the history.
         """
         batch = self.calls.batch(calls, self.context, decide=self._decide, turn=self.keys)
+        answered = 0
         try:
             async with aclosing(batch.events()) as events:
                 async for event in events:
@@ -414,6 +416,9 @@ class Turn:
                         continue
                     committed = partial(self.session.commit, (event.to_commit(),))
                     new = await self.background.run(committed, heavy=self.is_heavy)
+                    answered += 1
+                    if answered % _MAX_ANSWERS_AT_ONCE == 0:
+                        await asyncio.sleep(0)  # answers that wait for nothing would hold the loop
                     yield event.finished(self.session.last_message.text)
                     if new:
                         async with aclosing(self._discovered(new)) as told:

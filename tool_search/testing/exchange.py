@@ -184,6 +184,8 @@ def _until(events: Iterator[StreamEvent], fault: Fault) -> Iterator[StreamEvent]
     for index, event in enumerate(events):
         if isinstance(fault.after_events, int) and index >= fault.after_events:
             return
-        yield event
+        sent = fault.sent(event)
+        if sent is not None:
+            yield sent
         if fault.after_events == "tool_call" and event.in_tool_call:
             return

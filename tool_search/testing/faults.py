@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from tool_search.testing.dialect import StreamEvent
 
 __all__ = ["Fault", "FaultPlan"]
 
@@ -49,6 +52,8 @@ class Fault:
         close_connection: The answer closes the connection, keep-alive or not.
         arguments: `cut` ends the JSON of tool arguments early, `bad_escape`
             puts an escape into it that JSON does not know.
+        leaves_out: What the events of a stream lack, as compatible services have left it out:
+            `finish_reason` (Snowflake Cortex), `output_index`, `content_block_stop`.
         empty: The reply has neither text nor calls.
         content_type: The answer's content type in place of the right one.
         body: The answer's body in place of the right one, any bytes.
@@ -71,6 +76,7 @@ class Fault:
     keep_alive_s: float | None = None
     close_connection: bool = False
     arguments: Literal["cut", "bad_escape"] | None = None
+    leaves_out: Literal["finish_reason", "output_index", "content_block_stop"] | None = None
     empty: bool = False
     content_type: str | None = None
     body: bytes | None = None
@@ -78,6 +84,18 @@ class Fault:
     def fits(self, dialect: str, path: str) -> bool:
         """Whether the fault is meant for requests like this one."""
         return self.dialect in (None, dialect) and self.path in (None, path)
+
+    def sent(self, event: StreamEvent) -> StreamEvent | None:
+        """The event without what `leaves_out` names; None: nothing of it is left."""
+        if self.leaves_out is None or event.data == "[DONE]":
+            return event
+        if event.name == self.leaves_out:
+            return None
+        data = json.loads(event.data)
+        data.pop(self.leaves_out, None)
+        for choice in data.get("choices") or ():
+            choice.pop(self.leaves_out, None)
+        return replace(event, data=json.dumps(data, ensure_ascii=False))
 
     def broken_arguments(self, text: str) -> str:
         """The JSON of tool arguments, broken as `arguments` says."""
