@@ -168,7 +168,7 @@ def changed(data: st.DataObject, value: Any) -> Any:
 
 
 @EACH
-@settings(max_examples=120)
+@settings(max_examples=50)
 @given(data=st.data())
 def test_stream_with_anything_in_its_events(adapter: Adapter, data: st.DataObject) -> None:
     """A real stream, events of which are changed, repeated, left out or moved."""
@@ -187,7 +187,7 @@ def test_stream_with_anything_in_its_events(adapter: Adapter, data: st.DataObjec
 
 
 @EACH
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(data=st.binary(max_size=300))
 @example(b"data: \xff\xfe\n\n")
 @example(b"data: {\n\ndata: }\n\n")

@@ -29,7 +29,9 @@ from tool_search.adapters.reply_limits import ReplyLimits
 from tool_search.errors import ProviderError
 from tool_search.providers import ReplyDelta, ReplyEnd
 
-SHORT_S = 0.1
+SHORT_S = 0.05
+# What all dialects share is held once.
+ONCE = pytest.mark.parametrize("adapter", ADAPTERS[1:2], ids=["shared"], indirect=True)
 NARROW = ReplyLimits(max_bytes=50_000, max_event_bytes=20_000, max_idle_bytes=30_000, max_calls=20)
 
 
@@ -122,6 +124,7 @@ async def test_reply_that_drips_is_given_up_as_a_whole(adapter: Adapter) -> None
     assert "reply_timeout_s" in error.detail
 
 
+@ONCE
 async def test_slow_consumer_is_no_slow_provider(adapter: Adapter) -> None:
     """What a chat needs to show a piece is not counted against the service."""
     script = sends(begun(adapter), *[word(adapter)] * 4, ended(adapter))
@@ -136,6 +139,7 @@ async def test_slow_consumer_is_no_slow_provider(adapter: Adapter) -> None:
     assert isinstance(last, ReplyEnd)
 
 
+@ONCE
 async def test_whole_reply_may_take_long_to_begin_and_no_longer(adapter: Adapter) -> None:
     """Empty lines before it are keep-alives; it is not cut by the silence of a stream."""
 
@@ -210,6 +214,7 @@ async def test_flood_of_calls_is_given_up(adapter: Adapter) -> None:
     assert (error.code, "20 calls" in error.detail) == ("reply_too_large", True)
 
 
+@ONCE
 @pytest.mark.parametrize("status", ["400 Bad Request", "500 Internal Server Error"])
 async def test_flood_in_an_error_is_cut(adapter: Adapter, status: str) -> None:
     """The SDK reads an error's body whole; what of it we need is its beginning."""
@@ -220,6 +225,7 @@ async def test_flood_in_an_error_is_cut(adapter: Adapter, status: str) -> None:
     assert len(error.detail) <= 1_000
 
 
+@ONCE
 @pytest.mark.parametrize("status", ["200 OK", "400 Bad Request"])
 async def test_packed_flood_is_given_up(adapter: Adapter, status: str) -> None:
     """A small answer that unpacks to a very large one."""
@@ -229,6 +235,7 @@ async def test_packed_flood_is_given_up(adapter: Adapter, status: str) -> None:
     assert error.code == "reply_too_large" if status == "200 OK" else error.status == 400
 
 
+@ONCE
 async def test_encoding_that_nobody_asked_for_is_refused(adapter: Adapter) -> None:
     """Some unpack without any bound."""
     head = head_of(more="content-encoding: br")

@@ -228,14 +228,14 @@ def assert_doubles(smaller: Callable[[], None], larger: Callable[[], None]) -> N
 @pytest.mark.parametrize("kind", KINDS)
 def test_calls_of_a_reply_cost_linear_work(kind: str) -> None:
     """From the reply to the next request, with a result for each."""
-    assert_doubles(turn_with(kind, 150), turn_with(kind, 300))
+    assert_doubles(turn_with(kind, 60), turn_with(kind, 120))
 
 
 @EACH
 @pytest.mark.parametrize("kind", STREAMS)
 def test_fragments_of_a_stream_cost_linear_work(adapter: Adapter, kind: str) -> None:
     """Interleaved, repeated, or one after the other."""
-    assert_doubles(reading(adapter, kind, 200), reading(adapter, kind, 400))
+    assert_doubles(reading(adapter, kind, 80), reading(adapter, kind, 160))
 
 
 @pytest.mark.long
