@@ -34,6 +34,8 @@ Subjects = Callable[[Mapping[str, Any]], Sequence[str]]
 """Says what a call is about: the tool's author wrote it."""
 
 _MAX_PLACES = 10_000
+_MAX_VALUES = 1_000
+_MAX_NAME_CHARS = 256
 _MAX_JSON_CHARS = 100_000
 _MAX_JSON_DEPTH = 3
 _UNSEEN = frozenset(("Cc", "Cf", "Zl", "Zp"))
@@ -190,10 +192,20 @@ class CallArguments:
         given, received = self.given, self.received
         exact = list(self._followed(received, steps, with_defaults=not self.tool.is_third_party))
         written = list(self._followed(given, steps, with_defaults=True))
-        alike = list(_alike(_mappings(received), steps))
-        packed = list(_alike(_mappings(given, in_strings=True), steps))
+        alike = list(self._objects.values(steps))
+        packed = list(self._packed_objects.values(steps))
         sure = _collected([*exact, *alike]) if exact else FoundValues()
         return sure, _collected([*exact, *written, *alike, *packed], with_objects=True)
+
+    @cached_property
+    def _objects(self) -> _ByLook:
+        """Every object in what the tool receives."""
+        return _ByLook(_mappings(self.received))
+
+    @cached_property
+    def _packed_objects(self) -> _ByLook:
+        """Every object that the call gives, those in JSON strings too."""
+        return _ByLook(_mappings(self.given, in_strings=True))
 
     def _followed(
         self, arguments: Mapping[str, Any], steps: tuple[str, ...], *, with_defaults: bool
@@ -226,20 +238,36 @@ class CallArguments:
         raise _TooManyError
 
 
-def _alike(mappings: Iterable[Mapping[str, Any]], steps: tuple[str, ...]) -> Iterator[Any]:
-    """Yield what is in these objects under a name that looks like this one."""
-    names = [_folded_name(step) for step in steps]
-    whole = "".join(names)
-    for mapping in mappings:
-        places: list[Any] = [mapping]
-        for name in names:
-            objects = (one for place in places for one in _items(place) if isinstance(one, Mapping))
-            places = [
-                v for one in objects for key, v in one.items() if _folded_name(str(key)) == name
-            ]
-        yield from places
-        if len(names) > 1:
-            yield from (value for key, value in mapping.items() if _folded_name(str(key)) == whole)
+class _ByLook:
+    """The values of objects under names without what tells them from those that look the same.
+
+    Args:
+        objects: The objects, those inside of others too.
+    """
+
+    def __init__(self, objects: Iterable[Mapping[str, Any]]) -> None:
+        self._objects = list(objects)
+        self._inner: dict[int, dict[str, list[Any]]] = {}
+        for one in self._objects:
+            values = self._inner[id(one)] = {}
+            for key, value in one.items():
+                values.setdefault(_folded_name(str(key)), []).append(value)
+
+    def values(self, steps: tuple[str, ...]) -> Iterator[Any]:
+        """Yield what is anywhere under a name that looks like this one."""
+        names = [_folded_name(step) for step in steps]
+        whole = "".join(names)
+        for start in self._objects:
+            places: list[Any] = [start]
+            for name in names:
+                objects = (one for place in places for one in _items(place))
+                places = [value for one in objects for value in self._of(one).get(name, ())]
+            yield from places
+            if len(names) > 1:
+                yield from self._of(start).get(whole, ())
+
+    def _of(self, value: Any) -> Mapping[str, list[Any]]:
+        return self._inner.get(id(value), {}) if isinstance(value, Mapping) else {}
 
 
 def _items(value: Any) -> list[Any]:
@@ -278,10 +306,12 @@ def _collected(places: Sequence[Any], *, with_objects: bool = False) -> FoundVal
 
     Args:
         places: What was found.
-        with_objects: Takes an object's whole JSON for one more value, and looks into JSON
-            in strings.
+        with_objects: Takes the whole JSON of an object at a place for one more value, and
+            looks into JSON in strings.
     """
-    waiting, values, has_objects = list(places), list[Scalar](), False
+    objects = [place for place in places if isinstance(place, Mapping)] if with_objects else []
+    values: list[Scalar] = [_as_json(one) for one in objects[:_MAX_VALUES]]
+    waiting, has_objects = list(places), False
     for _ in range(_MAX_PLACES):
         if not waiting:
             return FoundValues(tuple(values), has_objects)
@@ -289,14 +319,14 @@ def _collected(places: Sequence[Any], *, with_objects: bool = False) -> FoundVal
         if isinstance(part, Mapping):
             has_objects = True
             waiting.extend(part.values())
-            if with_objects:
-                values.append(_as_json(part))
         elif isinstance(part, list | tuple):
             waiting.extend(part)
         elif part is not None:
             values.append(part)
             if with_objects and isinstance(part, str):
                 waiting.extend(_unpacked(part))
+        if len(values) > _MAX_VALUES:
+            break
     return FoundValues(is_cut=True)
 
 
@@ -306,10 +336,14 @@ def _as_json(value: Any) -> str:
     return ""
 
 
-@lru_cache(maxsize=4096)
 def _folded_name(name: str) -> str:
     """Return a name without what tells it from one that looks the same or is read the same."""
-    seen = "".join(char for char in name[:256] if unicodedata.category(char) not in _UNSEEN)
+    return _folded(name[:_MAX_NAME_CHARS])
+
+
+@lru_cache(maxsize=16_384)
+def _folded(name: str) -> str:
+    seen = "".join(char for char in name if unicodedata.category(char) not in _UNSEEN)
     return unicodedata.normalize("NFKC", seen).casefold().translate(_SEPARATORS)
 
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from typing import cast, get_args
 
+from tool_search.backlog import timely
 from tool_search.permission_settings import PermissionMode
 from tool_search.stores.base import PermissionModeStore
 
@@ -68,7 +69,7 @@ class ConversationModes:
         if self._store is None or conversation in self._unwritten:
             return
         try:
-            kept = await self._store.load_permission_mode(conversation)
+            kept = await timely(self._store.load_permission_mode(conversation))
         except Exception as exc:  # noqa: BLE001  # stores are pluggable: none may end a turn
             _log.warning(
                 "permission_mode_unavailable: %r stays in the mode %r: %s",
@@ -83,7 +84,8 @@ class ConversationModes:
         store = self._store
         for conversation, mode in tuple(self._unwritten.items()) if store is not None else ():
             try:
-                await cast("PermissionModeStore", store).save_permission_mode(conversation, mode)
+                saving = cast("PermissionModeStore", store).save_permission_mode
+                await timely(saving(conversation, mode))
             except Exception as exc:  # noqa: BLE001  # as above
                 _log.warning("permission_mode_unavailable: it is kept later: %s", exc)
                 return

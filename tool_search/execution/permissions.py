@@ -147,6 +147,8 @@ class Permissions:
         self._warn(useless_rules(self.settings, tools))
         denied = set(self._denied(self._common, tools))
         restricted = set(self._denied(RuleSet(tuple(self.settings.roles.values())), tools))
+        if self.settings.otherwise == "deny":
+            restricted.update(self._unmentioned(catalog, tools))
         offered = catalog.deactivated(denied) if denied else catalog
         return offered.restricting(restricted) if restricted else offered
 
@@ -156,6 +158,16 @@ class Permissions:
         for rule in rules.rules("deny"):
             if rule.pattern is None:
                 yield from (tool.name for tool in tools.named(rule.name))
+
+    def _unmentioned(self, catalog: ToolCatalog, tools: ToolsByRule) -> set[str]:
+        """Return the names of the tools that no rule for everybody allows or asks about."""
+        named = {
+            tool.name
+            for verdict in ("allow", "ask")
+            for rule in self._common.rules(verdict)
+            for tool in tools.named(rule.name, allows=verdict == "allow")
+        }
+        return {tool.name for tool in catalog.active} - named
 
     def _warn(self, problems: Iterable[str]) -> None:
         for problem in problems:

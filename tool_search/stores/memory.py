@@ -157,6 +157,7 @@ class MemoryStore:
         """Keep a conversation's mode."""
         self._use(key)
         self._modes[key] = mode
+        self._use(key)
 
     def _keep_grants(self, grants: Iterable[Grant]) -> None:
         left = tuple(dict.fromkeys(grants))
