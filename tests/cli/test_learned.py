@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import json
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +16,7 @@ from tests.cli.test_bad_input import is_refused
 from tests.stores.test_conversations import record
 from tool_search import SQLiteStore
 from tool_search.search.learned import Evidence
+from tool_search.stores import Grant
 from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
 
 File = Callable[[str, str], Path]
@@ -36,6 +40,12 @@ def store(tmp_path: Path) -> Path:
             )
             await opened.save("group:1", record())
             await opened.save("group:2", record())
+            await opened.add_grants(
+                [
+                    Grant(rule="send_mail", user="ann", fingerprint="f1"),
+                    Grant(rule="run", user="bo", conversation="group:1"),
+                ]
+            )
 
     asyncio.run(fill())
     return path
@@ -96,9 +106,18 @@ def test_learned_makes_no_store(command: Command, tmp_path: Path) -> None:
         (("--tool", "get_forecast"), "erased 2 entries of what was learned:", (1, 2)),
         (("--tool", "get_forecast", "--tool", "send_mail"), "erased 3 entries", (0, 2)),
         (("--tool", "other"), "erased 0 entries of what was learned:", (3, 2)),
-        (("--conversation", "group:1"), "erased 1 conversations:", (3, 1)),
-        (("--learned", "--conversation", "group:1"), "learned and 1 conversations:", (0, 1)),
-        (("--all",), "erased 3 entries of what was learned and 2 conversations:", (0, 0)),
+        (("--conversation", "group:1"), "erased 1 conversations and 1 grants:", (3, 1)),
+        (
+            ("--learned", "--conversation", "group:1"),
+            "learned, 1 conversations and 1 grants:",
+            (0, 1),
+        ),
+        (("--user", "ann"), "erased 1 grants:", (3, 2)),
+        (
+            ("--all",),
+            "erased 3 entries of what was learned, 2 conversations and 2 grants:",
+            (0, 0),
+        ),
     ],
 )
 def test_forget_erases_what_is_named_and_says_so(
@@ -119,7 +138,12 @@ def test_forget_erases_what_is_named_and_says_so(
 def test_forget_json_counts(command: Command, store: Path) -> None:
     """For scripts."""
     outcome = command("forget", "--store", store, "--all", "--json")
-    assert outcome.json == {"store": str(store), "evidence": 3, "conversations": 2}
+    assert outcome.json == {
+        "store": str(store),
+        "evidence": 3,
+        "conversations": 2,
+        "grants": 2,
+    }
 
 
 def test_erased_words_are_not_left_in_the_file(command: Command, store: Path) -> None:
@@ -128,6 +152,78 @@ def test_erased_words_are_not_left_in_the_file(command: Command, store: Path) ->
     command("forget", "--store", store, "--all")
     left_over = b"".join(path.read_bytes() for path in store.parent.iterdir())
     assert b"umbrella" not in left_over
+
+
+def test_what_is_forgotten_is_exported_before(
+    command: Command, store: Path, tmp_path: Path
+) -> None:
+    """As JSON, for the user who wants it; and nothing else is in it."""
+    file = tmp_path / "export.json"
+    wanted = ("--conversation", "group:1", "--conversation", "none", "--user", "ann")
+    outcome = command("forget", "--store", store, *wanted, "--export", file, "--json")
+    assert outcome.json["exported"] == str(file)
+    assert file.stat().st_mode & 0o077 == 0
+    content = json.loads(file.read_text(encoding="utf-8"))
+    assert content["store"] == str(store)
+    assert content["grants"] == [{"rule": "send_mail", "user": "ann", "fingerprint": "f1"}]
+    assert content["evidence"] == []
+    (kept,) = content["conversations"]
+    assert kept["key"] == "group:1"
+    assert kept["grants"] == [{"rule": "run", "user": "bo", "conversation": "group:1"}]
+    assert [message["role"] for message in kept["history"]] == ["user"]
+    assert kept["record"]["mode"] == "tool_search"
+    assert left(command, store)[1] == ["group:2"]
+
+
+def test_all_that_is_kept_can_be_exported(command: Command, store: Path, tmp_path: Path) -> None:
+    """Also what no version can read."""
+    other = sqlite3.connect(store)
+    with other:
+        other.execute("UPDATE conversation SET record = x'ff00' WHERE key = 'group:1'")
+        other.execute("UPDATE conversation SET record = '{' WHERE key = 'group:2'")
+    other.close()
+    file = tmp_path / "export.json"
+    assert command("forget", "--store", store, "--all", "--export", file).status == 0
+    content = json.loads(file.read_text(encoding="utf-8"))
+    assert [len(content[kind]) for kind in ("conversations", "grants", "evidence")] == [2, 2, 3]
+    assert [kept["record"] for kept in content["conversations"]] == ["b'\\xff\\x00'", "{"]
+    assert left(command, store) == ([], [])
+
+
+@pytest.mark.parametrize("name", ["there.json", "none/export.json", ""])
+def test_what_cannot_be_exported_is_not_erased(
+    command: Command, store: Path, tmp_path: Path, name: str
+) -> None:
+    """And no file is written over."""
+    (tmp_path / "there.json").write_text("mine")
+    outcome = command("forget", "--store", store, "--all", "--export", tmp_path / name)
+    assert is_refused(outcome, "--export", "name a new file")
+    assert (tmp_path / "there.json").read_text() == "mine"
+    assert left(command, store)[1] == ["group:1", "group:2"]
+
+
+def test_export_that_breaks_off_is_no_export(
+    command: Command, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is removed, and nothing is erased."""
+
+    def fail(_file: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", fail)
+    outcome = command("forget", "--store", store, "--all", "--export", tmp_path / "export.json")
+    assert outcome.status == 1
+    assert "nothing was erased" in outcome.err
+    assert not (tmp_path / "export.json").exists()
+    assert left(command, store)[1] == ["group:1", "group:2"]
+
+
+def test_a_store_that_is_not_there_exports_nothing(command: Command, tmp_path: Path) -> None:
+    """Neither does it make one."""
+    file = tmp_path / "export.json"
+    assert command("forget", "--store", tmp_path / "x.db", "--all", "--export", file).status == 0
+    assert json.loads(file.read_text())["conversations"] == []
+    assert not (tmp_path / "x.db").exists()
 
 
 def test_forget_wants_to_know_what(command: Command, store: Path) -> None:

@@ -211,13 +211,36 @@ async def test_a_discovery_that_cannot_be_read_is_refused_by_name(tmp_path: Path
     async with SQLiteStore(path) as store:
         await store.save(KEY, ConversationRecord.from_dict(RECORDS[0]))
         other = sqlite3.connect(path, isolation_level=None)
-        for tool_text in ("{", "[]", '{"name": 5}', '{"name": "a", "kind": "x"}', "[" * 99_999):
+        for tool_text in (
+            "{", "[]", '{"name": 5}', '{"name": "a", "kind": "x"}', "[" * 99_999, b"{}", 5,
+        ):  # fmt: skip
             other.execute("UPDATE discovery SET tool = ?", (tool_text,))
             with pytest.raises(UnreadableRecordError, match="group:"):
                 await store.load(KEY)
             with pytest.raises(UnreadableRecordError, match="group:"):
                 await store.append_discoveries(KEY, ())
         other.close()
+
+
+@pytest.mark.parametrize("content", [b"\xff\x00", 5, 1.5, "CAST(x'ff22' AS TEXT)"])
+@pytest.mark.parametrize("column", ["record", "content"])
+async def test_what_is_no_text_is_refused_by_name(
+    tmp_path: Path, column: str, content: object
+) -> None:
+    """Whatever type somebody wrote into the file, and in whatever encoding."""
+    path = tmp_path / "store.db"
+    table = "conversation" if column == "record" else "message"
+    async with SQLiteStore(path) as store:
+        await store.save(KEY, ConversationRecord.from_dict(RECORDS[0]))
+        other = sqlite3.connect(path, isolation_level=None)
+        value = content if isinstance(content, str) and "CAST" in content else "?"
+        bound = () if value != "?" else (content,)
+        other.execute(f"UPDATE {table} SET {column} = {value}", bound)  # noqa: S608  # the test's
+        other.close()
+        with pytest.raises(UnreadableRecordError, match="group:"):
+            await store.load(KEY)
+        await store.set_aside(KEY)
+        assert await store.load(KEY) is None
 
 
 OPENED = """

@@ -1,18 +1,20 @@
-"""`tool-search forget`: erases what was learned, and conversations."""
+"""`tool-search forget`: exports and erases what was learned, conversations and grants."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from tool_search.cli.export_file import write_export
 from tool_search.cli.store_file import ConfigOption, StoreOption, store_file
 from tool_search.errors import ConfigurationError
 from tool_search.stores import SQLiteStore
+from tool_search.stores.sqlite_erasure import Erased, Export, Selection
 
 __all__ = ["forget_command"]
 
@@ -30,39 +32,69 @@ def forget_command(
     ] = None,
     conversation: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY", help="The conversation of this key; repeatable."),
+        typer.Option(
+            metavar="KEY", help="The conversation of this key, with its grants; repeatable."
+        ),
+    ] = None,
+    user: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="What this user has granted; repeatable."),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="All that was learned, and all conversations.")
+        bool, typer.Option("--all", help="All that was learned, granted and said.")
     ] = False,
+    export: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write it into this new JSON file before it is erased."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
-    """Erase what was learned, or conversations, and say what that was.
+    """Erase what was learned, conversations or grants, and say what that was.
 
-    A bot that is running goes on with the conversations it has in memory.
+    Nothing of it is left in the store's file. A bot that is running begins such a
+    conversation anew; a turn that is going on is not kept.
     """
-    if not (learned or tool or conversation or everything):
-        raise ConfigurationError("say what to forget: --learned, --tool, --conversation or --all")
+    if not (learned or tool or conversation or user or everything):
+        raise ConfigurationError(
+            "say what to forget: --learned, --tool, --conversation, --user or --all"
+        )
     path = store_file(config, store)
-    tools: list[str | None] = [None] if learned or everything else [*(tool or ())]
-    keys: list[str | None] = [None] if everything else [*(conversation or ())]
-    erased = asyncio.run(_erase(path, tools, keys)) if path.exists() else (0, 0)
+    selection = Selection(
+        conversations=None if everything else tuple(conversation or ()),
+        tools=None if learned or everything else tuple(tool or ()),
+        users=None if everything else tuple(user or ()),
+    )
+    write = None if export is None else partial(write_export, export, path)
+    if path.exists():
+        erased = asyncio.run(_erase(path, selection, write))
+    else:
+        erased = Erased(0, 0, 0)
+        if write is not None:
+            write({"conversations": (), "grants": (), "evidence": ()})
     if as_json:
-        content = {"store": str(path), "evidence": erased[0], "conversations": erased[1]}
-        typer.echo(json.dumps(content, ensure_ascii=False))
-        return
-    said = []
-    if tools:
-        said.append(f"{erased[0]} entries of what was learned")
-    if keys:
-        said.append(f"{erased[1]} conversations")
-    typer.echo(f"erased {' and '.join(said)}: {path}")
+        typer.echo(json.dumps(_as_object(path, erased, export), ensure_ascii=False))
+    else:
+        typer.echo(_as_line(path, erased, selection, export))
 
 
-async def _erase(
-    path: Path, tools: Sequence[str | None], keys: Sequence[str | None]
-) -> tuple[int, int]:
+async def _erase(path: Path, selection: Selection, export: Export | None) -> Erased:
     async with SQLiteStore(path) as store:
-        evidence = [await store.forget_evidence(name) for name in tools]
-        conversations = [await store.forget_conversations(key) for key in keys]
-    return sum(evidence), sum(conversations)
+        return await store.erase(selection, export=export)
+
+
+def _as_object(path: Path, erased: Erased, export: Path | None) -> dict[str, Any]:
+    exported = {} if export is None else {"exported": str(export)}
+    return {"store": str(path), **erased._asdict(), **exported}
+
+
+def _as_line(path: Path, erased: Erased, selection: Selection, export: Path | None) -> str:
+    parts = []
+    if selection.tools != ():
+        parts.append(f"{erased.evidence} entries of what was learned")
+    if selection.conversations != ():
+        parts.append(f"{erased.conversations} conversations")
+    if selection.users != () or erased.grants:
+        parts.append(f"{erased.grants} grants")
+    exported = "" if export is None else f"; exported to {export}"
+    listed = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+    return f"erased {listed}: {path}{exported}"

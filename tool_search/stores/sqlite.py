@@ -14,10 +14,16 @@ from typing import Self
 from tool_search.discovery import Discovery
 from tool_search.record import ConversationRecord
 from tool_search.search.learned import Evidence
-from tool_search.stores import sqlite_conversations, sqlite_evidence, sqlite_grants
+from tool_search.stores import (
+    sqlite_conversations,
+    sqlite_erasure,
+    sqlite_evidence,
+    sqlite_grants,
+)
 from tool_search.stores.base import ConversationKey, Grant, KeptEvidence, KeptGrants
 from tool_search.stores.pruning import Pruning
 from tool_search.stores.sqlite_conversations import KeptHistory
+from tool_search.stores.sqlite_erasure import Erased, Export, Selection
 from tool_search.stores.sqlite_file import SQLiteFile, Synchronous
 
 __all__ = ["SQLiteStore"]
@@ -154,6 +160,28 @@ class SQLiteStore:
         erased, has_changed = await self._file.write(erase, is_durable=True)
         if has_changed or at_once or self._file.has_traces:
             await self._file.leave_no_traces(at_once=at_once)
+        return erased
+
+    async def erase(self, selection: Selection, *, export: Export | None = None) -> Erased:
+        """Erase all that a selection means, or nothing; return how much that was.
+
+        No byte of it is left in the file and its write-ahead log.
+
+        Args:
+            selection: What is to be erased.
+            export: Writes it first; runs in the store's thread, while nobody else writes.
+
+        Raises:
+            Exception: What `export` raises; then nothing was erased.
+        """
+
+        def work(connection: sqlite3.Connection) -> Erased:
+            if export is not None:
+                export(sqlite_erasure.shown(connection, selection))
+            return sqlite_erasure.erase(connection, selection)
+
+        erased = await self._file.write(work, is_durable=True)
+        await self._file.leave_no_traces(at_once=True)
         return erased
 
     async def conversations(self) -> tuple[ConversationKey, ...]:

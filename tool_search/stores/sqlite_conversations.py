@@ -25,6 +25,7 @@ from tool_search.stores.sqlite_grants import erase_grants_of_conversation
 
 __all__ = [
     "KeptHistory",
+    "all_keys",
     "append_discoveries",
     "erase_conversations",
     "kept_conversations",
@@ -33,6 +34,7 @@ __all__ = [
     "prune",
     "set_aside",
     "write_record",
+    "written_conversation",
 ]
 
 _KEYS = "SELECT key FROM conversation UNION SELECT key FROM discovery"
@@ -87,9 +89,9 @@ def kept_record(connection: sqlite3.Connection, key: ConversationKey) -> Convers
         return None
     messages = connection.execute(_MESSAGES, (key,)).fetchall()
     with _named_record(key):
-        content = read_json(row[0])
+        content = read_json(_text(row[0]))
         if isinstance(content, dict) and "history" not in content:
-            content["history"] = [read_json(text) for (text,) in messages]
+            content["history"] = [read_json(_text(text)) for (text,) in messages]
         record = ConversationRecord.from_dict(content)
     return replace(record, discoveries=_discoveries(connection, key).entries)
 
@@ -159,8 +161,9 @@ def write_record(
 
 def set_aside(connection: sqlite3.Connection, key: ConversationKey, at: float) -> None:
     """Put what is kept of a conversation where nothing reads it, until it is forgotten."""
-    content = json.dumps(_texts(connection, key))
-    connection.execute("INSERT INTO set_aside VALUES (?, ?, ?)", (key, at, content))
+    content = written_conversation(connection, key)
+    content.pop("set_aside", None)
+    connection.execute("INSERT INTO set_aside VALUES (?, ?, ?)", (key, at, json.dumps(content)))
     _erase(connection, [(key,)], _TABLES[:-1])
 
 
@@ -196,6 +199,41 @@ def prune(
     return len(gone)
 
 
+def written_conversation(connection: sqlite3.Connection, key: ConversationKey) -> dict[str, Any]:
+    """Return what is written of a conversation, also what no version can read.
+
+    Returns:
+        JSON; what is none is a text. Empty if nothing is kept.
+    """
+    found = connection.execute("SELECT record FROM conversation WHERE key = ?", (key,)).fetchone()
+    aside = connection.execute("SELECT content FROM set_aside WHERE key = ?", (key,))
+    parts = {
+        "record": _as_json(found[0]) if found else None,
+        "history": [_as_json(text) for (text,) in connection.execute(_MESSAGES, (key,))],
+        "discoveries": [_as_json(text) for text, _ in connection.execute(_DISCOVERIES, (key,))],
+        "set_aside": [_as_json(text) for (text,) in aside],
+    }
+    return {name: part for name, part in parts.items() if part}
+
+
+def _as_json(content: object) -> Any:
+    try:
+        return read_json(_text(content))
+    except (ValueError, RecursionError):
+        return content if isinstance(content, str) else repr(content)
+
+
+def _text(content: object) -> str:
+    if not isinstance(content, str):
+        raise ValueError(f"it is no text, but {type(content).__name__}")  # noqa: TRY004
+    return content
+
+
+def all_keys(connection: sqlite3.Connection) -> tuple[ConversationKey, ...]:
+    """Return the conversations there are, with those that were set aside, sorted."""
+    return tuple(sorted(key for (key,) in connection.execute(_ALL_KEYS)))
+
+
 def kept_conversations(connection: sqlite3.Connection) -> tuple[ConversationKey, ...]:
     """Return the conversations there are, sorted."""
     return tuple(sorted(key for (key,) in connection.execute(_KEYS)))
@@ -208,7 +246,7 @@ def erase_conversations(connection: sqlite3.Connection, key: ConversationKey | N
         How many those were.
     """
     if key is None:
-        erased = connection.execute(_ALL_KEYS).fetchall()
+        erased = [(each,) for each in all_keys(connection)]
     else:
         is_there = connection.execute(_OF_KEY, {"key": key}).fetchone() is not None
         erased = [(key,)] if is_there else []
@@ -235,18 +273,6 @@ def _erase(
         connection.executemany(f"DELETE FROM {table} WHERE key = ?", keys)  # noqa: S608  # ours
 
 
-def _texts(connection: sqlite3.Connection, key: ConversationKey) -> dict[str, Any]:
-    """Return what is written of a conversation, read by nobody."""
-    record = "SELECT record FROM conversation WHERE key = ?"
-    discovered = "SELECT tool FROM discovery WHERE key = ? ORDER BY place"
-    found = connection.execute(record, (key,)).fetchone()
-    return {
-        "record": found[0] if found else None,
-        "history": [text for (text,) in connection.execute(_MESSAGES, (key,))],
-        "discoveries": [text for (text,) in connection.execute(discovered, (key,))],
-    }
-
-
 def _encoded(content: object) -> str:
     return encodable(compact_json(content))
 
@@ -265,8 +291,8 @@ def _discoveries(connection: sqlite3.Connection, key: ConversationKey) -> Discov
         return DiscoveryState(_discovery(tool, via) for tool, via in rows)
 
 
-def _discovery(tool: str, via: str) -> Discovery:
-    entry = {"tool": read_json(tool), "via": via}
+def _discovery(tool: object, via: object) -> Discovery:
+    entry = {"tool": read_json(_text(tool)), "via": via}
     check_discovery(entry)
     return Discovery(tool=Tool.from_dict(entry["tool"]), via=entry["via"])
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -222,6 +223,8 @@ class SQLiteFile:
         # Conversations are nobody else's: the file is not left to the umask.
         os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
         connection = sqlite3.connect(self.path, timeout=self._patience_s, isolation_level=None)
+        # Text of somebody else's may be none; what it means is found out where it is read.
+        connection.text_factory = partial(str, encoding="utf-8", errors="replace")
         try:
             if _marks(connection) != (_APPLICATION, _VERSION):
                 self._make_tables(connection)
