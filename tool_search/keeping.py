@@ -306,8 +306,9 @@ class ConversationKeeper:
         if stored is None:
             kept.is_partial = False
             return record
-        kept.length = _length_in(kept, stored)
-        return joined(stored, record, kept.length)
+        # Both read a whole history: not in the event loop's time.
+        kept.length = await asyncio.to_thread(_length_in, kept, stored)
+        return await asyncio.to_thread(joined, stored, record, kept.length)
 
 
 def joined(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -121,7 +122,9 @@ async def test_a_conversation_in_use_is_not_pruned(tmp_path: Path) -> None:
         assert await kept_of(store, ["slow", "last", "c4", "c3"]) == ["slow", "last"]
 
 
-async def test_many_are_pruned_in_small_steps(tmp_path: Path) -> None:
+async def test_many_are_pruned_in_small_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Other work of the store goes on between them."""
     path = tmp_path / "store.db"
     one = record()
@@ -129,12 +132,19 @@ async def test_many_are_pruned_in_small_steps(tmp_path: Path) -> None:
         for number in range(350):
             await store.save(f"c{number:03}", one)
     async with SQLiteStore(path, keep_conversations=10) as store:
+        steps: list[object] = []
+        submit = store._file.submit
+
+        def counted(work: Callable[[sqlite3.Connection], bool]) -> None:
+            steps.append(work)
+            submit(work)
+
+        monkeypatch.setattr(store._file, "submit", counted)
         await store.save("new", one)
-        counts = [len(await store.conversations())]
-        while counts[-1] > 10:
-            counts.append(len(await store.conversations()))
-        assert len(set(counts)) > 2
+        while len(await store.conversations()) > 10:
+            pass
         assert "new" in await store.conversations()
+    assert len(steps) == 4
 
 
 async def test_pruned_words_are_not_left_in_the_file(tmp_path: Path) -> None:

@@ -243,6 +243,21 @@ async def test_what_is_no_text_is_refused_by_name(
         assert await store.load(KEY) is None
 
 
+async def test_keys_that_are_no_text_are_erased_with_all(tmp_path: Path) -> None:
+    """Nobody can name them."""
+    path = tmp_path / "store.db"
+    async with SQLiteStore(path) as store:
+        await store.save("a", ConversationRecord.from_dict(RECORDS[0]))
+        other = sqlite3.connect(path, isolation_level=None)
+        for key in ("x'ff'", "CAST(x'ff22' AS TEXT)"):
+            other.execute(f"INSERT INTO conversation VALUES ({key}, 'planted')")  # noqa: S608
+        other.close()
+        assert len(await store.conversations()) == 3
+        assert await store.forget_conversations() == 3
+        assert await store.conversations() == ()
+    assert b"planted" not in path.read_bytes()
+
+
 OPENED = """
 import asyncio, json, sys
 from pathlib import Path

@@ -231,12 +231,12 @@ def _text(content: object) -> str:
 
 def all_keys(connection: sqlite3.Connection) -> tuple[ConversationKey, ...]:
     """Return the conversations there are, with those that were set aside, sorted."""
-    return tuple(sorted(key for (key,) in connection.execute(_ALL_KEYS)))
+    return _sorted(connection.execute(_ALL_KEYS))
 
 
 def kept_conversations(connection: sqlite3.Connection) -> tuple[ConversationKey, ...]:
     """Return the conversations there are, sorted."""
-    return tuple(sorted(key for (key,) in connection.execute(_KEYS)))
+    return _sorted(connection.execute(_KEYS))
 
 
 def erase_conversations(connection: sqlite3.Connection, key: ConversationKey | None) -> int:
@@ -246,13 +246,19 @@ def erase_conversations(connection: sqlite3.Connection, key: ConversationKey | N
         How many those were.
     """
     if key is None:
-        erased = [(each,) for each in all_keys(connection)]
+        count = len(all_keys(connection))
+        for table in _TABLES:
+            connection.execute(f"DELETE FROM {table}")  # noqa: S608  # ours
     else:
-        is_there = connection.execute(_OF_KEY, {"key": key}).fetchone() is not None
-        erased = [(key,)] if is_there else []
-    _erase(connection, erased, _TABLES)
+        count = int(connection.execute(_OF_KEY, {"key": key}).fetchone() is not None)
+        _erase(connection, [(key,)], _TABLES)
     erase_grants_of_conversation(connection, key)
-    return len(erased)
+    return count
+
+
+def _sorted(rows: Iterable[tuple[object]]) -> tuple[ConversationKey, ...]:
+    # A key that somebody else wrote may be no text.
+    return tuple(sorted(key if isinstance(key, str) else repr(key) for (key,) in rows))
 
 
 @contextmanager
