@@ -6,6 +6,7 @@ import errno
 import json
 import random
 import sqlite3
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -223,6 +224,39 @@ async def test_what_a_reader_keeps_from_being_erased_is_said(path: Path) -> None
         other.close()
         await store.forget("a")
         assert b"planted" not in raw(path)
+
+
+async def test_traces_that_could_not_be_removed_are_removed_by_the_next_try(path: Path) -> None:
+    """A full disk lets rows be deleted, but the file not be rewritten."""
+    async with SQLiteStore(path) as store:
+        await store.save("a", talked(3, "planted" * 99))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(SQLiteFile, "_current", _full_for_vacuum(SQLiteFile._current))
+            with pytest.raises(StoreError, match=r"erased, but traces .* make room .* more"):
+                await store.forget("a")
+        assert await store.load("a") is None
+        await store.forget("a")
+        assert b"planted" not in raw(path)
+
+
+class _NoVacuum:
+    """A connection that has no room to rewrite its file."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+        """As it is, but for VACUUM."""
+        if sql == "VACUUM":
+            raise _sqlite(sqlite3.SQLITE_FULL)
+        return self._connection.execute(sql, *values)
+
+
+def _full_for_vacuum(current: Callable[[SQLiteFile], sqlite3.Connection]) -> Any:
+    return lambda file: _NoVacuum(current(file))
 
 
 @pytest.mark.parametrize("level", ["full", "normal", "off"])

@@ -160,8 +160,14 @@ class SQLiteFile:
             return 0
 
     def _sweep(self) -> None:
-        with self._named_errors():
-            self._current().execute("VACUUM")
+        try:
+            with self._named_errors():
+                self._current().execute("VACUUM")
+        except StoreError as exc:
+            raise StoreError(
+                f"erased, but traces of it may be left in the file: {exc}; erase once more",
+                fault=exc.fault,
+            ) from exc
         self._empty_log()
         self.has_traces = False
 
