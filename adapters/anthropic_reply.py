@@ -145,7 +145,7 @@ def _cut_places(content: list[Any], reason: StopReason) -> Iterator[int]:
 
 
 def _detail(details: object) -> str:
-    """What the service says of a refusal: `stop_details`, a category and a sentence."""
+    """Return the service's words about a refusal: `stop_details`, a category and a sentence."""
     said = mapping_of(details)
     parts = (text_of(said.get("category")), text_of(said.get("explanation")))
     return ": ".join(filter(None, parts))[:_LONGEST_DETAIL]

@@ -47,7 +47,7 @@ def is_whole(written: object) -> bool:
 
 
 class ObjectEnd:
-    """Where a JSON object ends that comes in pieces; reads each character once.
+    """A reader of a JSON object that comes in pieces; it reads each character once.
 
     Attributes:
         is_over: True while nothing but space follows the object's last bracket.
@@ -60,7 +60,7 @@ class ObjectEnd:
         self._is_escaped = False
 
     def feed(self, piece: str) -> None:
-        """Reads on."""
+        """Read the next piece."""
         if not piece:
             return
         escaped = 0 if self._is_escaped else -1

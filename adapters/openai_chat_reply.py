@@ -275,7 +275,7 @@ class _OpenCalls:
     def extend(self, delta: JSON) -> None:
         """Adds a delta to its call, or begins one.
 
-        Under None stands every call, for a delta without an index.
+        The key None is for every call: a delta may have no index.
         """
         index = position_of(delta.get("index"))
         call = self._found(index, delta)

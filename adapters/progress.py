@@ -1,4 +1,4 @@
-"""How far a streamed reply has come: what its limits are held against."""
+"""The progress of a streamed reply, which its limits are compared with."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ __all__ = ["ReplyProgress"]
 
 
 class ReplyProgress:
-    """How far a reply has come, as its reader counts it.
+    """The progress of a reply, as its reader counts it.
 
     Attributes:
         steps: The events that said something; keep-alives and empty pieces are none.
         size: The characters of the reply that are kept.
         calls: Its calls.
-        is_waiting: True as long as silence is no stall: nothing was said yet, or what
-            comes next is known to take its time (thinking).
+        is_waiting: True as long as silence is normal: nothing was said yet, or the next
+            piece is known to take its time (thinking).
         is_over: True once the reply's last event was read.
         event_size: The characters of the event that is read now.
     """
@@ -29,12 +29,12 @@ class ReplyProgress:
         self.event_size = 0
 
     def said(self, text: str) -> None:
-        """Counts a piece of the reply; an empty one says nothing."""
+        """Count a piece of the reply; an empty one says nothing."""
         if text:
             self.steps += 1
             self.size += len(text)
 
     def kept(self) -> None:
-        """Counts an event that is kept whole."""
+        """Count an event that is kept whole."""
         self.steps += 1
         self.size += self.event_size

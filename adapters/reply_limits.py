@@ -1,7 +1,7 @@
 """Limits of one reply: how long it may keep us waiting, and how much it may be.
 
 Time that a consumer takes between two events does not count: it does not make a provider
-fail. Keep-alives (comments, `ping`, empty pieces) are no life.
+fail. Keep-alives (comments, `ping`, empty pieces) do not count as progress.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class ReplyMeter:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Stops the clock for a block: the consumer's time is not the service's."""
+        """Stop the clock for a block: the consumer's time is not the service's."""
         began = self._clock()
         try:
             yield
@@ -111,7 +111,7 @@ class ReplyMeter:
         return ReplyFailedError(Failure(detail=f"{what} within {limit}", code=TIMEOUT))
 
     def received(self, chunk: bytes) -> None:
-        """Counts bytes of the wire.
+        """Count bytes of the wire.
 
         Raises:
             ReplyFailedError: They are too many.
@@ -123,7 +123,7 @@ class ReplyMeter:
             raise _too_large(f"it has more than {most:,} bytes with all around it")
 
     def check(self) -> None:
-        """Looks at how far the reply has come, after each piece of the stream and each event.
+        """Compare the reply with its limits, after each piece of the stream and each event.
 
         Raises:
             ReplyFailedError: It has too many calls, too much text, or nothing new in it for
@@ -144,7 +144,7 @@ class ReplyMeter:
         self.check_calls(progress.calls)
 
     def check_calls(self, calls: int) -> None:
-        """Looks at the number of calls alone.
+        """Compare the number of calls alone.
 
         Raises:
             ReplyFailedError: They are too many.

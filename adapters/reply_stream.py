@@ -26,7 +26,7 @@ _HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
 # once; what has more to say after the reply's end is not waited for.
 _DRAIN_S = 0.5
 _MAX_DRAIN_BYTES = 64 * 1024
-# About 3 ms of work; the calls of a longer reply are put together beside the event loop.
+# About 3 ms of work; the calls of a longer reply are put together off the event loop.
 _MAX_CALLS_AT_ONCE = 200
 
 
@@ -40,11 +40,11 @@ class ReplyReader(Protocol):
     progress: ReplyProgress
 
     def read(self, event: object) -> Iterable[ReplyEvent]:
-        """What one event of the stream adds."""
+        """Return what one event of the stream adds."""
         ...
 
     def end(self, *, announced: bool = False) -> Iterable[ReplyEvent]:
-        """What the end of the stream adds, `ReplyEnd` last.
+        """Return what the end of the stream adds, `ReplyEnd` last.
 
         Args:
             announced: The stream said itself that it is over, by `[DONE]`.
@@ -55,7 +55,7 @@ class ReplyReader(Protocol):
 async def read_stream(
     response: Any, reader: ReplyReader, meter: ReplyMeter
 ) -> AsyncGenerator[ReplyEvent]:
-    """The reply as it comes.
+    """Yield the reply as it comes.
 
     Args:
         response: A streamed response of httpx or httpx2.
@@ -96,12 +96,12 @@ async def read_stream(
 
 
 def _last_events(reader: ReplyReader, texts: _Texts, *, announced: bool) -> list[ReplyEvent]:
-    """What the end of the stream adds: with many calls, work for a thread of its own."""
+    """Return what the end of the stream adds; with many calls, this runs in a thread."""
     return list(texts.mended(reader.end(announced=announced)))
 
 
 async def read_whole(response: Any, meter: ReplyMeter) -> Any:
-    """A reply that comes in one piece, as parsed JSON.
+    """Return a reply that comes in one piece, as parsed JSON.
 
     Raises:
         ReplyFailedError: It goes beyond a limit.
@@ -122,7 +122,7 @@ async def read_whole(response: Any, meter: ReplyMeter) -> Any:
 
 
 async def _next(chunks: AsyncIterator[bytes], meter: ReplyMeter) -> bytes | None:
-    """The next bytes; None at the end."""
+    """Return the next bytes; None at the end."""
     try:
         chunk = await meter.wait(anext(chunks))
     except StopAsyncIteration:
@@ -132,7 +132,7 @@ async def _next(chunks: AsyncIterator[bytes], meter: ReplyMeter) -> bytes | None
 
 
 async def _read_event(sent: SentEvent) -> object:
-    """The event's JSON; an error may be named so only beside it, or be plain text."""
+    """The event's JSON; an error may be named in the event's name alone, or be plain text."""
     try:
         event = await read_value(sent.data)
     except ValueError:
@@ -146,7 +146,7 @@ async def _read_event(sent: SentEvent) -> object:
 
 
 async def _drain(chunks: AsyncIterator[bytes]) -> None:
-    """Reads what is left of a reply that is over, so that its connection can be used again."""
+    """Read the rest of a reply that is over, so that its connection can be used again."""
     left = _MAX_DRAIN_BYTES
     with suppress(TimeoutError):
         async with asyncio.timeout(_DRAIN_S):

@@ -156,7 +156,7 @@ class SDKProvider(ABC):
             raise_failure(failure, provider=self.id, secret=self._api_key, cause=exc)
 
     async def _encoded(self, plan: RequestPlan) -> bytes:
-        """The request's body, written beside the event loop where that would hold it."""
+        """The request's body, written off the event loop where that would hold it."""
         if len(plan.tools) < LARGE_CATALOG and len(plan.messages) <= _MAX_MESSAGES_AT_ONCE:
             return self._encode(plan)
         writing = asyncio.ensure_future(asyncio.to_thread(self._encode, plan))

@@ -21,10 +21,10 @@ _MAX_BYTES_AT_ONCE = 256 * 1024
 
 
 async def read_value(data: bytes) -> Any:
-    """Return the value in a JSON text; large texts are parsed beside the event loop.
+    """Return the value in a JSON text; large texts are parsed off the event loop.
 
     Raises:
-        ValueError: It is no JSON in UTF-8, has a number of thousands of digits, or is nested
+        ValueError: It is not JSON in UTF-8, has a number of thousands of digits, or is nested
             too deeply.
     """
     if len(data) > _MAX_BYTES_AT_ONCE:
@@ -55,7 +55,7 @@ def _finite(written: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-# NaN and the infinities, which Python's own servers write, are no JSON: no request takes them.
+# NaN and the infinities, which Python's own servers write, are not JSON: no request takes them.
 _decode = json.JSONDecoder(parse_float=_finite, parse_constant=lambda _: None).decode
 
 

@@ -1,4 +1,4 @@
-"""How long a reply may be: what is known of each model, and what a refusal teaches."""
+"""The length of a reply: known of each model, and learned from refusals."""
 
 from __future__ import annotations
 

@@ -51,14 +51,14 @@ class TurnWatch:
         return 0.0 if since is None else asyncio.get_running_loop().time() - since
 
     def start(self) -> None:
-        """Lets the time run; what came before, such as another turn, does not count."""
+        """Start the clock; time before it, such as another turn's, does not count."""
         if self._limit_s is not None:
             self._deadline = asyncio.get_running_loop().time() + self._limit_s
             if self._patience is not None:
                 self._patience.reschedule(self._deadline)
 
     def abandon(self) -> None:
-        """Ends the turn for a consumer that takes no event, or with the next one it takes."""
+        """End the turn of a consumer that takes no event, or at the next event it takes."""
         self._is_unwanted = True
         if self._idle_since is not None:
             self._end()
@@ -66,7 +66,7 @@ class TurnWatch:
     async def events(
         self, turn: AsyncGenerator[RunnerEvent, None]
     ) -> AsyncGenerator[RunnerEvent, None]:
-        """The turn's events, until it ends or is ended.
+        """Yield the turn's events, until it ends or is ended.
 
         Args:
             turn: Leaves everything in order when it is closed, wherever it is.
@@ -97,7 +97,7 @@ class TurnWatch:
             await (turn.aclose() if self._closing is None else asyncio.shield(self._closing))
 
     async def _next(self, turn: AsyncGenerator[RunnerEvent, None]) -> RunnerEvent | None:
-        """The next event; None: the turn is over, or its time is."""
+        """Return the next event; None: the turn is over, or its time is."""
         try:
             if self._limit_s is None:
                 return await anext(turn)
@@ -116,7 +116,7 @@ class TurnWatch:
         self._end()
 
     def _end(self) -> None:
-        """Closes the turn in its consumer's place."""
+        """Close the turn in its consumer's place."""
         if self._closing is None:
             self._closing = asyncio.get_running_loop().create_task(self._close())
 

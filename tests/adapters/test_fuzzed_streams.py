@@ -195,7 +195,7 @@ def test_stream_with_anything_in_its_events(adapter: Adapter, data: st.DataObjec
 @example(b'event: error\ndata: "it is broken"\n\n')
 @example(b"data: " + b"9" * 5_000 + b"\n\n")
 def test_stream_of_any_bytes(adapter: Adapter, data: bytes) -> None:
-    """Behind a beginning, and before an end."""
+    """After a beginning, and before an end."""
     start, end = (b"".join(map(event, table[adapter.dialect])) for table in (BEGINNINGS, ENDS))
     for wire in (data, start + data + end, start + b"data: " + data + b"\n\n" + end):
         made = read(adapter, wire)

@@ -1,4 +1,4 @@
-"""How a turn ended: one word for one meaning, whoever answered."""
+"""The end of a turn: one word for one meaning, whoever answered."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ async def test_provider_that_falls_silent_in_its_reply_is_given_up(bench: Bench)
         "gpt": await bench.provider("gpt"),
     }
     bench.server.reset(model=ScriptedModel([say("One two three four.")] * 2))
-    # Behind the message's start, the block's, a ping and its first words.
+    # After the message's start, the block's, a ping and its first words.
     bench.server.faults.add(Fault(dialect="anthropic", stalls=True, after_events=4))
     events = await turn(await bench.runner(providers=providers))
     assert named(events, Done)[0].provider == "gpt"

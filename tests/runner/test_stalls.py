@@ -50,7 +50,7 @@ async def bot(
 
 
 def wires(dialect: str) -> Iterator[tuple[str, Script]]:
-    """What a service may send, by what is wrong with it."""
+    """The streams that a service may send, by what is wrong with them."""
     adapter = DIALECTS[dialect]
     start = begun(adapter)
     odd = [dict.fromkeys(one, 7) | {"type": one.get("type")} for one in BEGINNINGS[dialect]]
