@@ -77,6 +77,10 @@ class ValuePattern(ABC):
         """Return True if the value matches in some reading."""
         return self.is_anything or _is_too_long(value) or self._may_fit(value)
 
+    def is_meant_by(self, value: Scalar) -> bool:
+        """Return True if a value that need not be of the pattern's kind may mean what it names."""
+        return not self.is_anything and self.may_fit(value)
+
     @abstractmethod
     def _fits_surely(self, value: Scalar, is_subject: bool) -> bool: ...
 
@@ -211,12 +215,23 @@ class _HostPattern:
         """Return True if a host is the one, or below it."""
         return name.endswith(f".{self.name}") if self.is_below else name == self.name
 
+    def is_named_in(self, value: Scalar) -> bool:
+        """Return True if a text has the host's name anywhere, or is too long to be read."""
+        if _is_too_long(value):
+            return True
+        return any(self.name in reading.lower() for reading in readings(value))
+
 
 @dataclass(frozen=True, slots=True)
 class _Domain(ValuePattern):
     """The host of an address."""
 
     host: _HostPattern
+
+    def is_meant_by(self, value: Scalar) -> bool:
+        host = None if _is_too_long(value) else read_address(written(value))
+        is_read = host is not None and any(map(self.host.has, host.names))
+        return is_read or self.host.is_named_in(value)
 
     def _fits_surely(self, value: Scalar, is_subject: bool) -> bool:  # noqa: ARG002
         host = read_address(written(value))
@@ -233,6 +248,12 @@ class _Email(ValuePattern):
 
     local: str
     host: _HostPattern | None
+
+    def is_meant_by(self, value: Scalar) -> bool:
+        found = None if _is_too_long(value) else read_mailboxes(written(value))
+        if found is not None or self.host is None:
+            return bool(found) and self.may_fit(value)
+        return self.host.is_named_in(value)
 
     @classmethod
     def read(cls, pattern: str) -> _Email:

@@ -84,6 +84,7 @@ def warnings(*tools: Tool, **settings: Any) -> tuple[str, ...]:
             "'mode' of 'send_mail' takes other values; known: 'fast', 'slow'",
         ),
         ({"deny": ["send_mail(tags=old)"]}, "takes other values; known: 'new'"),
+        ({"deny": ["send_mail(to = bo)"]}, "has a space beside =, and so names no argument"),
         ({"trusted_servers": ["my_chat"]}, "no tool is of a server 'my_chat'; known: 'my.chat'"),
     ],
 )

@@ -412,3 +412,34 @@ TRIED.attack(
         }.items()
     },
 )
+
+# A server calls the argument something else once the operator has written a rule for it.
+_RENAMED = server_tool("send", "mail", "rcpt", "body")
+_RULES = deny(
+    "mcp__mail__send(to=eve@*)",
+    "mcp__mail__send(to=email:*@rival.example)",
+    "mcp__mail__send(url=domain:*.internal.example)",
+    "mcp__mail__send(force=true)",
+    "mcp__mail__send(cc=*)",
+)
+TRIED.works(
+    "renamed",
+    _RULES,
+    _RENAMED,
+    {"rcpt": "bo@example.org", "body": "See https://example.org/ and mail @me, please."},
+    {"rcpt": ["bo@example.org"], "body": "a b"},
+)
+TRIED.attack(
+    "renamed argument",
+    _RULES,
+    _RENAMED,
+    {
+        "a text": {"rcpt": "eve@example.org"},
+        "a text in a list": {"rcpt": ["bo@example.org", " eve@example.org"]},
+        "a recipient": {"rcpt": "Bo <bo@rival.example>"},
+        "a recipient in quotes": {"rcpt": '"bo"@rival.example'},
+        "a host": {"body": "https://db.internal.example/"},
+        "a host with a backslash": {"body": "https:\\\\db.internal.example"},
+        "a switch": {"body": True},
+    },
+)

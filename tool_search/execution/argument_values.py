@@ -166,7 +166,7 @@ class CallArguments:
     @cached_property
     def every_value(self) -> FoundValues:
         """All values that the call gives, whatever their names: what a rule that denies sees."""
-        return _collected([self.given], with_objects=True)
+        return _collected(list(self.given.values()), unpacks=True)
 
     def at(self, path: str) -> FoundValues:
         """Return what the tool receives under a name: what a rule that allows must cover.
@@ -195,7 +195,8 @@ class CallArguments:
         alike = list(self._objects.values(steps))
         packed = list(self._packed_objects.values(steps))
         sure = _collected([*exact, *alike]) if exact else FoundValues()
-        return sure, _collected([*exact, *written, *alike, *packed], with_objects=True)
+        found = [*exact, *written, *alike, *packed]
+        return sure, _collected(found, with_objects=True, unpacks=True)
 
     @cached_property
     def _objects(self) -> _ByLook:
@@ -301,13 +302,15 @@ def _unpacked(text: str) -> list[Any]:
     return []
 
 
-def _collected(places: Sequence[Any], *, with_objects: bool = False) -> FoundValues:
+def _collected(
+    places: Sequence[Any], *, with_objects: bool = False, unpacks: bool = False
+) -> FoundValues:
     """Return the values at these places and inside of them; null is as good as nothing.
 
     Args:
         places: What was found.
-        with_objects: Takes the whole JSON of an object at a place for one more value, and
-            looks into JSON in strings.
+        with_objects: Takes the whole JSON of an object at a place for one more value.
+        unpacks: Looks into JSON in strings.
     """
     objects = [place for place in places if isinstance(place, Mapping)] if with_objects else []
     values: list[Scalar] = [_as_json(one) for one in objects[:_MAX_VALUES]]
@@ -323,7 +326,7 @@ def _collected(places: Sequence[Any], *, with_objects: bool = False) -> FoundVal
             waiting.extend(part)
         elif part is not None:
             values.append(part)
-            if with_objects and isinstance(part, str):
+            if unpacks and isinstance(part, str):
                 waiting.extend(_unpacked(part))
         if len(values) > _MAX_VALUES:
             break

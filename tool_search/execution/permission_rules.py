@@ -147,6 +147,9 @@ def _holds_back(pattern: str, call: CallArguments) -> bool:
         is_subject = subjects is not None and found[1] == call.first_argument
         if _any_fits(read, call.anywhere(found[1]), subjects if is_subject else None):
             return True
+        if read is not None and _is_renamed(found[1], call.tool):
+            every = call.every_value
+            return every.is_cut or any(map(read.is_meant_by, every.values))
     if named is not None:
         return False
     read = _readable(pattern)
@@ -154,6 +157,12 @@ def _holds_back(pattern: str, call: CallArguments) -> bool:
         return _any_fits(read, FoundValues(), subjects)
     first = call.first_argument
     return _any_fits(read, call.every_value if first is None else call.anywhere(first), None)
+
+
+def _is_renamed(path: str, tool: Tool) -> bool:
+    """Return True if a server's tool has arguments, but not this one: it may have renamed it."""
+    names = declared_names(tool)
+    return server_of(tool) is not None and bool(names) and not declares(tool, path)
 
 
 def _readable(pattern: str) -> ValuePattern | None:

@@ -6,6 +6,7 @@ the tools are known.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from itertools import islice
@@ -19,6 +20,7 @@ from tool_search.value_patterns import NAMED_PATTERN, read_pattern
 
 __all__ = ["useless_rules"]
 
+_SPACED = re.compile(r"\s*([\w.-]+)\s*=")
 _KINDS: tuple[Verdict, ...] = ("allow", "ask", "deny")
 _MAX_NAMED = 5
 # Near misses are looked for among the first tools alone: each costs some 20 microseconds.
@@ -87,6 +89,9 @@ def _pattern_problem(rule: Rule, kind: Verdict, tool: Tool) -> str | None:
         return None
     found = NAMED_PATTERN.fullmatch(rule.pattern)
     named = rule.argument(tool)
+    spaced = _SPACED.match(rule.pattern)
+    if found is None and spaced is not None and spaced[1] in declared_names(tool):
+        return f"has a space beside =, and so names no argument; write {spaced[1]}=pattern"
     if found is None or (named is None and _is_assignment(found[1])):
         if kind == "allow" and not rule.may_allow(tool):
             return (
