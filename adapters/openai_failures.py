@@ -45,4 +45,12 @@ def body_failure(body: object, *, status: int | None) -> Failure | None:
     if status == 200:
         fallback = _STATUS_OF.get(named or "") or _STATUS_OF.get(text_of(kind))
         status = number if 400 <= number < 600 else fallback
-    return Failure(detail=message, status=status, code=named)
+    return Failure(detail=_with_place(message, error.get("param")), status=status, code=named)
+
+
+def _with_place(message: str, param: object) -> str:
+    """The message, and the place in the tool list that only `param` may name."""
+    place = text_of(param)
+    if not place.startswith("tools") or place in message:
+        return message
+    return f"{message} ({place})"

@@ -184,9 +184,41 @@ def test_nesting_number_and_patterns_are_bounded() -> None:
         deep = {"type": "object", "properties": {"p": deep}}
     wide = {"properties": {f"p{n}": {"type": "string", "title": "x"} for n in range(3_000)}}
     slow = {"properties": {f"p{n}": {"pattern": rf"^(\w{{50}}){{20}}{n}$"} for n in range(40)}}
-    for part, limit in ((deep, "32 levels"), (wide, "2,000 parts"), (slow, "16 patterns")):
+    for part, limit in ((deep, "32 levels"), (wide, "1,000 parts"), (slow, "16 patterns")):
         found = declared({"type": "object", "properties": {"p": part}})
         assert limit in found.left_out[0].detail
+
+
+def test_lists_are_bounded() -> None:
+    """Each name may have to be renamed, and each value to be compared."""
+    names = [f"${n}" for n in range(6_000)]
+    for schema, place in (
+        ({"required": names, "properties": {}}, "/required"),
+        ({"properties": {"p": {"dependentRequired": {"a": names}}}},
+         "/properties/p/dependentRequired/a"),
+        ({"properties": {"p": {"enum": names}}}, "/properties/p/enum"),
+    ):  # fmt: skip
+        found = declared(schema)
+        assert [each.place for each in found.left_out] == [place]
+        assert len(found.json) < 1_000
+
+
+def test_what_is_left_out_is_named_however_much_is_repaired() -> None:
+    parts = {f"p{n}": {"type": "str"} for n in range(99)}
+    found = declared({"properties": {**parts, "odd": {"$ref": "#/none"}}})
+    assert [each.place for each in found.left_out] == ["/properties/odd/$ref"]
+
+
+def test_definitions_keep_their_place_and_order() -> None:
+    """Only what a reference leads to, so that no bytes are sent for nothing."""
+    schema = {
+        "$defs": {"B": STRING, "unused": STRING, "A": {"$ref": "#/$defs/B"}},
+        "type": "object",
+        "properties": {"a": {"$ref": "#/$defs/A"}, "b": {"$ref": "#/properties/a"}},
+    }
+    found = declared(schema).schema
+    assert list(found) == ["$defs", "type", "properties"]
+    assert list(found["$defs"]) == ["B", "A", "a"]
 
 
 def test_a_long_list_of_changes_is_cut_and_counted() -> None:

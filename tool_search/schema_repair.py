@@ -14,8 +14,8 @@ Sources: JSON Schema 2020-12; error texts of Anthropic (`It must match JSON Sche
 from __future__ import annotations
 
 import re
-from collections import deque
-from collections.abc import Iterable, Mapping
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Literal
@@ -41,15 +41,19 @@ from tool_search.schema_work import Excess, excesses
 __all__ = ["Changes", "SchemaChange", "repaired"]
 
 _MAX_DEPTH = 32
-# Of an object, property or branch each: 2,000 take about 20 ms.
-_MAX_PARTS = 2_000
+# Of an object, property or branch each. Measured: the worst of them take 10 to 20 ms.
+_MAX_PARTS = 1_000
+_MAX_LISTED = 5_000
+# Of each kind.
 _MAX_CHANGES = 50
 # Distinct ones: each may take a millisecond and more to compile.
 _MAX_REPEATING_PATTERNS = 16
 _MAX_SHOWN_CHARS = 60
 _REPEATS = re.compile(r"\{\d|\\[pP]")
-_IDENTITY = frozenset(
-    ("$schema", "$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$vocabulary")
+_DEFINITIONS_PLACES = frozenset((keyword,) for keyword in DEFINITIONS)
+# Read where a reference needs them, and left out.
+_SET_APART = frozenset(
+    ("$schema", "$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$vocabulary", *DEFINITIONS)
 )
 # Here a boolean says something of its own.
 _BOOLEAN_TOO = frozenset(
@@ -87,16 +91,18 @@ class Changes:
     """The changes of one schema, in the order in which they were made.
 
     Attributes:
-        listed: The first of them.
+        listed: The first of each kind.
         more: How many more there are.
     """
 
     listed: list[SchemaChange] = field(default_factory=list)
     more: int = 0
+    _counts: Counter[ChangeKind] = field(default_factory=Counter)
 
     def add(self, kind: ChangeKind, path: Path, detail: str) -> None:
         """Note one change."""
-        if len(self.listed) < _MAX_CHANGES:
+        self._counts[kind] += 1
+        if self._counts[kind] <= _MAX_CHANGES:
             self.listed.append(SchemaChange(kind, pointer_of(path), detail))
         else:
             self.more += 1
@@ -126,22 +132,24 @@ class _Repair:
         # The name in `$defs` of each part that references lead to.
         self._names: dict[Path, str] = {}
         self._taken: set[str] = set()
-        for keyword in DEFINITIONS:
-            found = root.get(keyword)
-            for name in found if isinstance(found, Mapping) else ():
-                self._name((keyword, name))
-        self._waiting: deque[tuple[str, Target]] = deque()
+        self._waiting: deque[Target] = deque()
         self._parts = 0
+        self._listed = 0
         # By `id`; held, so that no other part gets the same one.
         self._looser: dict[int, dict[str, Any]] = {}
         self._unlisted: set[int] = set()
+        self._limits: set[str] = set()
         self._repeating: set[str] = set()
+        self._special: Mapping[str, Callable[[dict[str, Any], Any, Path], None]] = {
+            "type": self._type,
+            "$ref": self._reference,
+            "required": self._required,
+            "dependentRequired": self._dependent,
+        }
 
     def run(self) -> SchemaGraph:
         sound = self._node(self._root, (), 0)
-        while self._waiting:
-            name, target = self._waiting.popleft()
-            sound.setdefault("$defs", {})[name] = self._schema(target.schema, target.path, 1)
+        self._define(sound)
         graph = SchemaGraph(sound)
         is_cut = False
         for excess in excesses(graph):
@@ -154,6 +162,21 @@ class _Repair:
         graph = SchemaGraph(sound) if removed else graph
         _drop_unused(graph)
         return graph
+
+    def _define(self, sound: dict[str, Any]) -> None:
+        """Puts what references lead to into `$defs`: in the order given, then what is new."""
+        made: dict[Path, dict[str, Any]] = {}
+        while self._waiting:
+            target = self._waiting.popleft()
+            made[target.path] = self._schema(target.schema, target.path, 1)
+        given = [
+            (keyword, name)
+            for keyword in DEFINITIONS
+            if isinstance(found := self._root.get(keyword), Mapping)
+            for name in found
+        ]
+        ordered = dict.fromkeys([*(path for path in given if path in made), *made])
+        sound["$defs"] = {self._names[path]: made[path] for path in ordered}
 
     def _cut(self, excess: Excess) -> None:
         self._left_out(excess.part.path, excess.reason, excess.part.schema)
@@ -175,7 +198,7 @@ class _Repair:
             if depth <= _MAX_DEPTH and self._parts <= _MAX_PARTS:
                 return self._node(value, path, depth)
             limit = f"{_MAX_DEPTH} levels" if depth > _MAX_DEPTH else f"{_MAX_PARTS:,} parts"
-            return self._anything(path, f"the schema has more than {limit}")
+            return self._beyond(path, limit)
         if isinstance(value, bool):
             self._repaired(path, "becomes a schema")
             return {} if value else dict(_NOTHING)
@@ -184,6 +207,16 @@ class _Repair:
             self._repaired(path, "becomes a schema of that type")
             return typed
         return self._anything(path, f"{_preview(value)} is not a schema")
+
+    def _beyond(self, path: Path, limit: str) -> dict[str, Any]:
+        """A schema in place of one beyond a limit, which is said once: there may be many."""
+        if limit not in self._limits:
+            self._limits.add(limit)
+            return self._anything(path, f"the schema has more than {limit}")
+        part: dict[str, Any] = {}
+        self._looser[id(part)] = part
+        self._changes.more += 1
+        return part
 
     def _anything(self, path: Path, why: str) -> dict[str, Any]:
         """A schema in place of one that is left out."""
@@ -218,18 +251,15 @@ class _Repair:
         self, sound: dict[str, Any], keyword: str, value: Any, place: Path, depth: int
     ) -> None:
         """Puts one keyword into the schema that it belongs to, if it can be made valid."""
-        if keyword in _IDENTITY or (keyword in DEFINITIONS and len(place) > 1):
+        if keyword in _SET_APART:
+            if place in _DEFINITIONS_PLACES:
+                # What references lead to comes here when all else is done.
+                sound.setdefault("$defs", {})
             return
         if keyword in SIMPLE_KEYWORDS:
             self._simple(sound, keyword, value, place)
-        elif keyword == "type":
-            self._type(sound, value, place)
-        elif keyword == "$ref":
-            self._reference(sound, value, place)
-        elif keyword == "required":
-            self._required(sound, value, place)
-        elif keyword == "dependentRequired":
-            self._dependent(sound, value, place)
+        elif keyword in self._special:
+            self._special[keyword](sound, value, place)
         elif keyword in NAMED_SCHEMAS:
             self._named(sound, keyword, value, place, depth)
         elif keyword in MANY_SCHEMAS:
@@ -295,15 +325,15 @@ class _Repair:
         if not path:
             return "#"
         if path not in self._names:
-            self._waiting.append((self._name(path), target))
+            self._name(path)
+            self._waiting.append(target)
         return f"#{pointer_of(('$defs', self._names[path]))}"
 
-    def _name(self, path: Path) -> str:
-        """A definition's name: some services take references to `$defs` alone (Moonshot)."""
+    def _name(self, path: Path) -> None:
+        """Names a definition: some services take references to `$defs` alone (Moonshot)."""
         names = (wire_key(path[-1], attempt) for attempt in count())
         self._names[path] = name = next(name for name in names if name not in self._taken)
         self._taken.add(name)
-        return name
 
     def _required(self, sound: dict[str, Any], value: Any, place: Path) -> None:
         if value is None:
@@ -322,8 +352,12 @@ class _Repair:
         sound["required"] = [*listed, *_others(sound.get("required", ()), listed)]
 
     def _strings(self, values: Iterable[Any], place: Path, sound: dict[str, Any]) -> list[str]:
-        """The strings of a list, each once."""
+        """The strings of a list, each once, as long as there are not too many."""
         found = dict.fromkeys(value for value in values if isinstance(value, str))
+        self._listed += len(found)
+        if self._listed > _MAX_LISTED:
+            self._left_out(place, f"the schema lists more than {_MAX_LISTED:,} names", sound)
+            return []
         for index, value in enumerate(values):
             if not isinstance(value, str):
                 self._left_out((*place, str(index)), f"{_preview(value)} is not a name", sound)
@@ -335,6 +369,7 @@ class _Repair:
             return
         sound["dependentRequired"] = kept = {}
         for key, names in value.items():
+            self._listed += 1
             if isinstance(names, list):
                 kept[key] = self._strings(names, (*place, key), sound)
             else:
@@ -352,15 +387,19 @@ class _Repair:
             self._left_out(place, f"{_preview(value)} is not an object of schemas", sound)
             self._unlisted.add(id(sound))
             return
-        at_root = keyword in DEFINITIONS
-        kept: dict[str, Any] = sound.setdefault("$defs" if at_root else keyword, {})
+        sound[keyword] = kept = {}
         for key, part in value.items():
             inner = (*place, key)
+            if self._parts >= _MAX_PARTS:
+                self._looser[id(sound)] = sound
+                self._beyond(inner, f"{_MAX_PARTS:,} parts")
+                self._unlisted.add(id(sound))
+                break
             if keyword == "patternProperties" and not self._is_readable(key):
                 self._left_out(inner, "its pattern cannot be read", sound)
                 self._unlisted.add(id(sound))
                 continue
-            kept[self._names[inner] if at_root else key] = self._schema(part, inner, depth + 1)
+            kept[key] = self._schema(part, inner, depth + 1)
         if keyword == "properties":
             demanded = [
                 key for key, part in value.items()
@@ -389,9 +428,12 @@ class _Repair:
                 self._left_out(place, f"{_preview(value)} is not a list of schemas", sound)
                 self._unlisted.add(id(sound))
             return
-        parts = [
-            self._schema(part, (*place, str(index)), depth + 1) for index, part in enumerate(value)
-        ]
+        parts: list[dict[str, Any]] = []
+        for index, part in enumerate(value):
+            is_full = self._parts > _MAX_PARTS
+            parts.append(self._schema(part, (*place, str(index)), depth + 1))
+            if is_full:  # it may be anything, and what follows adds nothing to that
+                break
         if parts:
             sound[keyword] = parts
         elif value or keyword != "prefixItems":

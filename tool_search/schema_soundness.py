@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tool_search.schema_keys import is_wire_key
-from tool_search.schema_vocabulary import TYPES
+from tool_search.schema_vocabulary import MAX_VALUES, TYPES
 
 __all__ = ["is_sound"]
 
@@ -56,8 +56,8 @@ _VALUES: Mapping[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), _is_count),
     "type": _is_type,
     "required": _is_required,
-    "enum": lambda value: isinstance(value, list) and bool(value),
-    "examples": lambda value: isinstance(value, list),
+    "enum": lambda value: isinstance(value, list) and 0 < len(value) <= MAX_VALUES,
+    "examples": lambda value: isinstance(value, list) and len(value) <= MAX_VALUES,
     "uniqueItems": lambda value: isinstance(value, bool),
     "default": lambda value: True,  # noqa: ARG005 - anything
     "const": lambda value: True,  # noqa: ARG005 - anything

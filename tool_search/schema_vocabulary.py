@@ -18,6 +18,7 @@ import jsonschema_rs
 __all__ = [
     "LEFT_OUT",
     "MANY_SCHEMAS",
+    "MAX_VALUES",
     "NAMED_SCHEMAS",
     "ONE_SCHEMA",
     "SIMPLE_KEYWORDS",
@@ -39,6 +40,9 @@ NAMED_SCHEMAS = frozenset(
     ("$defs", "definitions", "dependentSchemas", "patternProperties", "properties")
 )
 """Keywords whose value is an object of schemas."""
+
+MAX_VALUES = 2_000
+"""The most values of an `enum`; OpenAI's strict mode documents 1,000 for a whole schema."""
 
 LEFT_OUT = object()
 """In place of a value that has no plain meaning."""
@@ -159,10 +163,12 @@ def _boolean(value: object) -> Any:
 
 
 def _values(value: object) -> Any:
-    return value if isinstance(value, list) and value else LEFT_OUT
+    return value if isinstance(value, list) and 0 < len(value) <= MAX_VALUES else LEFT_OUT
 
 
 def _examples(value: object) -> Any:
+    if isinstance(value, list) and len(value) > MAX_VALUES:
+        return LEFT_OUT
     return value if isinstance(value, list) else [value]
 
 
