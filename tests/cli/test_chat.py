@@ -120,7 +120,10 @@ def test_chat_from_a_pipe_asks_nobody(command: Command, write: File, server: Sta
         "providers: [{id: p, type: openai_chat, model: m, api_key_env: null, "
         f"base_url: '{server.openai_base_url}'}}]\n",
     )
-    server.reset(model=ScriptedModel([CALL, ModelReply(text="I may not.")]))
+    # It is not even declared, but a model may remember it.
+    call = ModelCall(name="hex_to_rgb", arguments={"color": "#ff8800"}, hidden=True)
+    said = [ModelReply(calls=(call,)), ModelReply(text="I may not.")]
+    server.reset(model=ScriptedModel(said))
     outcome = command("chat", "--config", bot, typed="What is #ff8800?\n")
     assert "needs the user's permission, and nobody can be asked here" in outcome.err
     assert outcome.out.splitlines() == ["I may not."]

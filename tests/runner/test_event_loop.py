@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -89,14 +90,16 @@ async def test_a_large_catalog_is_worked_on_aside() -> None:
     await runner.aclose()
 
 
-async def test_tools_are_embedded_once_however_many_conversations_wait() -> None:
+async def test_tools_are_embedded_once_however_many_conversations_wait(tmp_path: Path) -> None:
     """And neither they nor queries on the loop's thread."""
     NotingEmbedder.texts.clear()
     NotingEmbedder.threads.clear()
     embedder = "tests.search.word_embedder:NotingEmbedder"
     config = ToolSearchConfig(
         tool_schema_mode="tool_search",
-        search=SearchSettings(engine="hybrid", embedder=embedder),
+        search=SearchSettings(
+            engine="hybrid", embedder=embedder, vector_cache=str(tmp_path / "vectors.db")
+        ),
     )
     runner = ToolSearchRunner(providers={"p": Model(searching)}, tools=tools(40), config=config)
     said = await asyncio.gather(*(answers(runner, f"c{n}") for n in range(20)))
