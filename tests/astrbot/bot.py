@@ -50,6 +50,7 @@ _PLACES = {
     ),
 }
 _USUAL = {"max_steps": 30, "tool_schema_mode": "full", "persona": "default"}
+ODD = ("convert_angle", "sphere_measures")
 BUILTIN = ("future_task", "send_message_to_user")
 _users = count(1)
 
@@ -60,18 +61,23 @@ def new_user() -> str:
 
 
 def definitions(number: int) -> list[dict[str, Any]]:
-    """So many different tools; beyond the example toolbox, its tools for other places."""
+    """So many different tools; beyond the example toolbox, its tools for other places.
+
+    One of an MCP server's and one of a plugin's have a key that no Claude model takes.
+    """
     own = [tool_from_function(function).tool for function in TOOLS]
     made = []
     for index in range(number):
         tool, copy = own[index % len(own)], index // len(own)
         name = tool.name if copy == 0 else f"{tool.name}_{copy + 1}"
         suffix = "" if copy == 0 else f" For region {copy + 1}."
+        odd = {"$note": {"type": "string"}} if tool.name in ODD else {}
+        properties = {**tool.parameters.get("properties", {}), **odd}
         made.append(
             {
                 "name": name,
                 "description": f"{tool.description}{suffix}",
-                "parameters": {"type": "object", "properties": {}, **tool.parameters},
+                "parameters": {"type": "object", **tool.parameters, "properties": properties},
             }
         )
     return made

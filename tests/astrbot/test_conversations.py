@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from tests.astrbot.bot import AstrBot, lists, new_user
-from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
+import pytest
+
+from tests.astrbot.bot import ODD, AstrBot, lists, new_user
+from tool_search.schema_keys import wire_key
+from tool_search.testing import ModelCall, ModelReply, ModelView, ScriptedModel, StandInServer
 
 CORE = ("future_task", "send_message_to_user", "tool_search")
 ASK = "convert a length from metres to feet"
@@ -42,6 +45,30 @@ def test_a_decorated_tool_of_a_plugin_runs(generic_bot: AstrBot, server: StandIn
     """Its handler gets the event and its arguments."""
     answer = generic_bot.say("greet the person named Ann by name", user=new_user())
     assert "decorated greet_person" in answer
+
+
+@pytest.mark.parametrize("kind", ["generic_bot", "claude_bot"])
+@pytest.mark.parametrize("name", ODD)
+def test_a_tool_with_a_key_that_claude_refuses_is_called_with_it(
+    kind: str, name: str, request: pytest.FixtureRequest, server: StandInServer
+) -> None:
+    """No request is refused for it, whoever writes the list; the tool gets its own key."""
+    bot: AstrBot = request.getfixturevalue(kind)
+    seen: list[str] = []
+
+    def end(view: ModelView) -> ModelReply:
+        seen.extend(result.text for result in view.results)
+        return ModelReply(text="done")
+
+    angle = {"value": 1, "from_unit": "degree", "to_unit": "degree"}
+    given = {**(angle if name == "convert_angle" else {"radius": 1}), wire_key("$note"): "n"}
+    call = ModelReply(calls=(ModelCall(name=name, arguments=given, hidden=True),))
+    search = ModelReply(calls=(ModelCall(name="tool_search", arguments={"query": name}),))
+    server.reset(model=ScriptedModel([search, call, end]))
+    assert bot.say(f"use {name}", user=new_user()) == "done"
+    assert not server.violations
+    assert '"$note": "n"' in seen[-1]
+    assert f'"{wire_key("$note")}"'.encode() in server.requests[-1].raw_body
 
 
 def test_what_was_found_stays_for_later_messages(
