@@ -11,11 +11,18 @@ from tool_search.adapters.compatible_errors import (
     REPLY_LIMITS,
     TOO_MANY_TOOLS,
 )
+from tool_search.adapters.content_errors import CONTENTS
+from tool_search.adapters.size_errors import TOO_LONG
 from tool_search.answers import Answer
 
 __all__ = ["ANSWERS"]
 
 ANSWERS: tuple[Answer, ...] = (
+    # A shorter reply is tried first, where that is enough.
+    *REPLY_LIMITS,
+    # Numbers of tokens would be read as those of tools.
+    *TOO_LONG,
+    *CONTENTS,
     Answer(
         r"tool reference '(?P<name>[^']*)' (?:was )?(?:not found|has no)",
         "reference_unknown",
@@ -57,7 +64,6 @@ ANSWERS: tuple[Answer, ...] = (
     *FEATURES,
     *CACHE_MARKS,
     *PLACES,
-    *REPLY_LIMITS,
     *TOO_MANY_TOOLS,
     *NAMES,
 )

@@ -10,6 +10,8 @@ from tool_search.adapters.compatible_errors import (
     PLACES,
     TOO_MANY_TOOLS,
 )
+from tool_search.adapters.content_errors import CONTENTS
+from tool_search.adapters.size_errors import TOO_LONG
 from tool_search.answers import Answer
 
 __all__ = ["ANSWERS"]
@@ -17,6 +19,9 @@ __all__ = ["ANSWERS"]
 _REASONING = r"(?:reasoning_content|reasoning_details|messages\W.{0,40}\breasoning\b)"
 
 ANSWERS: tuple[Answer, ...] = (
+    # Numbers of tokens would be read as those of tools.
+    *TOO_LONG,
+    *CONTENTS,
     Answer(
         r"reasoning_content\b.{0,80}must be passed back",
         "reasoning_missing",

@@ -10,11 +10,16 @@ from tool_search.adapters.compatible_errors import (
     PLACES,
     TOO_MANY_TOOLS,
 )
+from tool_search.adapters.content_errors import CONTENTS
+from tool_search.adapters.size_errors import TOO_LONG
 from tool_search.answers import Answer
 
 __all__ = ["ANSWERS"]
 
 ANSWERS: tuple[Answer, ...] = (
+    # Numbers of tokens would be read as those of tools.
+    *TOO_LONG,
+    *CONTENTS,
     Answer(
         r"(?:missing|unknown) namespace\b.{0,80}\bfunction_call '(?P<name>[^']*)'",
         "reference_unknown",

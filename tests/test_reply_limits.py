@@ -126,15 +126,15 @@ def test_refused_length_is_learned(detail: str, most: int) -> None:
     assert said.profile.max_output_tokens == most
 
 
-@pytest.mark.parametrize(
-    "detail",
-    [
-        "max_tokens: 128001 > 64000, which is the maximum allowed number of output tokens",
-        "input length and `max_tokens` exceed context limit: 199900 + 32000 > 200000",
-    ],
-)
-def test_length_that_is_documented_is_not_learned_again(detail: str) -> None:
-    """What was refused is the user's own, or a conversation that leaves no room."""
+def test_conversation_that_leaves_no_room_for_a_reply_is_shortened() -> None:
+    detail = "input length and `max_tokens` exceed context limit: 199900 + 32000 > 200000"
+    error = ProviderError(detail, provider="p", status=400)
+    assert verdict_on(error, profile_for("anthropic", "claude-sonnet-4-5")).remedy == "shorten"
+
+
+def test_length_that_is_documented_is_not_learned_again() -> None:
+    """What was refused is the user's own."""
+    detail = "max_tokens: 128001 > 64000, which is the maximum allowed number of output tokens"
     profile = profile_for("anthropic", "claude-sonnet-4-5")
     error = ProviderError(detail, provider="p", status=400)
     assert verdict_on(error, profile) == Verdict(remedy="next_provider")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tool_search.catalog import CorePolicy, Tool, ToolCatalog
     from tool_search.config import (
         BotConfig,
+        HistorySettings,
         PermissionSettings,
         ProfileSettings,
         ProviderConfig,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
         UnsupportedStrategyError,
     )
     from tool_search.events import (
+        ContentLeftOut,
         Done,
         ProviderSwitched,
         RunnerEvent,
@@ -138,6 +140,7 @@ __all__ = [
     "ChatProvider",
     "ClaudeToolSearchStrategy",
     "ConfigurationError",
+    "ContentLeftOut",
     "Conversation",
     "ConversationRecord",
     "ConversationStore",
@@ -152,6 +155,7 @@ __all__ = [
     "ExecutionResult",
     "FunctionExecutor",
     "GenericToolSearchStrategy",
+    "HistorySettings",
     "HookAnswer",
     "HookedCall",
     "ImagePart",
@@ -228,8 +232,8 @@ _HOMES = {
     "tool_search.calls": "AnsweredCall CallDecision RunCall",
     "tool_search.catalog": "CorePolicy Tool ToolCatalog",
     "tool_search.config": """
-        BotConfig PermissionSettings ProfileSettings ProviderConfig SearchSettings
-        ToolSearchConfig load_config
+        BotConfig HistorySettings PermissionSettings ProfileSettings ProviderConfig
+        SearchSettings ToolSearchConfig load_config
     """,
     "tool_search.discovery": "Discovery DiscoveryState",
     "tool_search.errors": """
@@ -238,8 +242,8 @@ _HOMES = {
         ToolSearchError UnreadableRecordError UnsupportedStrategyError
     """,
     "tool_search.events": """
-        Done ProviderSwitched RunnerEvent TextDelta ToolCallStarted ToolFinished ToolPartial
-        ToolProgress ToolsDiscovered Warning
+        ContentLeftOut Done ProviderSwitched RunnerEvent TextDelta ToolCallStarted ToolFinished
+        ToolPartial ToolProgress ToolsDiscovered Warning
     """,
     "tool_search.execution": """
         CallBatch CallLimits CallOptions CallOutcome CallPartial CallProgress CallRunner

@@ -36,6 +36,11 @@ Meaning = Literal[
     "too_many_tools",
     "reply_limit_refused",
     "name_refused",
+    "context_too_long",
+    "request_too_large",
+    "picture_refused",
+    "pictures_unknown",
+    "content_refused",
 ]
 """`feature_unknown`: it does not know `defer_loading`, `tool_reference` or `tool_search`;
 `tools_in_messages_unknown`: it takes no tools in a system message; `reference_unknown`: one
@@ -50,7 +55,11 @@ usage; `tool_choice_refused`: it takes no `tool_choice` but `auto`; `tool_refuse
 is refused, by the group `name`, `index`, `inner`, `path` or `schema` (see `refused_tools`);
 `too_many_tools`: the list is too long; `reply_limit_refused`: a reply may not be as long as the
 request allows, but `most` tokens, or as many as the groups `limit` and `input` leave;
-`name_refused`: a tool's name is refused."""
+`name_refused`: a tool's name is refused; `context_too_long`: the request has more tokens than
+the model's context, and the groups `limit`, `sent` and `reserved` may say how many;
+`request_too_large`: it has too many bytes; `picture_refused`: a picture or document cannot be
+read; `pictures_unknown`: the model takes none; `content_refused`: a filter of the service refuses
+what a message says."""
 
 _TABLES: Mapping[Dialect, str] = {
     "anthropic": "tool_search.adapters.anthropic_errors",

@@ -104,6 +104,7 @@ async def open_runner(
             cooldown_s={entry.id: entry.cooldown_s for entry in config.providers},
             store=store,
             calls=options,
+            history=config.history,
         )
         stack.push_async_callback(runner.aclose)
         # What is wrong with an older file of grants is said now, not in the middle of a chat.

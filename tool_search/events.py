@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from tool_search.messages import ContentPart, ToolCall
+from tool_search.omissions import OmissionReason
 from tool_search.providers import Usage
 
 __all__ = [
     "CallStep",
+    "ContentLeftOut",
     "Done",
     "Outcome",
     "ProviderSwitched",
@@ -154,6 +156,21 @@ class ProviderSwitched(RunnerEvent):
     to_provider: str
     cause: str
     discarded_text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContentLeftOut(RunnerEvent):
+    """The answer is given without something that the user sent: no provider takes it.
+
+    Attributes:
+        provider: The `id` of the one that answers.
+        reason: Why it is left out.
+        text: The same for the user, in the conversation's language.
+    """
+
+    provider: str
+    reason: OmissionReason
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

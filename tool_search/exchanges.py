@@ -110,11 +110,36 @@ class SyntheticExchanges:
         """
         messages = self._exchange(tools, place=len(history), total_tools=total_tools)
         if not history:
-            messages = (Message(role="user", content=text("restored.user", language)), *messages)
+            messages = (_opening_line(language), *messages)
         fingerprint = _fingerprint(before)
         equal = sum(m.role == "user" and _fingerprint(m) == fingerprint for m in history)
         self._anchors.append(Anchor(fingerprint=fingerprint, ordinal=equal, messages=messages))
         return messages
+
+    def opening(
+        self, tools: Sequence[Tool], *, place: int, total_tools: int, language: Language
+    ) -> tuple[Message, ...]:
+        """Return what stands for the turns that requests leave out: a line, and their tools.
+
+        Args:
+            tools: The discoveries that the rest of the history does not show.
+            place: Index of the first message that is sent.
+            total_tools: The deferred tools everybody may call.
+            language: Of the line.
+        """
+        line = Message(role="user", content=text("left_out.turns", language))
+        if not tools:
+            return (line,)
+        return (line, *self._exchange(tools, place=place, total_tools=total_tools))
+
+    def take_back(self, history: Sequence[Message], place: int) -> int:
+        """Forget the exchange right before a message; return the index where it began."""
+        for anchor in reversed(self._anchors):
+            start = place - len(anchor.messages)
+            if start >= 0 and tuple(history[start:place]) == anchor.messages:
+                self._anchors.remove(anchor)
+                return start
+        return place
 
     def told(
         self, reply: Message, found: Sequence[Tool], *, place: int, total_tools: int
@@ -133,10 +158,11 @@ class SyntheticExchanges:
         native = replace(reply.native, found=(), told=messages[0].tool_calls[0].id)
         return (*messages, replace(reply, native=native))
 
-    def restored(self, history: Iterable[Message]) -> list[Message]:
+    def restored(self, history: Iterable[Message], language: Language) -> list[Message]:
         """A bot's own history with the exchanges back at their places.
 
-        One whose place is gone is forgotten: its tools will be shown anew.
+        One whose place is gone is forgotten: its tools will be shown anew. One that comes
+        first now is opened by a line, as in `write`.
         """
         messages = list(history)
         shown = {call.id for message in messages for call in message.tool_calls}
@@ -150,6 +176,9 @@ class SyntheticExchanges:
                 anchor = places.get((fingerprint, seen[fingerprint]))
                 seen[fingerprint] += 1
                 if anchor is not None:
+                    if not whole and anchor.messages[0].role != "user":
+                        opened = (_opening_line(language), *anchor.messages)
+                        anchor = replace(anchor, messages=opened)
                     found.append(anchor)
                     is_there = any(c.id in shown for m in anchor.messages for c in m.tool_calls)
                     whole.extend(() if is_there else anchor.messages)
@@ -180,6 +209,11 @@ class SyntheticExchanges:
             Message(role="assistant", tool_calls=(call,)),
             Message(role="tool", tool_call_id=call.id, name=call.name, content=result.to_json()),
         )
+
+
+def _opening_line(language: Language) -> Message:
+    """What the user says before an exchange that comes first: no history begins with a call."""
+    return Message(role="user", content=text("restored.user", language))
 
 
 def _fingerprint(message: Message) -> str:

@@ -10,7 +10,9 @@ from typing import Literal
 from tool_search.answers import Meaning, read_answers
 from tool_search.catalog import Tool
 from tool_search.errors import ConfigurationError, ProviderError
+from tool_search.message_weights import Measure
 from tool_search.messages import DeclaredTool
+from tool_search.omissions import OmissionReason
 from tool_search.profiles import ProviderProfile
 from tool_search.provider_facts import NO_SIGNATURE
 from tool_search.refused_tools import SentTools, refused_tools
@@ -35,10 +37,14 @@ Remedy = Literal[
     "with_signatures",
     "in_its_form",
     "without_tool",
+    "shorten",
+    "leave_out",
     "wait",
     "next_provider",
 ]
-MAX_REPEATS: Mapping[Remedy, int] = {"with_reasoning": 3, "in_its_form": 3, "without_tool": 8}
+MAX_REPEATS: Mapping[Remedy, int] = {
+    "with_reasoning": 3, "in_its_form": 3, "without_tool": 8, "shorten": 8, "leave_out": 4,
+}  # fmt: skip
 """The most requests of one reply that a remedy repeats at a provider; 1 for the others."""
 
 MAX_WAIT_S = 5.0
@@ -50,6 +56,13 @@ MAX_SET_ASIDE = 30
 # Where less is left, it is the conversation that is too long.
 _MIN_REPLY_TOKENS = 1_024
 _REJECTED = (400, 404, 413, 422)
+_TOO_LARGE = 413
+_RATE_LIMITED = 429
+# Tokens are estimated, and a conversation goes on: what just fits would be cut again at once.
+_MARGIN = 0.75
+_UNCOUNTED = 0.7
+_FEWER_BYTES = 0.5
+_MIN_SHARE = 0.05
 _LIMIT = re.compile(
     r"(?:maximum|max|at most|more than|limit(?:ed)?|exceeds?)\D{0,40}"
     r"(?P<most>\d{1,3}(?:[,_]\d{3})+|\d+)",
@@ -73,6 +86,9 @@ class Verdict:
         replies: The provider's own blocks of earlier replies were refused.
         set_aside: Tools that are not declared there any more.
         wait_s: Seconds to wait before the request is sent once more.
+        share: The size that the messages should have, of the present one.
+        measure: What was too much of it.
+        left_out: Why the newest content is to be left out.
     """
 
     remedy: Remedy
@@ -82,6 +98,9 @@ class Verdict:
     references: tuple[str, ...] = ()
     replies: bool = False
     set_aside: tuple[Tool, ...] = ()
+    share: float = 1.0
+    measure: Measure = "tokens"
+    left_out: OmissionReason = "picture_refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,16 +136,24 @@ def verdict_on(
         profile: Who was asked, and by which strategy.
         sent: The tools that it was sent.
     """
+    said = f"{error.code or ''} {error.detail}"
+    if error.status == _RATE_LIMITED:
+        answers = dict(reversed(list(read_answers(profile.dialect, said))))
+        if "context_too_long" in answers:  # larger than what a whole minute may have
+            return _shortened(
+                _Refusal(said, answers["context_too_long"], profile, sent or SentTools())
+            )
     if error.status not in _REJECTED:
         wait_s = error.retry_after_s
         if wait_s is not None and wait_s <= MAX_WAIT_S:
             return Verdict(remedy="wait", rests=True, wait_s=wait_s)
         return Verdict(remedy="next_provider", rests=True)
-    said = f"{error.code or ''} {error.detail}"
     for meaning, found in read_answers(profile.dialect, said):
         verdict = _REMEDIES[meaning](_Refusal(said, found, profile, sent or SentTools()))
         if verdict is not None:
             return verdict
+    if error.status == _TOO_LARGE:
+        return Verdict(remedy="shorten", share=_FEWER_BYTES, measure="bytes")
     return Verdict(remedy="next_provider")
 
 
@@ -258,6 +285,36 @@ def _with_shorter_reply(refusal: _Refusal) -> Verdict | None:
     return Verdict(remedy="within_limit", profile=replace(profile, max_output_tokens=most))
 
 
+def _shortened(refusal: _Refusal) -> Verdict:
+    """A request within the limit that the message names, or noticeably shorter."""
+    groups = refusal.found.groupdict()
+    limit, sent, reserved = (
+        int((groups.get(name) or "0").replace(",", "")) for name in ("limit", "sent", "reserved")
+    )
+    share = _MARGIN * (limit - reserved) / sent if limit and sent else _UNCOUNTED
+    return Verdict(remedy="shorten", share=min(max(share, _MIN_SHARE), _MARGIN))
+
+
+def _with_fewer_bytes(refusal: _Refusal) -> Verdict:
+    del refusal
+    return Verdict(remedy="shorten", share=_FEWER_BYTES, measure="bytes")
+
+
+def _without_picture(refusal: _Refusal) -> Verdict:
+    del refusal
+    return Verdict(remedy="leave_out", left_out="picture_refused")
+
+
+def _without_pictures(refusal: _Refusal) -> Verdict:
+    profile = replace(refusal.profile, takes_pictures=False)
+    return Verdict(remedy="leave_out", left_out="pictures_unknown", profile=profile)
+
+
+def _without_content(refusal: _Refusal) -> Verdict:
+    del refusal
+    return Verdict(remedy="leave_out", left_out="message_refused")
+
+
 _REMEDIES: Mapping[Meaning, Callable[[_Refusal], Verdict | None]] = {
     "feature_unknown": _without_feature,
     "tools_in_messages_unknown": _without_tools_in_messages,
@@ -277,6 +334,11 @@ _REMEDIES: Mapping[Meaning, Callable[[_Refusal], Verdict | None]] = {
     "too_many_tools": _within_limit,
     "reply_limit_refused": _with_shorter_reply,
     "name_refused": _with_plain_names,
+    "context_too_long": _shortened,
+    "request_too_large": _with_fewer_bytes,
+    "picture_refused": _without_picture,
+    "pictures_unknown": _without_pictures,
+    "content_refused": _without_content,
 }
 
 

@@ -31,6 +31,9 @@ _CAUSES: frozenset[NoticeCode] = frozenset(
         "search_unavailable",
         "settings_changed",
         "permitted_tools_changed",
+        "results_shortened",
+        "turns_left_out",
+        "content_left_out",
     }
 )
 

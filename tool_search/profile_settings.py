@@ -93,6 +93,8 @@ class ProfileSettings(Settings):
             model (DeepSeek and Kimi take an empty text); null: none is written.
         message_rules: Of OpenAI Chat: whose rules messages keep; `mistral` for Mistral's models.
         schema_rules: Of OpenAI Chat: what schemas may be; `moonshot` for Kimi.
+        takes_pictures: True if the model sees pictures; false: a line of text is sent in
+            their place, and a fallback that sees them is asked about the user's newest.
         takes_stream_options: Of OpenAI Chat: true if a stream may be asked for its usage.
         takes_tool_choice_none: Of OpenAI Chat: true if `tool_choice` may be `none`; false: a
             request for an answer without tools declares none.
@@ -114,6 +116,7 @@ class ProfileSettings(Settings):
     missing_reasoning: Annotated[str, Field(max_length=1_000)] | None = None
     message_rules: MessageRules = "openai"
     schema_rules: SchemaRules = "json_schema"
+    takes_pictures: bool = True
     takes_stream_options: bool = True
     takes_tool_choice_none: bool = True
     set_aside: Annotated[tuple[_ToolName, ...], Field(max_length=1_000)] = ()

@@ -71,6 +71,7 @@ class ProviderProfile:
             `reasoning_effort`.
         message_rules: Of OpenAI Chat: whose rules its messages keep.
         schema_rules: Of OpenAI Chat: what its schemas may be.
+        takes_pictures: True if the model sees pictures; False: they are left out.
         takes_stream_options: Of OpenAI Chat: True if a stream may be asked for its usage.
         takes_tool_choice_none: Of OpenAI Chat: True if `tool_choice` may be `none`.
         set_aside: The tools that are not declared, because the endpoint refuses their
@@ -98,6 +99,7 @@ class ProviderProfile:
     states_effort: bool = False
     message_rules: MessageRules = "openai"
     schema_rules: SchemaRules = "json_schema"
+    takes_pictures: bool = True
     takes_stream_options: bool = True
     takes_tool_choice_none: bool = True
     set_aside: frozenset[str] = frozenset()
@@ -203,6 +205,7 @@ def profile_for(
         missing_signature=facts.get("missing_signature"),
         message_rules=facts.get("message_rules", "openai"),
         schema_rules=facts.get("schema_rules", "json_schema"),
+        takes_pictures=facts.get("takes_pictures", True),
         takes_stream_options=facts.get("takes_stream_options", True),
         takes_tool_choice_none=facts.get("takes_tool_choice_none", True),
         set_aside=frozenset(facts.get("set_aside", ())),

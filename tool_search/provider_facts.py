@@ -78,6 +78,7 @@ class Facts(TypedDict, total=False):
     missing_signature: str | None
     message_rules: MessageRules
     schema_rules: SchemaRules
+    takes_pictures: bool
     takes_stream_options: bool
     takes_tool_choice_none: bool
     set_aside: tuple[str, ...]

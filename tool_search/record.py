@@ -23,6 +23,7 @@ from tool_search.messages import (
 )
 from tool_search.modes import ModeDecision
 from tool_search.naming import Source
+from tool_search.omissions import Omission
 from tool_search.record_shape import VERSION, check_record
 from tool_search.roster import RosterRecord
 from tool_search.schema import compact_json
@@ -48,6 +49,7 @@ class ConversationRecord:
             not call them, by the form of the list.
         configured: The `tool_schema_mode` that decided the mode; None: not recorded.
         former_search_names: Names that the search tool had before, oldest first.
+        omissions: What requests leave out of the history.
     """
 
     language: Language
@@ -61,6 +63,7 @@ class ConversationRecord:
     left_out: Mapping[str, str] = field(default_factory=dict)
     configured: SchemaMode | None = None
     former_search_names: tuple[str, ...] = ()
+    omissions: tuple[Omission, ...] = ()
 
     @property
     def names(self) -> dict[Source, str]:
@@ -100,6 +103,7 @@ class ConversationRecord:
             "left_out": dict(self.left_out),
             "configured": self.configured,
             "former_search_names": list(self.former_search_names),
+            "omissions": list(map(_omission_to_dict, self.omissions)),
         }
 
     @classmethod
@@ -151,6 +155,7 @@ class ConversationRecord:
             left_out=content.get("left_out", {}),
             configured=_configured(content),
             former_search_names=tuple(content.get("former_search_names", ())),
+            omissions=tuple(map(_omission_from_dict, content.get("omissions", ()))),
         )
 
 
@@ -186,6 +191,26 @@ def _sources_from_dict(content: Mapping[str, Any]) -> dict[str, Source] | None:
         name: (None if number < 0 else servers[number], listed.get(name, name))
         for name, number in zip(content["order"], content["server_of"], strict=True)
     }
+
+
+def _omission_to_dict(omission: Omission) -> dict[str, Any]:
+    return {
+        "endpoint": omission.endpoint,
+        "turns_before": omission.turns_before,
+        "results_before": omission.results_before,
+        "opening": [message_to_dict(message) for message in omission.opening],
+        "contents": [{"place": n, "why": why} for n, why in omission.contents.items()],
+    }
+
+
+def _omission_from_dict(content: Mapping[str, Any]) -> Omission:
+    return Omission(
+        endpoint=content["endpoint"],
+        turns_before=content["turns_before"],
+        results_before=content["results_before"],
+        opening=tuple(map(message_from_dict, content["opening"])),
+        contents={entry["place"]: entry["why"] for entry in content["contents"]},
+    )
 
 
 def message_to_dict(message: Message) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from tool_search.discovery import DiscoveryWay
 from tool_search.i18n import Language
 from tool_search.messages import Role
 from tool_search.modes import Mode, ModeReason
+from tool_search.omissions import OmissionReason
 from tool_search.schema import plain_copy
 
 __all__ = ["VERSION", "check_discovery", "check_record"]
@@ -127,6 +128,19 @@ class _Thinking(_Shape):
     digest: str
 
 
+class _LeftOutContent(_Shape):
+    place: _Count
+    why: OmissionReason
+
+
+class _Omission(_Shape):
+    endpoint: str
+    turns_before: _Count
+    results_before: _Count
+    opening: list[_Message]
+    contents: list[_LeftOutContent]
+
+
 class _Record(_Shape):
     language: Language
     mode: Mode
@@ -140,6 +154,7 @@ class _Record(_Shape):
     left_out: dict[str, str] = {}
     configured: SchemaMode | None = None
     former_search_names: list[str] = []
+    omissions: list[_Omission] = []
 
 
 _RECORD = TypeAdapter(_Record)
@@ -162,6 +177,8 @@ def check_record(content: object) -> None:
         if message.native is not None:
             _check_blocks(message.native, f"history.{place}.native")
     _check_pairs(record.history)
+    for omission in record.omissions:
+        _check_omission(omission, record.history)
 
 
 def check_discovery(content: object) -> None:
@@ -192,6 +209,19 @@ def _check_blocks(native: _Native, place: str) -> None:
         plain_copy(native.blocks)
     except (TypeError, ValueError) as exc:
         raise ValueError(f"{place}: {exc}") from exc
+
+
+def _check_omission(omission: _Omission, history: Sequence[_Message]) -> None:
+    """Check that requests begin with a message of the user's, and pairs stay together."""
+    _check_pairs(omission.opening)
+    place = omission.turns_before
+    if place and (place > len(history) or not omission.opening):
+        raise ValueError(f"omissions: {place} messages and no opening, or more than there are")
+    if 0 < place < len(history) and history[place].role == "tool":
+        raise ValueError(f"omissions: history.{place} is a result whose call is left out")
+    indexes = [omission.results_before - 1, *(entry.place for entry in omission.contents)]
+    if max(indexes) >= len(history):
+        raise ValueError(f"omissions: it speaks of history.{max(indexes)}, which is not there")
 
 
 def _check_pairs(history: Sequence[_Message]) -> None:

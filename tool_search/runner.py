@@ -23,6 +23,7 @@ from tool_search.background import LARGE_CATALOG, Background
 from tool_search.backlog import Backlog
 from tool_search.catalog import CorePolicy, ToolCatalog
 from tool_search.catalog_notices import catalog_notices
+from tool_search.compaction import Compact, compacted
 from tool_search.config import ToolSearchConfig
 from tool_search.errors import (
     ConfigurationError,
@@ -44,6 +45,7 @@ from tool_search.execution import (
     named_tools,
 )
 from tool_search.execution.batch import in_call
+from tool_search.history_settings import HistorySettings
 from tool_search.i18n import language_of, text
 from tool_search.keeping import ConversationKeeper, KeptConversation
 from tool_search.learning import Learning
@@ -63,6 +65,8 @@ from tool_search.turn_watch import TurnWatch
 __all__ = ["ToolSearchRunner"]
 
 _MOST_SESSIONS = 1024
+# The bytes of a conversation's last request are as large as its history.
+_MAX_WARM_SESSIONS = 256
 _COOLDOWN_S = 60.0
 # A consumer that takes no event for so long is not waited for by `forget`.
 _IDLE_S = 1.0
@@ -121,6 +125,8 @@ class ToolSearchRunner:
         tool_timeout_s: Seconds one call of `tools` may take.
         calls: How calls are run: permissions, hooks, limits, telemetry.
         store: Where conversations live; default: this process's memory.
+        history: How much of a conversation requests carry.
+        compact: The bot's own compaction, asked before old turns are left out of requests.
 
     Raises:
         ConfigurationError: There is no provider, or a catalog without an executor.
@@ -143,12 +149,16 @@ class ToolSearchRunner:
         tool_timeout_s: float = 60.0,
         calls: CallOptions | None = None,
         store: ConversationStore | None = None,
+        history: HistorySettings | None = None,
+        compact: Compact | None = None,
     ) -> None:
         named = cooldown_s if isinstance(cooldown_s, Mapping) else {}
         usual = _COOLDOWN_S if isinstance(cooldown_s, Mapping) else cooldown_s
         self._pool = ProviderPool(providers, {name: named.get(name, usual) for name in providers})
         self._config = config or ToolSearchConfig()
         self._system_prompt = system_prompt
+        self._history = history or HistorySettings()
+        self._compact = compact
         self._max_steps = max_steps
         self._turn_timeout_s = turn_timeout_s
         self._tool_timeout_s = tool_timeout_s
@@ -378,6 +388,10 @@ class ToolSearchRunner:
         session, kept, notice = await self._opened(known)
         if notice is not None:
             yield _warning(notice)
+        if self._compact is not None and session.has_begun and session.sent.has_outgrown:
+            _, notice = await compacted(session, self._compact)
+            if notice is not None:
+                yield _warning(notice)
         profile = self._pool.profile(provider)
         await self.permissions.read(known.key)
         await self.prepare()
@@ -401,6 +415,7 @@ class ToolSearchRunner:
             background=self._background,
             is_heavy=self._is_large,
             searches_aside=self._config.search.engine in EMBEDDING_ENGINES,
+            compact=self._compact,
         )
         async with aclosing(self._kept_turn(known, kept, turn)) as events:
             async for event in events:
@@ -510,7 +525,12 @@ class ToolSearchRunner:
                 self._make_room()
 
     def _make_room(self) -> None:
-        """Drops what was not used for longest; it is in the store, should it go on."""
+        """Drops what was not used for longest, its bytes first; it is in the store."""
+        cold = len(self._conversations) - _MAX_WARM_SESSIONS
+        if cold > 0:
+            known = next(islice(self._conversations.values(), cold - 1, None))
+            if known.session is not None and not known.users:
+                known.session.forget_work()
         spare = len(self._conversations) - _MOST_SESSIONS
         if spare > 0:
             idle = (key for key, known in self._conversations.items() if not known.users)
@@ -542,6 +562,7 @@ class ToolSearchRunner:
             max_tools=self._pool.most_tools,
             assembler=self._assembler,
             record=record,
+            history=self._history,
         )
 
     def _without_search(self) -> ToolSearchSession:
@@ -552,6 +573,7 @@ class ToolSearchRunner:
             system_prompt=self._system_prompt,
             max_tools=self._pool.most_tools,
             assembler=self._assembler,
+            history=self._history,
         )
 
 

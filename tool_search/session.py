@@ -27,7 +27,14 @@ from tool_search.conversation_tools import ConversationTools
 from tool_search.discovery import Discovery, DiscoveryState
 from tool_search.errors import SessionError
 from tool_search.exchanges import SyntheticExchanges
-from tool_search.history import checked, paired, search_results, with_own_ids, without_blocks
+from tool_search.history import (
+    checked,
+    paired,
+    search_results,
+    with_own_ids,
+    without_blocks,
+)
+from tool_search.history_settings import HistorySettings
 from tool_search.i18n import Language, text
 from tool_search.kept_work import KeptWork
 from tool_search.left_out import LeftOut
@@ -54,6 +61,7 @@ from tool_search.schema import encodable
 from tool_search.search.ranked import Votes
 from tool_search.search_tool import CALL_TOOL_NAME, instructed
 from tool_search.search_trail import Lesson
+from tool_search.sent_history import SentHistory
 from tool_search.strategies import Conversation, ToolsAssembler, strategies_by_name
 from tool_search.thinking import BoundThinking
 
@@ -74,6 +82,11 @@ class ToolSearchSession:
         max_tools: The longest tool list that every provider of the bot takes.
         assembler: Makes tool lists; one for all conversations saves work.
         record: A conversation to go on with, as `record()` gave it.
+        history: How much of the history requests carry.
+
+    Attributes:
+        discoveries: What was discovered.
+        sent: What requests carry of the history; less, where it says so.
     """
 
     def __init__(
@@ -85,6 +98,7 @@ class ToolSearchSession:
         max_tools: int | None = None,
         assembler: ToolsAssembler | None = None,
         record: ConversationRecord | None = None,
+        history: HistorySettings | None = None,
     ) -> None:
         self._config = config or ToolSearchConfig()
         name = record.search_tool.name if record else self._config.search_tool_name
@@ -102,6 +116,15 @@ class ToolSearchSession:
         )
         self._thinking = BoundThinking(record.thinking if record else None)
         self._kept = KeptWork()
+        self.sent = SentHistory(
+            self._log,
+            tools=self._tools,
+            exchanges=self._exchanges,
+            discoveries=self.discoveries,
+            limits=history or HistorySettings(),
+            omissions=record.omissions if record else (),
+        )
+        self._planned = 0
         self._refused: frozenset[str] = frozenset()
         self._roles: frozenset[str] = frozenset()
         self._refusal: Callable[[Tool], str | None] = allowed_to_all
@@ -178,6 +201,7 @@ class ToolSearchSession:
             left_out=self._left_out.digests,
             configured=settled.configured,
             former_search_names=self._exchanges.former,
+            omissions=self.sent.omissions,
         )
 
     def begin_turn(
@@ -216,6 +240,7 @@ class ToolSearchSession:
         self.close_open_calls()
         self._log.append(message)
         self._introduce()
+        self.sent.keep_within_limits()
         self._turn_ledger = self._tools.roster.ledger
 
     def plan(
@@ -239,6 +264,7 @@ class ToolSearchSession:
         if conversation.mode != "skills_like" and phase != "final":
             phase = "answer"
         strategy = self._strategies[fitted.strategy]
+        self._planned = len(self._log)
         if fitted.thinking_is_bound:
             plan = self._thinking.plan(
                 lambda start: strategy.plan(replace(conversation, thinking_from=start), phase=phase)
@@ -364,15 +390,53 @@ class ToolSearchSession:
             SessionError: It is not made of messages; nothing has changed.
         """
         messages = checked(history)
-        settled = self._tools.settled
-        answer = text("call.cancelled", settled.language if settled else "en-US", name="tool")
+        language = self._tools.settled.language if self._tools.settled else "en-US"
+        answer = text("call.cancelled", language, name="tool")
         own = self._exchanges.renamed(paired(messages, answer=answer), taken=self._tools.catalog)
-        self._log.replace(self._exchanges.restored(own))
+        before = self.history
+        self._log.replace(self._exchanges.restored(own, language))
+        self.sent.follow_replaced(before)
         deferred = {tool.name: tool for tool in self._tools.catalog.deferred}
         for result in search_results(self.history, self._tools.search_tool_name):
             known = (deferred.get(name) for name in result.names)
             self.discoveries.commit((tool for tool in known if tool is not None), via="search")
         self._tools.roster.append(self.discoveries.names)
+
+    def drop_last_turn(self) -> tuple[Message, ...]:
+        """Takes the user's last message back, and everything after it; gives what it took.
+
+        What the turn discovered stays discovered. The message may be sent again, or another.
+        """
+        history, place = self.history, self._log.last_user
+        if place is None:
+            return ()
+        place = self._exchanges.take_back(history, place)
+        self._thinking.cut_back(max(0, self._planned - place))
+        self._planned = min(place, self._planned)
+        self._log.replace(history[:place])
+        self.sent.follow_truncated()
+        return history[place:]
+
+    def forget_work(self) -> None:
+        """Drops the bytes of the last requests, which spare the next ones work."""
+        self._kept.clear()
+
+    @property
+    def past(self) -> tuple[Message, ...]:
+        """The turns before the one that the user's last message began."""
+        return self.history[: self._log.last_user or 0]
+
+    def replace_past(self, past: Iterable[Message]) -> None:
+        """Goes on with another account of the turns before the last one: a compaction.
+
+        What they discovered is shown again before the user's last message.
+
+        Raises:
+            SessionError: It is not made of messages; nothing has changed.
+        """
+        present = self.history[self._log.last_user or 0 :]
+        self.adopt_history((*past, *present))
+        self._introduce()
 
     def adopt_discoveries(self, entries: Iterable[Discovery]) -> None:
         """Adds discoveries that another process of the bot made in this conversation."""
@@ -404,6 +468,7 @@ class ToolSearchSession:
         self._exchanges.rename(name)
         renamed = self._exchanges.renamed(self.history, taken=self._tools.catalog)
         self._log.rename_search(name, renamed)
+        self.sent.follow_renamed()
 
     def _introduce(self) -> None:
         """Shows discoveries that the history does not, before the user's last message."""
@@ -422,6 +487,7 @@ class ToolSearchSession:
                 language=self.language,
             )
             self._log.insert(place, exchange)
+            self.sent.follow_inserted(place, len(exchange))
 
     def _is_active(self, name: str) -> bool:
         tool = self._tools.catalog.get(name)
@@ -444,7 +510,7 @@ class ToolSearchSession:
             core=roster.core,
             search_tool=settled.search_tool if searching else None,
             call_tool=settled.call_tool,
-            history=self.history,
+            history=self.sent.to(profile),
             system=instructed(prompt, name, self.language) if searching else prompt,
             selected=selected,
             refused=self._refused,

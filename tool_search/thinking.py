@@ -60,6 +60,16 @@ class BoundThinking:
         )
         return plan
 
+    def cut_back(self, removed: int) -> None:
+        """Follow a history that lost its last messages, so many of the last request's."""
+        count = self.record.messages - removed
+        digest = self._prefix.again(count) if count > 0 else ""
+        if not digest:
+            self.interrupt()
+        elif removed > 0:
+            holds_from = min(count, self.record.holds_from)
+            self.record = ThinkingRecord(holds_from=holds_from, messages=count, digest=digest)
+
     def interrupt(self) -> None:
         """Notes a request to another kind of model: what it writes was bound to nothing."""
         self.record = ThinkingRecord()
@@ -85,3 +95,12 @@ class _PrefixDigest:
             self._hash.update(repr(message).encode("utf-8", "replace"))
         self._messages = messages
         return self._hash.hexdigest()[:32]
+
+    def again(self, count: int) -> str:
+        """Return the digest of fewer messages; empty if they are not known any more."""
+        if self._head is None or count > len(self._messages):
+            return ""
+        made = hashlib.sha256(repr(self._head).encode("utf-8", "replace"))
+        for message in self._messages[:count]:
+            made.update(repr(message).encode("utf-8", "replace"))
+        return made.hexdigest()[:32]

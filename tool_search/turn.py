@@ -14,9 +14,11 @@ from functools import partial
 from tool_search.background import Background
 from tool_search.calls import CallDecision
 from tool_search.closing import closing
+from tool_search.compaction import Compact, compacted
 from tool_search.discovery import Discovery
 from tool_search.errors import AllProvidersFailedError, ProviderError
 from tool_search.events import (
+    ContentLeftOut,
     Done,
     ProviderSwitched,
     RunnerEvent,
@@ -28,7 +30,8 @@ from tool_search.events import (
 from tool_search.execution import CallOutcome, CallRunner, ToolContext, TurnCalls
 from tool_search.fallback import MAX_REPEATS, ProviderHealth, Remedy, Verdict, verdict_on
 from tool_search.i18n import text
-from tool_search.messages import Notice, NoticeCode, Phase, RequestPlan, ToolCall
+from tool_search.messages import Message, Notice, NoticeCode, Phase, RequestPlan, ToolCall
+from tool_search.omissions import OF_PICTURES, OmissionReason
 from tool_search.prefix_watch import PrefixWatch
 from tool_search.profiles import ProviderProfile
 from tool_search.providers import ChatProvider, ReplyDelta, ReplyEnd, StopReason, Usage
@@ -105,6 +108,7 @@ class Turn:
         background: Does what would hold the event loop.
         is_heavy: The catalog is so large that its every step would.
         searches_aside: A search would, as one by meaning does.
+        compact: The bot's own compaction, for a history that is too long.
     """
 
     session: ToolSearchSession
@@ -119,12 +123,18 @@ class Turn:
     background: Background = field(default_factory=Background)
     is_heavy: bool = False
     searches_aside: bool = False
+    compact: Compact | None = None
     _usage: Usage = field(default_factory=Usage)
     _steps: int = 0
     _reply: ReplyEnd | None = None
     _plan: RequestPlan | None = None
     _paused: list[str] = field(default_factory=list)
     _primary: str = field(init=False)
+    _compacted: bool = False
+    # Who refused the user's message, and who of them has answered without its pictures.
+    _refused: dict[str, OmissionReason] = field(default_factory=dict)
+    _blind: set[str] = field(default_factory=set)
+    _is_unanswerable: bool = False
 
     def __post_init__(self) -> None:
         self._primary = self.provider
@@ -187,6 +197,8 @@ class Turn:
 
     def _ended(self) -> Iterator[Warning]:
         """What an operator should know about the reply's end."""
+        if self._is_unanswerable:
+            return  # it is our answer
         reply = self._answered
         detail = f" ({reply.detail})" if reply.detail else ""
         cut = sum(call.is_cut for call in reply.message.tool_calls)
@@ -271,9 +283,17 @@ class Turn:
         """Asks providers until one has given a whole reply."""
         causes: dict[str, ProviderError] = {}
         repeats: Counter[tuple[str, Remedy]] = Counter()
-        failed: set[str] = set()
-        while True:
+        # Whoever would be sent a line in place of the user's whole message is not asked.
+        failed = {name for name, why in self._refused.items() if why not in OF_PICTURES}
+        while not self._is_unanswerable:
             profile = self.pool.profile(self.provider)
+            if self.session.sent.hides_pictures_from(profile):
+                blind = ProviderError("the model takes no pictures", provider=self.provider)
+                verdict = Verdict(remedy="leave_out", left_out="pictures_unknown")
+                async with aclosing(self._pass_on(verdict, blind, failed, causes)) as events:
+                    async for event in events:
+                        yield event
+                continue
             planned = partial(self._planned, profile, phase, selected)
             plan, warnings = await self.background.run(planned, heavy=self.is_heavy)
             for warning in warnings:
@@ -284,30 +304,14 @@ class Turn:
                     async for event in events:
                         yield event
             except ProviderError as error:
-                causes[self.provider] = error
                 asked = replace(profile, strategy=plan.strategy)
-                verdict = verdict_on(error, asked, self._sent(plan))
-                repeats[self.provider, verdict.remedy] += 1
-                is_fallback = verdict.remedy == "wait" and self.provider != self._primary
-                if is_fallback or repeats[self.provider, verdict.remedy] > MAX_REPEATS.get(
-                    verdict.remedy, 1
-                ):
-                    verdict = Verdict(remedy="next_provider", rests=verdict.rests)
-                before = self.provider
-                if verdict.remedy == "next_provider":
-                    failed.add(self.provider)
-                    self._move_on(verdict, failed, causes)
-                else:
-                    yield self._remedied(verdict, error)
-                    if verdict.wait_s:
-                        await asyncio.sleep(verdict.wait_s)
-                if self.provider != before or streamed:
-                    yield ProviderSwitched(
-                        from_provider=before,
-                        to_provider=self.provider,
-                        cause=str(error),
-                        discarded_text="".join(streamed),
-                    )
+                verdict = self._verdict(error, asked, plan, repeats)
+                discarded = "".join(streamed)
+                async with aclosing(
+                    self._pass_on(verdict, error, failed, causes, discarded=discarded)
+                ) as events:
+                    async for event in events:
+                        yield event
             else:
                 self.pool.health.succeeded(self.provider)
                 return
@@ -315,6 +319,85 @@ class Turn:
     def _sent(self, plan: RequestPlan) -> SentTools:
         own = (self.session.search_tool_name, CALL_TOOL_NAME)
         return SentTools(listed=plan.tools, brought=plan.brought(), own=own)
+
+    def _verdict(
+        self,
+        error: ProviderError,
+        asked: ProviderProfile,
+        plan: RequestPlan,
+        repeats: Counter[tuple[str, Remedy]],
+    ) -> Verdict:
+        """What to do about an error; a remedy is tried so often and no more."""
+        verdict = verdict_on(error, asked, self._sent(plan))
+        repeats[self.provider, verdict.remedy] += 1
+        is_fallback = verdict.remedy == "wait" and self.provider != self._primary
+        most = MAX_REPEATS.get(verdict.remedy, 1)
+        if is_fallback or repeats[self.provider, verdict.remedy] > most:
+            return Verdict(remedy="next_provider", rests=verdict.rests)
+        return verdict
+
+    async def _pass_on(
+        self,
+        verdict: Verdict,
+        error: ProviderError,
+        failed: set[str],
+        causes: dict[str, ProviderError],
+        *,
+        discarded: str = "",
+    ) -> AsyncGenerator[RunnerEvent, None]:
+        """Has the request sent once more, here or by the next provider."""
+        causes[self.provider] = error
+        before = self.provider
+        if verdict.profile is not None:
+            self.pool.learn(self.provider, verdict.profile)
+        if verdict.remedy == "shorten":
+            verdict, notice = await self._shortened(verdict)
+            if notice is not None:
+                yield self._warning(notice.code, notice.message)
+        if verdict.remedy == "leave_out":
+            verdict = self._left_out(verdict)
+        if verdict.remedy == "next_provider":
+            failed.add(self.provider)
+            for event in self._move_on(verdict, failed, causes):
+                yield event
+        elif verdict.remedy not in ("shorten", "leave_out"):
+            yield self._remedied(verdict, error)
+            if verdict.wait_s:
+                await asyncio.sleep(verdict.wait_s)
+        if self.provider != before or discarded:
+            yield ProviderSwitched(
+                from_provider=before,
+                to_provider=self.provider,
+                cause=str(error),
+                discarded_text=discarded,
+            )
+
+    async def _shortened(self, verdict: Verdict) -> tuple[Verdict, Notice | None]:
+        """Has the next request carry less; where nothing may go, the message is too long itself.
+
+        The bot's own compaction goes first, once a turn.
+        """
+        self.prefixes.forget(self.provider)
+        notice = None
+        if self.compact is not None and not self._compacted:
+            self._compacted = True
+            is_shorter, notice = await compacted(self.session, self.compact)
+            if is_shorter:
+                return verdict, notice
+        profile = self.pool.profile(self.provider)
+        if self.session.sent.shorten(profile, share=verdict.share, measure=verdict.measure):
+            return verdict, notice
+        return Verdict(remedy="leave_out", left_out="message_too_long"), notice
+
+    def _left_out(self, verdict: Verdict) -> Verdict:
+        """Has later requests here leave out what was refused; the user's newest may fit others."""
+        self.prefixes.forget(self.provider)
+        refused = self.session.sent.leave_out(self.pool.profile(self.provider), verdict.left_out)
+        if refused in ("result", "older"):
+            return verdict
+        if refused == "message":
+            self._refused[self.provider] = verdict.left_out
+        return Verdict(remedy="next_provider")
 
     def _planned(
         self, profile: ProviderProfile, phase: Phase, selected: Sequence[str]
@@ -360,23 +443,55 @@ class Turn:
 
     def _move_on(
         self, verdict: Verdict, failed: set[str], causes: Mapping[str, ProviderError]
-    ) -> None:
-        """Makes the next provider the one to ask, or gives up."""
+    ) -> Iterator[RunnerEvent]:
+        """Makes the next provider the one to ask, or gives up.
+
+        Where every other has failed, one that refused the user's pictures is asked without.
+        """
         now = time.monotonic()
         if verdict.rests:
             self.pool.health.failed(self.provider, now=now)
-        waiting = [name for name in self.pool.health.order(now=now) if name not in failed]
-        if not waiting:
+        order = self.pool.health.order(now=now)
+        waiting = [name for name in order if name not in failed]
+        blind = [name for name in order if name in self._refused and name not in self._blind]
+        blind = [name for name in blind if self._refused[name] in OF_PICTURES]
+        if waiting:
+            self.provider = waiting[0]
+        elif blind:
+            self.provider = blind[0]
+            self._blind.add(self.provider)
+            failed.discard(self.provider)
+            why = self._refused[self.provider]
+            told = text(f"content.{why}", self.session.language)
+            yield ContentLeftOut(provider=self.provider, reason=why, text=told)
+        elif causes.keys() <= self._refused.keys() - self._blind:
+            yield from self._unanswered(causes)
+        else:
             raise AllProvidersFailedError(causes)
-        self.provider = waiting[0]
+
+    def _unanswered(self, causes: Mapping[str, ProviderError]) -> Iterator[RunnerEvent]:
+        """Answers in the place of providers, none of which takes the user's message."""
+        reasons = [self._refused[name] for name in causes]
+        is_long = "message_too_long" in reasons
+        for notice in self.session.take_notices():
+            yield self._warning(notice.code, notice.message)
+        said = "; ".join(f"{name!r}: {cause.detail}" for name, cause in causes.items())
+        yield self._warning("message_refused", f"no provider takes the user's message: {said}")
+        answer = text(f"answer.{'message_too_long' if is_long else 'message_refused'}",
+                      self.session.language)  # fmt: skip
+        yield TextDelta(text=answer)
+        self._reply = ReplyEnd(
+            message=Message(role="assistant", content=answer),
+            stop_reason="other" if is_long else "refusal",
+            usage=Usage(),
+        )
+        self._is_unanswerable = True
 
     def _remedied(self, verdict: Verdict, error: ProviderError) -> Warning:
         """Takes in what an error taught, so that the next plan avoids it."""
         if verdict.remedy == "wait":
             what = f"sent once more after {verdict.wait_s:g} seconds, because {error}"
             return self._warning("provider_waited_for", what)
-        if verdict.profile is not None:
-            self.pool.learn(self.provider, verdict.profile)
         self.prefixes.forget(self.provider)
         plan = self._plan
         if verdict.references and plan is not None:

@@ -21,6 +21,7 @@ Reasoning = Callable[[str, JSON], dict[str, Any]]
 """The reasoning of a reply, as fields of a message (Chat) or one block or item, of a reply's id
 and the request's body."""
 
+_TEXTS = ("text", "input_text")
 PATHS = {
     "/v1/chat/completions": "openai_chat",
     "/v1/messages": "anthropic",
@@ -54,6 +55,7 @@ class RawService:
         reasoning: What its replies think; None: nothing.
         streams: It answers the Chat format in chunks.
         failing: A model that answers 503 once a turn of it has a result.
+        status: Of its refusals.
         wrap: Makes the body of a refusal.
         bodies: The requests that it answered, in order.
         refused: The texts of its refusals, in order.
@@ -63,6 +65,7 @@ class RawService:
     reasoning: Reasoning | None = None
     streams: bool = False
     failing: str | None = None
+    status: int = 400
     wrap: Callable[[str], object] = vendor_error
     bodies: list[JSON] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
@@ -105,7 +108,7 @@ class RawService:
         refusal = self.rule(body)
         if refusal is not None:
             self.refused.append(refusal)
-            return "application/json", 400, json.dumps(self.wrap(refusal)).encode()
+            return "application/json", self.status, json.dumps(self.wrap(refusal)).encode()
         step = Step.of(dialect, body)
         if body["model"] == self.failing and step.answered:
             error = {"message": "overloaded", "type": "overloaded_error"}
@@ -164,12 +167,14 @@ def _said(dialect: str, body: JSON) -> tuple[list[str], int]:
         blocks = content if isinstance(content, list) else []
         if entry.get("role") == "tool" or kind in ("function_call_output", "tool_search_output"):
             results += 1
-        elif any(block["type"] == "tool_result" for block in blocks):
-            results += sum(block["type"] == "tool_result" for block in blocks)
         elif entry.get("role") == "user":
-            said = content if isinstance(content, str) else blocks[-1]["text"]
-            texts.append(said)
-            results = 0
+            results += sum(block["type"] == "tool_result" for block in blocks)
+            said = [block["text"] for block in blocks if block["type"] in _TEXTS]
+            said = [content] if isinstance(content, str) else said
+            # What stands with results says that tools are loaded, or is the next question.
+            said = [text for text in said if text != "Tools loaded."]
+            texts += said[-1:]
+            results = 0 if said else results
     return texts, results
 
 

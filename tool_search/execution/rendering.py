@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
+from tool_search.cutting import cut
 from tool_search.errors import ToolSearchError
 from tool_search.execution.results import ExecutionResult, Failure
 from tool_search.i18n import Language, text
@@ -20,7 +21,6 @@ __all__ = [
     "as_result",
     "as_text",
     "cause_of",
-    "cut",
     "failure_of",
     "shortened",
     "with_partials",
@@ -120,21 +120,6 @@ def _stream(written: Any) -> str:
     if isinstance(written, bytes):
         written = written.decode("utf-8", "replace")
     return written.strip() if isinstance(written, str) else ""
-
-
-def cut(content: str, *, longest: int, language: Language) -> str:
-    """A text whose middle is left out, and says so, where it is longer than this.
-
-    Args:
-        content: The text.
-        longest: Characters that are kept, half of them from each end.
-        language: Of the words in the middle.
-    """
-    if len(content) <= longest:
-        return content
-    half = longest // 2
-    noted = text("call.cut", language, count=len(content) - 2 * half)
-    return f"{content[:half]}\n{noted}\n{content[len(content) - half :]}"
 
 
 def shortened(result: ExecutionResult, *, longest: int, language: Language) -> ExecutionResult:

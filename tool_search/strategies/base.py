@@ -207,7 +207,6 @@ class ToolSearchStrategy(ABC):
             tools.fingerprint,
             conversation.search_tool,
             conversation.call_tool,
-            conversation.ledger,
             conversation.retained,
         )
 

@@ -49,6 +49,10 @@ class OpenAIResponsesToolSearchStrategy(ToolSearchStrategy):
         """References to all the result makes callable, or its JSON where that is nothing."""
         return ReferencePart(result.names) if result.names else TextPart(result.to_json())
 
+    def _key(self, conversation: Conversation, tools: ToolList) -> object:
+        # A name that was called unknown may have been discovered since.
+        return super()._key(conversation, tools), conversation.ledger
+
     def _shower(self, conversation: Conversation, tools: ToolList) -> Show:
         plain = super()._shower(conversation, tools)
         if conversation.search_tool is None:
