@@ -10,6 +10,7 @@ excepted: the service looks ids up, and with `store: false` finds none.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -47,6 +48,7 @@ the history it answered."""
 
 _ENCRYPTED_REASONING = "reasoning.encrypted_content"
 # What stands for a name that a model left empty: no request may have one.
+_is_name = re.compile(r"[a-zA-Z0-9_-]{1,64}").fullmatch
 _NAMELESS = "unnamed"
 
 
@@ -327,10 +329,20 @@ class _Input:
         item = {**block, "call_id": wire_id(block["call_id"])}
         if block["type"] != "function_call":
             return item
-        # A model may invent a name that no request takes.
-        item["name"] = name = self._wire_name(names.get(item["call_id"]) or _NAMELESS)
+        item["name"] = name = self._name_of(block, names.get(item["call_id"], ""))
         namespace = self._namespace(name, given=item.pop("namespace", None))
         return item if namespace is None else {**item, "namespace": namespace}
+
+    def _name_of(self, block: Mapping[str, Any], called: str) -> str:
+        """The name of a call that came from the service, as it knows the tool.
+
+        A call of no tool is kept as it was written, and some tool may have come since whose
+        name on the wire that is. A model may also invent a name that no request takes.
+        """
+        written = text_of(block.get("name"))
+        if written == called and _is_name(written):
+            return written
+        return self._wire_name(called or _NAMELESS)
 
     def _namespace(self, name: str, *, given: str | None = None) -> str | None:
         """Where the request has a tool: declared, brought by us, or by the service's search."""

@@ -60,6 +60,7 @@ NoticeCode = Literal[
     "rendered_within_limit",
     "answer_missing",
     "prefix_moved",
+    "late_definition",
     "results_shortened",
     "turns_left_out",
     "content_left_out",

@@ -20,8 +20,10 @@ from tool_search.messages import (
 )
 from tool_search.profiles import ProviderProfile
 
-__all__ = ["PrefixWatch", "first_move"]
+__all__ = ["LATE_CALL", "PrefixWatch", "first_move"]
 
+LATE_CALL = "which called a tool before it was there"
+"""The one move that is the model's doing: the definition has to come before the call now."""
 _CAUSES: frozenset[NoticeCode] = frozenset(
     {
         "core_tool_gone",
@@ -131,7 +133,7 @@ def _messages_move(before: Sequence[Message], after: Sequence[Message]) -> str |
             continue
         if new is None or replace(old, native=None) != replace(new, native=None):
             late = new is not None and old.content != new.content and _is_introduced(new)
-            why = ", which called a tool before it was there" if late else ""
+            why = f", {LATE_CALL}" if late else ""
             return f"messages[{index}] ({old.role}{why})"
     return None
 

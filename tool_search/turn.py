@@ -32,7 +32,7 @@ from tool_search.fallback import MAX_REPEATS, ProviderHealth, Remedy, Verdict, v
 from tool_search.i18n import text
 from tool_search.messages import Message, Notice, NoticeCode, Phase, RequestPlan, ToolCall
 from tool_search.omissions import OF_PICTURES, OmissionReason
-from tool_search.prefix_watch import PrefixWatch
+from tool_search.prefix_watch import LATE_CALL, PrefixWatch
 from tool_search.profiles import ProviderProfile
 from tool_search.providers import ChatProvider, ReplyDelta, ReplyEnd, StopReason, Usage
 from tool_search.refused_tools import SentTools
@@ -418,6 +418,14 @@ class Turn:
             announced=[notice.code for notice in notices],
         )
         if moved is not None:
+            if LATE_CALL in moved:
+                yield self._warning(
+                    "late_definition",
+                    f"what {self.provider!r} is sent differs from its last request at {moved}: "
+                    "the tool is there now, and its definition is sent before the call; the "
+                    "prompt cache ends there",
+                )
+                return
             yield self._warning(
                 "prefix_moved",
                 f"what {self.provider!r} is sent differs from its last request at {moved}, and "

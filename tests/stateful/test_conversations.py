@@ -494,7 +494,7 @@ class Conversations(RuleBasedStateMachine):
         """System text and messages go on from the last request's, whatever the tools do."""
         before = self.said.get(request.model)
         self.said[request.model] = request
-        if before is None or self._causes(before, request) & _CATALOG_CAUSES:
+        if before is None or self._causes(before, request) & {*_CATALOG_CAUSES, "late_definition"}:
             return
         change = prefix_change(_conversation(before), _conversation(request))
         # Bound thinking goes where it no longer holds, and the rest of its block with it.
@@ -563,3 +563,29 @@ def test_a_conversation_survives_anything(world: World, part: int) -> None:
         machine,
         settings=settings(max_examples=_CONVERSATIONS // _PARTS, stateful_step_count=7),
     )
+
+
+def _machine(world: World) -> Conversations:
+    found: Conversations = type("Found", (Conversations,), {"world": world, "part": 0})()
+    return found
+
+
+def test_a_tool_that_was_called_before_it_came_is_in_its_namespace(world: World) -> None:
+    """Found by seed 12: the service had kept the call by a name that the tool has on the wire."""
+    machine = _machine(world)
+    machine.start(size=30, core=2, providers=["kept"], most=2, mode="auto", count=1)
+    machine.change_the_catalog(number=0, steps=[47], text="hello", what=0)
+    machine.change_the_catalog(number=0, steps=[0], text="hello", what=1)
+    machine.teardown()
+
+
+def test_a_definition_that_comes_before_an_old_call_is_announced(world: World) -> None:
+    """Found by seed 12: the prefix moves there, and nothing else explained it."""
+    machine = _machine(world)
+    providers = ["kept", "late", "bound", "claude"]
+    machine.start(count=4, core=2, providers=providers, most=5, mode="tool_search", size=0)
+    machine.change_the_catalog(number=9513, steps=[47, 168, 1467, 0, 174290], text="hello", what=0)
+    machine.restart(steps=[4, 42230, 1224, 228], text="查一下天气")
+    machine.change_the_catalog(number=189281, steps=[26547], text="common thing please", what=1)
+    assert "late_definition" in {code for code, *_ in machine.warned}
+    machine.teardown()
