@@ -36,12 +36,12 @@ def wire_tools(tools: ToolList, profile: ProviderProfile) -> list[dict[str, Any]
     waiting = [entry.tool for entry in tools if entry.deferred]
     return [
         *(_shown(entry, profile) for entry in shown),
-        *definitions(waiting, profile, deferred=True),
+        *definitions(waiting, profile, deferred=True, among=tools),
     ]
 
 
 def definitions(
-    tools: Iterable[Tool], profile: ProviderProfile, *, deferred: bool
+    tools: Iterable[Tool], profile: ProviderProfile, *, deferred: bool, among: ToolList
 ) -> list[dict[str, Any]]:
     """Definitions that a model is not shown from the start, as a list or an item holds them.
 
@@ -49,6 +49,7 @@ def definitions(
         tools: What to define, in order; a server stands where its first tool does.
         profile: Who is asked.
         deferred: Whether they carry `defer_loading`, as all that a search loads.
+        among: The request's list, whose names no namespace has.
     """
     wire: list[dict[str, Any]] = []
     namespaces: dict[str, dict[str, Any]] = {}
@@ -56,7 +57,7 @@ def definitions(
         function = _function(tool, profile)
         if deferred:
             function["defer_loading"] = True
-        namespace = _server_namespace(tool, profile)
+        namespace = _server_namespace(tool, profile, among)
         if namespace is None:
             wire.append(function)
         elif namespace in namespaces:
@@ -95,11 +96,18 @@ def _function(tool: Tool, profile: ProviderProfile) -> dict[str, Any]:
     return wire
 
 
-def _server_namespace(tool: Tool, profile: ProviderProfile) -> str | None:
-    """The namespace that a server's tools share, where the catalog is declared with them."""
+def _server_namespace(tool: Tool, profile: ProviderProfile, among: ToolList) -> str | None:
+    """The namespace that a server's tools share, where the catalog is declared with them.
+
+    A deferred function without a server is in a namespace of its own name: no server's
+    may have it.
+    """
     if not tool.server or profile.search_form not in ("deferred", "hosted"):
         return None
-    return wire_name(tool.server)
+    taken, name = among.by_wire_name(profile.name_rule), tool.server
+    while wire_name(name) in taken:
+        name = f"{name} server"
+    return wire_name(name)
 
 
 def _listing(namespace: dict[str, Any]) -> str:
@@ -120,10 +128,14 @@ class ToolHomes:
     Args:
         tools: The request's list.
         profile: Who is asked.
+
+    Attributes:
+        tools: The request's list.
     """
 
     def __init__(self, tools: ToolList, profile: ProviderProfile) -> None:
         self._profile = profile
+        self.tools = tools
         self._plain = {wire_name(tool.name, profile.name_rule) for tool in tools.loaded}
         self._namespaces = self._late(entry.tool for entry in tools if entry.deferred)
 
@@ -156,4 +168,6 @@ class ToolHomes:
 
     def _late(self, tools: Iterable[Tool]) -> MutableMapping[str, str]:
         named = ((wire_name(tool.name, self._profile.name_rule), tool) for tool in tools)
-        return {name: _server_namespace(tool, self._profile) or name for name, tool in named}
+        return {
+            name: _server_namespace(tool, self._profile, self.tools) or name for name, tool in named
+        }

@@ -266,7 +266,7 @@ class _Input:
 
     def _bring(self, tools: Sequence[Tool]) -> None:
         if tools:
-            brought = definitions(tools, self.profile, deferred=False)
+            brought = definitions(tools, self.profile, deferred=False, among=self.homes.tools)
             self.items.append({"type": "additional_tools", "role": "developer", "tools": brought})
 
     def _reply(self, message: Message) -> None:
@@ -385,7 +385,9 @@ class _Input:
                     "execution": "client",
                     "call_id": call_id,
                     "status": "completed",
-                    "tools": definitions(tools, self.profile, deferred=True),
+                    "tools": definitions(
+                        tools, self.profile, deferred=True, among=self.homes.tools
+                    ),
                 }
             )
             # The output has no text: what a result says beside its definitions follows it.

@@ -146,7 +146,8 @@ class ConversationTools:
     def _exceptions(self, given: NameBook) -> dict[Source, str]:
         """Names that this conversation refers to, and that are other tools' in a catalog."""
         unlike = self._names.unlike(given)
-        referred = {*self.roster.order, *self._discoveries.names} if unlike else ()
+        roster = self.roster
+        referred = {*roster.order, *roster.left, *self._discoveries.names} if unlike else ()
         return {source: name for source, name in unlike.items() if name in referred}
 
     def _use(self, catalog: ToolCatalog) -> None:

@@ -68,7 +68,8 @@ class ConversationRecord:
     @property
     def names(self) -> dict[Source, str]:
         """To whom the names belong that the conversation refers to."""
-        known = {source: name for name, source in (self.roster.sources or {}).items()}
+        listed = {**self.roster.former, **(self.roster.sources or {})}
+        known = {source: name for name, source in listed.items()}
         return known | {entry.tool.source: entry.name for entry in self.discoveries}
 
     def to_dict(self) -> dict[str, Any]:
@@ -133,6 +134,7 @@ class ConversationRecord:
                 catalog=roster["catalog"],
                 shown=roster["shown"],
                 sources=_sources_from_dict(roster),
+                former={name: (of[0], of[1]) for name, of in roster.get("former", {}).items()},
             ),
             discoveries=tuple(
                 Discovery(tool=Tool.from_dict(entry["tool"]), via=entry["via"])
@@ -167,20 +169,27 @@ def _configured(content: Mapping[str, Any]) -> SchemaMode | None:
     return configured
 
 
+_OWN, _NOBODY = -1, -2  # the operator's own tools, and names of the library's
+
+
 def _sources_to_dict(roster: RosterRecord) -> dict[str, Any]:
     """Where the tools of `order` come from: servers once, a number for each tool."""
     if roster.sources is None:
         return {}
-    sources = [roster.sources.get(name, (None, name)) for name in roster.order]
-    servers = sorted({server for server, _ in sources if server is not None})
-    numbers = {server: number for number, server in enumerate(servers)}
+    sources = [roster.sources.get(name) for name in roster.order]
+    servers = sorted({of[0] for of in sources if of is not None and of[0] is not None})
+    numbers: dict[str | None, int] = {None: _OWN}
+    numbers |= {server: number for number, server in enumerate(servers)}
     content: dict[str, Any] = {
         "servers": servers,
-        "server_of": [-1 if server is None else numbers[server] for server, _ in sources],
+        "server_of": [_NOBODY if of is None else numbers[of[0]] for of in sources],
     }
-    named = zip(roster.order, sources, strict=True)
-    listed = {name: source[1] for name, source in named if source[1] != name}
-    return {**content, "listed_names": listed} if listed else content
+    listed = {name: of[1] for name, of in roster.sources.items() if of[1] != name}
+    if listed:
+        content["listed_names"] = listed
+    if roster.former:
+        content["former"] = {name: list(source) for name, source in roster.former.items()}
+    return content
 
 
 def _sources_from_dict(content: Mapping[str, Any]) -> dict[str, Source] | None:
@@ -188,8 +197,9 @@ def _sources_from_dict(content: Mapping[str, Any]) -> dict[str, Source] | None:
         return None
     servers, listed = content.get("servers", ()), content.get("listed_names", {})
     return {
-        name: (None if number < 0 else servers[number], listed.get(name, name))
+        name: (None if number == _OWN else servers[number], listed.get(name, name))
         for name, number in zip(content["order"], content["server_of"], strict=True)
+        if number != _NOBODY
     }
 
 

@@ -109,6 +109,7 @@ class _Roster(_Shape):
     servers: list[str] = []
     server_of: list[int] | None = None
     listed_names: dict[str, str] = {}
+    former: dict[str, Annotated[list[str | None], Field(min_length=2, max_length=2)]] = {}
 
     @model_validator(mode="after")
     def _has_a_server_for_each_name(self) -> Self:
@@ -117,7 +118,7 @@ class _Roster(_Shape):
             return self
         if len(numbers) != len(self.order):
             raise ValueError(f"server_of has {len(numbers)} entries, order {len(self.order)}")
-        if not all(-1 <= number < len(self.servers) for number in numbers):
+        if not all(-2 <= number < len(self.servers) for number in numbers):
             raise ValueError(f"server_of names one that is not among {len(self.servers)} servers")
         return self
 

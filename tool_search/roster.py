@@ -7,7 +7,7 @@ Both kinds of list are kept, because the provider may change at any request:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tool_search.catalog import Tool, ToolCatalog
 from tool_search.discovery import DiscoveryState
@@ -16,6 +16,8 @@ from tool_search.modes import Mode
 from tool_search.naming import Source
 
 __all__ = ["RosterRecord", "ToolRoster"]
+
+_MAX_LEFT = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +32,8 @@ class RosterRecord:
         shown: Fingerprints of the definitions that the model was shown, by name.
         sources: Where each declared tool comes from, by name; None: an earlier version
             did not keep it.
+        former: The same of tools that were declared and are gone: nobody else gets
+            their names in this conversation.
     """
 
     order: tuple[str, ...]
@@ -38,6 +42,7 @@ class RosterRecord:
     catalog: str
     shown: Mapping[str, str]
     sources: Mapping[str, Source] | None = None
+    former: Mapping[str, Source] = field(default_factory=dict)
 
 
 class ToolRoster:
@@ -48,6 +53,9 @@ class ToolRoster:
         order: Names in the whole list: core, search tool, deferred, late ones.
         ledger: Names in the filtered list: core, search tool, then as they came.
         core: Names that are never deferred.
+
+    Attributes:
+        left: Names of tools that were declared and are gone, the last ones.
     """
 
     def __init__(
@@ -62,6 +70,7 @@ class ToolRoster:
         self.order = tuple(order)
         self.ledger = tuple(ledger)
         self.core = frozenset(core)
+        self.left: tuple[str, ...] = ()
         self._recorded: RosterRecord | None = None
 
     @classmethod
@@ -101,6 +110,7 @@ class ToolRoster:
     def restored(cls, record: RosterRecord) -> ToolRoster:
         """The roster of a recorded conversation; `take_in` its catalog next."""
         roster = cls(ToolCatalog(), order=record.order, ledger=record.ledger, core=record.core)
+        roster.left = tuple(record.former)
         roster._recorded = record
         return roster
 
@@ -114,7 +124,8 @@ class ToolRoster:
             core=tuple(sorted(self.core)),
             catalog=self.catalog.fingerprint,
             shown={n: self.catalog[n].shown_fingerprint for n in shown if n in self.catalog},
-            sources={name: held.get(name, (None, name)) for name in self.order},
+            sources={name: held[name] for name in self.order if name in held},
+            former={name: held[name] for name in self.left if name in held},
         )
 
     def retained(self, discoveries: DiscoveryState) -> dict[str, Tool]:
@@ -151,6 +162,8 @@ class ToolRoster:
         self.catalog = catalog
         self.core = (self.core & kept) | core
         self.order = (*(name for name in self.order if name in kept), *fresh)
+        left = dict.fromkeys((*self.left, *(name for name in old_order if name not in kept)))
+        self.left = tuple(name for name in left if name not in kept)[-_MAX_LEFT:]
         late_core = sorted(core.difference(self.ledger))
         self.ledger = (*(name for name in self.ledger if name in kept), *late_core)
 
