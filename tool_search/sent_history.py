@@ -197,7 +197,10 @@ class SentHistory:
         """Takes in what requests leave out from now on, and says so once each."""
         before, history = self._omissions.of(omission.endpoint), self._log.messages
         who = "every provider" if omission.endpoint == EVERYBODY else omission.endpoint
-        if omission.results_before > max(before.results_before, omission.turns_before):
+        view = self._view(with_pictures=True)
+        first = max(before.results_before, omission.turns_before)
+        newly = history[first : omission.results_before]
+        if any(view.result(message) is not message for message in newly):
             self._tools.announce(
                 "results_shortened",
                 f"requests to {who} have earlier results of tools shortened: {why}; they stay "

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Command
+from tool_search import ContentLeftOut
+from tool_search.cli.chat_screen import TerminalScreen
 from tool_search.testing import Fault, ModelCall, ModelReply, ScriptedModel, StandInServer
 
 File = Callable[[str, str], Path]
@@ -244,3 +246,12 @@ def test_chat_finds_modules_of_tools_beside_its_file(
     server.reset(model=ScriptedModel([ANSWER]))
     command("chat", "--config", bot, typed="Hello\n")
     assert server.requests[0].tool_names == ("ring",)
+
+
+def test_chat_says_what_an_answer_leaves_out(capsys: pytest.CaptureFixture[str]) -> None:
+    """Beside the answer, in the user's language."""
+    TerminalScreen().show(
+        ContentLeftOut(provider="p", reason="picture_refused", text="The picture is broken.")
+    )
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err.strip()) == ("", "The picture is broken.")

@@ -17,6 +17,7 @@ from tool_search.cli.terminal import side_console
 from tool_search.config import ProviderConfig
 from tool_search.errors import AllProvidersFailedError, ToolSearchError
 from tool_search.events import (
+    ContentLeftOut,
     Done,
     ProviderSwitched,
     RunnerEvent,
@@ -118,6 +119,8 @@ class TerminalScreen:
             self._aside(self._text("discovered", names=", ".join(event.names), total=event.total))
         elif isinstance(event, ProviderSwitched):
             self._switched(event)
+        elif isinstance(event, ContentLeftOut):
+            self._aside(event.text, style="yellow")
         elif isinstance(event, Warning):
             self._aside(self._text("warning", message=event.message), style="yellow")
         elif isinstance(event, Done):

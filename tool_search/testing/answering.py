@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from tool_search.testing.dialect import Answer, AnswerCall
 from tool_search.testing.models import ModelCall, ModelReply
+from tool_search.testing.rules_sizes import context_violation
 from tool_search.testing.usage import input_tokens, reply_usage
 from tool_search.testing.view import read_arguments
 from tool_search.testing.violations import Violation
@@ -72,8 +73,13 @@ def outcome(asked: Asked) -> Answer | Counted | Violation:
         asked.state.violated(request.number, conversation)
         return conversation
     view = dialect.view(conversation)
+    limit, tokens = asked.state.endpoint.context_tokens, input_tokens(view)
+    if limit is not None and tokens > limit and request.path != dialect.count_path:
+        violation = context_violation(dialect.name, tokens, limit)
+        asked.state.violated(request.number, violation)
+        return violation
     if request.path == dialect.count_path:
-        return Counted(body=dialect.counted(input_tokens(view)))
+        return Counted(body=dialect.counted(tokens))
     return _reply(asked, conversation, view)
 
 

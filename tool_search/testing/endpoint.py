@@ -36,6 +36,8 @@ class Endpoint:
             None: as documented for Claude, for other models no limit.
         max_tools: How many tools a request may have (OpenAI Chat dialect); None
             for no limit.
+        context_tokens: How many tokens the model is shown at most; None: as many as come.
+        takes_pictures: Its models see pictures.
         reasoning: Whose rule on the reasoning of earlier replies it has.
         reasoning_field: The name that reasoning has in its replies (OpenAI Chat dialect).
         extra_parameters: Top-level request parameters of this vendor that the
@@ -48,6 +50,8 @@ class Endpoint:
     supports_cache_control: bool = True
     max_output_tokens: int | None = None
     max_tools: int | None = OPENAI_MAX_TOOLS
+    context_tokens: int | None = None
+    takes_pictures: bool = True
     reasoning: ReasoningRule = "by_model"
     reasoning_field: ReasoningField = "reasoning_content"
     extra_parameters: frozenset[str] = field(default_factory=frozenset)

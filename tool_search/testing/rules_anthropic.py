@@ -25,6 +25,7 @@ from tool_search.testing.rules_anthropic_messages import message_violations
 from tool_search.testing.rules_anthropic_pairing import pairing_violations
 from tool_search.testing.rules_anthropic_references import reference_violations
 from tool_search.testing.rules_anthropic_tools import tool_set_violations, tool_violations
+from tool_search.testing.rules_pictures import picture_violations
 from tool_search.testing.rules_reasoning import messages_reasoning_violations
 from tool_search.testing.violations import invalid
 
@@ -119,6 +120,7 @@ def _violations(
     yield from reference_violations(body["messages"], tools, body["model"])
     yield from _tool_choice(body, tools)
     yield from messages_reasoning_violations(body, endpoint)
+    yield from picture_violations("anthropic", body, endpoint)
     if binds_thinking(body["model"]):
         yield from changed_prefixes(body)
 

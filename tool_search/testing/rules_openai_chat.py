@@ -22,6 +22,7 @@ from tool_search.testing.refusals_openai import (
     unmatched,
 )
 from tool_search.testing.rules_openai_messages import brought_by, message_violations
+from tool_search.testing.rules_pictures import picture_violations
 from tool_search.testing.rules_reasoning import chat_reasoning_violations
 from tool_search.testing.rules_vendors import grok_violations, is_grok, vendor_violations
 from tool_search.testing.strict_schema import schema_problem
@@ -115,6 +116,7 @@ def _violations(body: Mapping[str, Any], endpoint: Endpoint) -> Iterator[Violati
     if late and not takes_late and _KIMI.search(str(body.get("model"))):
         yield invalid("tokenization failed")
     yield from message_violations(body["messages"], takes_tools=takes_late)
+    yield from picture_violations("openai_chat", body, endpoint)
     yield from chat_reasoning_violations(body, endpoint)
     yield from vendor_violations(body)
     tools = body.get("tools")

@@ -17,6 +17,7 @@ from tool_search.testing.refusals_openai import missing, unknown_parameters, wro
 from tool_search.testing.rules_openai_responses_calls import call_violations
 from tool_search.testing.rules_openai_responses_items import item_violations
 from tool_search.testing.rules_openai_responses_tools import tool_set_violations, tool_violations
+from tool_search.testing.rules_pictures import picture_violations
 from tool_search.testing.violations import invalid
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ def _violations(body: JSON, endpoint: Endpoint) -> Iterator[Violation]:
     listed = items if isinstance(items, list) else []
     knows_all = not (body.get("previous_response_id") or body.get("conversation"))
     yield from call_violations(listed, tools, knows_all=knows_all)
+    yield from picture_violations("openai_responses", body, endpoint)
 
 
 def _parameters(body: JSON, endpoint: Endpoint) -> Iterator[Violation]:
