@@ -23,7 +23,7 @@ from tool_search.execution import ExecutableTool, named_tools
 from tool_search.look_alikes import loose_key
 from tool_search.messages import ToolCall
 from tool_search.names import NameRule, wire_name
-from tool_search.naming import name_keys
+from tool_search.naming import _keys_of_forms
 
 HASH = hashlib.sha256(b"files.read").hexdigest()[:8]
 
@@ -112,14 +112,14 @@ def test_wire_names_are_unique_under_every_rule_though_hashes_collide(
 ) -> None:
     """Eight digits can be forged within minutes: the later tool gets another name."""
     monkeypatch.setattr("tool_search.names._digest", lambda _text: "00000000")
-    for clear in (wire_name.cache_clear, name_keys.cache_clear):
+    for clear in (wire_name.cache_clear, _keys_of_forms.cache_clear):
         clear()
     try:
         catalog = ToolCatalog(listed(("a", "x.y"), ("b", "x:y"), ("b", "x/y"), (None, "x y")))
         for rule in get_args(NameRule):
             assert len({wire_name(name, rule) for name in catalog}) == 4
     finally:
-        for clear in (wire_name.cache_clear, name_keys.cache_clear):
+        for clear in (wire_name.cache_clear, _keys_of_forms.cache_clear):
             clear()
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from operator import itemgetter
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from tool_search.clean_text import clean_name, clean_schema, clean_text
 from tool_search.declared_schema import DeclaredSchema, declare
@@ -34,6 +34,7 @@ from tool_search.text_limits import TextLimits
 
 __all__ = ["CorePolicy", "Tool", "ToolCatalog", "ToolKind"]
 
+_T = TypeVar("_T")
 ToolKind = Literal["builtin", "plugin", "mcp", "handoff"]
 
 _KINDS = get_args(ToolKind)
@@ -367,6 +368,7 @@ class ToolCatalog(Mapping[str, Tool]):
         self._tools = dict(sorted(named.items()))
         self._given: ToolCatalog | None = None
         self._views: dict[Hashable, ToolCatalog] = {}
+        self._made: dict[Callable[[ToolCatalog], Any], Any] = {}
 
     def __getitem__(self, name: str) -> Tool:
         return self._tools[name]
@@ -409,6 +411,13 @@ class ToolCatalog(Mapping[str, Tool]):
             digest.update(tool.fingerprint.encode())
         digest.update(compact_json([tool.name for tool in self.core]).encode("utf-8", "replace"))
         return digest.hexdigest()[:32]
+
+    def once(self, make: Callable[[ToolCatalog], _T]) -> _T:
+        """Return what a pure function makes of this catalog, made at the first call."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        made: _T = self._made[make]
+        return made
 
     @property
     def given(self) -> ToolCatalog:

@@ -233,8 +233,8 @@ class ConversationTools:
             self._settle(offered, profile, sample)
         else:
             self._follow_settings(offered, profile)
-        copied = copy_notices(offered) if self._index is not None else ()
-        for notice in (*catalog_notices(offered), *copied):
+        copied = offered.once(copy_notices) if self._index is not None else ()
+        for notice in (*offered.once(catalog_notices), *copied):
             self.notice(notice.code, notice.message)
         self._given = self._given if catalog is None else catalog
 

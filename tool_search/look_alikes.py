@@ -81,7 +81,6 @@ _AS_ASCII = {ord(char): ascii_ for ascii_, chars in _LOOK_ALIKES.items() for cha
 _LOOSE = str.maketrans({"0": "o", "1": "l", "i": "l"})
 
 
-@lru_cache(maxsize=65_536)
 def look_alike_keys(name: str) -> tuple[str, ...]:
     """Return the keys of a name: two names that share one look alike.
 
@@ -91,8 +90,11 @@ def look_alike_keys(name: str) -> tuple[str, ...]:
     >>> look_alike_keys("send_mаil")[0] == look_alike_keys("Send_Mail")[0]
     True
     """
-    if name.isascii():
-        return (name.lower(),)
+    return (name.lower(),) if name.isascii() else _keys(name)
+
+
+@lru_cache(maxsize=65_536)
+def _keys(name: str) -> tuple[str, ...]:
     plain = unicodedata.normalize("NFKC", name)
     # A capital may look like another letter than its small form: Cyrillic В is like B.
     by_case = plain.casefold().translate(_AS_ASCII)
@@ -100,7 +102,6 @@ def look_alike_keys(name: str) -> tuple[str, ...]:
     return (by_case,) if by_case == as_seen else (by_case, as_seen)
 
 
-@lru_cache(maxsize=65_536)
 def loose_key(name: str) -> str:
     """Return a key that names share even if only accents, 0 and o, 1, l and i, or rn and m differ.
 

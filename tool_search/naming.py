@@ -8,6 +8,7 @@ never given to anybody else, so that a call runs the tool that was shown.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,9 @@ RESERVED_NAMES = ("tool_search", "call_tool", "tool_search_tool_bm25", "tool_sea
 """Names of the library's own tools and of those that Anthropic runs: no server's tool has one."""
 
 _RULES = get_args(NameRule)
+# What every rule leaves as it is, which nearly all names are.
+_PLAIN_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
+_SHORTENED_END = re.compile(r"_[0-9a-f]{8}\Z")
 _MAX_LABEL_CHARS = 100
 _MAX_BASE_CHARS = 240
 # Names of tools that are gone and stay reserved, for each server: a server may list ever new ones.
@@ -141,9 +145,15 @@ class Naming:
     repeated: tuple[Source, ...]
 
 
-@lru_cache(maxsize=65_536)
 def name_keys(name: str) -> tuple[str, ...]:
     """Return the look-alike keys of a name and of its wire names under every rule."""
+    if _PLAIN_NAME.fullmatch(name) and not _SHORTENED_END.search(name):
+        return (name.lower(),)
+    return _keys_of_forms(name)
+
+
+@lru_cache(maxsize=65_536)
+def _keys_of_forms(name: str) -> tuple[str, ...]:
     forms = dict.fromkeys((name, *(wire_name(name, rule) for rule in _RULES)))
     return tuple(dict.fromkeys(key for form in forms for key in look_alike_keys(form)))
 
@@ -252,6 +262,7 @@ class _NameWriter:
         return self._loose.get(loose_key(name), source)[0] == source[0]
 
 
+@lru_cache(maxsize=1024)
 def _label(server: str | None) -> str:
     """A server's name as the beginning of a tool's."""
     visible = "".join(char if char.isprintable() else " " for char in clean_name(server or ""))

@@ -14,8 +14,9 @@ from rich.progress import Progress
 from rich.table import Table
 
 from tool_search.catalog import Tool, ToolCatalog
+from tool_search.catalog_notices import catalog_notices
 from tool_search.cli.engines import ENGINE_NAMES, PRESET_NAMES, index_of
-from tool_search.cli.exits import say
+from tool_search.cli.exits import say, say_notices
 from tool_search.cli.files import read_catalog, read_judged_queries
 from tool_search.cli.terminal import result_console, side_console
 from tool_search.search import JudgedQuery, SearchResult, ToolSearchIndex, evaluate
@@ -47,6 +48,7 @@ def evaluate_command(
     queries. Times leave out reading the files and one search before the first.
     """
     tools = read_catalog(catalog)
+    say_notices(tools.once(catalog_notices))
     judged = read_judged_queries(queries)
     _warn_of_unknown(judged, tools)
     figures = _measured(tools.active, judged, engine, preset)

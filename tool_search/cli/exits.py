@@ -5,15 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import ParamSpec
 
 import typer
 
 from tool_search.errors import CatalogError, ConfigurationError, ToolSearchError
+from tool_search.messages import Notice
 
-__all__ = ["FAILED", "INTERRUPTED", "WRONG_USE", "guarded", "say"]
+__all__ = ["FAILED", "INTERRUPTED", "WRONG_USE", "guarded", "say", "say_notices"]
 
 FAILED = 1
 WRONG_USE = 2
@@ -23,6 +24,12 @@ _READER_GONE = 141
 _OUTPUT_FAILS = (errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT)
 
 _P = ParamSpec("_P")
+
+
+def say_notices(notices: Iterable[Notice]) -> None:
+    """Say on standard error what is not as a catalog has it."""
+    for notice in notices:
+        say(f"warning: {notice.code}: {notice.message}")
 
 
 def say(message: str) -> None:

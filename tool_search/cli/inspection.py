@@ -12,7 +12,7 @@ import typer
 
 from tool_search.caching import cache_plan
 from tool_search.catalog import Tool, ToolCatalog
-from tool_search.cli.exits import say
+from tool_search.cli.exits import say, say_notices
 from tool_search.cli.files import read_catalog
 from tool_search.cli.planning import (
     PROVIDERS,
@@ -166,7 +166,6 @@ def _note_changes(catalog: ToolCatalog, profile: ProviderProfile) -> None:
 
 def _explain(request: PlannedRequest, *, asked: str) -> None:
     """Says why a request is not what was asked for."""
-    for notice in request.notices:
-        say(f"warning: {notice.code}: {notice.message}")
+    say_notices(request.notices)
     if asked not in ("auto", request.decision.mode):
         say(f"note: the mode is {request.decision.mode}: {request.decision.reason}")

@@ -14,8 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from tool_search.catalog import Tool, ToolCatalog
+from tool_search.catalog_notices import catalog_notices
 from tool_search.cli.discovery_block import discovery_block, search_answer
 from tool_search.cli.engines import ENGINE_NAMES, PRESET_NAMES, index_of
+from tool_search.cli.exits import say_notices
 from tool_search.cli.explain import (
     HOW_SCORES_ARE_MADE,
     explanation_lines,
@@ -30,6 +32,7 @@ from tool_search.search import SearchResult, ToolSearchIndex
 from tool_search.search.explanation import Explanation
 from tool_search.search.learned import Evidence
 from tool_search.search.learned_votes import LearnedQueries, informed
+from tool_search.search.older_first import search_older_first
 from tool_search.search.ranked import RankedIndex
 from tool_search.search.weighted_bm25 import WeightedBm25Index
 from tool_search.search_tool import clean_description
@@ -64,11 +67,20 @@ def search_command(
     """Rank the tools of a catalog for a query."""
     asked = _asked(query, queries)
     tools = read_catalog(catalog)
+    say_notices(tools.once(catalog_notices))
     index = index_of(tools.active, engine, preset)
     if store is not None:
         index = _informed(index, store)
     for text in asked:
-        found = index.search(text, limit=limit)
+        found = search_older_first(
+            index,
+            text,
+            limit=limit,
+            allowed=None,
+            # Another system's ranking is shown as that system ranks.
+            copies=tools.copies if preset is None else {},
+            tools=tools,
+        )
         reasons = _reasons(index, found) if explain else None
         if as_json:
             content = _result_object(found, tools, reasons)
