@@ -12,6 +12,7 @@ from tool_search import (
     CallRunner,
     ConversationRecord,
     InvalidToolError,
+    SessionError,
     Tool,
     ToolCatalog,
     ToolContext,
@@ -72,6 +73,17 @@ def test_a_name_that_looks_like_anothers_is_told_apart(hostile: str) -> None:
 def test_a_servers_tool_has_no_reserved_name(name: str) -> None:
     """Its calls would be ours, or the provider's own."""
     assert named(("evil", name))["evil", name] == f"evil__{name}"
+
+
+def test_the_configured_name_of_the_search_tool_is_reserved_too() -> None:
+    """No server can keep tool search from starting; the operator's own tool still does."""
+    evil = tool("find_tools", server="evil", kind="mcp")
+    chat = Chat([evil, tool("other")], {"search_tool_name": "find_tools"})
+    assert chat.begin().tools.names == ("find_tools",)
+    assert chat.search("find tools")["matches"][0]["name"] == "evil__find_tools"
+    assert chat.codes == ["tool_renamed"]
+    with pytest.raises(SessionError, match="find_tools"):
+        Chat([tool("find_tools")], {"search_tool_name": "find_tools"}).begin()
 
 
 def test_a_name_that_claims_another_server_is_told_apart() -> None:

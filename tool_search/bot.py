@@ -76,7 +76,7 @@ async def open_runner(
         ConfigurationError: A provider or a module of tools cannot be used, a key is
             missing, or there is no provider.
         InvalidToolError: A function cannot be a tool.
-        DuplicateToolError: Two tools have the same name.
+        DuplicateToolError: Two tools without a server have the same name.
     """
     options = _call_options(config, calls or CallOptions(), ask, source)
     keys = _api_keys(config.providers, environment)
@@ -167,7 +167,7 @@ def tools_from_modules(names: Iterable[str]) -> tuple[ExecutableTool, ...]:
     Raises:
         ConfigurationError: A module cannot be imported, or has no tools.
         InvalidToolError: Something in `TOOLS` cannot be a tool.
-        DuplicateToolError: Two tools have the same name.
+        DuplicateToolError: Two tools without a server have the same name.
     """
     tools: list[ExecutableTool] = []
     homes: dict[Source, str] = {}

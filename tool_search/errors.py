@@ -77,7 +77,7 @@ class InvalidToolError(CatalogError):
 
 
 class DuplicateToolError(CatalogError):
-    """Two tools of one catalog have the same name."""
+    """Two tools that no server lists have the same name: which is meant cannot be known."""
 
 
 class SearchError(ToolSearchError):

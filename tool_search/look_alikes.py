@@ -1,8 +1,8 @@
 """Keys under which names that look alike are equal.
 
 Sources: Unicode Technical Standard 39, "Unicode Security Mechanisms", section 4
-(confusable detection) and its `confusables.txt` (16.0), of which `_LOOK_ALIKES` has the
-letters of scripts that are written like Latin; Unicode Standard Annex 15 (NFKC).
+(confusable detection) and its `confusables.txt`, of which `_LOOK_ALIKES` has the letters
+of scripts that are written like Latin; Unicode Standard Annex 15 (NFKC).
 A package with the whole of that file exists, but has had no release since January 2024,
 weighs 1 MB, and gives lists of look-alikes, not keys that can be compared.
 """

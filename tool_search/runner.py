@@ -130,7 +130,7 @@ class ToolSearchRunner:
 
     Raises:
         ConfigurationError: There is no provider, or a catalog without an executor.
-        DuplicateToolError: Two tools have the same name.
+        DuplicateToolError: Two tools without a server have the same name.
     """
 
     def __init__(

@@ -89,7 +89,7 @@ class CallRunner:
 
     Raises:
         ConfigurationError: A catalog without an executor.
-        DuplicateToolError: Two tools have the same name.
+        DuplicateToolError: Two tools without a server have the same name.
     """
 
     def __init__(
