@@ -54,6 +54,12 @@ ANSWERS: tuple[Answer, ...] = (
         "DeepSeek, Reasoning model (R1): `reasoning_content` in the input is a 400",
     ),
     Answer(
+        r"tool_use_failed|failed_generation",
+        "reply_malformed",
+        "Groq, Error codes: `tool_use_failed` with `failed_generation`: the model's own call is "
+        "broken",
+    ),
+    Answer(
         r"missing a `?thought_?signature",
         "signature_missing",
         "Google: `Function call is missing a thought_signature in functionCall parts.`, quoted in "

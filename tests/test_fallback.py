@@ -454,7 +454,7 @@ def test_every_verdict_has_a_remedy_of_the_table() -> None:
     remedies: set[Remedy] = {verdict(detail, "claude").remedy for detail in details}
     remedies |= {
         verdict(detail, "openai").remedy
-        for detail in [*REASONING, *NO_REASONING, *UNSIGNED, NO_STREAM_OPTIONS]
+        for detail in [*REASONING, *NO_REASONING, *UNSIGNED, NO_STREAM_OPTIONS, "tool_use_failed"]
     }
     too_much = ["prompt is too long: 2 tokens > 1 maximum", "Could not process image"]
     remedies |= {verdict(detail, "claude").remedy for detail in too_much}

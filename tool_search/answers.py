@@ -28,6 +28,7 @@ Meaning = Literal[
     "reasoning_missing",
     "reasoning_refused",
     "signature_missing",
+    "reply_malformed",
     "message_rules_broken",
     "schema_rules_broken",
     "stream_options_unknown",
@@ -48,8 +49,8 @@ reference or namespace is wrong, named by the group `name`; `references_unknown`
 without a name; `cache_marks_unknown`: it does not know `cache_control`; `replies_refused`: blocks
 of earlier replies of its own are refused (signatures, encrypted items, kept replies);
 `reasoning_missing`: it wants an earlier reply's reasoning; `reasoning_refused`: it does not take
-reasoning back; `signature_missing`: it wants a signature with each call; `message_rules_broken`:
-ids, order or content of messages are not as Mistral's models take them; `schema_rules_broken`: a
+reasoning back; `signature_missing`: it wants a signature with each call; `reply_malformed`: the
+model's own call could not be read; `message_rules_broken`: ids, order or content of messages are not as Mistral's models take them; `schema_rules_broken`: a
 schema is not in Moonshot's subset; `stream_options_unknown`: a stream may not be asked for its
 usage; `tool_choice_refused`: it takes no `tool_choice` but `auto`; `tool_refused`: one definition
 is refused, by the group `name`, `index`, `inner`, `path` or `schema` (see `refused_tools`);

@@ -35,6 +35,7 @@ Remedy = Literal[
     "with_reasoning",
     "without_reasoning",
     "with_signatures",
+    "once_more",
     "in_its_form",
     "without_tool",
     "shorten",
@@ -256,6 +257,12 @@ def _without_tool(refusal: _Refusal) -> Verdict | None:
     return Verdict(remedy="without_tool", profile=profile, set_aside=refused)
 
 
+def _once_more(refusal: _Refusal) -> Verdict:
+    """The request was right: the model wrote a broken call, and may write a good one."""
+    del refusal
+    return Verdict(remedy="once_more")
+
+
 def _within_limit(refusal: _Refusal) -> Verdict:
     shorter = _shorter(refusal.profile, refusal.said, refusal.sent.listed)
     return Verdict(remedy="within_limit", profile=shorter)
@@ -326,6 +333,7 @@ _REMEDIES: Mapping[Meaning, Callable[[_Refusal], Verdict | None]] = {
     "reasoning_missing": _with_reasoning,
     "reasoning_refused": _without_reasoning,
     "signature_missing": _with_signatures,
+    "reply_malformed": _once_more,
     "message_rules_broken": _with_message_rules,
     "schema_rules_broken": _with_schema_rules,
     "stream_options_unknown": _without_stream_options,

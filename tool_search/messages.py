@@ -76,6 +76,7 @@ NoticeCode = Literal[
     "reasoning_required",
     "form_refused",
     "reasoning_refused",
+    "request_repeated",
     "store_unavailable",
     "record_unreadable",
     "conversation_erased",

@@ -514,6 +514,7 @@ class Turn:
             "with_reasoning": "reasoning_required",
             "without_reasoning": "reasoning_refused",
             "with_signatures": "reasoning_required",
+            "once_more": "request_repeated",
             "in_its_form": "form_refused",
             "without_tool": "tool_set_aside",
         }

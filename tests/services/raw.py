@@ -46,6 +46,12 @@ def google_error(message: str) -> object:
     return [{"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}}]
 
 
+def groq_error(message: str) -> object:
+    """A call of the model's own that could not be read, as Groq writes it."""
+    error = {"message": message, "type": "invalid_request_error", "code": "tool_use_failed"}
+    return {"error": {**error, "failed_generation": "<function=tool_search{query}"}}
+
+
 @dataclass(slots=True, kw_only=True)
 class RawService:
     """A service on loopback.

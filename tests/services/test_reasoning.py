@@ -17,6 +17,7 @@ from tests.services.raw import (
     Reasoning,
     Rule,
     google_error,
+    groq_error,
     openrouter_error,
     vendor_error,
 )
@@ -63,6 +64,23 @@ def takes_no_reasoning(body: JSON) -> str | None:
         if message.get("reasoning") is not None:
             return f"'messages.{index}' : property 'reasoning' is unsupported"
     return None
+
+
+def writes_a_broken_call() -> Rule:
+    """Groq's model writes its first call of each turn so that nobody can read it.
+
+    Four of the five: in one the other provider begins.
+    """
+    seen: set[str] = set()
+
+    def rule(body: JSON) -> str | None:
+        sent = json.dumps(body["messages"])
+        if body["messages"][-1]["role"] != "user" or sent in seen:
+            return None
+        seen.add(sent)
+        return "Failed to call a function. Please adjust your prompt."
+
+    return rule
 
 
 def signed_calls(body: JSON) -> str | None:
@@ -244,6 +262,10 @@ CASES = {
     ),
     "kimi behind a gateway": Case(
         type="openai_chat", model="some-kimi", rule=kimi, learned=1, wrap=openrouter_error
+    ),
+    "broken calls": Case(
+        type="openai_chat", model="llama-4", rule=writes_a_broken_call(), learned=4,
+        wrap=groq_error,
     ),
     "signed calls": Case(
         type="openai_chat", model="gemini-3-pro", rule=signed_calls, reasoning=signature,
