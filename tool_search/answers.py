@@ -46,21 +46,22 @@ Meaning = Literal[
 """`feature_unknown`: it does not know `defer_loading`, `tool_reference` or `tool_search`;
 `tools_in_messages_unknown`: it takes no tools in a system message; `reference_unknown`: one
 reference or namespace is wrong, named by the group `name`; `references_unknown`: one is wrong,
-without a name; `cache_marks_unknown`: it does not know `cache_control`; `replies_refused`: blocks
-of earlier replies of its own are refused (signatures, encrypted items, kept replies);
-`reasoning_missing`: it wants an earlier reply's reasoning; `reasoning_refused`: it does not take
-reasoning back; `signature_missing`: it wants a signature with each call; `reply_malformed`: the
-model's own call could not be read; `message_rules_broken`: ids, order or content of messages are not as Mistral's models take them; `schema_rules_broken`: a
-schema is not in Moonshot's subset; `stream_options_unknown`: a stream may not be asked for its
-usage; `tool_choice_refused`: it takes no `tool_choice` but `auto`; `tool_refused`: one definition
-is refused, by the group `name`, `index`, `inner`, `path` or `schema` (see `refused_tools`);
+without a name; `cache_marks_unknown`: it does not know `cache_control`; `replies_refused`:
+blocks of earlier replies of its own are refused (signatures, encrypted items, kept replies);
+`reasoning_missing`: it wants an earlier reply's reasoning; `reasoning_refused`: it does not
+take reasoning back; `signature_missing`: it wants a signature with each call;
+`reply_malformed`: the model's own call could not be read; `message_rules_broken`: ids, order or
+content of messages are not as Mistral's models take them; `schema_rules_broken`: a schema is
+not in Moonshot's subset; `stream_options_unknown`: a stream may not be asked for its usage;
+`tool_choice_refused`: it takes no `tool_choice` but `auto`; `tool_refused`: one definition is
+refused, by the group `name`, `index`, `inner`, `path` or `schema` (see `refused_tools`);
 `too_many_tools`: the list is too long; `reply_limit_refused`: a reply may not be as long as the
 request allows, but `most` tokens, or as many as the groups `limit` and `input` leave;
 `name_refused`: a tool's name is refused; `context_too_long`: the request has more tokens than
 the model's context, and the groups `limit`, `sent` and `reserved` may say how many;
 `request_too_large`: it has too many bytes; `picture_refused`: a picture or document cannot be
-read; `pictures_unknown`: the model takes none; `content_refused`: a filter of the service refuses
-what a message says."""
+read; `pictures_unknown`: the model takes none; `content_refused`: a filter of the service
+refuses what a message says."""
 
 _TABLES: Mapping[Dialect, str] = {
     "anthropic": "tool_search.adapters.anthropic_errors",
