@@ -27,6 +27,7 @@ from tool_search.adapters import build_provider
 from tool_search.config import Dialect
 from tool_search.events import ContentLeftOut, Done, ProviderSwitched, RunnerEvent, Warning
 from tool_search.messages import ContentPart, TextPart
+from tool_search.testing.prefix_changes import prefix_change
 
 MODELS: Mapping[str, tuple[Dialect, str]] = {
     "claude": ("anthropic", "claude-sonnet-4-6"),
@@ -86,7 +87,8 @@ async def bot(
         servers = stack.enter_context(ExitStack())
         made = {}
         for name, (kind, service) in services.items():
-            servers.enter_context(service.running())
+            if not service.url:
+                servers.enter_context(service.running())
             dialect, model = MODELS[kind]
             path = "" if dialect == "anthropic" else "/v1"
             config = ProviderConfig.model_validate(
@@ -109,9 +111,14 @@ async def bot(
         yield Bot(runner, {name: service for name, (_, service) in services.items()})
 
 
+def entries(body: JSON) -> Any:
+    """The messages or items of a request."""
+    return body["messages"] if "messages" in body else body["input"]
+
+
 def size_of(body: JSON) -> int:
     """The tokens of a request's messages, as the services here count them."""
-    return len(json.dumps(body.get("messages", body.get("input")), ensure_ascii=False)) // 4
+    return len(json.dumps(entries(body), ensure_ascii=False)) // 4
 
 
 def too_long(wording: str, limit: int = LIMIT) -> Rule:
@@ -126,12 +133,11 @@ def too_long(wording: str, limit: int = LIMIT) -> Rule:
 
 def loaded(body: JSON) -> set[str]:
     """The tools that a request lets the model call without a search."""
-    entries = body["messages"] if "messages" in body else body["input"]
     found = set()
     for tool in body.get("tools", ()):
         if not tool.get("defer_loading"):
             found.add(tool.get("name") or tool.get("function", {}).get("name"))
-    for entry in entries:
+    for entry in entries(body):
         found |= {t["name"] for t in entry.get("tools", ())}
         blocks = entry.get("content") if isinstance(entry.get("content"), list) else ()
         for block in blocks or ():
@@ -181,15 +187,15 @@ WORDINGS = {
 async def test_conversation_goes_on_where_the_context_is_full(
     kind: str, status: int, wording: str
 ) -> None:
-    """Twelve turns, two of them by another provider; nothing on record is lost."""
+    """Ten turns, two of them by another provider; nothing on record is lost."""
     full = RawService(rule=too_long(wording), status=status)
     other = RawService()
     events: list[RunnerEvent] = []
     async with bot({"full": (kind, full), "other": ("chat", other)}) as made:
-        for number in range(12):
-            provider = "other" if number in (5, 6) else "full"
+        for number in range(10):
+            provider = "other" if number in (4, 5) else "full"
             events += await made.turn(f"{number}: {TOOLS[number % 5]}", provider)
-        assert len(answers(events)) == 12
+        assert len(answers(events)) == 10
         assert all(answer.startswith("answer") for answer in answers(events))
         said = [code for code in codes(events) if code != "provider_waited_for"]
         assert said[0] == "results_shortened"
@@ -197,8 +203,8 @@ async def test_conversation_goes_on_where_the_context_is_full(
         assert 2 <= len(full.refused) <= 9
         assert loaded(full.bodies[-1]) >= set(TOOLS)
         record = "\n".join(message.text for message in made.history)
-        assert record.count(REPORT) == 12
-        assert [f"{n}: " in record for n in range(12)] == [True] * 12
+        assert record.count(REPORT) == 10
+        assert [f"{n}: " in record for n in range(10)] == [True] * 10
 
 
 @pytest.mark.parametrize("kind", MODELS)
@@ -208,29 +214,31 @@ async def test_limit_of_the_settings_keeps_the_context_from_being_full(kind: str
     events: list[RunnerEvent] = []
     history = HistorySettings(max_tokens=2_500)
     async with bot({"full": (kind, full)}, history=history) as made:
-        for number in range(15):
+        for number in range(10):
             events += await made.turn(f"{number}: {TOOLS[number % 5]}")
     assert full.refused == []
-    assert len(answers(events)) == 15
+    assert len(answers(events)) == 10
     assert set(codes(events)) == {"results_shortened", "turns_left_out"}
     assert 2 <= codes(events).count("turns_left_out") <= 8
     assert loaded(full.bodies[-1]) >= set(TOOLS)
 
 
-async def test_what_was_left_out_stays_so_after_a_restart() -> None:
-    """The next request is no longer than the last one, and refused no more."""
+@pytest.mark.parametrize("kind", MODELS)
+async def test_what_was_left_out_stays_so_after_a_restart(kind: str) -> None:
+    """What was sent stays a prefix, and nothing is refused again."""
     store = MemoryStore()
-    full = RawService(rule=too_long("prompt is too long: {sent} tokens > {limit} maximum"))
-    async with bot({"full": ("chat", full)}, store=store) as made:
-        for number in range(6):
-            await made.turn(f"{number}: {TOOLS[number % 5]}")
-    refused, last = len(full.refused), full.bodies[-1]["messages"]
-    assert refused
-    full.url = ""
-    async with bot({"full": ("chat", full)}, store=store) as made:
-        # A server has a port of its own, and so another origin; what is common stays.
-        await made.turn(f"again: {TOOLS[0]}")
-        assert len(made.history) > len(last)
+    wording = "prompt is too long: {sent} tokens > {limit} maximum"
+    with RawService(rule=too_long(wording)).running() as full:
+        async with bot({"full": (kind, full)}, store=store) as made:
+            for number in range(5):
+                await made.turn(f"{number}: {TOOLS[number]}")
+        refused, last = len(full.refused), full.bodies[-1]
+        assert refused
+        async with bot({"full": (kind, full)}, store=store) as made:
+            await made.turn(f"again: {TOOLS[0]}")
+            change = prefix_change(json.dumps(last).encode(), json.dumps(full.bodies[-1]).encode())
+            assert change is None, str(change)
+        assert len(full.refused) == refused
 
 
 async def test_own_compaction_goes_before_anything_is_left_out() -> None:

@@ -66,6 +66,12 @@ _PROVIDERS = [
 # The warnings that announce a list changed elsewhere than at its end.
 _LIST_CAUSES = {"core_tool_gone", "schema_changed", "mode_changed"}
 _CATALOG_CAUSES = {"catalog_changed", *_LIST_CAUSES}
+# Those that announce messages changed elsewhere than at their end.
+_SIZE_CAUSES = {"results_shortened", "turns_left_out", "content_left_out"}
+_TOO_MUCH = [
+    "prompt is too long: 3 tokens > 2 maximum", "Range of input length should be [1, 9]",
+    "Request exceeds the maximum size", "Could not process image", "Content Exists Risk",
+]  # fmt: skip
 _NAMES = [
     "get_forecast", "sendMail", "files.read", "create issue", "查询天气", "2fa_code",
     "a" * 70, "отправить_письмо",
@@ -323,6 +329,22 @@ class Conversations(RuleBasedStateMachine):
         server.faults.add(fault)
         self.say(text, steps)
 
+    @rule(
+        text=_TEXTS,
+        steps=_STEPS,
+        dialect=st.sampled_from(["anthropic", "openai_chat", "openai_responses"]),
+        message=st.sampled_from(_TOO_MUCH),
+        skip=st.integers(0, 3),
+    )
+    def say_too_much(
+        self, text: str, steps: list[int], dialect: str, message: str, skip: int
+    ) -> None:
+        """A provider refuses a request for its length, or for what is in it."""
+        fault = Fault(dialect=dialect, status=400, message=message, skip=skip)
+        server = self.world.plain if len(text) % 2 else self.world.full
+        server.faults.add(fault)
+        self.say(text, steps)
+
     @rule(text=_TEXTS, steps=_STEPS, what=st.integers(0, 7), number=_NUMBER)
     def change_the_catalog(self, text: str, steps: list[int], what: int, number: int) -> None:
         """Servers come, go and change, or list the same again; then the user speaks."""
@@ -494,7 +516,11 @@ class Conversations(RuleBasedStateMachine):
         """System text and messages go on from the last request's, whatever the tools do."""
         before = self.said.get(request.model)
         self.said[request.model] = request
-        if before is None or self._causes(before, request) & {*_CATALOG_CAUSES, "late_definition"}:
+        if before is None or self._causes(before, request) & {
+            *_CATALOG_CAUSES,
+            *_SIZE_CAUSES,
+            "late_definition",
+        }:
             return
         change = prefix_change(_conversation(before), _conversation(request))
         # Bound thinking goes where it no longer holds, and the rest of its block with it.
@@ -588,4 +614,12 @@ def test_a_definition_that_comes_before_an_old_call_is_announced(world: World) -
     machine.restart(steps=[4, 42230, 1224, 228], text="查一下天气")
     machine.change_the_catalog(number=189281, steps=[26547], text="common thing please", what=1)
     assert "late_definition" in {code for code, *_ in machine.warned}
+    machine.teardown()
+
+
+def test_a_tool_called_unknown_by_its_wire_name_is_shown_before_the_call(world: World) -> None:
+    """The call got a namespace once a search brought the tool: the prefix moved untold."""
+    machine = _machine(world)
+    machine.start(size=30, core=0, providers=["responses"], most=2, mode="auto", count=1)
+    machine.search_and_call(number=0, steps=[64514, 0])
     machine.teardown()

@@ -126,7 +126,10 @@ class _Introductions:
         name = call.name
         if name == self._conversation.call_tool.name:
             name = str((call.parsed_arguments() or {}).get("name", name))
-        return wire_name(name, self._rule)
+        wired = wire_name(name, self._rule)
+        # A tool that its request did not declare may be called by its name on the wire,
+        # and a long name's short form has another form of its own.
+        return wired if wired in self._discovered else name
 
     def _found(self, part: ContentPart) -> ContentPart:
         if not isinstance(part, ReferencePart):
