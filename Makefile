@@ -11,8 +11,11 @@ demo: $(READY)
 
 # Bytecode is written even where the environment says not to: the workers, and the processes
 # that tests start, would each compile what another has compiled.
+# Two workers a core: while one waits for a time-out or a process, the other computes.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
+
 test: $(READY)
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m "not long" -n auto --dist worksteal
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m "not long" -n $(WORKERS) --dist worksteal
 
 test-long: $(READY)
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest --timeout=0 -n auto --dist worksteal
