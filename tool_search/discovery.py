@@ -42,9 +42,13 @@ class DiscoveryState:
     ('b', 'a')
     >>> state.names
     ('b', 'a')
+
+    Attributes:
+        version: Counts what was added and refreshed.
     """
 
     def __init__(self, entries: Iterable[Discovery] = ()) -> None:
+        self.version = 0
         self._entries: dict[str, Discovery] = {}
         for entry in entries:
             self._entries.setdefault(entry.name, entry)
@@ -77,6 +81,7 @@ class DiscoveryState:
         for tool in tools:
             if tool.name not in self._entries:
                 self._entries[tool.name] = Discovery(tool=tool, via=via)
+                self.version += 1
                 new.append(tool.name)
         return tuple(new)
 
@@ -85,3 +90,4 @@ class DiscoveryState:
         entry = self._entries.get(tool.name)
         if entry is not None and entry.tool != tool:
             self._entries[tool.name] = Discovery(tool=tool, via=entry.via)
+            self.version += 1

@@ -46,9 +46,8 @@ class KeptWork:
 
     def put(self, key: object, work: _T) -> _T:
         """Keep a piece of work, and drop the one of its kind that was used least recently."""
-        entries = self._entries.setdefault(type(work), [])
-        entries.insert(0, (key, work))
-        del entries[_MAX_OF_A_KIND:]
+        others = [entry for entry in self._entries.get(type(work), []) if entry[0] != key]
+        self._entries[type(work)] = [(key, work), *others][:_MAX_OF_A_KIND]
         return work
 
     def clear(self) -> None:

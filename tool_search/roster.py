@@ -72,6 +72,9 @@ class ToolRoster:
         self.core = frozenset(core)
         self.left: tuple[str, ...] = ()
         self._recorded: RosterRecord | None = None
+        # What these were last made of, and what came out: most turns change nothing of it.
+        self._last_record: tuple[ToolCatalog, object, RosterRecord] | None = None
+        self._last_retained: tuple[ToolCatalog, object, dict[str, Tool]] | None = None
 
     @classmethod
     def start(cls, catalog: ToolCatalog, *, search_tool_name: str) -> ToolRoster:
@@ -116,6 +119,13 @@ class ToolRoster:
 
     def record(self, mode: Mode) -> RosterRecord:
         """The roster as a store keeps it; the mode says which tools the model was shown."""
+        state = (mode, self.order, self.ledger, self.core, self.left)
+        last = self._last_record
+        if last is None or last[0] is not self.catalog or last[1] != state:
+            last = self._last_record = (self.catalog, state, self._record(mode))
+        return last[2]
+
+    def _record(self, mode: Mode) -> RosterRecord:
         shown = self.ledger if mode == "tool_search" else self.order
         held = {name: source for source, name in self.catalog.book.held.items()}
         return RosterRecord(
@@ -128,13 +138,17 @@ class ToolRoster:
             former={name: held[name] for name in self.left if name in held},
         )
 
-    def retained(self, discoveries: DiscoveryState) -> dict[str, Tool]:
+    def retained(self, discoveries: DiscoveryState) -> Mapping[str, Tool]:
         """Last definitions of discovered tools that the catalog no longer has, by name."""
-        return {
-            entry.name: entry.tool
-            for entry in discoveries
-            if (tool := self.catalog.get(entry.name)) is None or not tool.active
-        }
+        last = self._last_retained
+        if last is None or last[0] is not self.catalog or last[1] != discoveries.version:
+            retained = {
+                entry.name: entry.tool
+                for entry in discoveries
+                if (tool := self.catalog.get(entry.name)) is None or not tool.active
+            }
+            last = self._last_retained = (self.catalog, discoveries.version, retained)
+        return last[2]
 
     def take_in(
         self, catalog: ToolCatalog, discoveries: DiscoveryState, *, mode: Mode, own: Iterable[str]

@@ -133,6 +133,20 @@ async def test_a_save_over_another_revision_changes_nothing(path: Path) -> None:
         assert await store.save_over("a", one, expected=None, new=16)
 
 
+async def test_discoveries_that_another_store_erased_are_written_again(path: Path) -> None:
+    """Those of a record that has not changed are not written, unless the file lacks them."""
+    kept = record("tool_003")
+    async with SQLiteStore(path) as store, SQLiteStore(path) as other:
+        await store.save("a", kept)
+        await other.forget("a")
+        await other.append_discoveries("a", discoveries("tool_005"))
+        await store.save("a", kept)
+        assert await loaded_names(store, "a") == ["tool_005", "tool_003"]
+        await other.append_discoveries("a", discoveries("tool_007"))
+        await store.save("a", kept)
+        assert await loaded_names(store, "a") == ["tool_005", "tool_003", "tool_007"]
+
+
 async def test_two_stores_that_write_one_conversation_never_mix_it(path: Path) -> None:
     """What one knows of the file is no more than a hint."""
     first, second = talked(5, "first"), talked(3, "second")

@@ -67,16 +67,19 @@ class MemoryStore:
     ) -> tuple[Discovery, ...]:
         """Add discoveries; return all of the conversation in their order."""
         state = self._discoveries.setdefault(key, DiscoveryState())
-        for entry in entries:
-            state.commit((entry.tool,), via=entry.via)
+        if state.entries != tuple(entries):
+            for entry in entries:
+                state.commit((entry.tool,), via=entry.via)
         self._use(key)
         return state.entries
 
     async def save(self, key: ConversationKey, record: ConversationRecord) -> None:
         """Keep the conversation."""
-        await self.append_discoveries(key, record.discoveries)
-        for entry in record.discoveries:
-            self._discoveries[key].refresh(entry.tool)
+        known = await self.append_discoveries(key, record.discoveries)
+        # Most turns discover nothing.
+        if known != record.discoveries:
+            for entry in record.discoveries:
+                self._discoveries[key].refresh(entry.tool)
         self._records[key] = record
 
     async def forget(self, key: ConversationKey) -> None:

@@ -22,14 +22,14 @@ from tool_search.stores import (
 )
 from tool_search.stores.base import ConversationKey, Grant, KeptEvidence, KeptGrants
 from tool_search.stores.pruning import Pruning
-from tool_search.stores.sqlite_conversations import KeptHistory
+from tool_search.stores.sqlite_conversations import KeptParts
 from tool_search.stores.sqlite_erasure import Erased, Export, Selection
 from tool_search.stores.sqlite_file import SQLiteFile, Synchronous
 
 __all__ = ["SQLiteStore"]
 
 _REVISION_BITS = 62
-_MAX_HISTORIES = 1024
+_MAX_PARTS = 1024
 
 
 class SQLiteStore:
@@ -67,7 +67,7 @@ class SQLiteStore:
         self.path = Path(path)
         self._file = SQLiteFile(self.path, patience_s=patience_s, synchronous=synchronous)
         self._clock = clock
-        self._histories: OrderedDict[ConversationKey, KeptHistory] = OrderedDict()
+        self._parts: OrderedDict[ConversationKey, KeptParts] = OrderedDict()
         self._pruning = Pruning(self._file, keep_days, keep_conversations, clock)
 
     async def __aenter__(self) -> Self:
@@ -97,7 +97,7 @@ class SQLiteStore:
             record = sqlite_conversations.kept_record(connection, key)
             revision = sqlite_conversations.kept_revision(connection, key)
             if record is not None and revision is not None:
-                self._remember(key, KeptHistory(revision, record.history))
+                self._remember(key, KeptParts(revision, record.history, record.discoveries))
             return record
 
         self._pruning.used(key)
@@ -263,12 +263,12 @@ class SQLiteStore:
         def write(connection: sqlite3.Connection) -> bool:
             if not is_expected(sqlite_conversations.kept_revision(connection, key)):
                 return False
-            known = self._histories.get(key)
+            known = self._parts.get(key)
             sqlite_conversations.write_record(
                 connection, key, record, revision=new, at=at, known=known
             )
             # Should the commit fail, the file has another revision, and this is not used.
-            self._remember(key, KeptHistory(new, record.history))
+            self._remember(key, KeptParts(new, record.history, record.discoveries))
             return True
 
         is_saved = await self._file.write(write)
@@ -276,12 +276,12 @@ class SQLiteStore:
             self._pruning.saved(key)
         return is_saved
 
-    def _remember(self, key: ConversationKey, history: KeptHistory) -> None:
-        """Note what a history had, so that its next turn writes no more than it added.
+    def _remember(self, key: ConversationKey, parts: KeptParts) -> None:
+        """Note what a conversation had, so that its next turn writes no more than it added.
 
         In the store's thread alone.
         """
-        self._histories[key] = history
-        self._histories.move_to_end(key)
-        if len(self._histories) > _MAX_HISTORIES:
-            self._histories.popitem(last=False)
+        self._parts[key] = parts
+        self._parts.move_to_end(key)
+        if len(self._parts) > _MAX_PARTS:
+            self._parts.popitem(last=False)

@@ -10,7 +10,8 @@ import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, takewhile
+from operator import is_
 from typing import Any, NamedTuple
 
 from tool_search.catalog import Tool
@@ -24,7 +25,7 @@ from tool_search.stores.base import ConversationKey
 from tool_search.stores.sqlite_grants import erase_grants_of_conversation
 
 __all__ = [
-    "KeptHistory",
+    "KeptParts",
     "all_keys",
     "append_discoveries",
     "erase_conversations",
@@ -59,16 +60,18 @@ _TOO_OLD = "SELECT key FROM used WHERE at < ?"
 _TOO_MANY = "SELECT key FROM used ORDER BY at DESC, key LIMIT -1 OFFSET ?"
 
 
-class KeptHistory(NamedTuple):
-    """The messages that a conversation had when it was last read or written here.
+class KeptParts(NamedTuple):
+    """What a conversation had when it was last read or written here.
 
     Attributes:
         revision: Of the conversation, at that time.
         messages: The history.
+        discoveries: Those of its record; the file may have more.
     """
 
     revision: int
     messages: tuple[Message, ...]
+    discoveries: tuple[Discovery, ...]
 
 
 def kept_revision(connection: sqlite3.Connection, key: ConversationKey) -> int | None:
@@ -116,7 +119,7 @@ def write_record(
     *,
     revision: int,
     at: float,
-    known: KeptHistory | None,
+    known: KeptParts | None,
 ) -> None:
     """Write a conversation; discoveries that were appended meanwhile stay.
 
@@ -126,20 +129,18 @@ def write_record(
         record: All of it.
         revision: What it is told by from now on.
         at: The seconds since 1970.
-        known: Its history as it was last read or written here; what the file has of that
+        known: What it was when it was last read or written here; what the file has of that
             is not written again.
 
     Raises:
         StoreError: The record is not JSON, such as a reply's block with NaN in it.
     """
-    state = _discoveries(connection, key)
-    before = state.entries
-    for entry in record.discoveries:
-        state.commit((entry.tool,), via=entry.via)
-        state.refresh(entry.tool)
-    _write_discoveries(connection, key, before, state)
     start = 0
-    if known is not None and known.revision == kept_revision(connection, key):
+    if known is not None and known.revision != kept_revision(connection, key):
+        known = None
+    if known is None or known.discoveries != record.discoveries:
+        _refresh_discoveries(connection, key, record.discoveries)
+    if known is not None:
         start = _common(known.messages, record.history)
     content = replace(record, history=(), discoveries=()).to_dict()
     del content["history"]
@@ -285,9 +286,7 @@ def _encoded(content: object) -> str:
 
 def _common(before: Sequence[Message], after: Sequence[Message]) -> int:
     """Return how many messages at the beginning are the same objects."""
-    pairs = zip(before, after, strict=False)
-    least = min(len(before), len(after))
-    return next((place for place, (old, new) in enumerate(pairs) if old is not new), least)
+    return sum(takewhile(bool, map(is_, before, after)))
 
 
 def _discoveries(connection: sqlite3.Connection, key: ConversationKey) -> DiscoveryState:
@@ -301,6 +300,18 @@ def _discovery(tool: object, via: object) -> Discovery:
     entry = {"tool": read_json(_text(tool)), "via": via}
     check_discovery(entry)
     return Discovery(tool=Tool.from_dict(entry["tool"]), via=entry["via"])
+
+
+def _refresh_discoveries(
+    connection: sqlite3.Connection, key: ConversationKey, entries: Iterable[Discovery]
+) -> None:
+    """Write what is new of a record's discoveries; what was appended meanwhile stays."""
+    state = _discoveries(connection, key)
+    before = state.entries
+    for entry in entries:
+        state.commit((entry.tool,), via=entry.via)
+        state.refresh(entry.tool)
+    _write_discoveries(connection, key, before, state)
 
 
 def _write_discoveries(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import ClassVar
@@ -23,10 +23,16 @@ from tool_search.modes import Mode
 from tool_search.profiles import ProviderProfile
 from tool_search.search.result import SearchResult
 from tool_search.strategies.assembler import ToolsAssembler
-from tool_search.strategies.shown import Show, ShownHistory
+from tool_search.strategies.shown import ShownHistory
 from tool_search.wire_arguments import on_wire
 
-__all__ = ["Conversation", "ToolSearchStrategy", "read_result"]
+__all__ = [
+    "Conversation",
+    "DeclaredNames",
+    "HistoryShower",
+    "ToolSearchStrategy",
+    "read_result",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +145,83 @@ def read_result(text: str) -> SearchResult | None:
     return SearchResult.from_json(text)
 
 
+class DeclaredNames:
+    """Which tools a request declares, and what was asked of that.
+
+    Args:
+        tools: The request's list.
+    """
+
+    def __init__(self, tools: ToolList) -> None:
+        self._tools = tools
+        self._asked: dict[str, bool] = {}
+
+    def declares(self, name: str) -> bool:
+        """Whether a tool of this canonical name is in the list."""
+        return self._asked.setdefault(name, self._tools.declares(name))
+
+    def follow(self, tools: ToolList) -> bool:
+        """Asks another list from now on; False: what was asked has another answer there."""
+        if tools.fingerprint == self._tools.fingerprint:
+            return True
+        self._tools = tools
+        return all(tools.declares(name) == was for name, was in self._asked.items())
+
+
+class HistoryShower:
+    """Shows the messages of a history as the requests of one conversation do.
+
+    Args:
+        conversation: Whose history it is.
+        tools: What the request declares.
+        show_result: Shows a search's result.
+    """
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        tools: ToolList,
+        show_result: Callable[[Message, Conversation, DeclaredNames], Message],
+    ) -> None:
+        self._conversation = conversation
+        self._declared = DeclaredNames(tools)
+        self._show_result = show_result
+
+    def follow(self, conversation: Conversation, tools: ToolList) -> bool:
+        """Goes on with another request, for which the strategy's key is the same.
+
+        Returns:
+            False: something that was shown would be shown otherwise there.
+        """
+        del conversation
+        return self._declared.follow(tools)
+
+    def show(self, history: Sequence[Message], index: int) -> Message:
+        """The message of a history at an index, after all that are before it."""
+        message, conversation = history[index], self._conversation
+        # A user's documents are bound to nothing.
+        is_bound = message.native is not None and message.role == "assistant"
+        if is_bound and index < conversation.thinking_from:
+            message = replace(message, native=None)  # it no longer holds
+        if conversation.hidden and message.native is not None and message.native.told:
+            # What the service found itself says more than this turn's user may know.
+            message = replace(message, native=None)
+        if message.tool_calls:
+            message = on_wire(message, conversation.named, conversation.call_tool.name)
+        if conversation.searches(message):
+            message = conversation.without_set_aside(message)
+            return self._show_result(message, conversation, self._declared)
+        return message
+
+
+class _Shown(ShownHistory):
+    """A history that was shown, and what goes on showing it."""
+
+    def __init__(self, shower: HistoryShower, before: ShownHistory | None) -> None:
+        super().__init__(shower.show, before)
+        self.shower = shower
+
+
 class ToolSearchStrategy(ABC):
     """How one provider family is told which tools there are.
 
@@ -186,15 +269,19 @@ class ToolSearchStrategy(ABC):
         return self.declare(conversation)
 
     def _messages(self, conversation: Conversation, tools: ToolList) -> tuple[Message, ...]:
-        kept, key, history = conversation.kept, self._key(conversation, tools), conversation.history
-        shown = kept.get(ShownHistory, key)
-        if shown is None or not shown.precedes(history):
-            show = self._shower(replace(conversation, history=()), tools)
-            shown = kept.put(key, ShownHistory(show, kept.last(ShownHistory)))
+        kept, key, history = conversation.kept, self._key(conversation), conversation.history
+        shown = kept.get(_Shown, key)
+        if (
+            shown is None
+            or not shown.precedes(history)
+            or not shown.shower.follow(conversation, tools)
+        ):
+            shower = self._shower(replace(conversation, history=()), tools)
+            shown = kept.put(key, _Shown(shower, kept.last(_Shown)))
         return shown.through(history)
 
-    def _key(self, conversation: Conversation, tools: ToolList) -> object:
-        """All that decides how this strategy shows a message."""
+    def _key(self, conversation: Conversation) -> object:
+        """All that decides how this strategy shows a message, but for what a shower follows."""
         return (
             self.name,
             conversation.profile,
@@ -204,36 +291,18 @@ class ToolSearchStrategy(ABC):
             conversation.refused,
             conversation.hidden,
             conversation.catalog.fingerprint,
-            tools.fingerprint,
             conversation.search_tool,
             conversation.call_tool,
             conversation.retained,
         )
 
-    def _shower(self, conversation: Conversation, tools: ToolList) -> Show:
+    def _shower(self, conversation: Conversation, tools: ToolList) -> HistoryShower:
         """Shows the messages of a conversation's history, in order."""
-
-        def show(history: Sequence[Message], index: int) -> Message:
-            message = history[index]
-            # A user's documents are bound to nothing.
-            is_bound = message.native is not None and message.role == "assistant"
-            if is_bound and index < conversation.thinking_from:
-                message = replace(message, native=None)  # it no longer holds
-            if conversation.hidden and message.native is not None and message.native.told:
-                # What the service found itself says more than this turn's user may know.
-                message = replace(message, native=None)
-            if message.tool_calls:
-                message = on_wire(message, conversation.named, conversation.call_tool.name)
-            if conversation.searches(message):
-                message = conversation.without_set_aside(message)
-                return self._show_result(message, conversation, tools)
-            return message
-
-        return show
+        return HistoryShower(conversation, tools, self._show_result)
 
     @abstractmethod
     def _show_result(
-        self, message: Message, conversation: Conversation, tools: ToolList
+        self, message: Message, conversation: Conversation, tools: DeclaredNames
     ) -> Message:
         """A search result of the history as this request shows it."""
 

@@ -13,7 +13,7 @@ from typing import ClassVar
 from tool_search.messages import Message, StrategyName, ToolList
 from tool_search.search.result import SearchMatch, SearchResult
 from tool_search.search_tool import clean_match
-from tool_search.strategies.base import Conversation, read_result
+from tool_search.strategies.base import Conversation, DeclaredNames, read_result
 from tool_search.strategies.generic import GenericToolSearchStrategy
 
 __all__ = ["BridgeToolSearchStrategy"]
@@ -35,7 +35,7 @@ class BridgeToolSearchStrategy(GenericToolSearchStrategy):
         return self._assembler.full(conversation)
 
     def _show_result(
-        self, message: Message, conversation: Conversation, tools: ToolList
+        self, message: Message, conversation: Conversation, tools: DeclaredNames
     ) -> Message:
         result = read_result(message.text)
         if result is None or not result.loaded:
@@ -45,7 +45,9 @@ class BridgeToolSearchStrategy(GenericToolSearchStrategy):
         return replace(shown, content=shown.text)
 
 
-def _found_again(result: SearchResult, conversation: Conversation, tools: ToolList) -> SearchResult:
+def _found_again(
+    result: SearchResult, conversation: Conversation, tools: DeclaredNames
+) -> SearchResult:
     """The result with what it calls available as matches, but for what can be called so."""
     hidden = [n for n in result.loaded if not tools.declares(n) and conversation.definition(n)]
     found = tuple(

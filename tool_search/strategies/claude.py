@@ -22,8 +22,13 @@ from tool_search.messages import (
     ToolList,
 )
 from tool_search.search.result import SearchResult
-from tool_search.strategies.base import Conversation, ToolSearchStrategy, read_result
-from tool_search.strategies.shown import Show
+from tool_search.strategies.base import (
+    Conversation,
+    DeclaredNames,
+    HistoryShower,
+    ToolSearchStrategy,
+    read_result,
+)
 
 __all__ = ["ClaudeToolSearchStrategy"]
 
@@ -45,28 +50,13 @@ class ClaudeToolSearchStrategy(ToolSearchStrategy):
         """References to all the result makes callable, or its JSON where that is nothing."""
         return ReferencePart(result.names) if result.names else TextPart(result.to_json())
 
-    def _shower(self, conversation: Conversation, tools: ToolList) -> Show:
-        """Shows the history, with a line of text after the last references of each exchange.
-
-        Where expanded definitions are the very end of a prompt, Claude now and then
-        ends its turn without a word; three clients report it, and this as the remedy.
-        """
-        plain = super()._shower(conversation, tools)
-
-        def show(history: Sequence[Message], index: int) -> Message:
-            message = plain(history, index)
-            if not _refers(message):
-                return message
-            results = takewhile(lambda i: history[i].role == "tool", range(index + 1, len(history)))
-            if any(_refers(plain(history, later)) for later in results):
-                return message
-            content = (*message.content, TextPart(conversation.boundary))
-            return replace(message, content=content)
-
-        return show if conversation.boundary else plain
+    def _shower(self, conversation: Conversation, tools: ToolList) -> HistoryShower:
+        if not conversation.boundary:
+            return super()._shower(conversation, tools)
+        return _BoundedShower(conversation, tools, self._show_result)
 
     def _show_result(
-        self, message: Message, conversation: Conversation, tools: ToolList
+        self, message: Message, conversation: Conversation, tools: DeclaredNames
     ) -> Message:
         """References to what this very request declares, and never to anything else."""
         result = read_result(message.text)
@@ -81,6 +71,25 @@ class ClaudeToolSearchStrategy(ToolSearchStrategy):
             return replace(message, content=(TextPart(result.to_json()),))
         hidden = conversation.hidden_text(result)
         return replace(message, content=(ReferencePart(names), *((hidden,) if hidden else ())))
+
+
+class _BoundedShower(HistoryShower):
+    """Shows a history with a line of text after the last references of each exchange.
+
+    Where expanded definitions are the very end of a prompt, Claude now and then
+    ends its turn without a word; three clients report it, and this as the remedy.
+    """
+
+    def show(self, history: Sequence[Message], index: int) -> Message:
+        """The message of a history at an index."""
+        message = super().show(history, index)
+        if not _refers(message):
+            return message
+        results = takewhile(lambda i: history[i].role == "tool", range(index + 1, len(history)))
+        if any(_refers(super(_BoundedShower, self).show(history, later)) for later in results):
+            return message
+        content = (*message.content, TextPart(self._conversation.boundary))
+        return replace(message, content=content)
 
 
 def _refers(message: Message) -> bool:

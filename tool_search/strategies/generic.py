@@ -19,7 +19,7 @@ from tool_search.messages import (
 )
 from tool_search.names import wire_name
 from tool_search.search.result import SearchMatch, SearchResult
-from tool_search.strategies.base import Conversation, ToolSearchStrategy, read_result
+from tool_search.strategies.base import Conversation, DeclaredNames, ToolSearchStrategy, read_result
 
 __all__ = ["GenericToolSearchStrategy"]
 
@@ -44,7 +44,7 @@ class GenericToolSearchStrategy(ToolSearchStrategy):
         return TextPart(result.to_json())
 
     def _show_result(
-        self, message: Message, conversation: Conversation, tools: ToolList
+        self, message: Message, conversation: Conversation, tools: DeclaredNames
     ) -> Message:
         """The result with the names and schemas that this very request calls by."""
         result = read_result(message.text)
@@ -60,7 +60,9 @@ class GenericToolSearchStrategy(ToolSearchStrategy):
         )
 
 
-def _callable_match(match: SearchMatch, conversation: Conversation, tools: ToolList) -> SearchMatch:
+def _callable_match(
+    match: SearchMatch, conversation: Conversation, tools: DeclaredNames
+) -> SearchMatch:
     """The match under its declared name, with its schema where the request declares none.
 
     Under bound thinking every match carries it: the list lags behind by a turn, and

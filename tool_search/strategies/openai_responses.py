@@ -8,6 +8,7 @@ the prompt cache holds. Models without tool search get them through `additional_
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -23,8 +24,13 @@ from tool_search.messages import (
 )
 from tool_search.names import wire_name
 from tool_search.search.result import SearchResult
-from tool_search.strategies.base import Conversation, ToolSearchStrategy, read_result
-from tool_search.strategies.shown import Show
+from tool_search.strategies.base import (
+    Conversation,
+    DeclaredNames,
+    HistoryShower,
+    ToolSearchStrategy,
+    read_result,
+)
 
 __all__ = ["OpenAIResponsesToolSearchStrategy"]
 
@@ -49,22 +55,16 @@ class OpenAIResponsesToolSearchStrategy(ToolSearchStrategy):
         """References to all the result makes callable, or its JSON where that is nothing."""
         return ReferencePart(result.names) if result.names else TextPart(result.to_json())
 
-    def _key(self, conversation: Conversation, tools: ToolList) -> object:
-        # A name that was called unknown may have been discovered since.
-        return super()._key(conversation, tools), conversation.ledger
-
-    def _shower(self, conversation: Conversation, tools: ToolList) -> Show:
-        plain = super()._shower(conversation, tools)
+    def _shower(self, conversation: Conversation, tools: ToolList) -> HistoryShower:
         if conversation.search_tool is None:
-            return plain
-        introductions = _Introductions(conversation, tools)
-        return lambda history, index: introductions.show(plain(history, index))
+            return super()._shower(conversation, tools)
+        return _IntroducingShower(conversation, tools, self._show_result)
 
     def _show_result(
         self,
         message: Message,
         conversation: Conversation,
-        tools: ToolList,  # noqa: ARG002 - definitions come with the message
+        tools: DeclaredNames,  # noqa: ARG002 - definitions come with the message
     ) -> Message:
         """What was found, beside its text where the search is an ordinary function."""
         result = read_result(message.text)
@@ -80,39 +80,67 @@ class OpenAIResponsesToolSearchStrategy(ToolSearchStrategy):
         return replace(message, content=(text, part))
 
 
-class _Introductions:
+class _IntroducingShower(HistoryShower):
     """Puts each definition where a history first needs it.
 
     Args:
         conversation: Whose history it is.
         tools: What the request declares anyway.
+        show_result: Shows a search's result.
     """
 
-    def __init__(self, conversation: Conversation, tools: ToolList) -> None:
-        self._conversation = conversation
-        self._declared = {tool.name for tool in tools.loaded}
+    def __init__(
+        self,
+        conversation: Conversation,
+        tools: ToolList,
+        show_result: Callable[[Message, Conversation, DeclaredNames], Message],
+    ) -> None:
+        super().__init__(conversation, tools, show_result)
+        self._tools = tools
+        self._loaded = frozenset(tool.name for tool in tools.loaded)
         self._rule = conversation.profile.name_rule
-        own = conversation.search_tool
-        # A model may write a name as the dialect does.
-        self._discovered = {
-            wire_name(name, self._rule): name
-            for name in conversation.ledger
-            if own is None or name != own.name
-        }
+        self._ledger = conversation.ledger
+        self._discovered = self._by_wire_name(conversation)
+        self._asked: dict[str, str | None] = {}
         self._shown: set[str] = set()
 
-    def show(self, message: Message) -> Message:
+    def follow(self, conversation: Conversation, tools: ToolList) -> bool:
+        """Goes on with another request; a name called unknown may be discovered there."""
+        if conversation.ledger != self._ledger:
+            discovered = self._by_wire_name(conversation)
+            if any(discovered.get(name) != was for name, was in self._asked.items()):
+                return False
+            self._ledger, self._discovered = conversation.ledger, discovered
+        return super().follow(conversation, tools) and self._loads(tools)
+
+    def _loads(self, tools: ToolList) -> bool:
+        """Whether a list declares the same tools to begin with."""
+        if tools is not self._tools:
+            self._tools = tools
+            return self._loaded == frozenset(tool.name for tool in tools.loaded)
+        return True
+
+    def show(self, history: Sequence[Message], index: int) -> Message:
         """A history's next message, with the definitions that it is the first to need."""
+        message = super().show(history, index)
         if message.role == "assistant" and message.tool_calls:
             return self._called(message)
         if message.role == "tool" and not isinstance(message.content, str):
             return replace(message, content=tuple(map(self._found, message.content)))
         return message
 
+    def _by_wire_name(self, conversation: Conversation) -> dict[str, str]:
+        """The discoveries by their names as a model may write them: as the dialect does."""
+        own = conversation.search_tool
+        return {
+            wire_name(name, self._rule): name
+            for name in conversation.ledger
+            if own is None or name != own.name
+        }
+
     def _called(self, message: Message) -> Message:
-        called = map(self._called_name, message.tool_calls)
-        known = [self._discovered[name] for name in called if name in self._discovered]
-        part = self._part([name for name in known if name not in self._shown])
+        called = map(self._called_tool, message.tool_calls)
+        part = self._part([name for name in called if name and name not in self._shown])
         if not part.names:
             return message
         content = message.content
@@ -121,15 +149,17 @@ class _Introductions:
         )
         return replace(message, content=(part, *rest))
 
-    def _called_name(self, call: ToolCall) -> str:
-        """The wire name of what a call comes down to, `call_tool` looked through."""
+    def _called_tool(self, call: ToolCall) -> str | None:
+        """The discovery that a call comes down to, `call_tool` looked through; None: no one."""
         name = call.name
         if name == self._conversation.call_tool.name:
             name = str((call.parsed_arguments() or {}).get("name", name))
-        wired = wire_name(name, self._rule)
         # A tool that its request did not declare may be called by its name on the wire,
         # and a long name's short form has another form of its own.
-        return wired if wired in self._discovered else name
+        return self._discovery(wire_name(name, self._rule)) or self._discovery(name)
+
+    def _discovery(self, name: str) -> str | None:
+        return self._asked.setdefault(name, self._discovered.get(name))
 
     def _found(self, part: ContentPart) -> ContentPart:
         if not isinstance(part, ReferencePart):
@@ -139,7 +169,7 @@ class _Introductions:
 
     def _part(self, names: tuple[str, ...] | list[str]) -> ReferencePart:
         """These names with their definitions, those left out that the request declares."""
-        wanted = tuple(name for name in dict.fromkeys(names) if name not in self._declared)
+        wanted = tuple(name for name in dict.fromkeys(names) if name not in self._loaded)
         tools = tuple(self._conversation.definitions(wanted))
         self._shown.update(tool.name for tool in tools)
         return ReferencePart(tuple(tool.name for tool in tools), tools)
