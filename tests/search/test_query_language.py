@@ -139,6 +139,42 @@ def test_search_operators_filter(index: ToolSearchIndex, query: str, expected: s
     assert all(0 < match.score < 1 for match in result.matches)
 
 
+# Each has every word of `createGitHubIssue` somewhere in its definition, but not each in its name.
+COMPOUND_NAMES = (
+    Tool(name="createGitHubIssue", description="Open a ticket."),
+    Tool(name="creategithubissue", description="Its former spelling."),
+    Tool(name="create_issue", description="Like createGitHubIssue, for any git hub."),
+    Tool(name="create_git_branch", description="For a GitHub issue that a hub has."),
+    Tool(name="github_search", description="Search before createGitHubIssue."),
+    Tool(name="list_issues", description="Create nothing on a git hub, GitHub or another."),
+)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("name:createGitHubIssue", {"createGitHubIssue", "creategithubissue"}),
+        ("name:create_git_hub_issue", {"createGitHubIssue", "creategithubissue"}),
+        ("name:github", {"createGitHubIssue", "github_search"}),
+        ("name:GitHub", {"createGitHubIssue", "github_search"}),
+        ("name:create/issue", {"createGitHubIssue", "create_issue"}),
+        ("name:create_iss*", {"createGitHubIssue", "create_issue"}),
+        ("name:create_git_b*", {"create_git_branch"}),
+        ("name:createGitHub*", {"createGitHubIssue", "creategithubissue"}),
+        (
+            "create -name:createGitHubIssue",
+            {"create_issue", "create_git_branch", "github_search", "list_issues"},
+        ),
+    ],
+)
+def test_search_field_filter_matches_every_part_of_a_compound_name(
+    engine: Any, query: str, expected: set[str]
+) -> None:
+    index = build_index(COMPOUND_NAMES, SearchSettings(engine=engine))
+    assert set(names(index, query)) == expected
+
+
 def test_search_operators_leave_the_ranking_to_the_engine(index: ToolSearchIndex) -> None:
     """Of what passes, the best fit comes first."""
     assert names(index, "+server:github delete")[0] == "delete_repository"

@@ -214,15 +214,21 @@ class _Matcher:
         return reduce(frozenset.intersection, map(self._having, before), found)
 
     def _has(self, slot: int, term: Term, fields: Sequence[FieldName]) -> bool:
-        """Whether a tool that has all the words has them as the leaf asks, in these fields."""
-        if term.kind == "prefix":
-            return _begins(self._forms(slot, fields), _PREFIX_PARTS.findall(folded(term.text))[-1])
+        """Return True if a tool that has all the words has them in these fields."""
+        if term.kind != "prefix":
+            return self._has_words(slot, term.text, fields)
+        *before, prefix = _PREFIX_PARTS.findall(folded(term.text))
+        return _begins(self._forms(slot, fields), prefix) and all(
+            self._has_words(slot, word, fields) for word in before
+        )
+
+    def _has_words(self, slot: int, text: str, fields: Sequence[FieldName]) -> bool:
         known: set[str] = set()
         for piece in chain.from_iterable(map(self._pieces, self._texts(slot, fields))):
             known.update(piece.words, piece.compounds)
         return all(
             known.issuperset(piece.words) or not known.isdisjoint(piece.compounds[-1:])
-            for piece in self._pieces(term.text)
+            for piece in self._pieces(text)
         )
 
     def _forms(self, slot: int, fields: Sequence[FieldName] | None) -> Iterator[str]:
