@@ -14,6 +14,7 @@ from tests.conversations import (
     COMPATIBLE,
     OPENAI,
     PROFILES,
+    UNLIMITED,
     Chat,
     deferred,
     tool,
@@ -83,6 +84,25 @@ def test_late_tools_come_behind_those_there_were() -> None:
     plan = chat.turn(CLAUDE)
     assert plan.tools.names == (*ALL, "a_core", "a_late")
     assert deferred(plan)[-1:] == ["a_late"]
+
+
+def test_late_core_tools_come_before_other_late_tools_and_each_group_by_name() -> None:
+    chat = chat_with("tool_004")
+    core = [tool(name, always_load=True) for name in ("z_core", "m_core")]
+    late = [tool("b_late"), *core, tool("a_late"), *TOOLS]
+    assert chat.turn(tools=late).tools.names == (*HEAD, "tool_004", "m_core", "z_core")
+    plan = chat.turn(CLAUDE)
+    assert plan.tools.names == (*ALL, "m_core", "z_core", "a_late", "b_late")
+    assert deferred(plan)[-2:] == ["a_late", "b_late"]
+
+
+def test_a_core_tool_that_comes_back_deferred_waits_until_it_is_found() -> None:
+    chat = chat_with()
+    chat.turn(tools=without("core_000"))
+    assert chat.turn(tools=changed("core_000")).tools.names == ("core_001", "tool_search")
+    plan = chat.turn(CLAUDE)
+    assert plan.tools.names[-1] == "core_000"
+    assert deferred(plan)[-1] == "core_000"
 
 
 def test_a_core_tool_that_is_gone_leaves_the_lists_with_a_notice() -> None:
@@ -280,3 +300,58 @@ def test_bound_models_see_one_list_a_turn(listings: list[list[int]]) -> None:
         chat.find(*(everything[n].name for n in listing))
         assert chat.session.plan(BOUND_GENERIC).tools is before
         chat.answer()
+
+
+def test_the_last_thousand_tools_that_went_keep_their_names_after_a_restart() -> None:
+    """No tool of another server gets a name that the conversation has used."""
+    chat = Chat(toolbox(1_002, server="old"), {"tool_schema_mode": "full"})
+    chat.turn(UNLIMITED)
+    chat.turn(UNLIMITED, tools=[])
+    again = chat.restarted(toolbox(1_002, server="new"))
+    names = set(again.turn(UNLIMITED).tools.names)
+    assert {"tool_000", "tool_001", "new__tool_002", "new__tool_1001"} <= names
+    assert names.isdisjoint({"tool_002", "tool_1001"})
+
+
+_LATE = st.lists(
+    st.dictionaries(st.sampled_from("abcdefghij"), st.booleans(), max_size=6), max_size=4
+)
+
+
+@settings(max_examples=40)
+@given(batches=_LATE, found=st.lists(st.integers(0, 5), unique=True, max_size=3))
+def test_late_tools_are_appended_by_batch_and_in_each_core_by_name_before_the_rest(
+    batches: list[dict[str, bool]], found: list[int]
+) -> None:
+    """Both kinds of list; a tool keeps the place and the group that it came in."""
+    chat = chat_with(*(f"tool_{n:03}" for n in found))
+    seen = {item.name for item in TOOLS}
+    tools = list(TOOLS)
+    whole, filtered = ALL, [*HEAD, *(f"tool_{n:03}" for n in found)]
+    for batch in batches:
+        new = {name: is_core for name, is_core in batch.items() if name not in seen}
+        seen.update(new)
+        tools = [*(tool(name, always_load=is_core) for name, is_core in new.items()), *tools]
+        core = sorted(name for name, is_core in new.items() if is_core)
+        whole = [*whole, *core, *sorted(new.keys() - set(core))]
+        filtered = [*filtered, *core]
+        assert list(chat.turn(tools=tools).tools.names) == filtered
+        plan = chat.turn(CLAUDE)
+        assert list(plan.tools.names) == whole
+        shown = set(plan.tools.names).difference(deferred(plan))
+        assert shown == set(filtered).difference(f"tool_{n:03}" for n in found)
+
+
+@settings(max_examples=30)
+@given(order=st.permutations(range(10)), sizes=st.lists(st.integers(1, 5), max_size=5))
+def test_a_search_appends_what_it_found_in_the_order_of_its_answer(
+    order: list[int], sizes: list[int]
+) -> None:
+    chat = Chat(toolbox(10))
+    declared = list(chat.begin().tools.names)
+    rest = [f"tool_{n:03}" for n in order]
+    for size in sizes:
+        wanted, rest = rest[:size], rest[size:]
+        chat.search(f"select:{','.join(wanted)}", limit=5)
+        declared += wanted
+        assert list(chat.session.plan(OPENAI).tools.names) == declared

@@ -158,3 +158,36 @@ def test_calls_with_one_id_are_told_apart_by_their_index(pieces: list[Any]) -> N
     own = session.accept(end.message)
     assert [call.arguments for call in own] == [call.arguments for call in calls]
     assert len({call.id for call in own}) == 2
+
+
+def begun(arguments: str, name: str, call_id: str, **place: int) -> dict[str, Any]:
+    """The first piece of a call."""
+    return {"id": call_id, "function": {"name": name, "arguments": arguments}, **place}
+
+
+FOLLOWED = {
+    "by their ids, all of index 0": [
+        begun('{"x"', "f", "a", index=0), begun('{"y"', "g", "b", index=0),
+        {"index": 0, "id": "a", "function": {"arguments": ": 1}"}},
+        {"index": 0, "id": "b", "function": {"arguments": ": 2}"}},
+    ],
+    "by their ids, later without an index": [
+        begun('{"x"', "f", "a", index=0), begun('{"y"', "g", "b", index=1),
+        {"id": "a", "function": {"arguments": ": 1}"}},
+        {"id": "b", "function": {"arguments": ": 2}"}},
+    ],
+    "by their order, later without id and index": [
+        begun('{"x"', "f", "a", index=0), {"function": {"arguments": ": 1}"}},
+        begun('{"y"', "g", "b", index=1), {"function": {"arguments": ": 2}"}},
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("pieces", FOLLOWED.values(), ids=FOLLOWED.keys())
+def test_pieces_of_a_call_come_together_whatever_names_the_call(pieces: list[Any]) -> None:
+    chunks = [*(chunk(tool_calls=[piece]) for piece in pieces), chunk("tool_calls")]
+    end = streamed("openai_chat", chunks)[-1]
+    assert isinstance(end, ReplyEnd)
+    calls = end.message.tool_calls
+    assert [(call.id, call.name) for call in calls] == [("a", "f"), ("b", "g")]
+    assert [call.parsed_arguments() for call in calls] == [{"x": 1}, {"y": 2}]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.conversations import BOUND_GENERIC, CLAUDE, OPENAI, UNLIMITED, Chat, toolbox
+from tests.conversations import BOUND_GENERIC, CLAUDE, OPENAI, UNLIMITED, Chat, tool, toolbox
 from tool_search import ToolsAssembler
 from tool_search.profiles import ProviderProfile
 
@@ -70,6 +70,68 @@ def test_core_tools_leave_room_where_the_limit_is_known() -> None:
     names = chat.session.plan(OPENAI).tools.names
     assert len(names) == 112 + 1 + 3
     assert names[-1] == "tool_002"
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["known before", "met later"])
+@pytest.mark.parametrize(
+    ("most", "kept"), [(4, 2), (5, 3), (10, 5), (21, 11), (31, 16), (32, 16), (33, 17), (128, 112)]
+)
+def test_core_tools_keep_half_of_a_short_list_and_all_but_16_places_of_a_long_one(
+    most: int, kept: int, *, is_known: bool
+) -> None:
+    chat = Chat(toolbox(0, core=140), max_tools=most if is_known else None)
+    names = chat.begin(replace(OPENAI, max_tools=most)).tools.names
+    assert names == (*(f"core_{n:03}" for n in range(kept)), "tool_search")
+    chat.find(*(f"core_{n:03}" for n in range(kept, kept + 2)))
+    wanted = {"name": f"core_{kept + 1:03}", "arguments": {"count": 1}}
+    assert chat.call("call_tool", wanted).text == "ok"
+
+
+def test_a_core_tool_that_was_found_before_it_was_core_stays_in_a_list_that_becomes_short() -> None:
+    """A discovery was shown to the model, which may call it by its name."""
+    chat = Chat(toolbox(9))
+    chat.begin(UNLIMITED)
+    chat.find("tool_008")
+    chat.answer()
+    marked = [replace(item, always_load=True) for item in toolbox(9)]
+    assert len(chat.turn(UNLIMITED, tools=marked).tools) == 10
+    names = chat.begin(replace(OPENAI, max_tools=6)).tools.names
+    assert names == ("tool_search", "tool_008", "tool_000", "tool_001", "tool_002")
+
+
+@pytest.mark.parametrize("strategy", ["generic", "bridge"])
+@pytest.mark.parametrize(
+    ("most", "kept"), [(2, []), (3, ["core_000"]), (4, ["core_000", "core_001"])]
+)
+def test_the_shortest_lists_have_both_of_our_tools_before_any_core_tool(
+    most: int, kept: list[str], strategy: Any
+) -> None:
+    profile = replace(OPENAI, max_tools=most, strategy=strategy)
+    chat = Chat(toolbox(3, core=5))
+    chat.begin(profile)
+    chat.find("tool_000", "tool_001")
+    assert list(chat.session.plan(profile).tools.names) == [*kept, "tool_search", "call_tool"]
+
+
+@pytest.mark.parametrize("mode", ["full", "skills_like"])
+def test_a_whole_list_that_cannot_be_searched_is_cut_for_call_tool_beyond_the_limit(
+    mode: str,
+) -> None:
+    """A tool has the search tool's name, and a shorter list comes only later."""
+    chat = Chat([*toolbox(9), tool("tool_search")], {"tool_schema_mode": mode})
+    whole = chat.turn(UNLIMITED).tools.names
+    assert len(whole) == 10
+    assert chat.turn(replace(OPENAI, max_tools=10)).tools.names == whole
+    assert chat.begin(replace(OPENAI, max_tools=9)).tools.names == (*whole[:8], "call_tool")
+    wanted = {"name": whole[9], "arguments": {"count": 1}}
+    assert chat.call("call_tool", wanted).text == "ok"
+
+
+@pytest.mark.parametrize("mode", ["full", "skills_like"])
+def test_a_whole_list_of_exactly_the_limit_is_sent_whole(mode: str) -> None:
+    chat = Chat(toolbox(9), {"tool_schema_mode": mode})
+    names = chat.begin(replace(OPENAI, max_tools=9)).tools.names
+    assert names == tuple(f"tool_{n:03}" for n in range(9))
 
 
 def test_a_provider_without_a_limit_gets_every_discovery() -> None:
@@ -143,3 +205,34 @@ def test_whatever_the_limit_lists_stay_within_it_and_every_discovery_is_callable
         assert "tool_search" in names
         assert "call_tool" in names or set(chat.session.discoveries.names) <= set(names)
         before = names
+
+
+@settings(max_examples=25)
+@given(
+    core=st.integers(0, 40),
+    limits=st.lists(st.integers(4, 48), unique=True, min_size=1, max_size=3),
+    finds=st.lists(st.lists(st.integers(0, 59), unique=True, max_size=6), max_size=4),
+)
+def test_every_list_that_fits_declares_the_core_and_then_discoveries_in_their_order(
+    core: int, limits: list[int], finds: list[list[int]]
+) -> None:
+    """Whatever a shorter list leaves out can still be called, for every strategy and limit."""
+    chat = Chat(toolbox(60, core=core))
+    for most in limits:
+        profile = replace(OPENAI, max_tools=most)
+        chat.begin(profile)
+        for numbers in finds:
+            chat.find(*(f"tool_{n:03}" for n in numbers))
+        discovered = chat.session.discoveries.names
+        for asked in (profile, replace(profile, strategy="bridge")):
+            names = chat.session.plan(asked).tools.names
+            place = names.index("tool_search")
+            assert len(names) == len(set(names)) <= most
+            assert names[:place] == tuple(f"core_{n:03}" for n in range(place))
+            later = [name for name in names[place + 1 :] if name != "call_tool"]
+            assert later == list(discovered[: len(later)])
+            assert "call_tool" in names or later == list(discovered)
+        chat.answer()
+        shortest = min(limits[: limits.index(most) + 1])
+        assert place <= shortest - 2
+        assert place == core or shortest - place <= min(16, shortest // 2)
