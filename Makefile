@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-long test-sdks test-beside check types package clean test-astrbot test-astrbot-old astrbot-plugin
+.PHONY: demo test test-long test-sdks test-beside check types snapshot package clean test-astrbot test-astrbot-old astrbot-plugin
 
 demo: $(READY)
 	@$(BIN)/tool-search demo
@@ -48,6 +48,12 @@ types: $(READY)
 	$(BIN)/mypy -p tool_search
 	$(BIN)/mypy --explicit-package-bases tests examples
 	MYPYPATH=benchmarks:benchmarks/peers $(BIN)/mypy --explicit-package-bases benchmarks
+
+# Compares requests, events, answers and rankings with a snapshot of another commit, which
+# `python benchmarks/wire_snapshot.py write FOLDER` has written there.
+snapshot: $(READY)
+	@test -n "$(FOLDER)" || { echo "say which snapshot: make snapshot FOLDER=..."; exit 1; }
+	$(BIN)/python benchmarks/wire_snapshot.py compare $(FOLDER)
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
