@@ -15,7 +15,12 @@ ROOT = Path(__file__).resolve().parent.parent
 PLUGIN = ROOT / "examples" / "astrbot_plugin_tool_search"
 NAME = PLUGIN.name
 # What no bot's process runs.
-LEFT_OUT = ("tool_search.cli", "tool_search.demo", "tool_search.testing")
+LEFT_OUT = (
+    "tool_search.cli",
+    "tool_search.demo",
+    "tool_search.testing",
+    "tool_search.workspace",
+)
 FIRST_DAY = (1980, 1, 1, 0, 0, 0)
 
 
@@ -26,12 +31,11 @@ def library_files() -> Iterator[tuple[Path, str]]:
     for package in table["packages"]:
         if package.startswith(LEFT_OUT):
             continue
-        named = table["package-dir"].get(package)
-        folder = ROOT / (named or package.replace(".", "/"))
         place = package.replace(".", "/")
-        for source in sorted(folder.glob("*.py")):
-            yield source, f"library/{place}/{source.name}"
-        for pattern in table["package-data"].get(package, ()):
+        # `adapters` and `i18n` are linked into `tool_search`.
+        folder = ROOT / place
+        patterns = ("*.py", *table["package-data"]["*"], *table["package-data"].get(package, ()))
+        for pattern in patterns:
             for source in sorted(folder.glob(pattern)):
                 yield source, f"library/{place}/{source.relative_to(folder).as_posix()}"
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 
 from pydantic import SecretStr
 
-from tool_search.config import Dialect, ProfileSettings, ProviderConfig
-from tool_search.profiles import profile_of
-from tool_search.providers import ConnectedProvider
+from tool_search.config.bot import Dialect, ProfileSettings, ProviderConfig
+from tool_search.providers.base import ConnectedProvider
+from tool_search.providers.profiles import profile_of
 
 __all__ = ["build_provider"]
 

@@ -28,15 +28,15 @@ from compare import HERE, environment
 
 from tool_search import ToolSearchConfig, ToolSearchRunner
 from tool_search.adapters import build_provider
-from tool_search.catalog import Tool, ToolCatalog
-from tool_search.config import Dialect, ProviderConfig, SchemaMode, StrategyChoice
+from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.config.bot import Dialect, ProviderConfig, SchemaMode, StrategyChoice
 from tool_search.demo.toolbox import TOOLBOX
 from tool_search.execution import ExecutionEvent, ExecutionResult, ToolContext, executable_tools
 from tool_search.messages import ToolCall
 from tool_search.testing import ModelCall, ModelReply, StandInServer
-from tool_search.testing.arguments import fill_arguments
-from tool_search.testing.prompt_cache import PromptCache
-from tool_search.testing.usage import UsageFigures, reply_usage
+from tool_search.testing.models.arguments import fill_arguments
+from tool_search.testing.server.prompt_cache import PromptCache
+from tool_search.testing.server.usage import UsageFigures, reply_usage
 from tool_search.testing.view import ModelView, ViewResult
 
 PROMPT = "You are the assistant of a group chat. Answer in the user's language, briefly."

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from tool_search import Tool, ToolCatalog
-from tool_search.config import SearchSettings
+from tool_search.config.bot import SearchSettings
+from tool_search.discovery.search_tool import ToolSearchTool
 from tool_search.search import build_index
-from tool_search.search_tool import ToolSearchTool
 
 SETS = Path(__file__).parent / "sets"
 FORMS = {

@@ -50,7 +50,7 @@ def _options() -> dict[str, CallOptions]:
         "with a hook": CallOptions(hooks=[ToolHook(before=_pass)]),
     }
     if find_spec("opentelemetry"):
-        from tool_search.telemetry import OpenTelemetry  # noqa: PLC0415  # an extra
+        from tool_search.adapters.opentelemetry import OpenTelemetry  # noqa: PLC0415  # an extra
 
         options["with spans nobody collects"] = CallOptions(telemetry=OpenTelemetry())
     return options

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from search import MACRO, read_queries, read_tools
 
-from tool_search.catalog import Tool
-from tool_search.config import HybridSettings, SearchSettings
+from tool_search.catalog.catalog import Tool
+from tool_search.config.bot import HybridSettings, SearchSettings
 from tool_search.search import SearchResult, ToolSearchIndex, build_index, evaluate
-from tool_search.search.embedder import Embedder, embedder_named
+from tool_search.search.vectors.embedder import Embedder, embedder_named
 
 OTHERS = ("ultratool_zh2en", "mcp_dehydrator")
 WEIGHTS = (0.1, 0.2, 0.3, 0.4, 0.5)

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from search import read_queries, read_tools
 
-from tool_search.config import SearchSettings
+from tool_search.config.bot import SearchSettings
 from tool_search.search import Embedder, ToolSearchIndex, build_index
-from tool_search.search.embedder import embedder_named
+from tool_search.search.vectors.embedder import embedder_named
 
 ENGINES = ("bm25", "semantic", "hybrid")
 REPEATS = 3

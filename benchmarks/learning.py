@@ -24,12 +24,12 @@ from typing import NamedTuple
 from hybrid import Remembering
 from search import MACRO, read_queries, read_tools
 
-from tool_search.config import EngineName, SearchSettings
+from tool_search.config.bot import EngineName, SearchSettings
 from tool_search.search import JudgedQuery, ToolSearchIndex, build_index
-from tool_search.search.embedder import embedder_named
-from tool_search.search.engines import EMBEDDING_ENGINES
+from tool_search.search.build import EMBEDDING_ENGINES
 from tool_search.search.learned import HALF_LIFE_S, Evidence, evidence_of, merged
 from tool_search.search.learned_votes import DEFAULT_VOTING, LearnedQueries, Voting, informed
+from tool_search.search.vectors.embedder import embedder_named
 
 OTHERS = ("ultratool_zh2en",)
 HALVINGS = 3

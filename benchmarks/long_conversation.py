@@ -33,20 +33,18 @@ from pathlib import Path
 from typing import Any
 
 from tool_search import MemoryStore, SQLiteStore, Tool, ToolSearchConfig, ToolSearchRunner
-from tool_search.adapters import (
-    anthropic_reply,
-    anthropic_wire,
-    openai_chat_reply,
-    openai_chat_wire,
-    openai_responses_reply,
-    openai_responses_wire,
-)
-from tool_search.catalog import ToolCatalog
-from tool_search.config import Dialect
+from tool_search.adapters.anthropic import reply as anthropic_reply
+from tool_search.adapters.anthropic import wire as anthropic_wire
+from tool_search.adapters.openai_chat import reply as openai_chat_reply
+from tool_search.adapters.openai_chat import wire as openai_chat_wire
+from tool_search.adapters.openai_responses import reply as openai_responses_reply
+from tool_search.adapters.openai_responses import wire as openai_responses_wire
+from tool_search.catalog.catalog import ToolCatalog
+from tool_search.config.bot import Dialect
 from tool_search.execution import ExecutionEvent, ExecutionResult, ToolContext
 from tool_search.messages import RequestPlan, ToolCall
-from tool_search.profiles import ProviderProfile, profile_for
-from tool_search.providers import ReplyEnd, ReplyEvent
+from tool_search.providers.base import ReplyEnd, ReplyEvent
+from tool_search.providers.profiles import ProviderProfile, profile_for
 
 _TOOLS = 60
 

@@ -18,7 +18,7 @@ from typing import Any
 import jsonschema_rs
 
 from tool_search import Tool
-from tool_search.validation import complaints_about
+from tool_search.catalog.validation import complaints_about
 
 _TRIES = 5
 _WRONG = {"a": 1, "p1": 5}

@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tool_search.catalog import Tool
-from tool_search.config import SearchSettings
+from tool_search.catalog.catalog import Tool
+from tool_search.config.bot import SearchSettings
 from tool_search.search import EvaluationReport, JudgedQuery, build_index, evaluate
 
 MACRO = (

@@ -29,12 +29,12 @@ from pathlib import Path
 
 from search import read_queries, read_tools
 
-from tool_search.catalog import Tool
-from tool_search.config import SearchSettings
+from tool_search.catalog.catalog import Tool
+from tool_search.config.bot import SearchSettings
 from tool_search.search import ToolSearchIndex, build_index
-from tool_search.search.documents import field_texts
-from tool_search.search.query import query_terms
-from tool_search.search.query_language import parsed
+from tool_search.search.text.documents import field_texts
+from tool_search.search.text.query import query_terms
+from tool_search.search.text.query_language import parsed
 
 # The first line of the source, so that the imports are its own and are timed.
 COLD_START = """import json, sys, time; start = time.perf_counter()

@@ -28,7 +28,7 @@ from tool_search import (
     ToolSearchSession,
     profile_for,
 )
-from tool_search.stores.sqlite_file import Synchronous
+from tool_search.stores.sqlite.file import Synchronous
 
 LEVELS: tuple[Synchronous, ...] = ("full", "normal", "off")
 TURNS = (5, 50, 200, 800)

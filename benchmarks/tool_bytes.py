@@ -29,13 +29,14 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
-from tool_search.adapters import anthropic_wire, openai_chat_wire
-from tool_search.catalog import Tool, ToolCatalog
+from tool_search.adapters.anthropic import wire as anthropic_wire
+from tool_search.adapters.openai_chat import wire as openai_chat_wire
+from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.catalog.names import wire_name
+from tool_search.discovery.search_tool import ToolSearchTool, call_tool_definition
 from tool_search.messages import ToolList
-from tool_search.names import wire_name
-from tool_search.profiles import ProviderProfile, profile_for
-from tool_search.search.engines import build_index
-from tool_search.search_tool import ToolSearchTool, call_tool_definition
+from tool_search.providers.profiles import ProviderProfile, profile_for
+from tool_search.search.build import build_index
 from tool_search.strategies import (
     ClaudeToolSearchStrategy,
     Conversation,

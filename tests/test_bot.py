@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tool_search.bot import open_runner, tools_from_modules
-from tool_search.config import (
+from tool_search.config.bot import (
     BotConfig,
     HistorySettings,
     ProfileSettings,

@@ -15,10 +15,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tool_search.caching import CachePlan, cache_plan
-    from tool_search.calls import AnsweredCall, CallDecision, RunCall
-    from tool_search.catalog import CorePolicy, Tool, ToolCatalog
-    from tool_search.config import (
+    from tool_search.catalog.catalog import CorePolicy, Tool, ToolCatalog
+    from tool_search.catalog.tokens import estimate_tokens
+    from tool_search.config.bot import (
         BotConfig,
         HistorySettings,
         PermissionSettings,
@@ -28,7 +27,12 @@ if TYPE_CHECKING:
         ToolSearchConfig,
         load_config,
     )
-    from tool_search.discovery import Discovery, DiscoveryState
+    from tool_search.conversation.calls import AnsweredCall, CallDecision, RunCall
+    from tool_search.conversation.record import ConversationRecord
+    from tool_search.conversation.session import CallResult, ToolSearchSession
+    from tool_search.discovery.modes import ModeDecision, resolve_mode
+    from tool_search.discovery.search_tool import ToolSearchTool
+    from tool_search.discovery.state import Discovery, DiscoveryState
     from tool_search.errors import (
         AllProvidersFailedError,
         CatalogError,
@@ -91,11 +95,10 @@ if TYPE_CHECKING:
         TextPart,
         ToolCall,
     )
-    from tool_search.modes import ModeDecision, resolve_mode
-    from tool_search.profiles import ProviderProfile, profile_for
-    from tool_search.providers import ChatProvider, Usage
-    from tool_search.record import ConversationRecord
-    from tool_search.runner import ToolSearchRunner
+    from tool_search.providers.base import ChatProvider, Usage
+    from tool_search.providers.profiles import ProviderProfile, profile_for
+    from tool_search.providers.prompt_cache import CachePlan, cache_plan
+    from tool_search.runner.runner import ToolSearchRunner
     from tool_search.search import (
         Embedder,
         SearchMatch,
@@ -105,8 +108,6 @@ if TYPE_CHECKING:
         VectorStore,
         build_index,
     )
-    from tool_search.search_tool import ToolSearchTool
-    from tool_search.session import CallResult, ToolSearchSession
     from tool_search.stores import ConversationStore, EvidenceStore, MemoryStore, SQLiteStore
     from tool_search.strategies import (
         BridgeToolSearchStrategy,
@@ -118,7 +119,6 @@ if TYPE_CHECKING:
         ToolsAssembler,
         ToolSearchStrategy,
     )
-    from tool_search.tokens import estimate_tokens
 
 __all__ = [
     "AllProvidersFailedError",
@@ -228,14 +228,14 @@ __all__ = [
 
 # Where each name lives: the imports above say the same to type checkers.
 _HOMES = {
-    "tool_search.caching": "CachePlan cache_plan",
-    "tool_search.calls": "AnsweredCall CallDecision RunCall",
-    "tool_search.catalog": "CorePolicy Tool ToolCatalog",
-    "tool_search.config": """
+    "tool_search.providers.prompt_cache": "CachePlan cache_plan",
+    "tool_search.conversation.calls": "AnsweredCall CallDecision RunCall",
+    "tool_search.catalog.catalog": "CorePolicy Tool ToolCatalog",
+    "tool_search.config.bot": """
         BotConfig HistorySettings PermissionSettings ProfileSettings ProviderConfig
         SearchSettings ToolSearchConfig load_config
     """,
-    "tool_search.discovery": "Discovery DiscoveryState",
+    "tool_search.discovery.state": "Discovery DiscoveryState",
     "tool_search.errors": """
         AllProvidersFailedError CatalogError ConfigurationError DuplicateToolError
         InvalidToolError ProviderError SearchError SessionError StoreError ToolCallError
@@ -252,23 +252,23 @@ _HOMES = {
         ToolExecutor ToolHook stateful_tool tool_from_function
     """,
     "tool_search.messages": "ImagePart Message Notice ReferencePart RequestPlan TextPart ToolCall",
-    "tool_search.modes": "ModeDecision resolve_mode",
-    "tool_search.profiles": "ProviderProfile profile_for",
-    "tool_search.providers": "ChatProvider Usage",
-    "tool_search.record": "ConversationRecord",
-    "tool_search.runner": "ToolSearchRunner",
+    "tool_search.discovery.modes": "ModeDecision resolve_mode",
+    "tool_search.providers.profiles": "ProviderProfile profile_for",
+    "tool_search.providers.base": "ChatProvider Usage",
+    "tool_search.conversation.record": "ConversationRecord",
+    "tool_search.runner.runner": "ToolSearchRunner",
     "tool_search.search": """
         Embedder SearchMatch SearchResult ToolSearchIndex VectorCache VectorStore build_index
     """,
-    "tool_search.search_tool": "ToolSearchTool",
-    "tool_search.session": "CallResult ToolSearchSession",
+    "tool_search.discovery.search_tool": "ToolSearchTool",
+    "tool_search.conversation.session": "CallResult ToolSearchSession",
     "tool_search.stores": "ConversationStore EvidenceStore MemoryStore SQLiteStore",
     "tool_search.strategies": """
         BridgeToolSearchStrategy ClaudeToolSearchStrategy Conversation
         GenericToolSearchStrategy LateToolsToolSearchStrategy
         OpenAIResponsesToolSearchStrategy ToolSearchStrategy ToolsAssembler
     """,
-    "tool_search.tokens": "estimate_tokens",
+    "tool_search.catalog.tokens": "estimate_tokens",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 

@@ -20,7 +20,10 @@ from types import ModuleType
 from pydantic import SecretStr
 
 from tool_search.adapters import build_provider
-from tool_search.config import BotConfig, ProviderConfig
+from tool_search.catalog.naming import Source
+from tool_search.config.bot import BotConfig, ProviderConfig
+from tool_search.config.history import LONGEST_RESULT
+from tool_search.config.stores import StoreSettings
 from tool_search.errors import (
     ConfigurationError,
     DuplicateToolError,
@@ -38,11 +41,8 @@ from tool_search.execution import (
     Permissions,
     executable_tools,
 )
-from tool_search.history_settings import LONGEST_RESULT
-from tool_search.naming import Source
-from tool_search.providers import ChatProvider
-from tool_search.runner import ToolSearchRunner
-from tool_search.store_settings import StoreSettings
+from tool_search.providers.base import ChatProvider
+from tool_search.runner.runner import ToolSearchRunner
 from tool_search.stores import MemoryStore, SQLiteStore
 from tool_search.stores.memory import DEFAULT_CONVERSATIONS
 
@@ -154,7 +154,7 @@ def _call_options(
         permissions = Permissions(settings, ask=ask, grants=grants)
         calls = replace(calls, permissions=permissions)
     if calls.telemetry is None and find_spec("opentelemetry") is not None:
-        telemetry = import_module("tool_search.telemetry").OpenTelemetry()
+        telemetry = import_module("tool_search.adapters.opentelemetry").OpenTelemetry()
         calls = replace(calls, telemetry=telemetry)
     return calls
 

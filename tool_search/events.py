@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from tool_search.messages import ContentPart, ToolCall
-from tool_search.omissions import OmissionReason
-from tool_search.providers import Usage
+from tool_search.providers.base import Usage
+from tool_search.providers.omissions import OmissionReason
 
 __all__ = [
     "CallStep",

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, overload
 
-from tool_search.catalog import Tool
+from tool_search.catalog.catalog import Tool
+from tool_search.catalog.names import NameRule, wire_name
+from tool_search.catalog.schema.plain import encodable, read_object
 from tool_search.kept_work import KeptWork
-from tool_search.names import NameRule, wire_name
-from tool_search.schema import encodable, read_object
 
 __all__ = [
     "ContentPart",

@@ -16,7 +16,7 @@ from astrbot.api.star import Context, Star, StarTools  # noqa: E402
 from astrbot.core.star.filter.command import GreedyStr  # noqa: E402
 
 from tool_search.adapters.astrbot import AstrBotToolSearch  # noqa: E402
-from tool_search.adapters.astrbot_commands import AstrBotCommands  # noqa: E402
+from tool_search.adapters.astrbot.commands import AstrBotCommands  # noqa: E402
 
 NAME = "astrbot_plugin_tool_search"
 Replies = AsyncIterator[MessageEventResult]

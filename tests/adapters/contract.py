@@ -13,16 +13,18 @@ from typing import Any
 import anthropic as anthropic_sdk
 import openai as openai_sdk
 
-from tool_search.adapters import anthropic, openai_chat, openai_responses
 from tool_search.adapters.anthropic import AnthropicProvider
-from tool_search.adapters.connection import tls_context
+from tool_search.adapters.anthropic import provider as anthropic
 from tool_search.adapters.openai_chat import OpenAIChatProvider
+from tool_search.adapters.openai_chat import provider as openai_chat
 from tool_search.adapters.openai_responses import OpenAIResponsesProvider
-from tool_search.catalog import Tool
-from tool_search.config import Dialect, StrategyChoice
+from tool_search.adapters.openai_responses import provider as openai_responses
+from tool_search.adapters.sdk.connection import tls_context
+from tool_search.catalog.catalog import Tool
+from tool_search.config.bot import Dialect, StrategyChoice
 from tool_search.messages import DeclaredTool, Message, RequestPlan, ToolList
-from tool_search.profiles import ProviderProfile, profile_for
-from tool_search.providers import ReplyEnd, ReplyEvent
+from tool_search.providers.base import ReplyEnd, ReplyEvent
+from tool_search.providers.profiles import ProviderProfile, profile_for
 from tool_search.testing import StandInServer
 
 KEY = "sk-a-secret-of-the-test-0123456789"

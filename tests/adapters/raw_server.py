@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from tests.adapters.contract import ADAPTERS, KEY, Adapter, Provider
-from tool_search.profiles import profile_for
+from tool_search.providers.profiles import profile_for
 
 STREAM = "text/event-stream"
 Send = Callable[[bytes], Awaitable[None]]

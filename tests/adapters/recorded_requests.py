@@ -17,14 +17,14 @@ import yaml
 
 from tests.adapters.recorded_traffic import DIALECTS, IMPORTERS, READERS, RECORDED, WRITERS
 from tests.adapters.recorded_wire import COMPARERS, MESSAGES, SEARCH_TOOLS
-from tool_search.calls import AnsweredCall
-from tool_search.catalog import Tool, ToolCatalog
-from tool_search.config import Dialect, ToolSearchConfig
+from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.config.bot import Dialect, ToolSearchConfig
+from tool_search.conversation.calls import AnsweredCall
+from tool_search.conversation.session import CallResult, ToolSearchSession
 from tool_search.messages import Message, RequestPlan, ToolCall
-from tool_search.profiles import ProviderProfile, profile_for
-from tool_search.providers import ReplyEnd
-from tool_search.search.result import SearchResult
-from tool_search.session import CallResult, ToolSearchSession
+from tool_search.providers.base import ReplyEnd
+from tool_search.providers.profiles import ProviderProfile, profile_for
+from tool_search.search.index.result import SearchResult
 
 Way = Literal["auto", "generic", "deferred", "hosted"]
 """How a session tells of tools: as is known best, by a list, or a form of Responses."""

@@ -6,18 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tool_search.adapters import (
-    anthropic_history,
-    anthropic_reply,
-    anthropic_wire,
-    openai_chat_history,
-    openai_chat_reply,
-    openai_chat_wire,
-    openai_responses_history,
-    openai_responses_reply,
-    openai_responses_wire,
-)
-from tool_search.config import Dialect
+from tool_search.adapters.anthropic import history as anthropic_history
+from tool_search.adapters.anthropic import reply as anthropic_reply
+from tool_search.adapters.anthropic import wire as anthropic_wire
+from tool_search.adapters.openai_chat import history as openai_chat_history
+from tool_search.adapters.openai_chat import reply as openai_chat_reply
+from tool_search.adapters.openai_chat import wire as openai_chat_wire
+from tool_search.adapters.openai_responses import history as openai_responses_history
+from tool_search.adapters.openai_responses import reply as openai_responses_reply
+from tool_search.adapters.openai_responses import wire as openai_responses_wire
+from tool_search.config.bot import Dialect
 
 RECORDED = Path(__file__).parents[3] / "shared" / "recorded"
 REASON = "the recorded traffic is not there: ../shared/recorded beside the checkout"

@@ -24,11 +24,11 @@ from tests.adapters.contract import (
     reply_of,
 )
 from tool_search.adapters import build_provider
-from tool_search.catalog import Tool
-from tool_search.config import ProviderConfig
+from tool_search.catalog.catalog import Tool
+from tool_search.config.bot import ProviderConfig
 from tool_search.errors import ConfigurationError, ProviderError
 from tool_search.messages import Message, ToolCall
-from tool_search.providers import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent
+from tool_search.providers.base import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent
 from tool_search.testing import Fault, ModelCall, ModelReply, ScriptedModel, StandInServer
 
 TEXT = "Sunny in Paris: 21 °C, 晴, солнечно. 🌤"

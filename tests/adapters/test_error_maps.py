@@ -13,16 +13,17 @@ import pytest
 from pydantic import SecretStr
 
 from tests.adapters.contract import KEY, http_library
-from tool_search.adapters import anthropic, openai_client
-from tool_search.adapters.connection import tls_context
-from tool_search.adapters.failures import (
+from tool_search.adapters.anthropic import provider as anthropic
+from tool_search.adapters.sdk import openai_client
+from tool_search.adapters.sdk.connection import tls_context
+from tool_search.adapters.sdk.failures import (
     ErrorMap,
     Failure,
     http_errors,
     raise_failure,
     read_failure,
 )
-from tool_search.adapters.openai_failures import body_failure
+from tool_search.adapters.sdk.openai_failures import body_failure
 from tool_search.errors import ConfigurationError, ProviderError
 
 HTTP = {sdk: http_library(sdk) for sdk in (anthropic_sdk, openai_sdk)}

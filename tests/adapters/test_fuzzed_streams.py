@@ -13,14 +13,16 @@ from hypothesis import strategies as st
 
 from tests.adapters.contract import ADAPTERS, QUESTION, Adapter, plan_of
 from tests.adapters.raw_server import BEGINNINGS, ENDS, WORDS, event
-from tool_search.adapters import anthropic_reply, openai_chat_reply, openai_responses_reply
-from tool_search.adapters.failures import ReplyFailedError
-from tool_search.adapters.reply_limits import ReplyLimits, ReplyMeter
-from tool_search.adapters.reply_stream import ReplyReader, read_stream
+from tool_search.adapters.anthropic import reply as anthropic_reply
+from tool_search.adapters.openai_chat import reply as openai_chat_reply
+from tool_search.adapters.openai_responses import reply as openai_responses_reply
+from tool_search.adapters.sdk.failures import ReplyFailedError
+from tool_search.adapters.sdk.reply_limits import ReplyLimits, ReplyMeter
+from tool_search.adapters.sdk.reply_stream import ReplyReader, read_stream
+from tool_search.conversation.record import message_from_dict, message_to_dict
 from tool_search.messages import Message, RequestPlan
-from tool_search.profiles import ProviderProfile
-from tool_search.providers import ReplyDelta, ReplyEnd, ReplyEvent
-from tool_search.record import message_from_dict, message_to_dict
+from tool_search.providers.base import ReplyDelta, ReplyEnd, ReplyEvent
+from tool_search.providers.profiles import ProviderProfile
 
 EACH = pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.dialect)
 READERS: Mapping[str, Callable[[RequestPlan, ProviderProfile], ReplyReader]] = {

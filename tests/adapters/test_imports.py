@@ -8,15 +8,16 @@ import sys
 import pytest
 
 WITHOUT_SDK = (
-    "anthropic_history",
-    "anthropic_reply",
-    "anthropic_wire",
-    "openai_chat_reply",
-    "openai_chat_wire",
-    "openai_responses_history",
-    "openai_responses_reply",
-    "openai_responses_tools",
-    "openai_responses_wire",
+    "anthropic.history",
+    "anthropic.reply",
+    "anthropic.wire",
+    "openai_chat.history",
+    "openai_chat.reply",
+    "openai_chat.wire",
+    "openai_responses.history",
+    "openai_responses.reply",
+    "openai_responses.tools",
+    "openai_responses.wire",
 )
 
 
@@ -43,7 +44,9 @@ def test_import_of_the_formats_loads_no_sdk() -> None:
 )
 def test_import_without_the_sdk_names_the_extra(module: str, sdk: str, extra: str) -> None:
     """The error says what to install."""
-    done = run(f"import sys; sys.modules[{sdk!r}] = None; import tool_search.adapters.{module}")
+    done = run(
+        f"import sys; sys.modules[{sdk!r}] = None; import tool_search.adapters.{module}.provider"
+    )
     assert done.returncode == 1
     assert f"pip install 'tool-search-middleware[{extra}]'" in done.stderr
 
@@ -51,5 +54,5 @@ def test_import_without_the_sdk_names_the_extra(module: str, sdk: str, extra: st
 def test_errors_of_http_libraries_are_of_those_that_are_loaded() -> None:
     """An SDK brings httpx or httpx2; the other need not be there."""
     check = "assert not http_errors() and not {'httpx', 'httpx2'} & set(sys.modules)"
-    done = run(f"import sys; from tool_search.adapters.failures import http_errors; {check}")
+    done = run(f"import sys; from tool_search.adapters.sdk.failures import http_errors; {check}")
     assert done.returncode == 0, done.stderr

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
+from tests.adapters.anthropic.test_reply import STOP, block, part, streamed, use, whole
 from tests.adapters.contract import plan_of
-from tests.adapters.test_anthropic_reply import STOP, block, part, streamed, use, whole
-from tests.adapters.test_openai_chat_reply import GPT, delta, piece
-from tests.adapters.test_openai_responses_reply import CALLED, COMPLETED, REASONED, SAID, response
-from tests.adapters.test_openai_responses_reply import streamed as responses
-from tool_search.adapters.arguments import ObjectEnd
-from tool_search.adapters.failures import ReplyFailedError
-from tool_search.adapters.openai_chat_reply import StreamedReply, from_wire
+from tests.adapters.openai_chat.test_reply import GPT, delta, piece
+from tests.adapters.openai_responses.test_reply import CALLED, COMPLETED, REASONED, SAID, response
+from tests.adapters.openai_responses.test_reply import streamed as responses
+from tool_search.adapters.openai_chat.reply import StreamedReply, from_wire
+from tool_search.adapters.sdk.failures import ReplyFailedError
+from tool_search.adapters.wire.arguments import ObjectEnd
+from tool_search.conversation.record import message_from_dict, message_to_dict
 from tool_search.messages import Message, ToolCall
-from tool_search.providers import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent
-from tool_search.record import message_from_dict, message_to_dict
+from tool_search.providers.base import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent
 
 USAGE = {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}}
 

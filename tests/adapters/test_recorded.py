@@ -12,19 +12,17 @@ import yaml
 
 from tests.adapters.contract import plan_of
 from tests.adapters.recorded_traffic import DIALECTS, READERS, REASON, RECORDED, WRITERS
-from tool_search.adapters import (
-    anthropic_reply,
-    openai_responses_history,
-    openai_responses_reply,
-)
-from tool_search.adapters.anthropic_history import history_from_wire
-from tool_search.adapters.failures import ReplyFailedError
-from tool_search.catalog import Tool, ToolCatalog
-from tool_search.config import Dialect, ToolSearchConfig
+from tool_search.adapters.anthropic import reply as anthropic_reply
+from tool_search.adapters.anthropic.history import history_from_wire
+from tool_search.adapters.openai_responses import history as openai_responses_history
+from tool_search.adapters.openai_responses import reply as openai_responses_reply
+from tool_search.adapters.sdk.failures import ReplyFailedError
+from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.config.bot import Dialect, ToolSearchConfig
+from tool_search.conversation.session import ToolSearchSession
 from tool_search.messages import Message
-from tool_search.profiles import profile_for
-from tool_search.providers import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent
-from tool_search.session import ToolSearchSession
+from tool_search.providers.base import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent
+from tool_search.providers.profiles import profile_for
 from tool_search.testing import check_request
 
 CLAUDE = profile_for("anthropic", "claude-sonnet-4-6")

@@ -14,13 +14,13 @@ from tests.adapters.recorded_requests import SEARCH, Exchange, recordings
 from tests.adapters.recorded_traffic import IMPORTERS, REASON, RECORDED, WRITERS
 from tests.adapters.recorded_wire import MESSAGES
 from tests.adapters.test_recorded import TARGETS
-from tool_search.catalog import Tool, ToolCatalog
-from tool_search.config import ToolSearchConfig
+from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.config.bot import ToolSearchConfig
+from tool_search.conversation.session import ToolSearchSession
 from tool_search.i18n import LANGUAGES, text
 from tool_search.messages import Message
-from tool_search.profiles import ProviderProfile, profile_for
-from tool_search.search.result import SearchResult
-from tool_search.session import ToolSearchSession
+from tool_search.providers.profiles import ProviderProfile, profile_for
+from tool_search.search.index.result import SearchResult
 from tool_search.testing import check_request
 
 needs_recordings = pytest.mark.skipif(not RECORDED.is_dir(), reason=REASON)

@@ -9,11 +9,11 @@ import pytest
 
 from tests.adapters.contract import plan_of
 from tests.adapters.recorded_traffic import READERS
-from tool_search.catalog import Tool, ToolCatalog
-from tool_search.config import Dialect
-from tool_search.profiles import profile_for
-from tool_search.providers import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent
-from tool_search.session import ToolSearchSession
+from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.config.bot import Dialect
+from tool_search.conversation.session import ToolSearchSession
+from tool_search.providers.base import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent
+from tool_search.providers.profiles import profile_for
 
 PROFILES = {
     "anthropic": profile_for("anthropic", "claude-sonnet-4-6"),

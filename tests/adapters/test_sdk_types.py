@@ -27,8 +27,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from tests.adapters.contract import QUESTION, WEATHER, plan_of
 from tests.adapters.plans import plans
-from tool_search.adapters import anthropic_wire, openai_chat_wire, openai_responses_wire
-from tool_search.catalog import Tool
+from tool_search.adapters.anthropic import wire as anthropic_wire
+from tool_search.adapters.openai_chat import wire as openai_chat_wire
+from tool_search.adapters.openai_responses import wire as openai_responses_wire
+from tool_search.catalog.catalog import Tool
 from tool_search.messages import (
     DeclaredTool,
     ImagePart,
@@ -39,7 +41,7 @@ from tool_search.messages import (
     ToolCall,
     ToolList,
 )
-from tool_search.profiles import ProviderProfile, profile_for
+from tool_search.providers.profiles import ProviderProfile, profile_for
 
 CLAUDE = profile_for("anthropic", "claude-sonnet-4-6")
 GPT = profile_for("openai_chat", "gpt-5.4")

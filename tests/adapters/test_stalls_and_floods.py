@@ -25,9 +25,9 @@ from tests.adapters.raw_server import (
     serving,
     word,
 )
-from tool_search.adapters.reply_limits import ReplyLimits
+from tool_search.adapters.sdk.reply_limits import ReplyLimits
 from tool_search.errors import ProviderError
-from tool_search.providers import ReplyDelta, ReplyEnd
+from tool_search.providers.base import ReplyDelta, ReplyEnd
 
 SHORT_S = 0.05
 # What all dialects share is held once.

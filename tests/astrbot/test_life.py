@@ -60,7 +60,7 @@ bot._star().star_cls.tool_search._prepare = broken
     bot.ask("reload")
 
 
-RUN = "from tool_search.adapters.astrbot_run import AstrBotRun"
+RUN = "from tool_search.adapters.astrbot.run import AstrBotRun"
 SOURCES = "astrbot.core.provider.sources"
 CLAUDE = f"{SOURCES}.anthropic_source", "ProviderAnthropic"
 RESPONSES = f"{SOURCES}.openai_responses_source", "ProviderOpenAIResponses"

@@ -10,8 +10,8 @@ import pytest
 from rich.cells import cell_len
 
 from tests.cli.conftest import Command, as_lines
-from tool_search.cli.discovery_block import discovery_block
-from tool_search.surfaces.oh_my_pi import DiscoveryAnswer, DiscoveryDetails, DiscoveryMatch
+from tool_search.compat.oh_my_pi.surface import DiscoveryAnswer, DiscoveryDetails, DiscoveryMatch
+from tool_search.compat.oh_my_pi.terminal import discovery_block
 
 COUNT_ISSUES = [
     {"name": f"issue_{number}", "description": "Works on an issue."} for number in range(7)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.execution.calling import CONTEXT, calls, result, runner, tool
 from tool_search import CallOptions, ToolError, ToolExecution
-from tool_search.redaction import redacted, redacted_json
+from tool_search.values.redaction import redacted, redacted_json
 
 
 async def _works(**arguments: Any) -> str:

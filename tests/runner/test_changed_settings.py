@@ -14,7 +14,7 @@ from tests.runner.kinds import KINDS, forecast
 from tests.runner.test_restart import JsonStore
 from tool_search import RunnerEvent, ToolSearchConfig, ToolSearchRunner, Warning
 from tool_search.testing import ModelCall, ModelReply, ModelView, ScriptedModel
-from tool_search.testing.models import Step
+from tool_search.testing.models.scripted import Step
 
 # Besides: tools that come in items of their own, and replies that the service keeps.
 FIRST = pytest.mark.parametrize("first", [*KINDS, "late", "kept"])

@@ -24,8 +24,8 @@ from tool_search import (
     ToolSearchRunner,
     profile_for,
 )
-from tool_search.background import LARGE_CATALOG, Background
-from tool_search.providers import ReplyEnd, ReplyEvent, Usage
+from tool_search.execution.background import LARGE_CATALOG, Background
+from tool_search.providers.base import ReplyEnd, ReplyEvent, Usage
 
 Reply = Callable[[RequestPlan], Message]
 

@@ -36,9 +36,9 @@ from tool_search import (
     TextDelta,
     Warning,
 )
-from tool_search import backlog as backlog_module
 from tool_search.errors import UnreadableRecordError
 from tool_search.search.learned import Evidence
+from tool_search.stores import backlog as backlog_module
 from tool_search.testing import Fault, ScriptedModel
 
 KEY = "default"
@@ -406,7 +406,7 @@ async def test_forget_waits_for_no_consumer_that_takes_no_events(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its turn is not kept, and ends when it goes on; the conversation begins anew at once."""
-    monkeypatch.setattr("tool_search.runner._IDLE_S", 0.02)
+    monkeypatch.setattr("tool_search.runner.runner._IDLE_S", 0.02)
     bench.server.reset(model=ScriptedModel([say("A long answer"), say("Anew.")]))
     store = MemoryStore()
     runner = await bench.runner("gpt", store=store)
@@ -458,7 +458,7 @@ async def test_conversations_that_wait_have_a_bound(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A store that is away for days does not fill the process."""
-    monkeypatch.setattr("tool_search.keeping._MAX_UNWRITTEN", 3)
+    monkeypatch.setattr("tool_search.stores.keeping._MAX_UNWRITTEN", 3)
     bench.server.reset(model=ScriptedModel([say("Yes.")] * 5))
     store = BrokenStore("save")
     runner = await bench.runner("gpt", store=store)

@@ -20,14 +20,14 @@ from tests.runner.bench import (
     turn,
 )
 from tool_search import ToolCatalog, ToolSearchSession
-from tool_search.backlog import Backlog
 from tool_search.events import Warning
 from tool_search.execution import CallRunner, ToolContext, TurnCalls
-from tool_search.keeping import ConversationKeeper, KeptConversation
-from tool_search.prefix_watch import PrefixWatch
+from tool_search.providers.prefix_monitor import PrefixWatch
+from tool_search.runner.turn import ProviderPool, Turn
 from tool_search.stores import MemoryStore
+from tool_search.stores.backlog import Backlog
+from tool_search.stores.keeping import ConversationKeeper, KeptConversation
 from tool_search.testing import ScriptedModel, prefix_change
-from tool_search.turn import ProviderPool, Turn
 
 
 @pytest.mark.parametrize(("system", "codes"), [("Other.", ["prefix_moved"]), (None, [])])

@@ -32,7 +32,7 @@ from tool_search import (
     ToolSearchConfig,
     Warning,
 )
-from tool_search.discovery import Discovery
+from tool_search.discovery.state import Discovery
 from tool_search.testing import ModelReply, ScriptedModel
 
 NAMES = pytest.mark.parametrize(

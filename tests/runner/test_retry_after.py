@@ -11,7 +11,7 @@ import pytest
 
 from tests.runner.bench import Bench, kinds, named, say, settled, turn
 from tool_search import Done, ProviderSwitched, Warning
-from tool_search.adapters.failures import retry_after_s
+from tool_search.adapters.sdk.failures import retry_after_s
 from tool_search.testing import Fault, ScriptedModel
 
 ALL = pytest.mark.parametrize("name", ["claude", "gpt", "responses"])

@@ -21,11 +21,11 @@ from tests.adapters.raw_server import BEGINNINGS, ENDS, WORDS, event
 from tests.adapters.test_fuzzed_streams import read
 from tests.runner.bench import SEARCHING, assert_paired
 from tool_search import ToolCall, ToolSearchRunner
-from tool_search.adapters.openai_chat_wire import encode
+from tool_search.adapters.openai_chat.wire import encode
 from tool_search.execution import tool_from_function
 from tool_search.messages import Message, RequestPlan
-from tool_search.profiles import profile_for
-from tool_search.providers import ReplyEnd, Usage
+from tool_search.providers.base import ReplyEnd, Usage
+from tool_search.providers.profiles import profile_for
 
 EACH = pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: adapter.dialect)
 

@@ -11,8 +11,9 @@ from tests.conversations import PROFILES, Chat
 from tests.runner.bench import Bench, assert_paired, named, say, turn
 from tests.runner.kinds import KINDS, provider
 from tool_search import Done, Tool, ToolFinished, Warning
-from tool_search.adapters import anthropic_wire, openai_chat_wire
-from tool_search.schema_keys import wire_key
+from tool_search.adapters.anthropic import wire as anthropic_wire
+from tool_search.adapters.openai_chat import wire as openai_chat_wire
+from tool_search.catalog.schema.keys import wire_key
 from tool_search.testing import ModelCall, ModelReply, ModelView, ScriptedModel
 
 FILTER, USER, OWNER = wire_key("$filter"), wire_key("user id"), wire_key("名字")

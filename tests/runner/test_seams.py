@@ -33,7 +33,7 @@ from tool_search import (
     profile_for,
 )
 from tool_search.messages import Message
-from tool_search.providers import ReplyDelta, ReplyEnd, ReplyEvent, Usage
+from tool_search.providers.base import ReplyDelta, ReplyEnd, ReplyEvent, Usage
 from tool_search.testing import Fault, ScriptedModel
 
 BOTH = pytest.mark.parametrize("name", ["claude", "gpt"])

@@ -25,7 +25,7 @@ from tests.adapters.raw_server import (
 from tests.runner.bench import KEY, Bench, kinds, named, say, turn
 from tool_search import ChatProvider, Done, ProviderSwitched, TextDelta, ToolSearchRunner
 from tool_search.adapters import build_provider
-from tool_search.config import ProviderConfig
+from tool_search.config.bot import ProviderConfig
 from tool_search.testing import Fault, ScriptedModel
 
 EACH = pytest.mark.parametrize("dialect", DIALECTS)

@@ -24,9 +24,10 @@ from tests.runner.bench import (
 )
 from tests.runner.kinds import KINDS, forecast, provider
 from tool_search import ExecutableTool, Message, ToolSearchRunner
-from tool_search.adapters import anthropic_history, openai_responses_history
+from tool_search.adapters.anthropic import history as anthropic_history
+from tool_search.adapters.openai_responses import history as openai_responses_history
 from tool_search.testing import Fault, ModelReply, ScriptedModel
-from tool_search.testing.models import Step
+from tool_search.testing.models.scripted import Step
 
 FIRST = pytest.mark.parametrize("first", KINDS)
 FOUND = search("weather")

@@ -10,7 +10,7 @@ from tests.runner.bench import Bench, call, calling, named, say, search, some_to
 from tests.runner.kinds import KINDS, forecast, provider
 from tool_search import MemoryStore, Tool, ToolFinished, ToolSearchRunner, Warning
 from tool_search.testing import ScriptedModel
-from tool_search.testing.models import Step
+from tool_search.testing.models.scripted import Step
 
 KIND = pytest.mark.parametrize("kind", KINDS)
 RESTARTS = pytest.mark.parametrize("restarts", [False, True], ids=["at once", "after a restart"])

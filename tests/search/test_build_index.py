@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tool_search.catalog import Tool
-from tool_search.config import SearchSettings
+from tool_search.catalog.catalog import Tool
+from tool_search.config.bot import SearchSettings
 from tool_search.errors import DuplicateToolError, SearchError
 from tool_search.search import build_index
-from tool_search.search.engines import _DEFAULTS, ENGINES
+from tool_search.search.build import _DEFAULTS, ENGINES
 
 TOOLS = (Tool(name="get_weather", description="天气预报"), Tool(name="send_mail"))
 
@@ -72,7 +72,7 @@ def test_build_index_with_jieba_finds_chinese(engine: Any) -> None:
 def test_import_loads_no_heavy_library() -> None:
     """Neither numpy nor jieba nor pydantic is loaded before it is needed."""
     code = (
-        "import sys; from tool_search.catalog import Tool;"
+        "import sys; from tool_search.catalog.catalog import Tool;"
         "from tool_search.search import build_index;"
         "build_index([Tool(name='a')]).search('a', limit=1);"
         "print([m for m in ('numpy', 'jieba', 'rank_bm25', 're2', 'pydantic') if m in sys.modules])"

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_search.search.tokenizer import pieces
+from tool_search.search.text.tokenizer import pieces
 
 __all__ = ["FailingEmbedder", "NotingEmbedder", "WordEmbedder"]
 

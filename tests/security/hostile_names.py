@@ -8,10 +8,12 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tool_search import InvalidToolError, Tool
-from tool_search.adapters import anthropic_wire, openai_chat_wire, openai_responses_wire
+from tool_search.adapters.anthropic import wire as anthropic_wire
+from tool_search.adapters.openai_chat import wire as openai_chat_wire
+from tool_search.adapters.openai_responses import wire as openai_responses_wire
+from tool_search.catalog.names import wire_name
 from tool_search.messages import RequestPlan
-from tool_search.names import wire_name
-from tool_search.profiles import ProviderProfile, profile_for
+from tool_search.providers.profiles import ProviderProfile, profile_for
 
 KIMI = "https://api.moonshot.ai/v1"
 PROFILES: Mapping[str, ProviderProfile] = {

@@ -22,15 +22,16 @@ from tests.security.hostile_names import (
     namespaces,
     tools_of,
 )
-from tool_search import ConversationRecord, ToolCatalog, ToolSearchConfig, ToolSearchSession, naming
-from tool_search.adapters.names import canonical_names
-from tool_search.calls import CallResult, RunCall
+from tool_search import ConversationRecord, ToolCatalog, ToolSearchConfig, ToolSearchSession
+from tool_search.adapters.wire.names import canonical_names
+from tool_search.catalog import naming
+from tool_search.catalog.names import wire_name
+from tool_search.catalog.naming import NameBook
+from tool_search.conversation.calls import CallResult, RunCall
 from tool_search.execution import ExecutableTool, named_tools
-from tool_search.look_alikes import look_alike_keys
 from tool_search.messages import Message, Phase, RequestPlan, ToolCall
-from tool_search.names import wire_name
-from tool_search.naming import NameBook
-from tool_search.profiles import ProviderProfile
+from tool_search.providers.profiles import ProviderProfile
+from tool_search.values.look_alikes import look_alike_keys
 
 _LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")

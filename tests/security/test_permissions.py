@@ -34,7 +34,7 @@ from tool_search import (
     ToolHook,
     tool_from_function,
 )
-from tool_search.definitions import parse_tools, tool_from_definition
+from tool_search.catalog.formats import parse_tools, tool_from_definition
 from tool_search.execution import FunctionExecutor, Grant, GrantBook, TurnCalls
 from tool_search.stores import MemoryStore, SQLiteStore
 

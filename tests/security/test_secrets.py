@@ -25,9 +25,9 @@ from tool_search import (
     ToolSearchRunner,
 )
 from tool_search.adapters import build_provider
-from tool_search.redaction import redacted_text
-from tool_search.telemetry import OpenTelemetry
+from tool_search.adapters.opentelemetry import OpenTelemetry
 from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
+from tool_search.values.redaction import redacted_text
 
 KEY = "Zq9-planted.key_0123456789"
 DIALECTS = ("anthropic", "openai_chat", "openai_responses")

@@ -24,10 +24,10 @@ from tool_search import (
     ToolSearchRunner,
 )
 from tool_search.adapters import build_provider
-from tool_search.config import Dialect
+from tool_search.config.bot import Dialect
 from tool_search.events import ContentLeftOut, Done, ProviderSwitched, RunnerEvent, Warning
 from tool_search.messages import ContentPart, TextPart
-from tool_search.testing.prefix_changes import prefix_change
+from tool_search.testing.prefix import prefix_change
 
 MODELS: Mapping[str, tuple[Dialect, str]] = {
     "claude": ("anthropic", "claude-sonnet-4-6"),

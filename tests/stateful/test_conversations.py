@@ -36,8 +36,8 @@ from tool_search import (
     Warning,
 )
 from tool_search.adapters import build_provider
-from tool_search.names import wire_name
-from tool_search.providers import ConnectedProvider
+from tool_search.catalog.names import wire_name
+from tool_search.providers.base import ConnectedProvider
 from tool_search.testing import (
     CapturedRequest,
     Endpoint,
@@ -46,7 +46,7 @@ from tool_search.testing import (
     ModelReply,
     StandInServer,
 )
-from tool_search.testing.prefix_changes import prefix_change
+from tool_search.testing.prefix import prefix_change
 
 _CONVERSATIONS = (
     10_000

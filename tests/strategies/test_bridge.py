@@ -10,8 +10,8 @@ import pytest
 
 from tests.conversations import CLAUDE, COMPATIBLE, OPENAI, Chat, tool, toolbox
 from tool_search import BridgeToolSearchStrategy, RequestPlan
-from tool_search.profiles import ProviderProfile
-from tool_search.search.result import SearchMatch, SearchResult
+from tool_search.providers.profiles import ProviderProfile
+from tool_search.search.index.result import SearchMatch, SearchResult
 
 BRIDGE = replace(OPENAI, strategy="bridge")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.conversations import CLAUDE, Chat, toolbox
 from tool_search import Tool, profile_for
-from tool_search.adapters.openai_chat_wire import encode_tools, to_wire
+from tool_search.adapters.openai_chat.wire import encode_tools, to_wire
 from tool_search.testing import check_openai_chat
 
 KIMI = profile_for("openai_chat", "kimi-k3", base_url="https://api.moonshot.ai/v1")

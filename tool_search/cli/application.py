@@ -16,10 +16,10 @@ __all__ = ["app"]
 
 _COMMANDS: Mapping[str, tuple[str, str]] = {
     "demo": ("tool_search.cli.demo", "demo_command"),
-    "chat": ("tool_search.cli.chat", "chat_command"),
+    "chat": ("tool_search.cli.chat.command", "chat_command"),
     "search": ("tool_search.cli.search", "search_command"),
     "eval": ("tool_search.cli.evaluate", "evaluate_command"),
-    "inspect": ("tool_search.cli.inspection", "inspect_command"),
+    "inspect": ("tool_search.cli.inspect", "inspect_command"),
     "learned": ("tool_search.cli.learned", "learned_command"),
     "forget": ("tool_search.cli.forget", "forget_command"),
 }

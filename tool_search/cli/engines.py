@@ -9,13 +9,13 @@ from typing import get_args
 from pydantic import ValidationError
 from rich.progress import Progress
 
-from tool_search.catalog import Tool
+from tool_search.catalog.catalog import Tool
 from tool_search.cli.exits import say
 from tool_search.cli.terminal import side_console
-from tool_search.config import EngineName, PresetName
+from tool_search.config.bot import EngineName, PresetName
 from tool_search.errors import ConfigurationError
 from tool_search.search import SearchSettings, ToolSearchIndex, build_index
-from tool_search.search.embedder import EmbeddingProgress
+from tool_search.search.vectors.embedder import EmbeddingProgress
 
 __all__ = ["ENGINE_NAMES", "PRESET_NAMES", "index_of"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tool_search.catalog import Tool
-from tool_search.search.documents import FieldName, field_texts
-from tool_search.search.explanation import Explanation, WordShare
-from tool_search.search.query import query_terms
-from tool_search.search.tokenizer import pieces
+from tool_search.catalog.catalog import Tool
+from tool_search.search.index.explanation import Explanation, WordShare
+from tool_search.search.text.documents import FieldName, field_texts
+from tool_search.search.text.query import query_terms
+from tool_search.search.text.tokenizer import pieces
 
 __all__ = [
     "HOW_SCORES_ARE_MADE",

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from tool_search.catalog.schema.plain import encodable
 from tool_search.errors import ConfigurationError, StoreError
-from tool_search.schema import encodable
 
 __all__ = ["write_export"]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tool_search.catalog import ToolCatalog
-from tool_search.definitions import json_values, parse_tools
+from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.formats import json_values, parse_tools
 from tool_search.errors import CatalogError, ConfigurationError
 from tool_search.search import JudgedQuery
 
@@ -33,7 +33,7 @@ class QueryLine:
 
 
 def read_catalog(path: Path) -> ToolCatalog:
-    """The catalog in a file of any of the formats of `tool_search.definitions`.
+    """The catalog in a file of any of the formats of `tool_search.catalog.formats`.
 
     Raises:
         CatalogError: The file cannot be read, or something in it is wrong.

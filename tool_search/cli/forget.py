@@ -14,7 +14,7 @@ from tool_search.cli.export_file import write_export
 from tool_search.cli.store_file import ConfigOption, StoreOption, store_file
 from tool_search.errors import ConfigurationError
 from tool_search.stores import SQLiteStore
-from tool_search.stores.sqlite_erasure import Erased, Export, Selection
+from tool_search.stores.sqlite.erasure import Erased, Export, Selection
 
 __all__ = ["forget_command"]
 

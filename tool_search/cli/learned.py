@@ -16,8 +16,8 @@ from rich.text import Text
 
 from tool_search.cli.store_file import ConfigOption, StoreOption, store_file
 from tool_search.cli.terminal import result_console
+from tool_search.discovery.search_tool import clean_description
 from tool_search.search.learned import Evidence
-from tool_search.search_tool import clean_description
 from tool_search.stores import SQLiteStore
 
 __all__ = ["learned_command"]

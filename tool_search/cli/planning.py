@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from tool_search.adapters import anthropic_wire, openai_chat_wire, openai_responses_wire
-from tool_search.catalog import Tool, ToolCatalog
-from tool_search.config import (
+from tool_search.adapters.anthropic import wire as anthropic_wire
+from tool_search.adapters.openai_chat import wire as openai_chat_wire
+from tool_search.adapters.openai_responses import wire as openai_responses_wire
+from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.config.bot import (
     BotConfig,
     Dialect,
     ProfileSettings,
     ProviderConfig,
     ToolSearchConfig,
 )
-from tool_search.discovery import Discovery
+from tool_search.conversation.record import ConversationRecord
+from tool_search.conversation.session import ToolSearchSession
+from tool_search.discovery.modes import Mode, ModeDecision, tool_tokens
+from tool_search.discovery.state import Discovery
 from tool_search.errors import SessionError
 from tool_search.messages import Notice, ReferencePart, RequestPlan, StrategyName, ToolList
-from tool_search.modes import Mode, ModeDecision, tool_tokens
-from tool_search.profiles import ProviderProfile, profile_for, profile_of
-from tool_search.record import ConversationRecord
-from tool_search.session import ToolSearchSession
+from tool_search.providers.profiles import ProviderProfile, profile_for, profile_of
 
 __all__ = [
     "PROVIDERS",

@@ -13,9 +13,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from tool_search.catalog import Tool, ToolCatalog
-from tool_search.catalog_notices import catalog_notices
-from tool_search.cli.discovery_block import discovery_block, search_answer
+from tool_search.catalog.catalog import Tool, ToolCatalog
 from tool_search.cli.engines import ENGINE_NAMES, PRESET_NAMES, index_of
 from tool_search.cli.exits import say_notices
 from tool_search.cli.explain import (
@@ -27,17 +25,19 @@ from tool_search.cli.explain import (
 )
 from tool_search.cli.files import read_catalog, read_queries
 from tool_search.cli.terminal import result_console
+from tool_search.compat.oh_my_pi.answer import rounded
+from tool_search.compat.oh_my_pi.terminal import discovery_block, search_answer
+from tool_search.compat.weighted_bm25 import WeightedBm25Index
+from tool_search.conversation.catalog_notices import catalog_notices
+from tool_search.discovery.search_tool import clean_description
 from tool_search.errors import ConfigurationError
 from tool_search.search import SearchResult, ToolSearchIndex
-from tool_search.search.explanation import Explanation
+from tool_search.search.index.explanation import Explanation
+from tool_search.search.index.older_first import search_older_first
+from tool_search.search.index.ranking import RankedIndex
 from tool_search.search.learned import Evidence
 from tool_search.search.learned_votes import LearnedQueries, informed
-from tool_search.search.older_first import search_older_first
-from tool_search.search.ranked import RankedIndex
-from tool_search.search.weighted_bm25 import WeightedBm25Index
-from tool_search.search_tool import clean_description
 from tool_search.stores import SQLiteStore
-from tool_search.surfaces.oh_my_pi_answer import rounded
 
 __all__ = ["search_command"]
 

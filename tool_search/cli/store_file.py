@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from tool_search.config import load_config
+from tool_search.config.bot import load_config
+from tool_search.config.stores import StoreSettings
 from tool_search.errors import ConfigurationError
-from tool_search.store_settings import StoreSettings
 
 __all__ = ["ConfigOption", "StoreOption", "store_file"]
 

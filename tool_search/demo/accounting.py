@@ -11,13 +11,13 @@ from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, field
 from time import perf_counter
 
-from tool_search.catalog import Tool, ToolCatalog
-from tool_search.closing import closing
+from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.catalog.schema.plain import compact_json
+from tool_search.catalog.tokens import estimate_tokens
+from tool_search.execution.closing import closing
 from tool_search.messages import ContentPart, Message, ReferencePart, RequestPlan, TextPart
-from tool_search.profiles import ProviderProfile
-from tool_search.providers import ChatProvider, ReplyEvent
-from tool_search.schema import compact_json
-from tool_search.tokens import estimate_tokens
+from tool_search.providers.base import ChatProvider, ReplyEvent
+from tool_search.providers.profiles import ProviderProfile
 
 __all__ = ["Ledger", "RecordedProvider", "RequestFigures"]
 

@@ -14,17 +14,18 @@ from tool_search.execution.functions import (
     named_tools,
     tool_from_function,
 )
-from tool_search.execution.grants import Grant, GrantBook, GrantFile, GrantStore
 from tool_search.execution.hooks import HookAnswer, HookedCall, ToolHook
 from tool_search.execution.kinds import stateful_tool
-from tool_search.execution.observing import ToolError, ToolExecution
+from tool_search.execution.limits import CallLimits
+from tool_search.execution.observers import ToolError, ToolExecution
 from tool_search.execution.outcome import CallOutcome
-from tool_search.execution.permissions import (
+from tool_search.execution.permissions.check import (
     AskUser,
     PermissionAnswer,
     PermissionRequest,
     Permissions,
 )
+from tool_search.execution.permissions.grants import Grant, GrantBook, GrantFile, GrantStore
 from tool_search.execution.replay import RememberedResults, ResultMemory, TurnCalls
 from tool_search.execution.results import (
     CallPartial,
@@ -32,7 +33,6 @@ from tool_search.execution.results import (
     ExecutionEvent,
     ExecutionResult,
 )
-from tool_search.execution.slots import CallLimits
 
 __all__ = [
     "AskUser",

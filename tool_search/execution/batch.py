@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from time import perf_counter
 
-from tool_search.calls import AnsweredCall, CallDecision, RunCall
+from tool_search.conversation.calls import AnsweredCall, CallDecision, RunCall
 from tool_search.events import (
     CallStep,
     RunnerEvent,
@@ -25,16 +25,16 @@ from tool_search.events import (
     ToolPartial,
     ToolProgress,
 )
+from tool_search.execution.call import CallServices, Decide, OneCall
 from tool_search.execution.context import ToolContext
-from tool_search.execution.life_cycle import CallServices, Decide, OneCall
-from tool_search.execution.observing import report
+from tool_search.execution.observers import report
 from tool_search.execution.outcome import CallOutcome, meant_tool
 from tool_search.execution.rendering import failure_of
 from tool_search.execution.replay import NO_TURN, TurnCalls
 from tool_search.execution.results import CallPartial, CallProgress, ExecutionResult
 from tool_search.execution.tasks import Runaways
 from tool_search.messages import ToolCall
-from tool_search.redaction import redacted_json
+from tool_search.values.redaction import redacted_json
 
 __all__ = ["CallBatch", "in_call"]
 

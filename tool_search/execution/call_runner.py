@@ -19,13 +19,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tool_search.calls import CallDesk
-from tool_search.catalog import Tool, ToolCatalog
-from tool_search.discovery import DiscoveryState
+from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.conversation.calls import CallDesk
+from tool_search.discovery.search_tool import CALL_TOOL_NAME
+from tool_search.discovery.state import DiscoveryState
 from tool_search.errors import ConfigurationError
 from tool_search.events import RunnerEvent, ToolFinished
 from tool_search.execution.base import ToolExecutor
 from tool_search.execution.batch import CallBatch
+from tool_search.execution.call import CallServices, Decide
 from tool_search.execution.context import ToolContext
 from tool_search.execution.function_executor import FunctionExecutor
 from tool_search.execution.functions import (
@@ -35,15 +37,13 @@ from tool_search.execution.functions import (
     named_tools,
 )
 from tool_search.execution.hooks import Hooks, ToolHook
-from tool_search.execution.life_cycle import CallServices, Decide
-from tool_search.execution.observing import CallObserver, CallTelemetry
+from tool_search.execution.limits import CallLimits
+from tool_search.execution.observers import CallObserver, CallTelemetry
 from tool_search.execution.outcome import CallOutcome
-from tool_search.execution.permissions import Permissions
+from tool_search.execution.permissions.check import Permissions
 from tool_search.execution.replay import RememberedResults, ResultMemory, TurnCalls
-from tool_search.execution.slots import CallLimits
 from tool_search.i18n import Language
 from tool_search.messages import ToolCall
-from tool_search.search_tool import CALL_TOOL_NAME
 
 __all__ = ["CallOptions", "CallRunner"]
 
@@ -57,7 +57,7 @@ class CallOptions:
         hooks: Called around calls, in order.
         limits: How many at a time, how long, and how much of a result.
         observers: Are told of each call: `ToolExecution`, and `ToolError` where it failed.
-        telemetry: Traces each call, such as `tool_search.telemetry.OpenTelemetry()`.
+        telemetry: Traces each call, such as `tool_search.adapters.opentelemetry.OpenTelemetry()`.
         memory: Remembers what turns with an idempotency key did; default: the process does,
             until it ends.
         folder: Where tools may work with files.

@@ -27,7 +27,7 @@ from tool_search.execution.results import (
 )
 from tool_search.execution.tasks import CallClock, NoResult, Runaways, called, is_async
 from tool_search.messages import ToolCall
-from tool_search.redaction import log_failure
+from tool_search.values.redaction import log_failure
 
 __all__ = ["FunctionExecutor"]
 

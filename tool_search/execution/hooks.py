@@ -8,12 +8,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
-from tool_search.catalog import Tool
+from tool_search.catalog.catalog import Tool
 from tool_search.execution.context import ToolContext
 from tool_search.execution.rendering import cause_of
 from tool_search.execution.results import ExecutionResult
 from tool_search.execution.tasks import answer_of
-from tool_search.redaction import log_failure
+from tool_search.values.redaction import log_failure
 
 __all__ = ["HookAnswer", "HookedCall", "Hooks", "ToolHook"]
 

@@ -15,7 +15,7 @@ from tool_search.execution.functions import (
     tool_from_function,
 )
 from tool_search.execution.tasks import called
-from tool_search.redaction import log_failure
+from tool_search.values.redaction import log_failure
 
 __all__ = ["stateful_tool"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tool_search.calls import AnsweredCall, CallDecision, CallResult, RunCall
+from tool_search.conversation.calls import AnsweredCall, CallDecision, CallResult, RunCall
 from tool_search.events import CallStep, ToolFinished
 from tool_search.execution.results import ExecutionResult
 from tool_search.messages import ToolCall

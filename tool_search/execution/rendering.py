@@ -8,13 +8,13 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
-from tool_search.cutting import cut
+from tool_search.catalog.schema.plain import compact_json
 from tool_search.errors import ToolSearchError
 from tool_search.execution.results import ExecutionResult, Failure
 from tool_search.i18n import Language, text
 from tool_search.messages import ContentPart, ImagePart, TextPart, plain_text
-from tool_search.redaction import redacted_text
-from tool_search.schema import compact_json
+from tool_search.values.redaction import redacted_text
+from tool_search.values.shortening import cut
 
 __all__ = [
     "LONGEST_ERROR",

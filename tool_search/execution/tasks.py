@@ -22,7 +22,7 @@ from typing import Any, Self, TypeVar
 
 from tool_search.execution.results import CallPartial, CallProgress
 from tool_search.execution.threads import carried, in_thread
-from tool_search.redaction import log_failure
+from tool_search.values.redaction import log_failure
 
 __all__ = ["CallClock", "NoResult", "Runaways", "answer_of", "called", "is_async"]
 

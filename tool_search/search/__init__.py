@@ -5,16 +5,16 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tool_search.search.embedder import Embedder
-from tool_search.search.engines import build_index
-from tool_search.search.index import ToolSearchIndex
-from tool_search.search.result import SearchMatch, SearchResult
-from tool_search.search.vector_store import VectorStore
+from tool_search.search.build import build_index
+from tool_search.search.index.protocol import ToolSearchIndex
+from tool_search.search.index.result import SearchMatch, SearchResult
+from tool_search.search.vectors.embedder import Embedder
+from tool_search.search.vectors.store import VectorStore
 
 if TYPE_CHECKING:
-    from tool_search.config import SearchSettings
+    from tool_search.config.bot import SearchSettings
     from tool_search.search.evaluation import EvaluationReport, JudgedQuery, evaluate
-    from tool_search.search.vector_cache import VectorCache
+    from tool_search.search.vectors.cache import VectorCache
 
 __all__ = [
     "Embedder",
@@ -32,11 +32,11 @@ __all__ = [
 
 
 _HOMES = {
-    "SearchSettings": "tool_search.config",
+    "SearchSettings": "tool_search.config.bot",
     "EvaluationReport": "tool_search.search.evaluation",
     "JudgedQuery": "tool_search.search.evaluation",
     "evaluate": "tool_search.search.evaluation",
-    "VectorCache": "tool_search.search.vector_cache",
+    "VectorCache": "tool_search.search.vectors.cache",
 }
 
 

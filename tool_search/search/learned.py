@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from tool_search.search.query import query_terms
+from tool_search.search.text.query import query_terms
 
 __all__ = [
     "HALF_LIFE_S",

@@ -22,10 +22,10 @@ from heapq import nsmallest
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from tool_search.search.index import ToolSearchIndex
+from tool_search.search.index.protocol import ToolSearchIndex
+from tool_search.search.index.ranking import Votes
+from tool_search.search.index.storage import Postings, summed
 from tool_search.search.learned import Evidence, evidence_words
-from tool_search.search.postings import Postings, summed
-from tool_search.search.ranked import Votes
 
 if TYPE_CHECKING:
     import numpy as np

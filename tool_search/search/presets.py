@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from tool_search.catalog import Tool
-from tool_search.search.oh_my_pi import oh_my_pi_recipe
-from tool_search.search.tooldiscovery import tooldiscovery_recipe
-from tool_search.search.weighted_bm25 import Bm25Recipe, WeightedBm25Index
+from tool_search.catalog.catalog import Tool
+from tool_search.compat.oh_my_pi.ranking import oh_my_pi_recipe
+from tool_search.compat.tooldiscovery import tooldiscovery_recipe
+from tool_search.compat.weighted_bm25 import Bm25Recipe, WeightedBm25Index
 
 __all__ = ["preset_index"]
 

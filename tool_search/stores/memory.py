@@ -8,8 +8,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from tool_search.discovery import Discovery, DiscoveryState
-from tool_search.record import ConversationRecord
+from tool_search.conversation.record import ConversationRecord
+from tool_search.discovery.state import Discovery, DiscoveryState
 from tool_search.search.learned import Evidence, kept, merged
 from tool_search.stores.base import ConversationKey, Grant, KeptEvidence, KeptGrants
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tool_search.strategies.assembler import ToolsAssembler
 from tool_search.strategies.base import Conversation, ToolSearchStrategy
 from tool_search.strategies.bridge import BridgeToolSearchStrategy
 from tool_search.strategies.claude import ClaudeToolSearchStrategy
@@ -10,6 +9,7 @@ from tool_search.strategies.generic import GenericToolSearchStrategy
 from tool_search.strategies.late_tools import LateToolsToolSearchStrategy
 from tool_search.strategies.openai_responses import OpenAIResponsesToolSearchStrategy
 from tool_search.strategies.table import strategies_by_name
+from tool_search.strategies.tool_lists import ToolsAssembler
 
 __all__ = [
     "BridgeToolSearchStrategy",

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import ClassVar
 
-from tool_search.catalog import Tool, ToolCatalog
+from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.discovery.modes import Mode
 from tool_search.kept_work import KeptWork
 from tool_search.messages import (
     Message,
@@ -19,12 +20,11 @@ from tool_search.messages import (
     TextPart,
     ToolList,
 )
-from tool_search.modes import Mode
-from tool_search.profiles import ProviderProfile
-from tool_search.search.result import SearchResult
-from tool_search.strategies.assembler import ToolsAssembler
+from tool_search.providers.profiles import ProviderProfile
+from tool_search.search.index.result import SearchResult
+from tool_search.strategies.arguments import on_wire
 from tool_search.strategies.shown import ShownHistory
-from tool_search.wire_arguments import on_wire
+from tool_search.strategies.tool_lists import ToolsAssembler
 
 __all__ = [
     "Conversation",

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
+from tool_search.discovery.search_tool import clean_match
 from tool_search.messages import Message, StrategyName, ToolList
-from tool_search.search.result import SearchMatch, SearchResult
-from tool_search.search_tool import clean_match
+from tool_search.search.index.result import SearchMatch, SearchResult
 from tool_search.strategies.base import Conversation, DeclaredNames, read_result
 from tool_search.strategies.generic import GenericToolSearchStrategy
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
+from tool_search.catalog.names import wire_name
 from tool_search.messages import (
     Message,
     ResultPart,
@@ -17,8 +18,7 @@ from tool_search.messages import (
     TextPart,
     ToolList,
 )
-from tool_search.names import wire_name
-from tool_search.search.result import SearchMatch, SearchResult
+from tool_search.search.index.result import SearchMatch, SearchResult
 from tool_search.strategies.base import Conversation, DeclaredNames, ToolSearchStrategy, read_result
 
 __all__ = ["GenericToolSearchStrategy"]

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
+from tool_search.catalog.names import wire_name
 from tool_search.messages import (
     ContentPart,
     Message,
@@ -22,8 +23,7 @@ from tool_search.messages import (
     ToolCall,
     ToolList,
 )
-from tool_search.names import wire_name
-from tool_search.search.result import SearchResult
+from tool_search.search.index.result import SearchResult
 from tool_search.strategies.base import (
     Conversation,
     DeclaredNames,

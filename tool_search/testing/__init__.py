@@ -10,24 +10,24 @@ Example:
 
 from __future__ import annotations
 
-from tool_search.testing.captured import CapturedRequest
-from tool_search.testing.dialects import UnknownDialectError, check_request
-from tool_search.testing.endpoint import Endpoint
-from tool_search.testing.faults import Fault, FaultPlan
-from tool_search.testing.keyword_model import KeywordModel
-from tool_search.testing.models import (
+from tool_search.testing.anthropic.rules import check_anthropic
+from tool_search.testing.models.keyword import KeywordModel
+from tool_search.testing.models.scripted import (
     ModelCall,
     ModelReply,
     ScriptedModel,
     ScriptExhaustedError,
     StandInModel,
 )
-from tool_search.testing.prefix_changes import PrefixCause, PrefixChange, prefix_change
-from tool_search.testing.rules_anthropic import check_anthropic
-from tool_search.testing.rules_openai_chat import check_openai_chat
-from tool_search.testing.rules_openai_responses import check_openai_responses
-from tool_search.testing.server import StandInServer, StandInServerError
-from tool_search.testing.tool_trial import ToolTrial
+from tool_search.testing.models.tool_trial import ToolTrial
+from tool_search.testing.openai_chat.rules import check_openai_chat
+from tool_search.testing.openai_responses.rules import check_openai_responses
+from tool_search.testing.prefix import PrefixCause, PrefixChange, prefix_change
+from tool_search.testing.server.captured import CapturedRequest
+from tool_search.testing.server.dialects import UnknownDialectError, check_request
+from tool_search.testing.server.endpoint import Endpoint
+from tool_search.testing.server.faults import Fault, FaultPlan
+from tool_search.testing.server.server import StandInServer, StandInServerError
 from tool_search.testing.view import ModelView, ViewCall, ViewMessage, ViewResult, VisibleTool
 from tool_search.testing.violations import Violation
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tool_search.testing.rules_schemas import schema_faults
+from tool_search.testing.services.schemas import schema_faults
 
 __all__ = ["schema_problem", "strict_problem"]
 

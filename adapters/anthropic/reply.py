@@ -1,0 +1,404 @@
+"""Replies in Anthropic's Messages format: the only place that reads their fields.
+
+Needs no SDK. Sources: Anthropic, "Messages API" (`Message`, `usage`, `stop_reason`);
+"Streaming Messages" (events); "Prompt caching" (`input_tokens` leaves out what was read
+from or written to the cache); "Tool search tool" (blocks of a server-side search).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tool_search.adapters.sdk.failures import (
+    BROKEN_REPLY,
+    MALFORMED_REPLY,
+    Failure,
+    ReplyFailedError,
+    error_in_body,
+    shown_body,
+)
+from tool_search.adapters.sdk.progress import ReplyProgress
+from tool_search.adapters.wire.arguments import arguments_object, arguments_text, is_whole
+from tool_search.adapters.wire.names import canonical_names
+from tool_search.adapters.wire.values import count_of, known, mapping_of, position_of, text_of
+from tool_search.catalog.schema.plain import read_object
+from tool_search.messages import Message, NativeReply, RequestPlan, ToolCall
+from tool_search.providers.base import (
+    CallDelta,
+    ReplyDelta,
+    ReplyEnd,
+    ReplyEvent,
+    StopReason,
+    Usage,
+)
+from tool_search.providers.profiles import ProviderProfile
+
+__all__ = ["StreamedReply", "body_failure", "events_of", "from_wire", "is_search_block"]
+
+JSON = Mapping[str, Any]
+
+_STOP_REASONS: dict[str, StopReason] = {
+    "end_turn": "answer",
+    "stop_sequence": "answer",
+    "tool_use": "answer",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refusal",
+    "pause_turn": "pause",
+    # Zhipu's words, in its compatible endpoint too.
+    "sensitive": "refusal",
+}
+_OF_THE_WHOLE = ("stop_reason", "stop_details")
+_COUNTS = (
+    "input_tokens",
+    "output_tokens",
+    "cache_read_input_tokens",
+    "cache_creation_input_tokens",
+)
+_CUTTING = ("length", "refusal")
+# Source: Anthropic, "Errors": the status that each type has outside a stream.
+_STATUS_OF = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+_SEARCH_TOOL = "tool_search_tool"
+_LONGEST_DETAIL = 300
+_NEUTRAL = ("text", "tool_use")
+# Of each kind of delta: where its text is, and where it goes in the block.
+_DELTAS = {
+    "text_delta": ("text", "text"),
+    "thinking_delta": ("thinking", "thinking"),
+    "signature_delta": ("signature", "signature"),
+    "input_json_delta": ("partial_json", "input"),
+}
+
+
+def from_wire(reply: object, plan: RequestPlan, profile: ProviderProfile) -> ReplyEnd:
+    """The reply under canonical names.
+
+    Blocks of a server-side search are left out: what it found is called by name.
+
+    Args:
+        reply: A `Message` as parsed JSON.
+        plan: What was asked.
+        profile: Who was asked.
+
+    Raises:
+        ReplyFailedError: It reports an error, or is no `Message`.
+    """
+    return _read(reply, plan, profile)
+
+
+def _read(
+    reply: object,
+    plan: RequestPlan,
+    profile: ProviderProfile,
+    *,
+    unfinished: Collection[int] = (),
+) -> ReplyEnd:
+    """`from_wire` of a reply, the blocks at these places of which have not ended."""
+    content = reply.get("content") if isinstance(reply, Mapping) else None
+    if not isinstance(reply, Mapping) or not isinstance(content, list):
+        raise ReplyFailedError(body_failure(reply, status=200) or _malformed(reply))
+    canonical = canonical_names(plan, profile.name_rule)
+    reason = _STOP_REASONS.get(text_of(reply.get("stop_reason")), "other")
+    cut = {*unfinished, *_cut_places(content, reason)}
+    placed = [(place, block) for place, block in enumerate(content) if isinstance(block, Mapping)]
+    uses = [pair for pair in placed if pair[1].get("type") == "tool_use"]
+    calls = tuple(
+        _call(block, position, canonical, is_cut=place in cut)
+        for position, (place, block) in enumerate(uses)
+    )
+    blocks = [block for _, block in placed]
+    text = "".join(text_of(b.get("text")) for b in blocks if b.get("type") == "text")
+    whole = [b for place, b in placed if place not in cut or b.get("type") in _NEUTRAL]
+    message = Message(
+        role="assistant", content=text, tool_calls=calls, native=_native(whole, calls, profile)
+    )
+    return ReplyEnd(
+        message=message,
+        stop_reason="calls" if calls and reason in ("answer", "other") else reason,
+        usage=_usage(reply.get("usage")),
+        detail=_detail(reply.get("stop_details")),
+    )
+
+
+def _cut_places(content: list[Any], reason: StopReason) -> Iterator[int]:
+    """The blocks that the reply's end has cut.
+
+    All calls of a refused reply. At its length it is the last block: a call, unless what
+    came of its arguments is complete, and thinking that was not signed yet.
+    Source: Anthropic, "Handling stop reasons" (an incomplete tool use block).
+    """
+    for place, block in enumerate(map(mapping_of, content) if reason in _CUTTING else ()):
+        kind, is_last = block.get("type"), place == len(content) - 1
+        if kind == "tool_use" and (reason == "refusal" or is_last):
+            if reason == "refusal" or not is_whole(block.get("input")):
+                yield place
+        elif is_last and (
+            kind == "server_tool_use" or (kind == "thinking" and not block.get("signature"))
+        ):
+            yield place
+
+
+def _detail(details: object) -> str:
+    """Return the service's words about a refusal: `stop_details`, a category and a sentence."""
+    said = mapping_of(details)
+    parts = (text_of(said.get("category")), text_of(said.get("explanation")))
+    return ": ".join(filter(None, parts))[:_LONGEST_DETAIL]
+
+
+def events_of(reply: object, plan: RequestPlan, profile: ProviderProfile) -> Iterator[ReplyEvent]:
+    """The events of a reply that came whole.
+
+    Raises:
+        ReplyFailedError: It reports an error, or is no `Message`.
+    """
+    end = from_wire(reply, plan, profile)
+    if end.message.text:
+        yield ReplyDelta(end.message.text)
+    for call in end.message.tool_calls:
+        yield CallDelta(call)
+    yield end
+
+
+def body_failure(body: object, *, status: int | None) -> Failure | None:
+    """The error that an answer reports, or None where it reports none.
+
+    Args:
+        body: Parsed JSON: `{"type": "error", "error": {...}}`.
+        status: The HTTP status; 200 where the error came inside a stream.
+    """
+    found = error_in_body(body)
+    if found is None:
+        return None
+    error, message = found
+    kind = text_of(error.get("type"))
+    details = error.get("details")
+    code = text_of(details.get("error_code")) if isinstance(details, Mapping) else ""
+    if status == 200:
+        status = _STATUS_OF.get(kind)
+    # Compatible endpoints have their own codes and no types.
+    own = error.get("code")
+    named = code or kind or (str(own) if own else None)
+    return Failure(detail=message, status=status, code=named)
+
+
+def is_search_block(block: JSON) -> bool:
+    """Whether a block belongs to Claude's own server-side tool search."""
+    kind = block.get("type")
+    if kind == "server_tool_use":
+        return text_of(block.get("name")).startswith(_SEARCH_TOOL)
+    return kind == "tool_search_tool_result"
+
+
+@dataclass(slots=True)
+class _OpenBlock:
+    """A block of a stream, as far as it has come."""
+
+    start: JSON
+    position: int
+    pieces: dict[str, list[str]] = field(default_factory=dict)
+    is_closed: bool = False
+
+    @property
+    def kind(self) -> str:
+        return text_of(self.start.get("type"))
+
+    @property
+    def is_slow(self) -> bool:
+        """True while silence is expected: before its first piece, in thinking, in a call.
+
+        The service sends a call's arguments by whole values, each once it is written.
+        Source: Anthropic, "Streaming Messages", input JSON delta.
+        """
+        if self.is_closed:
+            return False
+        return not self.pieces or self.kind in ("thinking", "tool_use")
+
+    def whole(self) -> dict[str, Any]:
+        """The block with its pieces; a call's arguments as the model wrote them."""
+        block = dict(self.start)
+        for key, pieces in self.pieces.items():
+            if key != "input":
+                block[key] = "".join([text_of(block.get(key)), *pieces])
+        written = "".join(self.pieces.get("input", ()))
+        if written.strip():
+            # Broken or not: `from_wire` takes text too. What the service runs is an object.
+            block["input"] = written if self.kind == "tool_use" else read_object(written) or {}
+        return block
+
+
+class StreamedReply:
+    """Reads one streamed reply, event by event.
+
+    Args:
+        plan: What was asked.
+        profile: Who was asked.
+
+    Attributes:
+        progress: How far it has come.
+    """
+
+    def __init__(self, plan: RequestPlan, profile: ProviderProfile) -> None:
+        self.progress = ReplyProgress()
+        self._plan = plan
+        self._profile = profile
+        self._canonical = canonical_names(plan, profile.name_rule)
+        self._message: dict[str, Any] = {"usage": {}}
+        self._blocks: list[_OpenBlock] = []
+        self._by_index: dict[int, _OpenBlock] = {}
+
+    def read(self, event: object) -> Iterator[ReplyEvent]:
+        """What an event adds to the reply.
+
+        Raises:
+            ReplyFailedError: It reports an error.
+        """
+        if not isinstance(event, Mapping):
+            raise ReplyFailedError(_malformed(event))
+        kind = event.get("type")
+        if kind == "content_block_start":
+            yield from self._open(event)
+        elif kind == "content_block_delta":
+            yield from self._extend(event)
+        elif kind == "content_block_stop":
+            yield from self._close(event)
+        elif kind == "message_start":
+            message = mapping_of(event.get("message"))
+            self._note(message, message.get("usage"))
+        elif kind == "message_delta":
+            self._note(mapping_of(event.get("delta")), event.get("usage"))
+        elif kind == "message_stop":
+            self.progress.is_over = True
+        elif kind == "error":
+            raise ReplyFailedError(body_failure(event, status=200) or _malformed(event))
+        self.progress.is_waiting = not self._blocks or self._blocks[-1].is_slow
+
+    def end(self, *, announced: bool = False) -> Iterator[ReplyEvent]:  # noqa: ARG002 - Chat's word
+        """The whole reply, once its last event was read.
+
+        Raises:
+            ReplyFailedError: The last event has not come.
+        """
+        if not self.progress.is_over:
+            raise ReplyFailedError(
+                Failure(detail="the stream ended before message_stop", code=BROKEN_REPLY)
+            )
+        content = [block.whole() for block in self._blocks]
+        unfinished = [place for place, block in enumerate(self._blocks) if not block.is_closed]
+        reply = {**self._message, "content": content}
+        yield _read(reply, self._plan, self._profile, unfinished=unfinished)
+
+    def _note(self, message: JSON, usage: object) -> None:
+        """Takes in what is said of the whole reply; a null means "as before"."""
+        said = known(message)
+        self._message |= {key: said[key] for key in _OF_THE_WHOLE if key in said}
+        counted = known(usage)
+        self._message["usage"] |= {key: counted[key] for key in _COUNTS if key in counted}
+
+    def _block(self, event: JSON) -> _OpenBlock | None:
+        """The block that an event is about: by its index, or else the last one."""
+        index = position_of(event.get("index"))
+        if index is None:
+            return self._blocks[-1] if self._blocks else None
+        return self._by_index.get(index)
+
+    def _add(self, index: int | None, start: JSON) -> _OpenBlock:
+        block = _OpenBlock(start, self.progress.calls)
+        self._blocks.append(block)
+        if index is not None:
+            self._by_index[index] = block
+        if block.kind == "tool_use":
+            self.progress.calls += 1
+        return block
+
+    def _open(self, event: JSON) -> Iterator[ReplyEvent]:
+        self.progress.kept()
+        start = mapping_of(event.get("content_block"))
+        self._add(position_of(event.get("index")), start)
+        if start.get("type") == "text" and text_of(start.get("text")):
+            yield ReplyDelta(start["text"])
+
+    def _extend(self, event: JSON) -> Iterator[ReplyEvent]:
+        delta = mapping_of(event.get("delta"))
+        kind = text_of(delta.get("type"))
+        text = text_of(delta.get(_DELTAS[kind][0])) if kind in _DELTAS else ""
+        if not text:
+            return
+        block = self._block(event)
+        if block is None:
+            block = self._add(position_of(event.get("index")), {"type": "text", "text": ""})
+        self.progress.said(text)
+        block.pieces.setdefault(_DELTAS[kind][1], []).append(text)
+        if kind == "text_delta":
+            yield ReplyDelta(text)
+
+    def _close(self, event: JSON) -> Iterator[ReplyEvent]:
+        block = self._block(event)
+        if block is None or block.is_closed:
+            return
+        self.progress.steps += 1
+        block.is_closed = True
+        if block.kind == "tool_use":
+            yield CallDelta(_call(block.whole(), block.position, self._canonical))
+
+
+def _call(
+    block: JSON, position: int, canonical: Callable[[str], str], *, is_cut: bool = False
+) -> ToolCall:
+    return ToolCall(
+        id=text_of(block.get("id")) or f"call_{position}",
+        name=canonical(text_of(block.get("name"))),
+        arguments=arguments_text(block.get("input")),
+        is_cut=is_cut,
+    )
+
+
+def _native(
+    blocks: list[JSON], calls: Iterable[ToolCall], profile: ProviderProfile
+) -> NativeReply | None:
+    """The reply's own blocks, where it has some that the neutral form cannot carry."""
+    kept = [b for b in blocks if text_of(b.get("type")) and not is_search_block(b)]
+    if all(block["type"] in _NEUTRAL for block in kept):
+        return None
+    made = iter(calls)
+    sendable = [
+        _called(block, next(made)) if block["type"] == "tool_use" else block
+        for block in kept
+        if block["type"] != "text" or text_of(block.get("text")).strip()
+    ]
+    return NativeReply(profile.origin, tuple(sendable))
+
+
+def _called(block: JSON, call: ToolCall) -> JSON:
+    """A call's block as a request takes it back: with an id, and an object for arguments."""
+    return {**block, "id": call.id, "input": arguments_object(call)}
+
+
+def _usage(usage: object) -> Usage:
+    counted = mapping_of(usage)
+    read = count_of(counted.get("cache_read_input_tokens"))
+    written = count_of(counted.get("cache_creation_input_tokens"))
+    return Usage(
+        input_tokens=count_of(counted.get("input_tokens")) + read + written,
+        output_tokens=count_of(counted.get("output_tokens")),
+        cache_read_tokens=read,
+        cache_write_tokens=written,
+    )
+
+
+def _malformed(reply: object) -> Failure:
+    return Failure(
+        detail=f"the reply is no message: {shown_body(reply)!r}", status=200, code=MALFORMED_REPLY
+    )

@@ -1,0 +1,335 @@
+"""Requests in Anthropic's Messages format: the only place that writes its fields.
+
+Needs no SDK. Sources: Anthropic, "Messages API"; "Tool search tool" (`defer_loading`,
+`tool_reference`, custom tool search); "Prompt caching" (`cache_control`, at most four
+breakpoints); "Extended thinking" (blocks go back unchanged); `MessageCreateParams` of
+the anthropic SDK.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from tool_search.adapters.wire.arguments import arguments_object
+from tool_search.adapters.wire.written_history import encoded_body, encoded_messages, settled_count
+from tool_search.catalog.names import NameRule, wire_id, wire_name
+from tool_search.catalog.schema.plain import compact_json
+from tool_search.messages import (
+    ContentPart,
+    DeclaredTool,
+    ImagePart,
+    Message,
+    ReferencePart,
+    RequestPlan,
+    TextPart,
+    ToolCall,
+    ToolList,
+)
+from tool_search.providers.profiles import ProviderProfile
+from tool_search.providers.prompt_cache import CachePlan, cache_plan, marked_tool
+
+__all__ = ["MAX_TOKENS", "encode", "encode_tools", "to_wire"]
+
+MAX_TOKENS = 32_000
+"""The most tokens of a reply of a model that nothing is known of: the field is required."""
+
+_BREAKPOINT = {"type": "ephemeral"}
+_THINKING = frozenset({"thinking", "redacted_thinking"})
+# What stands for a message without content: no request may have an empty one.
+_NOTHING = "…"
+
+
+def to_wire(
+    plan: RequestPlan,
+    profile: ProviderProfile,
+    *,
+    stream: bool = True,
+    extra_body: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The request as a JSON object.
+
+    Args:
+        plan: What to ask.
+        profile: Whom.
+        stream: Whether the reply shall come piece by piece.
+        extra_body: More fields, in place of ours where both name one; a null
+            takes a field away.
+    """
+    messages = _messages(profile, _marked_messages(plan, profile, extra_body), plan.messages)
+    body = _without_tools(plan, profile, messages, stream=stream, extra_body=extra_body)
+    if not plan.tools:
+        return body
+    marked = _marked_tool(plan.tools, profile)
+    return {"tools": [_tool(entry, profile, marked) for entry in plan.tools], **body}
+
+
+def encode(
+    plan: RequestPlan,
+    profile: ProviderProfile,
+    *,
+    stream: bool = True,
+    extra_body: Mapping[str, Any] | None = None,
+) -> bytes:
+    """The same as `to_wire`, as JSON in UTF-8, with what later requests repeat made once."""
+    marked = _marked_messages(plan, profile, extra_body)
+    settled = settled_count(
+        plan.messages, marked=marked, is_written=lambda said: bool(_blocks(said, profile))
+    )
+    write = partial(_messages, profile, marked)
+    rest = write(plan.messages[settled:], settled)
+    body = _without_tools(plan, profile, rest, stream=stream, extra_body=extra_body)
+    messages = encoded_messages(plan, profile, write, settled=settled, rest=rest)
+    tools = encode_tools(plan.tools, profile) if plan.tools else None
+    return encoded_body(body, tools, messages=messages)
+
+
+def encode_tools(tools: ToolList, profile: ProviderProfile) -> bytes:
+    """The `tools` of a request as JSON in UTF-8, made once for each list."""
+    key = f"anthropic/{profile.name_rule}/{profile.cache == 'explicit'}"
+    marked = _marked_tool(tools, profile)
+    return tools.encoded(key, partial(_tool_json, profile=profile, marked=marked))
+
+
+def _marked_tool(tools: ToolList, profile: ProviderProfile) -> DeclaredTool | None:
+    index = marked_tool(tools, profile)
+    return None if index is None else tools[index]
+
+
+def _tool(
+    entry: DeclaredTool, profile: ProviderProfile, marked: DeclaredTool | None
+) -> dict[str, Any]:
+    tool = entry.tool
+    wire: dict[str, Any] = {"name": wire_name(tool.name, profile.name_rule)}
+    if tool.description:
+        wire["description"] = tool.description
+    wire["input_schema"] = dict(tool.declared_schema.schema)
+    if entry.deferred:
+        wire["defer_loading"] = True
+    elif entry is marked:
+        wire["cache_control"] = _BREAKPOINT
+    return wire
+
+
+def _tool_json(
+    entry: DeclaredTool, *, profile: ProviderProfile, marked: DeclaredTool | None
+) -> str:
+    tool = entry.tool
+    name = wire_name(tool.name, profile.name_rule)
+    described = f'"description":{compact_json(tool.description)},' if tool.description else ""
+    more = ""
+    if entry.deferred:
+        more = ',"defer_loading":true'
+    elif entry is marked:
+        more = f',"cache_control":{compact_json(_BREAKPOINT)}'
+    return f'{{"name":"{name}",{described}"input_schema":{tool.schema_json}{more}}}'
+
+
+def _without_tools(
+    plan: RequestPlan,
+    profile: ProviderProfile,
+    messages: Sequence[Mapping[str, Any]],
+    *,
+    stream: bool,
+    extra_body: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    extra = extra_body or {}
+    caches = _caches(plan, profile, extra)
+    body: dict[str, Any] = {
+        "model": profile.model,
+        "max_tokens": profile.max_output_tokens or MAX_TOKENS,
+    }
+    if stream:
+        body["stream"] = True
+    if plan.tools and plan.tool_use == "none":
+        body["tool_choice"] = {"type": "none"}
+    if plan.system.strip():
+        block = {"type": "text", "text": plan.system, "cache_control": _BREAKPOINT}
+        body["system"] = [block] if caches.system else plan.system
+    body["messages"] = messages
+    merged = {**body, **extra}
+    if _is_begun_without_thinking(messages, merged.get("thinking")):
+        merged["thinking"] = {"type": "disabled"}
+    return {key: value for key, value in merged.items() if value is not None}
+
+
+def _caches(
+    plan: RequestPlan, profile: ProviderProfile, extra: Mapping[str, Any] | None
+) -> CachePlan:
+    # A mark at the top is one more: the service then marks the last block itself.
+    return cache_plan(plan, profile, reserved=(extra or {}).get("cache_control") is not None)
+
+
+def _marked_messages(
+    plan: RequestPlan, profile: ProviderProfile, extra: Mapping[str, Any] | None
+) -> frozenset[int]:
+    return frozenset(_caches(plan, profile, extra).messages)
+
+
+def _is_begun_without_thinking(messages: Sequence[Mapping[str, Any]], thinking: object) -> bool:
+    """True if thinking with a budget would be refused: another model began the turn's calls.
+
+    Then the last reply does not begin with thinking, and the service wants it disabled
+    until its calls are answered. Adaptive thinking does not ask for it.
+    """
+    if not isinstance(thinking, Mapping) or thinking.get("type") != "enabled":
+        return False
+    if len(messages) < 2 or messages[-2]["role"] != "assistant":
+        return False
+    answers = any(block["type"] == "tool_result" for block in messages[-1]["content"])
+    return answers and messages[-2]["content"][0]["type"] not in _THINKING
+
+
+@dataclass(slots=True)
+class _Turn:
+    """One message of the wire; the results of calls come before everything else."""
+
+    role: str
+    results: list[dict[str, Any]] = field(default_factory=list)
+    rest: list[dict[str, Any]] = field(default_factory=list)
+
+
+def _messages(
+    profile: ProviderProfile, marked: frozenset[int], history: Sequence[Message], start: int = 0
+) -> list[dict[str, Any]]:
+    """Write consecutive messages of a plan, the first of which has this index."""
+    turns: list[_Turn] = []
+    for index, message in enumerate(history, start):
+        role = "assistant" if message.role == "assistant" else "user"
+        blocks = _blocks(message, profile)
+        if index in marked:
+            blocks = _marked(blocks)
+        if not blocks:
+            continue
+        if not turns or turns[-1].role != role:
+            turns.append(_Turn(role))
+        for block in blocks:
+            is_result = block["type"] == "tool_result"
+            (turns[-1].results if is_result else turns[-1].rest).append(block)
+    if start == 0 and (not turns or turns[0].role != "user"):
+        turns.insert(0, _Turn("user", rest=[{"type": "text", "text": _NOTHING}]))
+    return [{"role": turn.role, "content": [*turn.results, *turn.rest]} for turn in turns]
+
+
+def _marked(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The blocks with a cache breakpoint on the last one that may have it."""
+    for index in range(len(blocks) - 1, -1, -1):
+        if blocks[index]["type"] not in _THINKING:
+            block = {**blocks[index], "cache_control": _BREAKPOINT}
+            return [*blocks[:index], block, *blocks[index + 1 :]]
+    return blocks
+
+
+def _blocks(message: Message, profile: ProviderProfile) -> list[dict[str, Any]]:
+    is_own = message.native is not None and message.native.origin == profile.origin
+    own = message.native.blocks if message.native is not None and is_own else ()
+    if message.role == "tool":
+        return _result(message, profile.name_rule, own)
+    parts = _parts(message.content)
+    if message.role == "user":
+        return [dict(block) for block in own] or parts or [{"type": "text", "text": _NOTHING}]
+    native = _native(message, own, profile.name_rule)
+    if native and _call_ids(native) == [wire_id(call.id) for call in message.tool_calls]:
+        return [*_missing_thinking(native, profile), *native]
+    blocks = [*parts, *(_call(call, profile.name_rule) for call in message.tool_calls)]
+    return [*_missing_thinking(blocks, profile), *blocks]
+
+
+def _missing_thinking(
+    blocks: Sequence[Mapping[str, Any]], profile: ProviderProfile
+) -> Iterator[dict[str, Any]]:
+    """Yield the thinking that a compatible endpoint wants before calls, if it wants any."""
+    kinds = {block["type"] for block in blocks}
+    if profile.missing_reasoning is not None and "tool_use" in kinds and not kinds & _THINKING:
+        yield {"type": "thinking", "thinking": profile.missing_reasoning, "signature": ""}
+
+
+def _native(
+    message: Message, blocks: Iterable[Mapping[str, Any]], rule: NameRule
+) -> list[dict[str, Any]]:
+    """A reply's own blocks, unchanged but for ids and names of calls, which the message says.
+
+    A name may be one that the format does not allow, or the search tool's of earlier.
+    """
+    names = {
+        wire_id(call.id): wire_name(call.name or _NOTHING, rule) for call in message.tool_calls
+    }
+    return [_called(b, names) if b["type"] == "tool_use" else dict(b) for b in blocks]
+
+
+def _called(block: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    call_id = wire_id(block["id"])
+    return {**block, "id": call_id, "name": names.get(call_id, _NOTHING)}
+
+
+def _call_ids(blocks: Iterable[Mapping[str, Any]]) -> list[str]:
+    return [block["id"] for block in blocks if block["type"] == "tool_use"]
+
+
+def _call(call: ToolCall, rule: NameRule) -> dict[str, Any]:
+    return {
+        "type": "tool_use",
+        "id": wire_id(call.id),
+        "name": wire_name(call.name or _NOTHING, rule),
+        "input": arguments_object(call),
+    }
+
+
+def _result(
+    message: Message, rule: NameRule, own: Iterable[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return a call's result, references alone in it; text beside them follows it.
+
+    Args:
+        message: The result.
+        rule: The rule of names.
+        own: The content as the service takes it back, if it has more than text and pictures.
+    """
+    result: dict[str, Any] = {
+        "type": "tool_result",
+        "tool_use_id": wire_id(message.tool_call_id or ""),
+        "is_error": message.is_error,
+    }
+    parts = (TextPart(message.content),) if isinstance(message.content, str) else message.content
+    references = _references(parts, rule)
+    if message.is_error:
+        # An error takes text alone.
+        texts = [compact_json([r["tool_name"] for r in references])] if references else []
+        result["content"] = "\n".join([*texts, message.text]).strip() or _NOTHING
+        return [result]
+    texts_and_images = _parts(parts)
+    given = [dict(block) for block in own]
+    result["content"] = references or given or texts_and_images or _NOTHING
+    return [result, *(texts_and_images if references else ())]
+
+
+def _references(parts: Iterable[ContentPart], rule: NameRule) -> list[dict[str, Any]]:
+    names = [name for part in parts if isinstance(part, ReferencePart) for name in part.names]
+    return [{"type": "tool_reference", "tool_name": wire_name(name, rule)} for name in names]
+
+
+def _parts(content: str | Sequence[ContentPart]) -> list[dict[str, Any]]:
+    """Text and pictures as blocks; text without a visible character is refused, so left out."""
+    parts = (TextPart(content),) if isinstance(content, str) else content
+    blocks: list[dict[str, Any]] = []
+    for part in parts:
+        if isinstance(part, ImagePart):
+            blocks.append({"type": "image", "source": _image_source(part.url)})
+        elif isinstance(part, TextPart) and part.text.strip():
+            blocks.append({"type": "text", "text": part.text})
+    return blocks
+
+
+def _image_source(url: str) -> dict[str, Any]:
+    """Where a picture is: an address, or its bytes in Base64 (RFC 2397)."""
+    if not url.startswith("data:"):
+        return {"type": "url", "url": url}
+    head, _, data = url.removeprefix("data:").partition(",")
+    kind, *options = head.split(";")
+    if "base64" not in options:
+        data = base64.b64encode(unquote_to_bytes(data)).decode("ascii")
+    return {"type": "base64", "media_type": kind or "image/png", "data": data}

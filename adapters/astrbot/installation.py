@@ -1,0 +1,89 @@
+"""Which hooks one AstrBot has. AstrBot is loaded when they are installed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from importlib import import_module
+from typing import Any
+
+from tool_search.adapters.astrbot.claude import ClaudeHook
+from tool_search.adapters.astrbot.hooks import MethodHook, NativeHook
+from tool_search.adapters.astrbot.reset import ResetHook
+from tool_search.adapters.astrbot.responses import ResponsesHook
+from tool_search.adapters.astrbot.run import LIMITED
+from tool_search.adapters.astrbot.settings import AstrBotSettings
+from tool_search.providers.profiles import ProviderProfile
+
+__all__ = ["InstalledHooks"]
+
+_SOURCES = "astrbot.core.provider.sources"
+_CLAUDE = f"{_SOURCES}.anthropic_source", "ProviderAnthropic"
+_RESPONSES = f"{_SOURCES}.openai_responses_source", "ProviderOpenAIResponses"
+_RUNNER = "astrbot.core.agent.runners.tool_loop_agent_runner", "ToolLoopAgentRunner"
+_UNEXPECTED = (
+    "this AstrBot is not as expected: %s; %s is left as it is (providers get filtered lists, "
+    "agents that no plugin sees get every tool)"
+)
+_log = logging.getLogger(__name__)
+
+
+class InstalledHooks:
+    """The hooks of one plugin.
+
+    Args:
+        prepare: Takes the event and the request of an agent that no plugin sees.
+    """
+
+    def __init__(self, prepare: Callable[[Any, Any], Awaitable[None]]) -> None:
+        self._prepare = prepare
+        self._hooks: list[MethodHook] = []
+
+    def install(self, settings: AstrBotSettings) -> None:
+        """Installs all that is wanted, in place of an earlier load's.
+
+        Where AstrBot is not as expected, the one hook is left out, and the log says so.
+        """
+        self.remove()
+        boundary = settings.config.boundary_text
+        self._install(_CLAUDE, lambda owner: ClaudeHook(owner, boundary=boundary))
+        self._install(_RESPONSES, ResponsesHook, may_lack=True)
+        if settings.cover_subagents or settings.cover_scheduled_tasks:
+            self._install(_RUNNER, lambda owner: ResetHook(owner, self._prepare))
+
+    def remove(self) -> None:
+        """Leaves AstrBot as it was."""
+        while self._hooks:
+            self._hooks.pop().remove()
+
+    def profile(self, provider: Any, settings: AstrBotSettings) -> ProviderProfile:
+        """What a provider can do, as far as is known."""
+        for hook in self._hooks:
+            if isinstance(hook, NativeHook) and hook.is_for(provider):
+                return hook.profile(provider, settings.native(hook.dialect))
+        return LIMITED
+
+    def _install(
+        self,
+        place: tuple[str, str],
+        make: Callable[[Any], MethodHook],
+        *,
+        may_lack: bool = False,
+    ) -> None:
+        """Installs one hook.
+
+        Args:
+            place: The module and the name of AstrBot's class.
+            make: Makes the hook of the class.
+            may_lack: Whether there are releases that have no such module.
+        """
+        module, name = place
+        try:
+            hook = make(getattr(import_module(module), name))
+            hook.install()
+        except ModuleNotFoundError as exc:
+            _log.log(logging.DEBUG if may_lack else logging.WARNING, _UNEXPECTED, exc, name)
+        except (ImportError, AttributeError) as exc:
+            _log.warning(_UNEXPECTED, exc, name)
+        else:
+            self._hooks.append(hook)

@@ -1,0 +1,344 @@
+"""Tool search for AstrBot: everything its plugin does. AstrBot is loaded when it is used.
+
+A plugin makes one `AstrBotToolSearch`, calls `install` when it starts and `remove` when it
+ends, and gives it every request before AstrBot's agent has it (`prepare`). Whatever goes
+wrong in here, the request stays as AstrBot made it, and the log says why.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tool_search.adapters.astrbot.history import as_context, is_new, unsaved
+from tool_search.adapters.astrbot.installation import InstalledHooks
+from tool_search.adapters.astrbot.names import tools_by_name
+from tool_search.adapters.astrbot.preferences import (
+    is_admin,
+    is_switched_off,
+    kept_settings,
+    restricted_tools,
+)
+from tool_search.adapters.astrbot.run import LIMITED, UNLIMITED, AstrBotConversation, AstrBotRun
+from tool_search.adapters.astrbot.settings import AstrBotSettings, read_settings
+from tool_search.adapters.astrbot.tools import TranslatedTools, neutral_history
+from tool_search.adapters.astrbot.toolset import run_of, searching_tool_set
+from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.catalog.naming import NameBook
+from tool_search.conversation.calls import allowed_to_all
+from tool_search.conversation.session import ToolSearchSession
+from tool_search.messages import Message
+from tool_search.providers.profiles import ProviderProfile
+from tool_search.runner.learning import Learning
+from tool_search.stores import MemoryStore, SQLiteStore
+from tool_search.strategies import ToolsAssembler
+
+__all__ = ["AstrBotToolSearch", "ConversationId"]
+
+ConversationId = tuple[str, str]
+"""AstrBot's `unified_msg_origin`, and the id of the conversation in it."""
+
+_MOST_CONVERSATIONS = 500
+_SEEN = "_tool_search_seen"
+_RUN = "tool_search_run"
+_SCHEDULED = "CronMessageEvent"
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """What one request brings."""
+
+    catalog: ToolCatalog
+    definitions: Mapping[str, Tool]
+    tools: Mapping[str, Any]
+    history: tuple[Message, ...]
+    refusal: Callable[[Tool], str | None]
+
+
+class AstrBotToolSearch:
+    """Tool search in one AstrBot.
+
+    Args:
+        context: AstrBot's context for plugins.
+        settings: The plugin's settings, as AstrBot has them.
+        plugin: The plugin's name, under which AstrBot may have it switched off somewhere.
+        evidence: The file that keeps what searches taught; None: memory does.
+    """
+
+    def __init__(
+        self,
+        context: Any,
+        settings: Mapping[str, Any] | None = None,
+        *,
+        plugin: str = "astrbot_plugin_tool_search",
+        evidence: str | Path | None = None,
+    ) -> None:
+        self._context = context
+        self._given = dict(settings or {})
+        self._plugin = plugin
+        self.settings: AstrBotSettings = read_settings(settings)
+        self._tools = TranslatedTools()
+        self._assembler = ToolsAssembler()
+        self._conversations: OrderedDict[ConversationId, AstrBotConversation] = OrderedDict()
+        self._forgotten: dict[ConversationId, frozenset[str]] = {}
+        self._store = MemoryStore() if evidence is None else SQLiteStore(evidence)
+        self._learning = Learning(self._store)
+        self._hooks = InstalledHooks(self.prepare_agent)
+        self._said: set[str] = set()
+        self._names = NameBook()
+
+    def install(self) -> None:
+        """Hooks what AstrBot's API does not offer. Safe to call again."""
+        self._hooks.install(self.settings)
+
+    def remove(self) -> None:
+        """Leaves AstrBot as it was."""
+        self._hooks.remove()
+
+    async def close(self) -> None:
+        """Removes all hooks, and lets go of what was learned."""
+        self.remove()
+        if isinstance(self._store, SQLiteStore):
+            await self._store.aclose()
+
+    async def prepare(self, event: Any, request: Any) -> None:
+        """Gives a request a tool set that is searched; never raises.
+
+        Args:
+            event: AstrBot's event.
+            request: Its `ProviderRequest`, complete but for what comes after plugins.
+        """
+        try:
+            setattr(request, _SEEN, True)
+            await self._prepare(event, request, self.key_of(event, request))
+        except Exception:  # noqa: BLE001  # a bot's turn must not end by a mistake of ours
+            _log.exception("tool search cannot start: the bot has its full tool set")
+        else:
+            event.set_extra(_RUN, run_of(request.func_tool))
+
+    async def prepare_agent(self, event: Any, request: Any) -> None:
+        """The same for a request that no plugin saw: of a subagent or a scheduled task."""
+        if getattr(request, _SEEN, False):
+            return
+        scheduled = any(cls.__name__ == _SCHEDULED for cls in type(event).__mro__)
+        settings = self.settings
+        wanted = settings.cover_scheduled_tasks if scheduled else settings.cover_subagents
+        if not wanted:
+            return
+        try:
+            own = self.key_of(event, request) if request.conversation is not None else None
+            await self._prepare(event, request, own)
+        except Exception:  # noqa: BLE001  # a bot's turn must not end by a mistake of ours
+            _log.exception("tool search cannot start: this agent has its full tool set")
+
+    def observe(self, event: Any, tool: Any, arguments: Mapping[str, Any] | None) -> None:
+        """Lets searches learn from a call that AstrBot has run; never raises."""
+        try:
+            run = event.get_extra(_RUN)
+            name = str(tool.name)
+            if isinstance(run, AstrBotRun) and run.executors.get(name) is tool:
+                run.learn(name, arguments or {})
+        except Exception:  # noqa: BLE001  # a bot's turn must not end by a mistake of ours
+            _log.exception("nothing is learned from a call of %r", tool)
+
+    async def _prepare(self, event: Any, request: Any, key: ConversationId | None) -> None:
+        tools = request.func_tool
+        if not tools or run_of(tools) is not None or not self._calls_tools(event):
+            return
+        if await self._is_off(event):
+            return
+        settings = await self.settings_at(event.unified_msg_origin)
+        turn = await self._turn(event, request, list(tools.tools))
+        conversation = self._conversation(request, key, turn, settings)
+        session = conversation.session
+        await self._exchange_lessons(session)
+        known = len(turn.history)
+        if session.has_begun or turn.history:
+            session.adopt_history(turn.history)
+            known = len(session.history)
+        session.begin_turn(
+            request.prompt or "…",
+            profile=self.profile(event, settings),
+            catalog=turn.catalog,
+            refusal=turn.refusal,
+        )
+        for notice in session.take_notices():
+            _log.warning("%s: %s", notice.code, notice.message)
+        if key is not None:
+            self._keep(key, conversation)
+        if session.decision.mode != "tool_search":
+            return
+        self._replace(event, request, conversation, turn, known)
+
+    def _replace(
+        self,
+        event: Any,
+        request: Any,
+        conversation: AstrBotConversation,
+        turn: _Turn,
+        known: int,
+    ) -> None:
+        """The one change of a request; its tool set comes last, once all else has worked."""
+        session = conversation.session
+        run = AstrBotRun(
+            conversation,
+            tools_by_name(session.catalog, turn.definitions, turn.tools),
+            search_tool_name=conversation.settings.config.search_tool_name,
+        )
+        made = searching_tool_set(run)
+        made.declared()
+        instructions = run.plan(UNLIMITED).system
+        written = [as_context(said) for said in unsaved(session.history, known, turn.history)]
+        self._warn_of_skills_like(event)
+        if written:
+            request.contexts = [*(request.contexts or ()), *written]
+        if instructions not in (request.system_prompt or ""):
+            request.system_prompt = f"{request.system_prompt or ''}\n\n{instructions}".lstrip()
+        request.func_tool = made
+
+    async def _turn(self, event: Any, request: Any, tools: list[Any]) -> _Turn:
+        active = [tool for tool in tools if getattr(tool, "active", True)]
+        manager = self._context.get_llm_tool_manager()
+        definitions = self._definitions(active)
+        named = {tool.name: tool for tool in active}
+        catalog = self._catalog(definitions)
+        kept_back = await restricted_tools(manager, definitions, named)
+        restricted = {catalog.by_source[definitions[name].source].name for name in kept_back}
+        allowed = not restricted or is_admin(event)
+
+        def refusal(tool: Tool) -> str | None:
+            # An empty reason: what is not for this user is answered like an unknown name.
+            return None if allowed or tool.name not in restricted else ""
+
+        return _Turn(
+            catalog=catalog.restricting(restricted) if restricted else catalog,
+            definitions=definitions,
+            tools=named,
+            history=self._history(event, request),
+            refusal=refusal if restricted else allowed_to_all,
+        )
+
+    def catalog_of(self, tools: Iterable[Any], settings: AstrBotSettings) -> ToolCatalog:
+        """The catalog of AstrBot's tools, core and deferred told apart as a conversation does."""
+        active = [tool for tool in tools if getattr(tool, "active", True)]
+        catalog = self._catalog(self._definitions(active))
+        return ToolSearchSession(catalog, config=settings.config).catalog
+
+    def _catalog(self, definitions: Mapping[str, Tool]) -> ToolCatalog:
+        """The definitions under names that stay whose they were."""
+        catalog = ToolCatalog(definitions.values(), names=self._names)
+        self._names = catalog.book
+        return catalog
+
+    async def settings_at(self, umo: str) -> AstrBotSettings:
+        """What holds at a place: what was set for it goes before the plugin's own settings."""
+        try:
+            own = await kept_settings(umo)
+        except Exception as exc:  # noqa: BLE001  # the plugin's own settings hold then
+            if "preferences" not in self._said:
+                self._said.add("preferences")
+                _log.warning("AstrBot's preferences of %s cannot be read: %r", umo, exc)
+            return self.settings
+        return read_settings({**self._given, **own}) if own else self.settings
+
+    async def _is_off(self, event: Any) -> bool:
+        try:
+            return await is_switched_off(event, self._plugin)
+        except Exception as exc:  # noqa: BLE001  # AstrBot has called us, then
+            _log.debug("whether %s is switched off cannot be read: %r", self._plugin, exc)
+            return False
+
+    def _definitions(self, tools: Iterable[Any]) -> dict[str, Tool]:
+        manager = self._context.get_llm_tool_manager()
+        return self._tools.definitions(tools, getattr(manager, "is_builtin_tool", None) or _never)
+
+    def _history(self, event: Any, request: Any) -> tuple[Message, ...]:
+        """The saved history, searches that an operator had forgotten left out."""
+        history = neutral_history(request.contexts)
+        forgotten = self._forgotten.get(self.key_of(event, request), frozenset())
+        return tuple(said for said in history if said.tool_call_id not in forgotten)
+
+    def _conversation(
+        self, request: Any, key: ConversationId | None, turn: _Turn, settings: AstrBotSettings
+    ) -> AstrBotConversation:
+        """The conversation that goes on, or a new one: other settings begin anew, too."""
+        known = self._conversations.get(key) if key is not None else None
+        if known is not None and not is_new(request) and known.settings == settings:
+            return known
+        if key is not None and is_new(request):
+            self._forgotten.pop(key, None)
+        session = ToolSearchSession(turn.catalog, config=settings.config, assembler=self._assembler)
+        return AstrBotConversation(session, settings, assembler=self._assembler)
+
+    def _keep(self, key: ConversationId, conversation: AstrBotConversation) -> None:
+        self._conversations[key] = conversation
+        self._conversations.move_to_end(key)
+        if len(self._conversations) > _MOST_CONVERSATIONS:
+            self._conversations.popitem(last=False)
+
+    async def _exchange_lessons(self, session: ToolSearchSession) -> None:
+        if self.settings.config.learning.enabled:
+            await self._learning.learn(session.take_lessons())
+            session.inform(await self._learning.votes())
+
+    def profile(self, event: Any, settings: AstrBotSettings | None = None) -> ProviderProfile:
+        """The provider that is asked first, as far as AstrBot says."""
+        try:
+            provider = self._context.get_using_provider(umo=event.unified_msg_origin)
+            return self._hooks.profile(provider, settings or self.settings)
+        except Exception:  # noqa: BLE001  # what is known of the provider is only a help
+            _log.debug("the provider of %s is not known", event, exc_info=True)
+        return LIMITED
+
+    def _calls_tools(self, event: Any) -> bool:
+        """Whether the provider that is asked first may call tools, as AstrBot has it set."""
+        try:
+            provider = self._context.get_using_provider(umo=event.unified_msg_origin)
+            modalities = provider.provider_config.get("modalities")
+        except Exception:  # noqa: BLE001  # a provider that is not known is taken to
+            return True
+        return not modalities or "tool_use" in modalities
+
+    def _warn_of_skills_like(self, event: Any) -> None:
+        config = self._context.get_config(umo=event.unified_msg_origin)
+        for path in (
+            ("agent_runner", "config", "misc", "tool_schema_mode"),
+            ("provider_settings", "tool_schema_mode"),
+        ):
+            value: Any = config
+            for step in path:
+                value = value.get(step) if isinstance(value, Mapping) else None
+            if value == "skills_like" and "skills_like" not in self._said:
+                self._said.add("skills_like")
+                _log.warning("tool search takes the place of AstrBot's skills_like mode")
+
+    @staticmethod
+    def key_of(event: Any, request: Any) -> ConversationId:
+        """What a conversation is known by."""
+        conversation = getattr(request, "conversation", None)
+        return event.unified_msg_origin, str(getattr(conversation, "cid", "") or "")
+
+    def conversation(self, key: ConversationId) -> AstrBotConversation | None:
+        """What is remembered of a conversation."""
+        return self._conversations.get(key)
+
+    def forget(self, key: ConversationId, history: Iterable[Any] = ()) -> int:
+        """Lets a conversation start without discoveries; gives how many there were.
+
+        Args:
+            key: The conversation.
+            history: As AstrBot has saved it, whose searches count no more.
+        """
+        known = self._conversations.pop(key, None)
+        searches = {s.tool_call_id for s in neutral_history(history) if s.tool_call_id}
+        self._forgotten[key] = self._forgotten.get(key, frozenset()) | searches
+        return len(known.session.discoveries) if known is not None else 0
+
+
+def _never(_name: str) -> bool:
+    return False

@@ -1,0 +1,212 @@
+"""One conversation of AstrBot's, and one run of its agent in it; loads nothing of AstrBot.
+
+AstrBot owns the history and runs the tools. What it is told of tools, and what becomes
+of a search, is the session's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+from tool_search.adapters.astrbot.settings import AstrBotSettings, read_settings
+from tool_search.catalog.catalog import Tool
+from tool_search.catalog.names import wire_name
+from tool_search.catalog.schema.plain import compact_json
+from tool_search.conversation.calls import CallDecision, CallResult, RunCall
+from tool_search.conversation.session import ToolSearchSession
+from tool_search.discovery.search_tool import CALL_TOOL_NAME
+from tool_search.messages import Message, RequestPlan, ToolCall
+from tool_search.providers.profiles import ProviderProfile, profile_for
+from tool_search.search.index.result import SearchResult
+from tool_search.strategies import ToolsAssembler
+
+__all__ = ["LIMITED", "UNLIMITED", "AstrBotConversation", "AstrBotRun"]
+
+LIMITED = profile_for("openai_chat", "unknown")
+"""What is told to a provider of which only the dialect is known: OpenAI's, or Gemini's."""
+UNLIMITED = replace(LIMITED, max_tools=None)
+"""The same for Anthropic's dialect, and for AstrBot itself."""
+
+
+class AstrBotConversation:
+    """What is remembered of one conversation between its messages.
+
+    Args:
+        session: The conversation's state.
+        settings: What holds in it.
+        assembler: Makes its tool lists.
+
+    Attributes:
+        session: The conversation's state.
+        settings: What holds in it.
+        order: Every name that a filtered list has declared, in the order it came.
+    """
+
+    def __init__(
+        self,
+        session: ToolSearchSession,
+        settings: AstrBotSettings | None = None,
+        *,
+        assembler: ToolsAssembler | None = None,
+    ) -> None:
+        self.session = session
+        self.settings = settings or read_settings({})
+        self.order: list[str] = []
+        self._assembler = assembler or ToolsAssembler()
+        self._calls = count()
+
+    def plan_over(self, history: Iterable[Message], profile: ProviderProfile) -> RequestPlan:
+        """The plan of a request that shows this history, AstrBot's own, not the session's."""
+        record = replace(self.session.record(), history=tuple(history))
+        shown = ToolSearchSession(
+            self.session.catalog,
+            config=self.settings.config,
+            assembler=self._assembler,
+            record=record,
+        )
+        return shown.plan(profile)
+
+    def decide(self, name: str, arguments: Mapping[str, Any]) -> CallDecision:
+        """What becomes of a call, with what it discovers taken in."""
+        wish = ToolCall(
+            id=f"astrbot_{next(self._calls)}", name=name, arguments=compact_json(dict(arguments))
+        )
+        (call,) = self.session.accept(Message(role="assistant", tool_calls=(wish,)))
+        decision = self.session.decide(call)
+        content = "" if isinstance(decision, RunCall) else decision.content
+        failed = not isinstance(decision, RunCall) and decision.is_error
+        self.session.commit((CallResult(decision=decision, content=content, is_error=failed),))
+        return decision
+
+
+class AstrBotRun:
+    """The tools of one run of AstrBot's agent.
+
+    Args:
+        conversation: Whose run it is; its turn has begun.
+        executors: What AstrBot runs, by name: its guards where it has them.
+        search_tool_name: As the conversation has it.
+    """
+
+    def __init__(
+        self,
+        conversation: AstrBotConversation,
+        executors: Mapping[str, Any],
+        *,
+        search_tool_name: str,
+    ) -> None:
+        self.conversation = conversation
+        self.executors = dict(executors)
+        self.search_tool_name = search_tool_name
+        catalog = conversation.session.catalog
+        self.late = [name for name in executors if name not in catalog]
+        self._removed: set[str] = set()
+
+    @property
+    def session(self) -> ToolSearchSession:
+        """The conversation's state."""
+        return self.conversation.session
+
+    @property
+    def settings(self) -> AstrBotSettings:
+        """What holds in the conversation."""
+        return self.conversation.settings
+
+    def add(self, name: str, executor: Any) -> None:
+        """Takes a tool in that another plugin adds: it is core."""
+        if name not in self.executors:
+            self.late.append(name)
+        self._removed.discard(name)
+        self.executors[name] = executor
+
+    def remove(self, name: str) -> None:
+        """Takes a tool away for this run, as another plugin wishes."""
+        self.executors.pop(name, None)
+        self._removed.add(name)
+        self.late = [late for late in self.late if late != name]
+
+    def plan(self, profile: ProviderProfile) -> RequestPlan:
+        """What a provider is told, tools that came late left out of its list."""
+        if profile.max_tools is not None:
+            room = max(1, profile.max_tools - len(self.late))
+            profile = replace(profile, max_tools=room)
+        return self.session.plan(profile)
+
+    def declared(self, profile: ProviderProfile = UNLIMITED) -> tuple[str, ...]:
+        """The names a filtered list declares, each at the place where it first stood."""
+        order = self.conversation.order
+        names = [n for n in self.plan(profile).tools.names if self.is_here(n)]
+        wanted = dict.fromkeys((*names, *self.late))
+        order.extend(name for name in wanted if name not in order)
+        return tuple(name for name in order if name in wanted)
+
+    def name_of(self, tool: Tool) -> str:
+        """The name under which this conversation, and so `executors`, has a tool."""
+        known = self.session.catalog.by_source.get(tool.source)
+        return tool.name if known is None else known.name
+
+    def definition(self, name: str) -> Tool | None:
+        """The definition of a tool, gone or not, by its name or as a dialect writes it."""
+        catalog, discoveries = self.session.catalog, self.session.discoveries
+        tool = catalog.get(name) or catalog.by_wire_name.get(name)
+        if tool is not None:
+            return tool
+        gone = (entry.tool for entry in discoveries if name in (entry.name, wire_name(entry.name)))
+        return next(gone, None)
+
+    def is_own(self, name: str) -> bool:
+        """Whether a tool is the library's own."""
+        return name in (self.search_tool_name, CALL_TOOL_NAME) and name not in self.executors
+
+    def is_here(self, name: str) -> bool:
+        """Whether a tool can be declared; one that is gone stays, if it was discovered."""
+        if name in self._removed:
+            return False
+        return name in self.executors or self.is_own(name) or name in self.session.discoveries
+
+    def to_be_checked(self, name: str) -> Tool | None:
+        """The definition behind a name whose call must be looked at before it runs.
+
+        Such are deferred tools that nothing has discovered, names as a dialect writes
+        them, discovered tools whose server is gone, and tools whose schema is declared
+        otherwise than AstrBot has it: their arguments may have other keys.
+        """
+        if name in self._removed or self.is_own(name):
+            return None
+        tool, discoveries = self.definition(name), self.session.discoveries
+        if tool is not None and tool.name in self.executors and tool.declared_schema.changes:
+            return tool
+        if tool is not None and tool.name in discoveries and tool.name not in self.executors:
+            return tool
+        if name in discoveries or tool is None or tool.name not in self.executors:
+            return None
+        is_core = any(core is tool for core in self.session.catalog.core)
+        return None if is_core and tool.name == name else tool
+
+    def search(self, arguments: Mapping[str, Any]) -> str:
+        """The answer to a search, as the history keeps it."""
+        decision = self.conversation.decide(self.search_tool_name, arguments)
+        if isinstance(decision, RunCall):
+            return ""
+        result = decision.result
+        return decision.content if result is None else self._with_schemas(result).to_json()
+
+    def _with_schemas(self, result: SearchResult) -> SearchResult:
+        """The result, with the schemas of what no list of OpenAI's length has room for."""
+        declared = self.plan(LIMITED).tools
+        catalog = self.session.catalog
+        matches = tuple(
+            match
+            if declared.declares(match.name)
+            else replace(match, parameters=catalog[match.name].declared_schema.schema)
+            for match in result.matches
+        )
+        return replace(result, matches=matches)
+
+    def learn(self, name: str, arguments: Mapping[str, Any]) -> None:
+        """Takes in that a discovered tool was called, as searches learn from it."""
+        if name in self.session.discoveries:
+            self.conversation.decide(name, arguments)

@@ -1,0 +1,127 @@
+"""The plugin's settings in AstrBot, read into the library's own."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast, get_args
+
+from pydantic import ValidationError
+
+from tool_search.config.bot import Dialect, ToolSearchConfig
+
+__all__ = ["OF_ONE_PLACE", "AstrBotSettings", "NativeChoice", "read_settings", "value_of_place"]
+
+NativeChoice = Literal["auto", "on", "off"]
+"""Where a vendor's own tool search is used: at its own endpoint, at any, nowhere."""
+
+OF_ONE_PLACE: Mapping[str, tuple[str, ...]] = {
+    "tool_schema_mode": ("auto", "tool_search", "full"),
+    "threshold": (),
+    "threshold_tokens": (),
+    "max_results": (),
+    "engine": ("bm25", "rank_bm25", "lexical", "regex"),
+    "language": ("auto", "zh-CN", "en-US", "ru-RU"),
+    "native_claude": get_args(NativeChoice),
+    "native_openai": get_args(NativeChoice),
+}
+"""The settings that may differ from place to place, with their choices; none: a number."""
+
+_PLAIN = (
+    "tool_schema_mode",
+    "threshold",
+    "max_results",
+    "always_loaded_tools",
+    "auto_always_load_builtin",
+    "language",
+)
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AstrBotSettings:
+    """What an operator has set.
+
+    Attributes:
+        config: The library's settings.
+        native_claude: Where Claude's own tool search is used.
+        native_openai: Where OpenAI's is, over its Responses API.
+        cover_subagents: Whether agents that this one hands over to search too.
+        cover_scheduled_tasks: Whether tasks that wake the bot up search too.
+    """
+
+    config: ToolSearchConfig
+    native_claude: NativeChoice = "auto"
+    native_openai: NativeChoice = "auto"
+    cover_subagents: bool = True
+    cover_scheduled_tasks: bool = True
+
+    def native(self, dialect: Dialect) -> NativeChoice:
+        """Where the own tool search of a dialect's vendor is used."""
+        chosen: dict[Dialect, NativeChoice] = {
+            "anthropic": self.native_claude,
+            "openai_responses": self.native_openai,
+        }
+        return chosen.get(dialect, "off")
+
+
+def read_settings(given: Mapping[str, Any] | None) -> AstrBotSettings:
+    """The settings; a value that is not allowed is replaced by its default, with a warning."""
+    given = given or {}
+    return AstrBotSettings(
+        config=_config(_wanted(given)),
+        native_claude=_native(given, "native_claude"),
+        native_openai=_native(given, "native_openai"),
+        cover_subagents=bool(given.get("cover_subagents", True)),
+        cover_scheduled_tasks=bool(given.get("cover_scheduled_tasks", True)),
+    )
+
+
+def value_of_place(setting: str, written: str) -> str | int | None:
+    """A setting's value as an administrator writes it; None where it is not allowed."""
+    choices = OF_ONE_PLACE[setting]
+    if choices:
+        return written if written in choices else None
+    try:
+        number = int(written)
+        ToolSearchConfig.model_validate(_wanted({setting: number}))
+    except ValueError:  # pydantic's error is one
+        return None
+    return number
+
+
+def _native(given: Mapping[str, Any], key: str) -> NativeChoice:
+    chosen = given.get(key, "auto")
+    if chosen not in get_args(NativeChoice):
+        _log.warning("%s: %r is not allowed; it is auto", key, chosen)
+        return "auto"
+    return cast("NativeChoice", chosen)
+
+
+def _wanted(given: Mapping[str, Any]) -> dict[str, Any]:
+    wanted: dict[str, Any] = {key: given[key] for key in _PLAIN if given.get(key) is not None}
+    if given.get("threshold_tokens"):  # a form has no empty number: 0 is none
+        wanted["threshold_tokens"] = given["threshold_tokens"]
+    if given.get("engine"):
+        wanted["search"] = {"engine": given["engine"]}
+    if given.get("learning") is not None:
+        wanted["learning"] = {"enabled": bool(given["learning"])}
+    return wanted
+
+
+def _config(wanted: dict[str, Any]) -> ToolSearchConfig:
+    try:
+        return ToolSearchConfig.model_validate(wanted)
+    except ValidationError as exc:
+        wrong = {str(error["loc"][0]) for error in exc.errors()}
+        for error in exc.errors(include_url=False):
+            _log.warning(
+                "%s: %r is not allowed: %s; its default is used",
+                ".".join(map(str, error["loc"])),
+                error["input"],
+                error["msg"],
+            )
+        return ToolSearchConfig.model_validate(
+            {key: value for key, value in wanted.items() if key not in wrong}
+        )

@@ -1,0 +1,231 @@
+"""Histories in OpenAI's Chat Completions format, read into the neutral form.
+
+Needs no SDK. Sources: OpenAI, "Chat Completions API" (roles, parts, the older
+`function_call`); DeepSeek, "Thinking mode", and OpenRouter, "Reasoning tokens" (fields
+that a reply takes back); Google, "OpenAI compatibility" (`extra_content` of a call);
+Moonshot AI, "Dynamic tool loading" (tools in a system message).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from tool_search.adapters.openai_chat.reply import reasoning_of
+from tool_search.adapters.openai_chat.wire import REASONING_FIELDS
+from tool_search.adapters.wire.arguments import arguments_text
+from tool_search.adapters.wire.imported_values import (
+    attachment,
+    fields_of,
+    label_of,
+    mappings_of,
+    readable,
+)
+from tool_search.adapters.wire.searches import (
+    ADDED,
+    found,
+    normalized_searches,
+    search_call,
+    search_message,
+    simple,
+)
+from tool_search.adapters.wire.values import text_of
+from tool_search.conversation.call_results import results_in_place
+from tool_search.i18n import Language
+from tool_search.messages import (
+    ContentPart,
+    ImagePart,
+    Message,
+    NativeReply,
+    TextPart,
+    ToolCall,
+    plain_text,
+)
+
+__all__ = ["history_from_wire"]
+
+JSON = Mapping[str, Any]
+
+_SYSTEM = ("system", "developer")
+_RESULTS = ("tool", "function")
+_FILES = ("file", "document_url", "video_url")
+
+
+def history_from_wire(
+    messages: Iterable[JSON],
+    *,
+    search_tool_name: str = "tool_search",
+    canonical: Callable[[str], str] = str,
+    origin: str = "",
+    language: Language = "en-US",
+) -> tuple[Message, ...]:
+    """Return the neutral history of a Chat Completions conversation.
+
+    Neighbouring messages of one role are one message. System messages before the first
+    other message are left out: they are the prompt, which is the session's own; later
+    ones become the user's, and tools that they bring a search for them. What a search
+    found is read whatever form its result has. A file or a sound becomes a line that
+    names it.
+
+    Args:
+        messages: The `messages` of a request, and the reply after them.
+        search_tool_name: The search tool's name, in the messages and in the history.
+        canonical: Gives the canonical name for a wire name.
+        origin: The `ProviderProfile.origin` that is sent back what its replies hold
+            besides text and calls (reasoning, signatures); empty for none.
+        language: The language of the lines in place of files.
+    """
+    reader = _Reader(
+        search_tool_name=search_tool_name, canonical=canonical, origin=origin, language=language
+    )
+    listed = [fields_of(message) for message in messages]
+    prompt = next((n for n, m in enumerate(listed) if not _is_prompt(m)), len(listed))
+    runs = groupby(enumerate(listed[prompt:]), key=lambda entry: _role(entry[1]))
+    read = [
+        message
+        for role, run in runs
+        for message in reader.read(role, [(prompt + place, given) for place, given in run])
+    ]
+    placed = results_in_place(read)
+    return normalized_searches(placed, name=search_tool_name, canonical=canonical)
+
+
+def _role(message: JSON) -> str:
+    return text_of(message.get("role"))
+
+
+def _is_prompt(message: JSON) -> bool:
+    return _role(message) in _SYSTEM and not mappings_of(message.get("tools"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reader:
+    """Reads a history by its runs of one role.
+
+    Attributes:
+        search_tool_name: The search tool's name.
+        canonical: Gives the canonical name for a wire name.
+        origin: Who is sent back what the neutral form cannot carry; empty for nobody.
+        language: The language of lines in place of files.
+    """
+
+    search_tool_name: str
+    canonical: Callable[[str], str]
+    origin: str
+    language: Language
+
+    def read(self, role: str, run: Sequence[tuple[int, JSON]]) -> Iterator[Message]:
+        """The neutral messages of neighbours, each with its place in the history."""
+        if role == "assistant":
+            yield from self._replies(run)
+        elif role in _RESULTS:
+            yield from (self._result(message) for _, message in run)
+        else:
+            yield from self._said([message for _, message in run])
+            for place, message in run if role in _SYSTEM else ():
+                yield from self._tools(f"{ADDED}{place}", message)
+
+    def _replies(self, run: Sequence[tuple[int, JSON]]) -> Iterator[Message]:
+        texts = [self._spoken(message) for _, message in run]
+        given = [entry for place, message in run for entry in _called(place, message)]
+        calls = tuple(map(self._call, given))
+        text = "\n\n".join(filter(str.strip, texts))
+        if text or calls:
+            native = self._native([message for _, message in run], given)
+            yield Message(role="assistant", content=text, tool_calls=calls, native=native)
+
+    def _spoken(self, message: JSON) -> str:
+        said = plain_text(self._parts(message.get("content")))
+        audio = fields_of(message.get("audio"))
+        if not said.strip() and audio:
+            said = text_of(audio.get("transcript")) or attachment("audio", self.language)
+        return said if said.strip() else text_of(message.get("refusal"))
+
+    def _call(self, given: JSON) -> ToolCall:
+        function = fields_of(given.get("function"))
+        if not function and given.get("type") == "custom":
+            custom = fields_of(given.get("custom"))
+            function = {"name": custom.get("name"), "arguments": {"input": custom.get("input")}}
+        return ToolCall(
+            id=label_of(given.get("id")),
+            name=self.canonical(label_of(function.get("name"))),
+            arguments=arguments_text(function.get("arguments")),
+        )
+
+    def _native(self, messages: Sequence[JSON], calls: Sequence[JSON]) -> NativeReply | None:
+        own = dict(reasoning_of(_merged_reasoning(messages)))
+        extras = [call.get("extra_content") for call in calls]
+        if any(extras):
+            own["extra_content"] = extras
+        return NativeReply(self.origin, (own,)) if self.origin and own else None
+
+    def _result(self, message: JSON) -> Message:
+        return Message(
+            role="tool",
+            tool_call_id=label_of(message.get("tool_call_id")),
+            name=self.canonical(label_of(message.get("name"))),
+            content=simple(self._parts(message.get("content"))),
+        )
+
+    def _said(self, messages: Iterable[JSON]) -> Iterator[Message]:
+        parts = [part for message in messages for part in self._parts(message.get("content"))]
+        if parts:
+            yield Message(role="user", content=simple(tuple(parts)))
+
+    def _tools(self, call_id: str, message: JSON) -> Iterator[Message]:
+        """A search for the tools that come in a system message."""
+        functions = (fields_of(tool.get("function")) for tool in mappings_of(message.get("tools")))
+        names = [name for function in functions if (name := label_of(function.get("name")))]
+        if names:
+            result = found(f"select:{','.join(names)}", names, str)
+            call = search_call(call_id, result.query, name=self.search_tool_name)
+            yield Message(role="assistant", tool_calls=(call,))
+            yield search_message(call_id, result, name=self.search_tool_name)
+
+    def _parts(self, content: object) -> tuple[ContentPart, ...]:
+        if not isinstance(content, list | tuple):
+            said = readable(content)
+            return (TextPart(said),) if said.strip() else ()
+        given = [{"type": "text", "text": p} if isinstance(p, str) else p for p in content]
+        return tuple(found for part in mappings_of(given) for found in self._part(part))
+
+    def _part(self, part: JSON) -> Iterator[ContentPart]:
+        kind = text_of(part.get("type"))
+        inner = part.get(kind)
+        address = text_of(inner) or text_of(fields_of(inner).get("url"))
+        said = text_of(part.get("text")) or text_of(part.get("refusal"))
+        if kind == "image_url" and address:
+            yield ImagePart(address)
+            return
+        if kind == "image_url":
+            said = attachment("picture", self.language)
+        elif kind == "input_audio":
+            said = attachment("audio", self.language)
+        elif kind in _FILES:
+            file = fields_of(inner)
+            names = [file.get("filename"), address, file.get("file_id")]
+            said = attachment("file", self.language, names)
+        if said.strip():
+            yield TextPart(said)
+
+
+def _called(place: int, message: JSON) -> Iterator[JSON]:
+    """The calls of a reply; the older form of one call has no id, nor has its result."""
+    yield from mappings_of(message.get("tool_calls"))
+    function = fields_of(message.get("function_call"))
+    if function and not message.get("tool_calls"):
+        yield {"id": f"call_{place}", "function": function}
+
+
+def _merged_reasoning(messages: Sequence[JSON]) -> JSON:
+    """The reasoning of neighbouring replies, field by field, as one reply's."""
+    merged: dict[str, Any] = {}
+    for name in REASONING_FIELDS:
+        values = [message[name] for message in messages if message.get(name)]
+        if all(isinstance(value, str) for value in values):
+            merged[name] = "\n\n".join(values)
+        elif all(isinstance(value, list) for value in values):
+            merged[name] = [entry for value in values for entry in value]
+    return merged

@@ -1,0 +1,226 @@
+"""Schemas as Moonshot's validator takes them ("Moonshot flavored JSON schema", MFJS).
+
+It checks every schema of a request before a model reads any, and one that it refuses is a
+400 without the tool's name. Written here is what it takes of a valid schema, never stricter
+than the tool's own, by which calls are checked. Needs no SDK.
+
+Sources: MoonshotAI/walle, `docs/mfjs-spec.md` and `docs/validation-principles.md` (what the
+interface rejects, now and in earlier versions); vercel/ai 18921 (what customers met); kimi-cli
+2531, oh-my-pi 5952, command-code 594.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import unquote
+
+from tool_search.catalog.schema.plain import compact_json
+
+__all__ = ["moonshot_schema"]
+
+_MAX_DEPTH = 25
+_MAX_BYTES = 100_000
+_MAX_BRANCHES = 500
+_BOOKKEEPING = frozenset(
+    {"$defs", "definitions", "$schema", "$id", "$anchor", "$comment", "$dynamicAnchor"}
+)
+# Beside `$ref` and `anyOf` stands no constraint, only what tells a model more.
+_NOTES = frozenset({"title", "description", "default", "examples", "deprecated"})
+# What only says "not this" would be stricter with a part left out; MFJS does not know it either.
+_LEFT_OUT = _BOOKKEEPING | {
+    "$ref", "not", "if", "then", "else", "unevaluatedItems", "unevaluatedProperties",
+}  # fmt: skip
+_ONE = frozenset({"contains", "propertyNames"})
+_MANY = frozenset({"oneOf", "allOf", "anyOf", "prefixItems"})
+_NAMED = frozenset({"properties", "patternProperties", "dependentSchemas"})
+_SHAPES = frozenset({"type", "$ref", "properties", "items", "enum", "const", *_MANY})
+_UNFIT = re.compile(r"[^A-Za-z0-9_.-]")
+
+
+def moonshot_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an object schema as Moonshot takes it; what is too large is any object."""
+    written = _Writer(schema).whole()
+    if len(compact_json(written).encode("utf-8", "replace")) > _MAX_BYTES:
+        return {"type": "object"}
+    return written
+
+
+class _Writer:
+    """Writes one schema; definitions that it refers to are gathered at the top."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+        self._names: dict[str, str] = {}
+        self._definitions: dict[str, dict[str, Any]] = {}
+
+    def whole(self) -> dict[str, Any]:
+        """The whole schema."""
+        whole = self._node(self._root, 0)
+        if self._definitions:
+            whole["$defs"] = self._definitions
+        recursive = _recursive(whole, self._definitions)
+        for node in _nodes(whole):
+            _without_endless(node, recursive)
+        return whole
+
+    def _node(self, schema: object, depth: int) -> dict[str, Any]:
+        # `{}` is the one way to say "anything"; "nothing" cannot be said.
+        if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
+            return {}
+        notes = {key: value for key, value in schema.items() if key in _NOTES}
+        target = self._reference(schema.get("$ref"), depth)
+        if target is not None:
+            return {"$ref": target, **notes}
+        node = {
+            key: self._value(key, value, depth + 1)
+            for key, value in schema.items()
+            if key not in _LEFT_OUT
+        }
+        if "oneOf" in node:  # likewise: exactly one of what is loosened may be two
+            node.setdefault("anyOf", node["oneOf"])
+            del node["oneOf"]
+        if not isinstance(node.get("items", {}), dict):
+            del node["items"]
+        _require_what_is_there(node)
+        return _distributed(node, notes) if "anyOf" in node else node
+
+    def _value(self, key: str, value: Any, depth: int) -> Any:
+        if key in _NAMED and isinstance(value, Mapping):
+            return {name: self._node(inner, depth) for name, inner in value.items()}
+        if key in _MANY and isinstance(value, list | tuple):
+            return [self._node(inner, depth) for inner in value[:_MAX_BRANCHES]]
+        is_schema = key in _ONE or key in ("items", "additionalProperties")
+        if is_schema and (isinstance(value, Mapping) or key in _ONE):
+            return self._node(value, depth)
+        return value
+
+    def _reference(self, reference: object, depth: int) -> str | None:
+        """Where a reference leads among the definitions at the top; None: nowhere in here."""
+        if not isinstance(reference, str) or not reference.startswith("#"):
+            return None
+        pointer = unquote(reference[1:])
+        if not pointer:
+            return "#"
+        if pointer not in self._names:
+            found, target = _resolved(self._root, pointer)
+            if not found:
+                return None
+            self._names[pointer] = name = self._new_name(pointer)
+            self._definitions[name] = {}
+            self._definitions[name] |= self._node(target, depth + 1)
+        return f"#/$defs/{self._names[pointer]}"
+
+    def _new_name(self, pointer: str) -> str:
+        plain = _UNFIT.sub("_", pointer.rpartition("/")[2]) or "schema"
+        taken = self._definitions
+        number = next(n for n in range(len(taken) + 1) if f"{plain}{n or ''}" not in taken)
+        return f"{plain}{number or ''}"
+
+
+def _resolved(root: object, pointer: str) -> tuple[bool, object]:
+    """What a JSON pointer (RFC 6901) leads to, and whether it leads anywhere."""
+    value = root
+    for token in pointer.removeprefix("/").split("/"):
+        key = token.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, Mapping) and key in value:
+            value = value[key]
+        elif isinstance(value, list | tuple) and key.isdecimal() and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            return False, None
+    return isinstance(value, Mapping | bool), value
+
+
+def _require_what_is_there(node: dict[str, Any]) -> None:
+    required = node.pop("required", None)
+    if not isinstance(required, list | tuple):
+        return
+    properties = node.get("properties", {})
+    kept = [name for name in required if name in properties]
+    if kept:
+        node["required"] = kept
+
+
+def _distributed(node: dict[str, Any], notes: Mapping[str, Any]) -> dict[str, Any]:
+    """A node whose constraints beside `anyOf` are those of each of its branches."""
+    rest = {key: value for key, value in node.items() if key not in notes and key != "anyOf"}
+    branches = [branch for branch in node["anyOf"] if isinstance(branch, dict)]
+    if not branches or (rest and all(_SHAPES.isdisjoint(branch) for branch in branches)):
+        return {**rest, **notes}
+    possible = [branch for branch in branches if _types(branch) & _types(rest)] or branches
+    return {**notes, "anyOf": [_joined(rest, branch) for branch in possible]}
+
+
+def _joined(rest: Mapping[str, Any], branch: dict[str, Any]) -> dict[str, Any]:
+    if not rest or "$ref" in branch or "anyOf" in branch:
+        return branch
+    joined = {**rest, **branch}
+    for key in _NAMED & rest.keys() & branch.keys():
+        joined[key] = {**rest[key], **branch[key]}
+    if "required" in rest and "required" in branch:
+        joined["required"] = list(dict.fromkeys((*rest["required"], *branch["required"])))
+    return joined
+
+
+_ALL_TYPES = frozenset(("null", "boolean", "object", "array", "number", "integer", "string"))
+
+
+def _types(node: Mapping[str, Any]) -> frozenset[str]:
+    """The types that a node allows; an integer is a number too."""
+    given = node.get("type")
+    if given is None:
+        return _ALL_TYPES
+    types = frozenset((given,) if isinstance(given, str) else given)
+    return types | {"integer"} if "number" in types else types
+
+
+def _nodes(node: Any) -> Iterator[dict[str, Any]]:
+    waiting = [node]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            yield value
+            waiting.extend(value.values())
+        elif isinstance(value, list):
+            waiting.extend(value)
+
+
+def _targets(node: Any) -> set[str]:
+    found = (inner.get("$ref") for inner in _nodes(node))
+    return {target for target in found if isinstance(target, str)}
+
+
+def _recursive(
+    whole: Mapping[str, Any], definitions: Mapping[str, Mapping[str, Any]]
+) -> frozenset[str]:
+    """The references that lead back to where they stand."""
+    body = {key: value for key, value in whole.items() if key != "$defs"}
+    leads = {"#": _targets(body)}
+    leads |= {f"#/$defs/{name}": _targets(inner) for name, inner in definitions.items()}
+    return frozenset(start for start in leads if start in _reached(leads, start))
+
+
+def _reached(leads: Mapping[str, set[str]], start: str) -> set[str]:
+    """All that the references of one definition lead to."""
+    found: set[str] = set()
+    waiting = list(leads[start])
+    while waiting:
+        target = waiting.pop()
+        if target not in found:
+            found.add(target)
+            waiting += leads.get(target, ())
+    return found
+
+
+def _without_endless(node: dict[str, Any], recursive: frozenset[str]) -> None:
+    """Require nothing that needs itself: earlier versions refuse even a list of its own kind."""
+    required, properties = node.get("required"), node.get("properties")
+    if not isinstance(required, list) or not isinstance(properties, dict) or not recursive:
+        return
+    kept = [name for name in required if recursive.isdisjoint(_targets(properties[name]))]
+    if kept:
+        node["required"] = kept
+    else:
+        del node["required"]

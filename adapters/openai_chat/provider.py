@@ -1,0 +1,57 @@
+"""Chat over OpenAI's Chat Completions API, and over every endpoint compatible with it.
+
+SDK: openai 2.20 or later, its asynchronous client. The way to DeepSeek, Qwen, Kimi,
+GLM, Gemini, Ollama, vLLM and others too, by their `base_url`. The format is in
+`openai_chat_wire`, `openai_chat_reply` and `openai_chat_history`, which need no SDK.
+Source: OpenAI, "Chat Completions API", "Error codes".
+
+Usage::
+
+    from tool_search.adapters.openai_chat import OpenAIChatProvider
+    from tool_search.providers.profiles import profile_for
+
+    profile = profile_for("openai_chat", "gpt-5.4")
+    async with OpenAIChatProvider(profile=profile, api_key=key) as provider:
+        async for event in provider.stream(plan): ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tool_search.adapters.openai_chat.history import history_from_wire
+from tool_search.adapters.openai_chat.reply import StreamedReply, events_of, from_wire
+from tool_search.adapters.openai_chat.wire import encode, encode_tools, to_wire
+from tool_search.adapters.sdk.openai_client import OpenAIProvider
+from tool_search.adapters.sdk.provider import ReplyReader
+from tool_search.messages import RequestPlan
+from tool_search.providers.base import ReplyEvent
+
+__all__ = [
+    "OpenAIChatProvider",
+    "encode",
+    "encode_tools",
+    "from_wire",
+    "history_from_wire",
+    "to_wire",
+]
+
+_PATH = "/chat/completions"
+
+
+class OpenAIChatProvider(OpenAIProvider):
+    """One model of OpenAI, or behind a compatible endpoint.
+
+    Takes the options of `SDKProvider`; `id` is `openai` unless it is given.
+    """
+
+    _path = _PATH
+
+    def _encode(self, plan: RequestPlan) -> bytes:
+        return encode(plan, self.profile, stream=self._streaming, extra_body=self._extra_body)
+
+    def _events_of(self, reply: object, plan: RequestPlan) -> Iterable[ReplyEvent]:
+        return events_of(reply, plan, self.profile)
+
+    def _reader(self, plan: RequestPlan) -> ReplyReader:
+        return StreamedReply(plan, self.profile)

@@ -1,0 +1,436 @@
+"""Replies in OpenAI's Chat Completions format: the only place that reads their fields.
+
+Needs no SDK. Sources: OpenAI, "Chat Completions API" (the completion and its chunks);
+DeepSeek, "Thinking mode" and "Context caching" (`reasoning_content`,
+`prompt_cache_hit_tokens`); OpenRouter, "Reasoning tokens" (`reasoning`, `reasoning_details`
+and the merging of their chunks); Moonshot, "Chat" (`cached_tokens`, usage within a choice).
+Endpoints that are only compatible differ in ways that the comments name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tool_search.adapters.openai_chat.wire import REASONING_FIELDS
+from tool_search.adapters.sdk.failures import (
+    BROKEN_REPLY,
+    MALFORMED_REPLY,
+    Failure,
+    ReplyFailedError,
+    shown_body,
+)
+from tool_search.adapters.sdk.openai_failures import body_failure
+from tool_search.adapters.sdk.progress import ReplyProgress
+from tool_search.adapters.wire.arguments import ObjectEnd, arguments_text, is_whole
+from tool_search.adapters.wire.names import canonical_names
+from tool_search.adapters.wire.values import (
+    count_of,
+    known,
+    list_of,
+    mapping_of,
+    position_of,
+    text_of,
+)
+from tool_search.catalog.schema.plain import compact_json
+from tool_search.messages import Message, NativeReply, RequestPlan, ToolCall
+from tool_search.providers.base import (
+    CallDelta,
+    ReplyDelta,
+    ReplyEnd,
+    ReplyEvent,
+    StopReason,
+    Usage,
+)
+from tool_search.providers.profiles import ProviderProfile
+
+__all__ = ["StreamedReply", "events_of", "from_wire", "reasoning_of"]
+
+JSON = Mapping[str, Any]
+
+# More than any model writes: 128,000 tokens are about half of it. What is longer is not kept.
+_MAX_REASONING_CHARS = 1_000_000
+
+# In lower case. Sources: OpenAI; Mistral (`model_length`); Zhipu (`sensitive`,
+# `model_context_window_exceeded`); Google's own words, which gateways pass through; Hugging
+# Face (`eos_token`, `stop_sequence`); Anthropic's, where a gateway forgets to translate.
+_STOP_REASONS: dict[str, StopReason] = {
+    **dict.fromkeys(
+        ("stop", "tool_calls", "function_call", "eos", "eos_token", "end_turn", "stop_sequence",
+         "tool_use", "complete", "normal"),
+        "answer",
+    ),
+    **dict.fromkeys(
+        ("length", "max_tokens", "model_length", "model_context_window_exceeded"), "length"
+    ),
+    **dict.fromkeys(
+        ("content_filter", "refusal", "sensitive", "safety", "recitation", "blocklist",
+         "prohibited_content", "spii", "image_safety"),
+        "refusal",
+    ),
+}  # fmt: skip
+# The service did not finish: another provider may. Sources: DeepSeek
+# (`insufficient_system_resource`), Zhipu (`network_error`), Mistral and OpenRouter (`error`),
+# vLLM and SGLang (`abort`).
+_FAILURES = ("insufficient_system_resource", "network_error", "error", "abort")
+_CUTTING = ("length", "refusal")
+_OF_THE_END = ("finish_reason", "error")
+
+
+def from_wire(reply: object, plan: RequestPlan, profile: ProviderProfile) -> ReplyEnd:
+    """The reply under canonical names.
+
+    Args:
+        reply: A completion as parsed JSON.
+        plan: What was asked.
+        profile: Who was asked.
+
+    Raises:
+        ReplyFailedError: It reports an error, or is no completion.
+    """
+    return _read(reply, plan, profile)
+
+
+def _read(
+    reply: object, plan: RequestPlan, profile: ProviderProfile, *, is_finished: bool = True
+) -> ReplyEnd:
+    """`from_wire` of a reply; one that is not finished has no finish reason."""
+    choices = list_of(mapping_of(reply).get("choices"))
+    choice = mapping_of(choices[0]) if choices else {}
+    if not isinstance(choice.get("message"), Mapping):
+        raise ReplyFailedError(body_failure(reply, status=200) or _malformed(reply))
+    wire = choice["message"]
+    given = [mapping_of(call) for call in list_of(wire.get("tool_calls"))]
+    refusal = text_of(wire.get("refusal"))
+    reason = _reason(choice) if not refusal else "refusal"
+    whole = is_finished and reason not in _CUTTING
+    calls = tuple(
+        replace(call, is_cut=not whole and (reason == "refusal" or not _is_whole(sent)))
+        for call, sent in zip(
+            _calls(given, canonical_names(plan, profile.name_rule)), given, strict=True
+        )
+    )
+    message = Message(
+        role="assistant",
+        content=_content(wire.get("content")) or refusal,
+        tool_calls=calls,
+        native=_native(wire, given, profile),
+    )
+    return ReplyEnd(
+        message=message,
+        # Some endpoints say "stop" although there are calls.
+        stop_reason="calls" if calls and reason in ("answer", "other") else reason,
+        # Moonshot counts within the choice.
+        usage=_usage(known(mapping_of(reply).get("usage")) or known(choice.get("usage"))),
+    )
+
+
+def _reason(choice: JSON) -> StopReason:
+    """Why the reply ended.
+
+    Raises:
+        ReplyFailedError: The service names a failure of its own.
+    """
+    named = text_of(choice.get("finish_reason"))
+    # Gemini's endpoint writes "content_filter: SAFETY" and "function_call_filter: ...".
+    reason = named.partition(":")[0].strip().lower()
+    if reason in _FAILURES:
+        failure = body_failure(choice, status=200)
+        raise ReplyFailedError(
+            failure
+            or Failure(detail=f"the service ended the reply: {named!r}", status=503, code=reason)
+        )
+    return _STOP_REASONS.get(reason, "other")
+
+
+def _is_whole(call: JSON) -> bool:
+    """True if a call's arguments are complete as they came."""
+    arguments = mapping_of(call.get("function")).get("arguments")
+    return isinstance(arguments, Mapping) or is_whole(arguments)
+
+
+def _calls(given: Iterable[JSON], canonical: Callable[[str], str]) -> tuple[ToolCall, ...]:
+    functions = ((call, mapping_of(call.get("function"))) for call in given)
+    return tuple(
+        ToolCall(
+            id=text_of(call.get("id")) or f"call_{index}",
+            name=canonical(text_of(function.get("name"))),
+            arguments=arguments_text(function.get("arguments")),
+        )
+        for index, (call, function) in enumerate(functions)
+    )
+
+
+def events_of(reply: object, plan: RequestPlan, profile: ProviderProfile) -> Iterator[ReplyEvent]:
+    """The events of a reply that came whole.
+
+    Raises:
+        ReplyFailedError: It reports an error, or is no completion.
+    """
+    end = from_wire(reply, plan, profile)
+    if end.message.text:
+        yield ReplyDelta(end.message.text)
+    for call in end.message.tool_calls:
+        yield CallDelta(call)
+    yield end
+
+
+class StreamedReply:
+    """Reads one streamed reply, chunk by chunk.
+
+    Args:
+        plan: What was asked.
+        profile: Who was asked.
+
+    Attributes:
+        progress: How far it has come.
+    """
+
+    def __init__(self, plan: RequestPlan, profile: ProviderProfile) -> None:
+        self.progress = ReplyProgress()
+        self._plan = plan
+        self._profile = profile
+        self._texts: dict[str, list[str]] = {}
+        self._details: list[_Detail] = []
+        self._calls = _OpenCalls()
+        self._finish: JSON = {}
+        self._usage: dict[str, Any] = {}
+
+    def read(self, chunk: object) -> Iterator[ReplyEvent]:
+        """What a chunk adds to the reply.
+
+        Raises:
+            ReplyFailedError: It reports an error.
+        """
+        failure = body_failure(chunk, status=200)
+        if failure is not None or not isinstance(chunk, Mapping):
+            raise ReplyFailedError(failure or _malformed(chunk))
+        self._usage = known(chunk.get("usage")) or self._usage
+        for choice in map(mapping_of, list_of(chunk.get("choices"))):
+            if choice.get("index") not in (0, None):
+                continue
+            self._usage = known(choice.get("usage")) or self._usage
+            yield from self._extend(mapping_of(choice.get("delta")))
+            if text_of(choice.get("finish_reason")):
+                self.progress.steps += 1
+                self._finish = {key: choice[key] for key in _OF_THE_END if key in choice}
+
+    def end(self, *, announced: bool = False) -> Iterator[ReplyEvent]:
+        """The calls and the whole reply, once its last chunk was read.
+
+        Args:
+            announced: The stream said itself that it is over, by `[DONE]`. With usage before
+                that, it needs no finish reason: Snowflake Cortex gives none.
+
+        Raises:
+            ReplyFailedError: The chunk with the finish reason has not come.
+        """
+        if not self._finish and not (announced and self._usage):
+            raise ReplyFailedError(
+                Failure(detail="the stream ended before its finish_reason", code=BROKEN_REPLY)
+            )
+        message: dict[str, Any] = {key: "".join(parts) for key, parts in self._texts.items()}
+        message["tool_calls"] = [call.whole() for call in self._calls]
+        message["reasoning_details"] = [detail.whole() for detail in self._details]
+        choice = {"finish_reason": "stop", **self._finish, "message": message}
+        reply = {"choices": [choice], "usage": self._usage}
+        end = _read(reply, self._plan, self._profile, is_finished=bool(self._finish))
+        # Only now is it sure that a call is whole: parallel ones may come interleaved.
+        yield from map(CallDelta, end.message.tool_calls)
+        yield end
+
+    def _extend(self, delta: JSON) -> Iterator[ReplyEvent]:
+        for key in ("content", "refusal", "reasoning_content", "reasoning"):
+            text = _content(delta.get(key))
+            if text:
+                self.progress.said(text)
+                self._texts.setdefault(key, []).append(text)
+            if text and key in ("content", "refusal"):
+                yield ReplyDelta(text)
+        for detail in map(mapping_of, list_of(delta.get("reasoning_details"))):
+            if self._details and self._details[-1].extend(detail):
+                self.progress.said(text_of(detail.get("text")) or text_of(detail.get("summary")))
+            else:
+                self.progress.kept()
+                self._details.append(_Detail(detail))
+        for call in map(mapping_of, list_of(delta.get("tool_calls"))):
+            self._calls.extend(call)
+            arguments = mapping_of(call.get("function")).get("arguments")
+            if len(self._calls) > self.progress.calls or not isinstance(arguments, str):
+                self.progress.kept()
+            else:
+                self.progress.said(arguments)
+            self.progress.calls = len(self._calls)
+        self.progress.is_waiting = not self.progress.steps
+
+
+class _OpenCalls:
+    """The calls of a stream, in the order they began."""
+
+    def __init__(self) -> None:
+        self._calls: list[_OpenCall] = []
+        self._last: dict[int | None, _OpenCall] = {}
+        self._by_id: dict[tuple[int | None, str], _OpenCall] = {}
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def __iter__(self) -> Iterator[_OpenCall]:
+        return iter(self._calls)
+
+    def extend(self, delta: JSON) -> None:
+        """Adds a delta to its call, or begins one.
+
+        The key None is for every call: a delta may have no index.
+        """
+        index = position_of(delta.get("index"))
+        call = self._found(index, delta)
+        if call is None:
+            call = _OpenCall(index=index)
+            self._calls.append(call)
+            self._last[index] = self._last[None] = call
+        call.extend(delta)
+        if call.id:
+            self._by_id[call.index, call.id] = self._by_id[None, call.id] = call
+
+    def _found(self, index: int | None, delta: JSON) -> _OpenCall | None:
+        """The call that a delta belongs to; None: it begins one.
+
+        By its id where it has one, since some endpoints give every call the index 0 or
+        none; else by its index. A second name under one index is another call, unless
+        the first one's arguments are still open.
+        """
+        call_id = text_of(delta.get("id"))
+        name = text_of(mapping_of(delta.get("function")).get("name"))
+        same_id = self._by_id.get((index, call_id)) if call_id else None
+        last = self._last.get(index)
+        if same_id is not None or last is None:
+            return same_id
+        return None if name and last.is_over(call_id) else last
+
+
+@dataclass(slots=True, kw_only=True)
+class _OpenCall:
+    """A call of a stream, as far as it has come."""
+
+    index: int | None
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+    extra_content: object = None
+    end: ObjectEnd = field(default_factory=ObjectEnd)
+
+    def is_over(self, next_id: str) -> bool:
+        """Whether a delta with a name and this id begins another call."""
+        if not self.name:
+            return False
+        if next_id and self.id:
+            return next_id != self.id
+        return self.end.is_over
+
+    def extend(self, delta: JSON) -> None:
+        function = mapping_of(delta.get("function"))
+        self.id = self.id or text_of(delta.get("id"))
+        self.name = self.name or text_of(function.get("name"))
+        self.extra_content = delta.get("extra_content") or self.extra_content
+        arguments = function.get("arguments")
+        if isinstance(arguments, str):
+            self.arguments.append(arguments)
+            self.end.feed(arguments)
+        elif arguments is not None:
+            self.arguments = [arguments_text(arguments)]
+            self.end = ObjectEnd()
+            self.end.feed(self.arguments[0])
+
+    def whole(self) -> dict[str, Any]:
+        function = {"name": self.name, "arguments": "".join(self.arguments)}
+        return {"id": self.id, "function": function, "extra_content": self.extra_content}
+
+
+class _Detail:
+    """One entry of `reasoning_details`, as far as it has come.
+
+    Args:
+        first: Its first chunk.
+    """
+
+    def __init__(self, first: JSON) -> None:
+        self._fields = dict(first)
+        self._parts = {key: [first[key]] for key in ("text", "summary") if text_of(first.get(key))}
+
+    def extend(self, chunk: JSON) -> bool:
+        """Add a chunk; return False if it begins the next entry.
+
+        Text and summaries come in pieces under one index, a signature after the text.
+        """
+        kind = chunk.get("type")
+        alike = all(chunk.get(key) == self._fields.get(key) for key in ("type", "index"))
+        if not alike or kind not in ("reasoning.text", "reasoning.summary"):
+            return False
+        if chunk.get("id") not in (None, self._fields.get("id")) and self._fields.get("id"):
+            return False
+        for key, value in chunk.items():
+            if key in ("text", "summary") and isinstance(value, str):
+                self._parts.setdefault(key, []).append(value)
+            elif value is not None:
+                self._fields[key] = value
+        return True
+
+    def whole(self) -> dict[str, Any]:
+        return {**self._fields, **{key: "".join(parts) for key, parts in self._parts.items()}}
+
+
+def _content(content: object) -> str:
+    """The text; some endpoints (Mistral) send parts in its place."""
+    if isinstance(content, str):
+        return content
+    parts = map(mapping_of, list_of(content))
+    return "".join(text_of(part.get("text")) for part in parts if part.get("type") == "text")
+
+
+def _native(wire: JSON, given: Sequence[JSON], profile: ProviderProfile) -> NativeReply | None:
+    """Return the reasoning and the signatures of calls, which the neutral form cannot carry."""
+    own = reasoning_of(wire)
+    extras = [sent.get("extra_content") for sent in given]
+    if any(extras):
+        # By the call's place: ids may repeat, and then change in the history.
+        own["extra_content"] = extras
+    return NativeReply(profile.origin, (own,)) if own else None
+
+
+def reasoning_of(wire: JSON) -> dict[str, Any]:
+    """Return the reply's reasoning by the most exact of its names, if it is not too long."""
+    for name in REASONING_FIELDS:
+        value = wire.get(name)
+        given = isinstance(value, str) or (
+            name == "reasoning_details" and all(isinstance(d, Mapping) for d in list_of(value))
+        )
+        if value and given:
+            size = len(value) if isinstance(value, str) else len(compact_json(value))
+            return {name: value} if size <= _MAX_REASONING_CHARS else {}
+    return {}
+
+
+def _usage(usage: JSON) -> Usage:
+    """The figures; `prompt_tokens` includes what came from the cache."""
+    details = mapping_of(usage.get("prompt_tokens_details"))
+    read = (
+        details.get("cached_tokens"),
+        usage.get("prompt_cache_hit_tokens"),
+        usage.get("cached_tokens"),
+    )
+    return Usage(
+        input_tokens=count_of(usage.get("prompt_tokens")),
+        output_tokens=count_of(usage.get("completion_tokens")),
+        cache_read_tokens=max(map(count_of, read)),
+        cache_write_tokens=count_of(details.get("cache_write_tokens")),
+    )
+
+
+def _malformed(reply: object) -> Failure:
+    return Failure(
+        detail=f"the reply is no completion: {shown_body(reply)!r}",
+        status=200,
+        code=MALFORMED_REPLY,
+    )

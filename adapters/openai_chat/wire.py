@@ -1,0 +1,288 @@
+"""Requests in OpenAI's Chat Completions format: the only place that writes its fields.
+
+Needs no SDK. Sources: OpenAI, "Chat Completions API" and its OpenAPI document;
+"Function calling"; "Structured outputs" (`strict`: no schema is changed for it);
+DeepSeek, "Thinking mode" (`reasoning_content` of every reply with calls goes back, Kimi
+alike); OpenRouter, "Reasoning tokens" (`reasoning_details` go back unchanged); Google,
+"OpenAI compatibility" (`extra_content` of a call); Moonshot AI, "Dynamic tool loading"
+(tools in a system message); what other vendors refuse: `provider_facts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import zip_longest
+from typing import Any
+
+from tool_search.adapters.openai_chat.mistral import mistral_messages
+from tool_search.adapters.openai_chat.moonshot import moonshot_schema
+from tool_search.adapters.wire.arguments import arguments_json
+from tool_search.adapters.wire.definitions import late_tools
+from tool_search.adapters.wire.strict_schemas import is_strict
+from tool_search.adapters.wire.values import text_of
+from tool_search.adapters.wire.written_history import encoded_body, encoded_messages, settled_count
+from tool_search.catalog.catalog import Tool
+from tool_search.catalog.names import NameRule, wire_id, wire_name
+from tool_search.catalog.schema.plain import compact_json
+from tool_search.i18n import text
+from tool_search.messages import (
+    ContentPart,
+    DeclaredTool,
+    ImagePart,
+    Message,
+    ReferencePart,
+    RequestPlan,
+    TextPart,
+    ToolCall,
+    ToolList,
+)
+from tool_search.providers.known import OWN_HOSTS
+from tool_search.providers.profiles import ProviderProfile
+
+__all__ = ["REASONING_FIELDS", "encode", "encode_tools", "to_wire"]
+
+REASONING_FIELDS = ("reasoning_details", "reasoning_content", "reasoning")
+"""The names that reasoning comes by, the most exact first: a reply keeps one of them."""
+
+# What stands for a name that a model left empty: no request may have one.
+_NAMELESS = "unnamed"
+# The effort that kimi-cli states (1616) where a gateway wants one beside `reasoning_content`.
+_EFFORT = "high"
+
+
+def to_wire(
+    plan: RequestPlan,
+    profile: ProviderProfile,
+    *,
+    stream: bool = True,
+    extra_body: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The request as a JSON object.
+
+    Args:
+        plan: What to ask.
+        profile: Whom.
+        stream: Whether the reply shall come piece by piece.
+        extra_body: More fields, in place of ours where both name one; a null
+            takes a field away.
+    """
+    body = _without_tools(plan, profile, stream=stream, extra_body=extra_body)
+    if not _has_tools(plan, profile):
+        return body
+    return {"tools": [_tool(entry, profile) for entry in plan.tools], **body}
+
+
+def encode(
+    plan: RequestPlan,
+    profile: ProviderProfile,
+    *,
+    stream: bool = True,
+    extra_body: Mapping[str, Any] | None = None,
+) -> bytes:
+    """The same as `to_wire`, as JSON in UTF-8, with what later requests repeat made once."""
+    tools = encode_tools(plan.tools, profile) if _has_tools(plan, profile) else None
+    if profile.states_effort:
+        # The effort is stated where any message has reasoning: all of them are looked at.
+        whole = _without_tools(plan, profile, stream=stream, extra_body=extra_body)
+        return encoded_body(whole, tools)
+    write = partial(_messages, plan, profile)
+    settled = settled_count(plan.messages, is_written=_is_written)
+    messages = encoded_messages(
+        plan,
+        (profile, plan.strategy, plan.system),
+        write,
+        settled=settled,
+        rest=write(plan.messages[settled:], settled),
+    )
+    later = replace(plan, messages=())
+    body = _without_tools(later, profile, stream=stream, extra_body=extra_body)
+    return encoded_body(body, tools, messages=messages)
+
+
+def _has_tools(plan: RequestPlan, profile: ProviderProfile) -> bool:
+    """True if the request declares its tools: some services have no other way to forbid calls."""
+    return bool(plan.tools) and (plan.tool_use == "auto" or profile.takes_tool_choice_none)
+
+
+def encode_tools(tools: ToolList, profile: ProviderProfile) -> bytes:
+    """The `tools` of a request as JSON in UTF-8, made once for each list."""
+    return tools.encoded(
+        f"openai_chat/{profile.name_rule}/{profile.takes_strict}/{profile.schema_rules}",
+        partial(_tool_json, profile=profile),
+    )
+
+
+def _tool(entry: DeclaredTool, profile: ProviderProfile) -> dict[str, Any]:
+    tool = entry.tool
+    function: dict[str, Any] = {"name": wire_name(tool.name, profile.name_rule)}
+    if tool.description:
+        function["description"] = tool.description
+    function["parameters"] = schema = _schema(tool, profile)
+    if profile.takes_strict and is_strict(schema):
+        function["strict"] = True
+    return {"type": "function", "function": function}
+
+
+def _schema(tool: Tool, profile: ProviderProfile) -> dict[str, Any]:
+    schema = dict(tool.declared_schema.schema)
+    return moonshot_schema(schema) if profile.schema_rules == "moonshot" else schema
+
+
+def _tool_json(entry: DeclaredTool, *, profile: ProviderProfile) -> str:
+    tool = entry.tool
+    name = wire_name(tool.name, profile.name_rule)
+    described = f'"description":{compact_json(tool.description)},' if tool.description else ""
+    strict = profile.takes_strict and is_strict(tool.declared_schema.schema)
+    more = ',"strict":true' if strict else ""
+    is_plain = profile.schema_rules == "json_schema"
+    schema = tool.schema_json if is_plain else compact_json(_schema(tool, profile))
+    function = f'{{"name":"{name}",{described}"parameters":{schema}{more}}}'
+    return f'{{"type":"function","function":{function}}}'
+
+
+def _without_tools(
+    plan: RequestPlan,
+    profile: ProviderProfile,
+    *,
+    stream: bool,
+    extra_body: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    body: dict[str, Any] = {"model": profile.model}
+    if stream:
+        body["stream"] = True
+        if profile.takes_stream_options:
+            body["stream_options"] = {"include_usage": True}
+    if profile.max_output_tokens is not None:
+        # OpenAI's reasoning models refuse the older name, other services do not know the newer.
+        is_vendors = profile.origin.startswith(f"openai_chat:{OWN_HOSTS['openai_chat']}/")
+        limit = "max_completion_tokens" if is_vendors else "max_tokens"
+        body[limit] = profile.max_output_tokens
+    if _has_tools(plan, profile) and plan.tool_use == "none":
+        body["tool_choice"] = "none"
+    body["messages"] = messages = _messages(plan, profile, plan.messages)
+    if profile.states_effort and any(m.get("reasoning_content") for m in messages):
+        body["reasoning_effort"] = _EFFORT
+    merged = {**body, **(extra_body or {})}
+    return {key: value for key, value in merged.items() if value is not None}
+
+
+def _messages(
+    plan: RequestPlan, profile: ProviderProfile, history: Sequence[Message], start: int = 0
+) -> list[dict[str, Any]]:
+    """Write consecutive messages of a plan, the first of which has this index."""
+    messages: list[dict[str, Any]] = []
+    if start == 0 and plan.system.strip():
+        messages.append({"role": "system", "content": plan.system})
+    takes_late = plan.strategy == "late_tools"
+    late: list[Tool] = []
+    by_mistral = profile.message_rules == "mistral"
+    for message in mistral_messages(history) if by_mistral else history:
+        if message.role == "tool":
+            messages.append(_result(message, profile.name_rule))
+            late += late_tools(message) if takes_late else []
+            continue
+        # Behind all results of a reply: nothing comes between them.
+        messages.extend(_brought(late, profile))
+        late = []
+        if message.role == "user":
+            messages.append({"role": "user", "content": _content(message.content)})
+        elif _is_written(message):
+            messages.extend(_brought(late_tools(message) if takes_late else [], profile))
+            messages.append(_reply(message, profile))
+    return [*messages, *_brought(late, profile)]
+
+
+def _is_written(reply: Message) -> bool:
+    return bool(reply.tool_calls or reply.text.strip())
+
+
+def _brought(tools: Sequence[Tool], profile: ProviderProfile) -> Iterator[dict[str, Any]]:
+    """The message that makes tools callable from its place on: `content`, even null, is refused."""
+    if tools:
+        functions = [_tool(DeclaredTool(tool), profile) for tool in tools]
+        yield {"role": "system", "tools": functions}
+
+
+def _reply(message: Message, profile: ProviderProfile) -> dict[str, Any]:
+    wire: dict[str, Any] = {"role": "assistant", "content": message.text or None}
+    native = message.native
+    is_own = native is not None and native.origin == profile.origin and native.blocks
+    own: Mapping[str, Any] = native.blocks[0] if native is not None and is_own else {}
+    wire |= _reasoning(own, profile, has_calls=bool(message.tool_calls))
+    if message.tool_calls:
+        extras = own.get("extra_content") or _missing_extras(profile)
+        wire["tool_calls"] = [
+            _call(call, profile.name_rule, extra)
+            for call, extra in zip_longest(message.tool_calls, extras[: len(message.tool_calls)])
+        ]
+    return wire
+
+
+def _missing_extras(profile: ProviderProfile) -> Sequence[object]:
+    """Return the signature of a foreign reply's first call: of parallel ones Google signs that."""
+    signature = profile.missing_signature
+    return () if signature is None else ({"google": {"thought_signature": signature}},)
+
+
+def _reasoning(
+    own: Mapping[str, Any], profile: ProviderProfile, *, has_calls: bool
+) -> dict[str, Any]:
+    """Return the fields of a reply's reasoning, the same in every request that has the reply."""
+    if not profile.returns_reasoning:
+        return {}
+    fields = {name: own[name] for name in REASONING_FIELDS if name in own}
+    missing = profile.missing_reasoning
+    if not has_calls or missing is None or "reasoning_content" in fields:
+        return fields
+    # A service that named `reasoning_content` after it was sent another field wants that one.
+    if not fields or missing:
+        fields["reasoning_content"] = text_of(fields.get("reasoning")) or missing
+    return fields
+
+
+def _call(call: ToolCall, rule: NameRule, extra: object) -> dict[str, Any]:
+    wire: dict[str, Any] = {
+        "id": wire_id(call.id),
+        "type": "function",
+        "function": {
+            "name": wire_name(call.name or _NAMELESS, rule),
+            "arguments": arguments_json(call),
+        },
+    }
+    return {**wire, "extra_content": extra} if extra else wire
+
+
+def _result(message: Message, rule: NameRule) -> dict[str, Any]:
+    """A call's result: a string, since many endpoints take no parts here."""
+    parts = (TextPart(message.content),) if isinstance(message.content, str) else message.content
+    content = "\n".join(_result_texts(parts, rule))
+    pictures = sum(isinstance(part, ImagePart) for part in parts)
+    if pictures and not content.strip():
+        # Of a history that another client kept: ours have words for their pictures.
+        content = text("call.pictures", "en-US", count=pictures)
+    return {"role": "tool", "tool_call_id": wire_id(message.tool_call_id or ""), "content": content}
+
+
+def _result_texts(parts: Iterable[ContentPart], rule: NameRule) -> Iterable[str]:
+    for part in parts:
+        if isinstance(part, TextPart):
+            yield part.text
+        elif isinstance(part, ReferencePart) and not part.tools:
+            yield compact_json([wire_name(name, rule) for name in part.names])
+
+
+def _content(content: str | Sequence[ContentPart]) -> str | list[dict[str, Any]]:
+    """A user's text, or parts where there are pictures among them."""
+    if isinstance(content, str):
+        return content
+    if not any(isinstance(part, ImagePart) for part in content):
+        return "\n".join(part.text for part in content if isinstance(part, TextPart))
+    wire: list[dict[str, Any]] = []
+    for part in content:
+        if isinstance(part, ImagePart):
+            wire.append({"type": "image_url", "image_url": {"url": part.url}})
+        elif isinstance(part, TextPart) and part.text:
+            wire.append({"type": "text", "text": part.text})
+    return wire

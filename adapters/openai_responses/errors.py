@@ -1,0 +1,70 @@
+"""Refusals in OpenAI's Responses dialect, each with its meaning and its source."""
+
+from __future__ import annotations
+
+from tool_search.adapters.wire.compatible_errors import (
+    CACHE_MARKS,
+    DEFINITIONS,
+    FEATURES,
+    NAMES,
+    PLACES,
+    TOO_MANY_TOOLS,
+)
+from tool_search.adapters.wire.content_errors import CONTENTS
+from tool_search.adapters.wire.size_errors import TOO_LONG
+from tool_search.providers.refusals import Answer
+
+__all__ = ["ANSWERS"]
+
+ANSWERS: tuple[Answer, ...] = (
+    # Numbers of tokens would be read as those of tools.
+    *TOO_LONG,
+    *CONTENTS,
+    Answer(
+        r"(?:missing|unknown) namespace\b.{0,80}\bfunction_call '(?P<name>[^']*)'",
+        "reference_unknown",
+        "Recorded: `Missing namespace for function_call 'X'. It does not exist in the default "
+        "namespace.`",
+    ),
+    *DEFINITIONS,
+    *FEATURES,
+    Answer(
+        r"previous_response_not_found|previous response with id",
+        "replies_refused",
+        "OpenAI: `Previous response with id 'resp_…' not found.`",
+    ),
+    Answer(
+        r"invalid_encrypted_content|encrypted content\b.{0,200}could not be (?:verified|decrypted)",
+        "replies_refused",
+        "OpenAI, Error codes: `invalid_encrypted_content`",
+    ),
+    Answer(
+        r"encrypted content item_id did not match",
+        "replies_refused",
+        "OpenAI: `Encrypted content item_id did not match the target item id.`",
+    ),
+    Answer(
+        r"duplicate item found with id|item with id '[^']*' not found",
+        "replies_refused",
+        "Recorded: `Duplicate item found with id tsc_…`; OpenAI: `Items are not persisted when "
+        "`store` is set to false`",
+    ),
+    Answer(
+        r"provided without its required (?:\S+ )?(?:following )?item",
+        "replies_refused",
+        "OpenAI: `Item 'rs_…' of type 'reasoning' was provided without its required following "
+        "item.`",
+    ),
+    Answer(
+        r"unknown parameter: 'input\[\d+\]\.(?:phase|content\[\d+\]\.\w+|encrypted_content"
+        r"|summary|status|id)'",
+        # No refusal of this reply alone: every later one would be refused for the same field.
+        "reasoning_refused",
+        "OpenAI: `Unknown parameter: 'input[2].phase'.`: fields of our own kept items alone",
+    ),
+    *CACHE_MARKS,
+    *PLACES,
+    *TOO_MANY_TOOLS,
+    *NAMES,
+)
+"""The rows, in the order in which they are tried."""

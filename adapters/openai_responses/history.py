@@ -1,0 +1,329 @@
+"""Histories in OpenAI's Responses format, read into the neutral form.
+
+Needs no SDK. Sources: OpenAI, "Responses API" (items of `input`); "Tool search" (the
+service's searches have no `call_id`; `additional_tools`; namespaces).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tool_search.adapters.openai_responses.items import own_items, says_more
+from tool_search.adapters.wire.arguments import arguments_object, arguments_text
+from tool_search.adapters.wire.imported_values import (
+    attachment,
+    fields_of,
+    label_of,
+    mappings_of,
+    readable,
+)
+from tool_search.adapters.wire.searches import (
+    ADDED,
+    found,
+    normalized_searches,
+    query_of,
+    search_call,
+    search_message,
+    simple,
+)
+from tool_search.adapters.wire.values import text_of
+from tool_search.conversation.call_results import results_in_place
+from tool_search.i18n import Language
+from tool_search.messages import (
+    ContentPart,
+    ImagePart,
+    Message,
+    NativeReply,
+    TextPart,
+    ToolCall,
+    plain_text,
+)
+
+__all__ = ["history_from_wire"]
+
+JSON = Mapping[str, Any]
+
+_BETWEEN_MESSAGES = "\n\n"
+
+
+def history_from_wire(
+    items: str | Iterable[JSON],
+    *,
+    search_tool_name: str = "tool_search",
+    canonical: Callable[[str], str] = str,
+    origin: str = "",
+    language: Language = "en-US",
+) -> tuple[Message, ...]:
+    """Return the neutral history of a Responses conversation.
+
+    Neighbouring messages of one role are one message. Searches become ordinary calls of
+    the search tool with its JSON as their result: a client's, the service's own, and
+    tools that were added in mid-conversation. A file or a sound becomes a line that
+    names it; reasoning and items of the service's other tools have no text.
+
+    Args:
+        items: The `input` of a request, and the `output` after it.
+        search_tool_name: The search tool's name in the neutral history.
+        canonical: Gives the canonical name for a wire name.
+        origin: The `ProviderProfile.origin` that is sent what the neutral form cannot
+            carry, as it is: reasoning, the `phase` of messages, items of other tools of
+            the service; empty for none.
+        language: The language of the lines in place of files.
+    """
+    if isinstance(items, str):
+        return (Message(role="user", content=items),)
+    reader = _Reader(
+        search_tool_name=search_tool_name, canonical=canonical, origin=origin, language=language
+    )
+    read = [message for item in items for message in reader.read(fields_of(item))]
+    placed = results_in_place([*read, *reader.close()])
+    return normalized_searches(placed, name=search_tool_name, canonical=canonical)
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A reply as far as it was read.
+
+    Attributes:
+        texts: What its messages say.
+        calls: Its calls.
+        items: All items of it that a request takes back.
+        reasoning: The last of them that wait for the item they led to.
+    """
+
+    texts: list[str] = field(default_factory=list)
+    calls: list[ToolCall] = field(default_factory=list)
+    items: list[JSON] = field(default_factory=list)
+    reasoning: list[JSON] = field(default_factory=list)
+
+    def add(self, item: JSON) -> None:
+        """Takes in an item, and the reasoning that led to it."""
+        if item["type"] == "reasoning":
+            self.reasoning.append(item)
+        else:
+            self.items += [*self.reasoning, item]
+            self.reasoning = []
+
+    def messages(self, origin: str) -> Iterator[Message]:
+        """The reply, or nothing if it is empty."""
+        text = _BETWEEN_MESSAGES.join(filter(str.strip, self.texts))
+        if not (text or self.calls):
+            return
+        blocks = own_items(self.items, self.calls)
+        keeps = bool(origin) and any(map(says_more, blocks))
+        yield Message(
+            role="assistant",
+            content=text,
+            tool_calls=tuple(self.calls),
+            native=NativeReply(origin, tuple(blocks)) if keeps else None,
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class _Reader:
+    """Reads a history item by item.
+
+    Attributes:
+        search_tool_name: The search tool's name.
+        canonical: Gives the canonical name for a wire name.
+        origin: Who is sent items as they are; empty for nobody.
+        language: The language of lines in place of files.
+    """
+
+    search_tool_name: str
+    canonical: Callable[[str], str]
+    origin: str
+    language: Language
+    _reply: _Draft = field(default_factory=_Draft)
+    _results: list[Message] = field(default_factory=list)
+    _added: list[tuple[str, list[str]]] = field(default_factory=list)
+    _said: list[ContentPart] = field(default_factory=list)
+    _speaker: str = ""
+    _queries: dict[str, str] = field(default_factory=dict)
+    _hosted: deque[tuple[str, frozenset[str]]] = field(default_factory=deque)
+    _place: int = 0
+
+    def read(self, item: JSON) -> Iterator[Message]:
+        """The messages that an item completes."""
+        self._place += 1
+        kind = text_of(item.get("type")) or "message"
+        if kind == "message" and item.get("role") != "assistant":
+            yield from self._user(item)
+            return
+        yield from self._spoken()
+        if kind == "message":
+            yield from self._next_reply()
+            self._speak(item)
+        elif kind in ("function_call", "custom_tool_call"):
+            yield from self._next_reply()
+            self._call(item)
+        elif kind in ("function_call_output", "custom_tool_call_output"):
+            yield from self._result(item)
+        elif kind == "additional_tools":
+            self._added.append((f"{ADDED}{self._place}", _names(item)))
+        elif kind not in ("tool_search_call", "tool_search_output"):
+            yield from self._next_reply()
+            self._reply.add({**item, "type": kind})
+        elif item.get("execution") == "client":
+            yield from self._search(kind, item)
+        else:
+            yield from self._hosted_search(kind, item)
+
+    def close(self) -> Iterator[Message]:
+        """What is still open: a message, a reply, its results, and what was added after them."""
+        yield from self._spoken()
+        yield from self._reply.messages(self.origin)
+        yield from self._results
+        for call_id, names in self._added:
+            query = f"select:{','.join(names)}"
+            call = search_call(call_id, query, name=self.search_tool_name)
+            yield Message(role="assistant", tool_calls=(call,))
+            yield self._found(call_id, query, names)
+        self._reply, self._results, self._added = _Draft(), [], []
+
+    def _user(self, item: JSON) -> Iterator[Message]:
+        """A message of the user's, or of another role: the same one's are one message."""
+        role = text_of(item.get("role"))
+        if role != self._speaker:
+            yield from self._spoken()
+        if not self._said:
+            yield from self.close()
+        self._hosted.clear()
+        self._speaker = role
+        self._said += _parts(item.get("content"), self.language)
+
+    def _spoken(self) -> Iterator[Message]:
+        if self._said:
+            yield Message(role="user", content=simple(tuple(self._said)))
+        self._said = []
+
+    def _next_reply(self) -> Iterator[Message]:
+        """Another item of the model's: after results or new tools it begins another reply."""
+        if self._results or self._added:
+            yield from self.close()
+
+    def _speak(self, item: JSON) -> None:
+        said = plain_text(_parts(item.get("content"), self.language))
+        self._reply.texts.append(said)
+        content = [{"type": "output_text", "text": said}]
+        self._reply.add({**item, "type": "message", "content": content})
+
+    def _call(self, item: JSON) -> None:
+        name = self.canonical(label_of(item.get("name")))
+        is_custom = item["type"] == "custom_tool_call"
+        given = {"input": item.get("input")} if is_custom else item.get("arguments")
+        call = ToolCall(
+            id=label_of(item.get("call_id")), name=name, arguments=arguments_text(given)
+        )
+        self._reply.calls.append(call)
+        self._reply.add({**item, "type": "function_call", "name": name})
+
+    def _result(self, item: JSON) -> Iterator[Message]:
+        call_id = label_of(item.get("call_id"))
+        content = simple(_parts(item.get("output"), self.language))
+        hosted = next((search for search in self._hosted if call_id in search[1]), None)
+        if hosted is None:
+            self._results.append(Message(role="tool", tool_call_id=call_id, content=content))
+            return
+        # Recorded: a search of the service's own that a client has answered as a function.
+        self._hosted.remove(hosted)
+        yield from self._asked(call_id, hosted[0])
+        name = self.search_tool_name
+        yield Message(role="tool", tool_call_id=call_id, name=name, content=content)
+
+    def _search(self, kind: str, item: JSON) -> Iterator[Message]:
+        """Half of a client's search."""
+        call_id = label_of(item.get("call_id"))
+        if kind == "tool_search_call":
+            yield from self._next_reply()
+            query = query_of(fields_of(item.get("arguments")))
+            self._queries[call_id] = query
+            self._reply.calls.append(search_call(call_id, query, name=self.search_tool_name))
+            self._reply.add(item)
+        else:
+            self._results.append(self._found(call_id, self._queries.get(call_id, ""), _names(item)))
+
+    def _hosted_search(self, kind: str, item: JSON) -> Iterator[Message]:
+        """Half of a search by the service, which comes before what follows it in the reply."""
+        if kind == "tool_search_call":
+            ids = frozenset(filter(None, (label_of(item.get(key)) for key in ("call_id", "id"))))
+            self._hosted.append((query_of(fields_of(item.get("arguments"))), ids))
+            # Reasoning goes back with what it led to, and a search of the service's does not.
+            self._reply.reasoning = []
+            return
+        query = self._hosted.popleft()[0] if self._hosted else ""
+        call_id = f"search_{self._place}"
+        yield from self._asked(call_id, query)
+        yield self._found(call_id, query, _names(item))
+
+    def _asked(self, call_id: str, query: str) -> Iterator[Message]:
+        """A search as a reply with what was said before it; calls wait till after it."""
+        yield from self._next_reply()
+        call = search_call(call_id, query, name=self.search_tool_name)
+        before, waiting = self._reply, _Draft()
+        if before.calls:
+            waiting.calls, waiting.items = before.calls, _without_messages(before.items)
+            before.items = []
+        else:
+            before.add(
+                {
+                    "type": "tool_search_call",
+                    "execution": "client",
+                    "status": "completed",
+                    "arguments": arguments_object(call),
+                }
+            )
+        before.calls = [call]
+        self._reply = waiting
+        yield from before.messages(self.origin)
+
+    def _found(self, call_id: str, query: str, names: Iterable[str]) -> Message:
+        result = found(query, names, str)
+        return search_message(call_id, result, name=self.search_tool_name)
+
+
+def _without_messages(items: Iterable[JSON]) -> list[JSON]:
+    """A reply's items without its messages, and without the reasoning that led to these."""
+    kept: list[JSON] = []
+    for item in items:
+        if item["type"] != "message":
+            kept.append(item)
+            continue
+        while kept and kept[-1]["type"] == "reasoning":
+            kept.pop()
+    return kept
+
+
+def _names(item: JSON) -> list[str]:
+    """The functions that an item brings, those in namespaces too."""
+    names = []
+    for tool in mappings_of(item.get("tools")):
+        members = mappings_of(tool.get("tools")) if tool.get("type") == "namespace" else [tool]
+        names += [label_of(member.get("name")) for member in members]
+    return names
+
+
+def _parts(content: object, language: Language) -> tuple[ContentPart, ...]:
+    if not isinstance(content, list | tuple):
+        said = readable(content)
+        return (TextPart(said),) if said.strip() else ()
+    return tuple(part for given in content for part in _part(fields_of(given), language))
+
+
+def _part(given: JSON, language: Language) -> Iterator[ContentPart]:
+    kind, address = given.get("type"), text_of(given.get("image_url"))
+    said = text_of(given.get("text")) or text_of(given.get("refusal"))
+    if kind == "input_image" and not address:
+        said = attachment("picture", language)
+    elif kind == "input_file":
+        names = [given.get("filename"), given.get("file_url"), given.get("file_id")]
+        said = attachment("file", language, names)
+    elif kind == "input_audio":
+        said = attachment("audio", language)
+    if kind == "input_image" and address:
+        yield ImagePart(address)
+    elif said.strip():
+        yield TextPart(said)

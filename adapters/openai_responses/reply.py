@@ -1,0 +1,404 @@
+"""Replies in OpenAI's Responses format: the only place that reads their fields.
+
+Needs no SDK. Sources: OpenAI, "Responses API" (the response and its output items),
+"Streaming events", "Reasoning models", "Tool search" (a client's search is a call to
+answer; the service's own stays in the reply).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tool_search.adapters.openai_responses.items import (
+    is_call,
+    message_text,
+    own_items,
+    says_more,
+)
+from tool_search.adapters.openai_responses.wire import (
+    KEPT_REPLY,
+    brought_by,
+    history_digest,
+)
+from tool_search.adapters.sdk.failures import (
+    BROKEN_REPLY,
+    MALFORMED_REPLY,
+    Failure,
+    ReplyFailedError,
+    shown_body,
+)
+from tool_search.adapters.sdk.openai_failures import body_failure
+from tool_search.adapters.sdk.progress import ReplyProgress
+from tool_search.adapters.wire.arguments import arguments_text, is_whole
+from tool_search.adapters.wire.names import canonical_names
+from tool_search.adapters.wire.values import (
+    count_of,
+    known,
+    list_of,
+    mapping_of,
+    position_of,
+    text_of,
+)
+from tool_search.messages import Message, NativeReply, RequestPlan, ToolCall
+from tool_search.providers.base import (
+    CallDelta,
+    ReplyDelta,
+    ReplyEnd,
+    ReplyEvent,
+    StopReason,
+    Usage,
+)
+from tool_search.providers.profiles import ProviderProfile
+
+__all__ = ["StreamedReply", "events_of", "from_wire"]
+
+JSON = Mapping[str, Any]
+
+_INCOMPLETE: dict[str, StopReason] = {
+    "max_output_tokens": "length",
+    "content_filter": "refusal",
+}
+_CUTTING = ("length", "refusal")
+_ENDS = ("response.completed", "response.incomplete", "response.failed")
+_TEXT_DELTAS = ("response.output_text.delta", "response.refusal.delta")
+_BETWEEN_MESSAGES = "\n\n"
+_SEARCH_NAME = "tool_search"
+
+
+def from_wire(reply: object, plan: RequestPlan, profile: ProviderProfile) -> ReplyEnd:
+    """The reply under canonical names.
+
+    Searches of the service's own are no calls: `NativeReply.found` has what they found.
+
+    Args:
+        reply: A response as parsed JSON.
+        plan: What was asked.
+        profile: Who was asked.
+
+    Raises:
+        ReplyFailedError: It reports an error, or is no response.
+    """
+    return _read(reply, plan, profile)
+
+
+def _read(
+    reply: object, plan: RequestPlan, profile: ProviderProfile, *, unfinished: Collection[int] = ()
+) -> ReplyEnd:
+    """`from_wire` of a reply, the items at these places of which have not ended."""
+    response = mapping_of(reply)
+    failure = body_failure(reply, status=200)
+    is_lost = response.get("status") in ("failed", "cancelled")
+    if failure is not None or is_lost or not isinstance(response.get("output"), list):
+        raise ReplyFailedError(failure or _malformed(reply))
+    placed = [
+        (place, item)
+        for place, item in enumerate(response["output"])
+        if text_of(mapping_of(item).get("type"))
+    ]
+    items = [item for _, item in placed]
+    called = [(place, item) for place, item in placed if is_call(item)]
+    reason = _stop_reason(response, items, calls=bool(called))
+    make = _call_maker(plan, profile)
+    calls = tuple(
+        replace(make(item, index), is_cut=place in unfinished or _is_cut(item, reason))
+        for index, (place, item) in enumerate(called)
+    )
+    texts = [text for item in items if (text := message_text(item))]
+    message = Message(
+        role="assistant",
+        content=_BETWEEN_MESSAGES.join(texts),
+        tool_calls=calls,
+        native=_native(items, calls, response, plan, profile),
+    )
+    return ReplyEnd(message=message, stop_reason=reason, usage=_usage(known(response.get("usage"))))
+
+
+def _is_cut(item: JSON, reason: StopReason) -> bool:
+    """True if a call ended with its reply, and not by itself."""
+    if item.get("status") == "incomplete" or reason == "refusal":
+        return True
+    return reason == "length" and not (
+        isinstance(item.get("arguments"), Mapping) or is_whole(item.get("arguments"))
+    )
+
+
+def events_of(reply: object, plan: RequestPlan, profile: ProviderProfile) -> Iterator[ReplyEvent]:
+    """The events of a reply that came whole.
+
+    Raises:
+        ReplyFailedError: It reports an error, or is no response.
+    """
+    end = from_wire(reply, plan, profile)
+    if end.message.text:
+        yield ReplyDelta(end.message.text)
+    for call in end.message.tool_calls:
+        yield CallDelta(call)
+    yield end
+
+
+@dataclass(slots=True)
+class _OpenItem:
+    """An item of a stream, as far as it has come."""
+
+    place: int | None
+    arrival: int
+    item: JSON = field(default_factory=dict)
+    arguments: list[str] = field(default_factory=list)
+    has_spoken: bool = False
+    has_begun: bool = False
+    is_done: bool = False
+    has_arguments: bool = False
+
+    @property
+    def is_slow(self) -> bool:
+        """True while silence is expected: reasoning, and what has only been opened."""
+        if self.is_done:
+            return False
+        return not self.has_begun or self.item.get("type") == "reasoning"
+
+    def whole(self) -> JSON:
+        """The item, with the arguments that came in pieces where it holds none."""
+        if self.item.get("type") != "function_call" or self.item.get("arguments"):
+            return self.item
+        return {**self.item, "arguments": "".join(self.arguments)}
+
+
+class StreamedReply:
+    """Reads one streamed reply, event by event.
+
+    Args:
+        plan: What was asked.
+        profile: Who was asked.
+
+    Attributes:
+        progress: How far it has come.
+    """
+
+    def __init__(self, plan: RequestPlan, profile: ProviderProfile) -> None:
+        self.progress = ReplyProgress()
+        self._plan = plan
+        self._profile = profile
+        self._make = _call_maker(plan, profile)
+        self._items: list[_OpenItem] = []
+        self._known: dict[int | str, _OpenItem] = {}
+        self._speaking: _OpenItem | None = None
+        self._made: int = 0
+        self._response: JSON | None = None
+
+    def read(self, event: object) -> Iterator[ReplyEvent]:
+        """What an event adds to the reply.
+
+        Raises:
+            ReplyFailedError: It reports an error.
+        """
+        if not isinstance(event, Mapping):
+            raise ReplyFailedError(_malformed(event))
+        kind = text_of(event.get("type"))
+        if kind == "error" or event.get("error"):
+            raise ReplyFailedError(_stream_failure(event))
+        if kind.endswith(".delta"):
+            yield from self._extend(kind, event)
+        elif kind == "response.output_item.added":
+            opened = self._item(event) or self._add(event)
+            opened.item = mapping_of(event.get("item"))
+        elif kind == "response.function_call_arguments.done":
+            self._finish_arguments(event)
+        elif kind == "response.output_item.done":
+            yield from self._close(event)
+        elif kind in _ENDS:
+            self.progress.steps += 1
+            self._response = mapping_of(event.get("response"))
+            self.progress.is_over = True
+        self.progress.is_waiting = not self._items or self._items[-1].is_slow
+
+    def end(self, *, announced: bool = False) -> Iterator[ReplyEvent]:  # noqa: ARG002 - Chat's word
+        """The whole reply, once its last event was read.
+
+        Raises:
+            ReplyFailedError: The last event has not come, or says that the reply failed.
+        """
+        if self._response is None:
+            raise ReplyFailedError(
+                Failure(detail="the stream ended before response.completed", code=BROKEN_REPLY)
+            )
+        items = self._in_order()
+        output = list_of(self._response.get("output"))
+        if len(output) > sum(item.is_done for item in items):
+            # Items were not streamed to their end: what the last event holds counts.
+            end = _read(self._response, self._plan, self._profile)
+            if self._speaking is None and end.message.text:
+                yield ReplyDelta(end.message.text)
+            yield from map(CallDelta, end.message.tool_calls[self._made :])
+            yield end
+            return
+        # Some endpoints leave the output out of the last event.
+        unfinished = [n for n, item in enumerate(items) if not (item.is_done or item.has_arguments)]
+        whole = {**self._response, "output": [item.whole() for item in items]}
+        yield _read(whole, self._plan, self._profile, unfinished=unfinished)
+
+    def _in_order(self) -> list[_OpenItem]:
+        """The items by their places, or as they came where some have none.
+
+        An item that only opened counts where it is a call: it was cut.
+        """
+        kept = [
+            item for item in self._items if item.is_done or item.item.get("type") == "function_call"
+        ]
+        if all(item.place is not None for item in kept):
+            kept.sort(key=lambda item: (item.place or 0, item.arrival))
+        return kept
+
+    def _item(self, event: JSON) -> _OpenItem | None:
+        """The item that an event is about, where it is known and open.
+
+        By its place, or by its id: some endpoints leave `output_index` out. One that names
+        neither is about the last item.
+        """
+        place = position_of(event.get("output_index"))
+        named = text_of(event.get("item_id")) or text_of(mapping_of(event.get("item")).get("id"))
+        found = self._known.get(named if place is None else place)
+        if found is None and place is None and not named and self._items:
+            found = self._items[-1]
+        return found if found is not None and not found.is_done else None
+
+    def _add(self, event: JSON) -> _OpenItem:
+        place = position_of(event.get("output_index"))
+        named = text_of(event.get("item_id")) or text_of(mapping_of(event.get("item")).get("id"))
+        self.progress.kept()
+        item = _OpenItem(place, len(self._items))
+        self._items.append(item)
+        if place is not None:
+            self._known[place] = item
+        if named:
+            self._known[named] = item
+        return item
+
+    def _extend(self, kind: str, event: JSON) -> Iterator[ReplyEvent]:
+        delta = text_of(event.get("delta"))
+        if not delta:
+            return
+        item = self._item(event) or self._add(event)
+        item.has_begun = True
+        if kind in _TEXT_DELTAS:
+            self.progress.said(delta)
+            item.has_spoken = True
+            yield ReplyDelta(self._separator(item) + delta)
+        elif kind == "response.function_call_arguments.delta":
+            self.progress.said(delta)
+            item.arguments.append(delta)
+        else:
+            # Reasoning and the like: its item brings it whole.
+            self.progress.steps += 1
+
+    def _separator(self, item: _OpenItem) -> str:
+        """What stands before a message's first words, where another was before it."""
+        before, self._speaking = self._speaking, item
+        return "" if before is None or before is item else _BETWEEN_MESSAGES
+
+    def _finish_arguments(self, event: JSON) -> None:
+        """Takes in a call's whole arguments, which some endpoints send without its item."""
+        item, written = self._item(event), event.get("arguments")
+        if item is not None and isinstance(written, str):
+            self.progress.kept()
+            item.arguments = [written]
+            item.has_arguments = True
+
+    def _close(self, event: JSON) -> Iterator[ReplyEvent]:
+        self.progress.kept()
+        given = mapping_of(event.get("item"))
+        place = position_of(event.get("output_index"))
+        again = self._known.get(text_of(given.get("id")) if place is None else place)
+        if again is not None and again.is_done and _is_same(again.item, given):
+            again.item = given
+            return
+        opened = self._item(event) or self._add(event)
+        opened.item, opened.is_done = given, True
+        if place is None and (named := text_of(given.get("id"))):
+            self._known[named] = opened
+        item = opened.whole()
+        if is_call(item):
+            self.progress.calls += 1
+            self._made += 1
+            yield CallDelta(self._make(item, self._made - 1))
+        elif not opened.has_spoken and message_text(item):
+            yield ReplyDelta(self._separator(opened) + message_text(item))
+
+
+def _is_same(item: JSON, other: JSON) -> bool:
+    """True if an item has come a second time."""
+    return all(item.get(key) == other.get(key) for key in ("id", "call_id", "type"))
+
+
+def _malformed(reply: object) -> Failure:
+    return Failure(
+        detail=f"the reply is no response: {shown_body(reply)!r}",
+        status=200,
+        code=MALFORMED_REPLY,
+    )
+
+
+def _stream_failure(event: JSON) -> Failure:
+    """An error event: what it says stands at its top, or under `error`."""
+    error = {key: value for key, value in event.items() if key != "type"}
+    return body_failure(
+        event if event.get("error") else {"error": error}, status=200
+    ) or _malformed(event)
+
+
+def _call_maker(plan: RequestPlan, profile: ProviderProfile) -> Callable[[JSON, int], ToolCall]:
+    """Makes a call of an item and its place among the reply's calls."""
+    canonical = canonical_names(plan, profile.name_rule)
+    searches = (entry.tool.name for entry in plan.tools if entry.is_search)
+    search = next(searches, _SEARCH_NAME)
+
+    def make(item: JSON, position: int) -> ToolCall:
+        is_search = item.get("type") == "tool_search_call"
+        return ToolCall(
+            id=text_of(item.get("call_id")) or f"call_{position}",
+            name=search if is_search else canonical(text_of(item.get("name"))),
+            arguments=arguments_text(item.get("arguments")),
+        )
+
+    return make
+
+
+def _stop_reason(response: JSON, items: Sequence[JSON], *, calls: bool) -> StopReason:
+    if response.get("status") == "incomplete":
+        details = mapping_of(response.get("incomplete_details"))
+        return _INCOMPLETE.get(text_of(details.get("reason")), "other")
+    if calls:
+        return "calls"
+    parts = [part for item in items for part in map(mapping_of, list_of(item.get("content")))]
+    return "refusal" if any(part.get("type") == "refusal" for part in parts) else "answer"
+
+
+def _native(
+    items: Sequence[JSON],
+    calls: tuple[ToolCall, ...],
+    response: JSON,
+    plan: RequestPlan,
+    profile: ProviderProfile,
+) -> NativeReply | None:
+    """The reply's own items, where they hold what the neutral form cannot carry."""
+    canonical = canonical_names(plan, profile.name_rule)
+    found = tuple(canonical(name) for _, name in brought_by(items))
+    blocks = own_items(items, calls)
+    if profile.keeps_replies and text_of(response.get("id")):
+        digest = history_digest(plan, profile)
+        blocks.append({"type": KEPT_REPLY, "id": response["id"], "input": digest})
+    elif not any(map(says_more, blocks)):
+        return None
+    return NativeReply(profile.origin, tuple(blocks), found)
+
+
+def _usage(usage: JSON) -> Usage:
+    """The figures; `input_tokens` includes what came from the cache."""
+    details = mapping_of(usage.get("input_tokens_details"))
+    return Usage(
+        input_tokens=count_of(usage.get("input_tokens")),
+        output_tokens=count_of(usage.get("output_tokens")),
+        cache_read_tokens=count_of(details.get("cached_tokens")),
+        cache_write_tokens=count_of(details.get("cache_write_tokens")),
+    )

@@ -1,0 +1,524 @@
+"""Requests in OpenAI's Responses format: the only place that writes their fields.
+
+Needs no SDK. Sources: OpenAI, "Responses API" and its OpenAPI document; "Tool search"
+(`tool_search_call`, `tool_search_output`, `additional_tools`, namespaces); "Reasoning
+models" (encrypted reasoning goes back with the reply it belongs to); "Conversation
+state" (`store`, `previous_response_id`). Ids of items are left out, reasoning's
+excepted: the service looks ids up, and with `store: false` finds none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tool_search.adapters.openai_responses.tools import (
+    ToolHomes,
+    definitions,
+    encode_tools,
+    wire_tools,
+)
+from tool_search.adapters.wire.arguments import arguments_json, arguments_object
+from tool_search.adapters.wire.definitions import late_tools
+from tool_search.adapters.wire.values import list_of, mapping_of, text_of
+from tool_search.adapters.wire.written_history import (
+    Pieces,
+    encoded_body,
+    json_bytes,
+    settled_count,
+)
+from tool_search.catalog.catalog import Tool
+from tool_search.catalog.names import wire_id, wire_name
+from tool_search.catalog.schema.plain import compact_json
+from tool_search.messages import (
+    ContentPart,
+    ImagePart,
+    Message,
+    ReferencePart,
+    RequestPlan,
+    TextPart,
+    ToolCall,
+)
+from tool_search.providers.profiles import ProviderProfile
+
+__all__ = ["KEPT_REPLY", "brought_by", "encode", "encode_tools", "history_digest", "to_wire"]
+
+KEPT_REPLY = "kept_reply"
+"""The type of our own block beside a reply's: its id at the service, and a digest of
+the history it answered."""
+
+_ENCRYPTED_REASONING = "reasoning.encrypted_content"
+# What stands for a name that a model left empty: no request may have one.
+_is_name = re.compile(r"[a-zA-Z0-9_-]{1,64}").fullmatch
+_NAMELESS = "unnamed"
+
+
+def to_wire(
+    plan: RequestPlan,
+    profile: ProviderProfile,
+    *,
+    stream: bool = True,
+    extra_body: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The request as a JSON object.
+
+    Args:
+        plan: What to ask.
+        profile: Whom.
+        stream: Whether the reply shall come piece by piece.
+        extra_body: More fields, in place of ours where both name one; a null
+            takes a field away.
+    """
+    items = _Input.anew(plan, plan.messages, profile)
+    items.write(plan.messages)
+    previous = items.kept if profile.keeps_replies else None
+    sent = items.items[previous.end :] if previous else items.items
+    body = _without_tools(plan, profile, sent, previous, stream=stream, extra_body=extra_body)
+    if not plan.tools:
+        return body
+    return {"tools": wire_tools(plan.tools, profile), **body}
+
+
+def encode(
+    plan: RequestPlan,
+    profile: ProviderProfile,
+    *,
+    stream: bool = True,
+    extra_body: Mapping[str, Any] | None = None,
+) -> bytes:
+    """The same as `to_wire`, as JSON in UTF-8, with what later requests repeat made once."""
+    written, rest = _written(plan, profile)
+    previous = rest.kept if profile.keeps_replies else None
+    body = _without_tools(plan, profile, (), previous, stream=stream, extra_body=extra_body)
+    tools = encode_tools(plan.tools, profile) if plan.tools else None
+    items = written.with_rest(rest.items, start=previous.end if previous else 0)
+    return encoded_body(body, tools, input=items)
+
+
+def history_digest(plan: RequestPlan, profile: ProviderProfile) -> str:
+    """Of all that a request's reply answers, however much of it was sent."""
+    _, rest = _written(plan, profile)
+    return rest.digest_through(len(rest.items))
+
+
+def _without_tools(
+    plan: RequestPlan,
+    profile: ProviderProfile,
+    items: Sequence[Mapping[str, Any]],
+    previous: _KeptReply | None,
+    *,
+    stream: bool,
+    extra_body: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    body: dict[str, Any] = {"model": profile.model}
+    if stream:
+        body["stream"] = True
+    if profile.max_output_tokens is not None:
+        body["max_output_tokens"] = profile.max_output_tokens
+    body["store"] = profile.keeps_replies
+    if profile.gives_reasoning:
+        body["include"] = [_ENCRYPTED_REASONING]
+    if plan.tools and plan.tool_use == "none":
+        body["tool_choice"] = "none"
+    if plan.system.strip():
+        body["instructions"] = plan.system
+    if previous is not None:
+        body["previous_response_id"] = previous.id
+    body["input"] = items
+    merged = {**body, **(extra_body or {})}
+    return {key: value for key, value in merged.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class _KeptReply:
+    """A reply that the service keeps, with all before it; behind `end` nothing is known there."""
+
+    id: str
+    end: int
+
+
+class _Digest:
+    """Of the items that were written so far, as a JSON array."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256(b"[")
+        self.count = 0
+
+    def add(self, items: Iterable[Mapping[str, Any]]) -> None:
+        for item in items:
+            self._hash.update(b",%b" % json_bytes(item) if self.count else json_bytes(item))
+            self.count += 1
+
+    def value(self) -> str:
+        whole = self._hash.copy()
+        whole.update(b"]")
+        return whole.hexdigest()[:32]
+
+    def fork(self) -> _Digest:
+        other = copy(self)
+        other._hash = self._hash.copy()  # noqa: SLF001  # its copy
+        return other
+
+
+@dataclass(slots=True)
+class _Input:
+    """The items of a request, written message by message.
+
+    Attributes:
+        profile: Who is asked.
+        homes: The namespaces of what the request brings.
+        items: What is written, but for what `settle` gave.
+        kept: The last reply that the service keeps, where the history is still its own.
+        asked: Names of functions, as they are on the wire, whose namespace was looked up.
+        called: The ids of calls and results that were written.
+    """
+
+    profile: ProviderProfile
+    homes: ToolHomes
+    _search: str | None
+    items: list[dict[str, Any]] = field(default_factory=list)
+    kept: _KeptReply | None = None
+    asked: set[str] = field(default_factory=set)
+    called: set[str] = field(default_factory=set)
+    _settled: int = 0
+    _digest: _Digest = field(default_factory=_Digest)
+    _searches: set[str] = field(default_factory=set)
+    _hosted: dict[str, list[str]] = field(default_factory=dict)
+    _late: list[Tool] = field(default_factory=list)
+    _notes: list[str] = field(default_factory=list)
+    _told: frozenset[str] = frozenset()
+
+    @classmethod
+    def anew(
+        cls, plan: RequestPlan, messages: Iterable[Message], profile: ProviderProfile
+    ) -> _Input:
+        """Begins a request whose tools are those of a plan, and of these messages."""
+        searches = (entry.tool.name for entry in plan.tools if entry.is_search)
+        homes = ToolHomes(plan.tools, profile).extended(messages)
+        return cls(profile, homes, next(searches, None))
+
+    def takes(self, messages: Sequence[Message]) -> bool:
+        """True if what is written would be the same with these messages after it."""
+        homes = self.homes.extended(messages)
+        told = self._told_by(messages)
+        return self.called.isdisjoint(told) and homes.agrees(self.homes, self.asked)
+
+    def fork(self, messages: Iterable[Message]) -> _Input:
+        """Goes on with messages, apart from what is written."""
+        return replace(
+            self,
+            homes=self.homes.extended(messages),
+            items=[],
+            asked=set(),
+            called=set(),
+            _digest=self._digest.fork(),
+            _searches=set(self._searches),
+            _hosted={name: list(homes) for name, homes in self._hosted.items()},
+            _late=list(self._late),
+            _notes=list(self._notes),
+        )
+
+    def settle(self) -> list[dict[str, Any]]:
+        """Gives the items that were written since this was last called."""
+        self.digest_through(len(self.items))
+        settled, self.items = self.items, []
+        self._settled += len(settled)
+        return settled
+
+    def digest_through(self, end: int) -> str:
+        """The digest of all that was written before an index of `items`."""
+        self._digest.add(self.items[self._digest.count - self._settled : end])
+        return self._digest.value()
+
+    def write(self, messages: Sequence[Message]) -> None:
+        """Writes messages, in order."""
+        self._told |= self._told_by(messages)
+        for message in messages:
+            self.called.update(call.id for call in message.tool_calls)
+            self.called.add(message.tool_call_id or "")
+            if self._is_told(message):
+                continue
+            if message.role == "tool":
+                self._result(message)
+                continue
+            # Behind all results of a reply: nothing comes between them.
+            self._flush()
+            if message.role == "user":
+                self.items.append({"role": "user", "content": _content(message.content)})
+            else:
+                self._reply(message)
+        self._flush()
+
+    def _told_by(self, messages: Iterable[Message]) -> frozenset[str]:
+        """The ids of searches that the service's own items say too."""
+        own = (m.native for m in messages if m.native and m.native.told and self._native(m))
+        return frozenset(native.told for native in own)
+
+    def _is_told(self, message: Message) -> bool:
+        """Whether a message says what the service's own items behind it say."""
+        return message.tool_call_id in self._told or any(
+            call.id in self._told for call in message.tool_calls
+        )
+
+    def _flush(self) -> None:
+        self._bring(self._late)
+        self.items.extend({"role": "developer", "content": note} for note in self._notes)
+        self._late, self._notes = [], []
+
+    def _bring(self, tools: Sequence[Tool]) -> None:
+        if tools:
+            brought = definitions(tools, self.profile, deferred=False, among=self.homes.tools)
+            self.items.append({"type": "additional_tools", "role": "developer", "tools": brought})
+
+    def _reply(self, message: Message) -> None:
+        for call in message.tool_calls:
+            if call.name == self._search:
+                self._searches.add(wire_id(call.id))
+        native = self._native(message)
+        for namespace, name in brought_by(native or ()):
+            self._hosted.setdefault(name, []).append(namespace)
+        late = late_tools(message)
+        self._bring([t for t in late if self._wire_name(t.name) not in self._hosted])
+        start = len(self.items)
+        if native is None:
+            if message.text.strip():
+                self.items.append({"role": "assistant", "content": message.text})
+            self.items.extend(map(self._call, message.tool_calls))
+            return
+        own = [block for block in native if block["type"] != KEPT_REPLY]
+        names = {wire_id(call.id): call.name for call in message.tool_calls}
+        sent = [self._sent_back(block, names) for block in own]
+        self.items.extend(sent)
+        # Also into one: what was called unknown may have come since, with its server.
+        moved = any(
+            a.get("namespace") != b.get("namespace") for a, b in zip(own, sent, strict=True)
+        )
+        for block in native:
+            if block["type"] != KEPT_REPLY or moved or not self.profile.keeps_replies:
+                continue
+            if block["input"] == self.digest_through(start):
+                self.kept = _KeptReply(text_of(block["id"]), self._settled + len(self.items))
+
+    def _native(self, message: Message) -> Sequence[Mapping[str, Any]] | None:
+        """The reply's own items, where they still say what the message does."""
+        if message.native is None or message.native.origin != self.profile.origin:
+            return None
+        if not self.profile.returns_reasoning:
+            return None
+        blocks = message.native.blocks
+        if self._search is None and any(b["type"].startswith("tool_search") for b in blocks):
+            return None
+        written = [
+            (wire_id(text_of(block["call_id"])), block["type"] == "tool_search_call")
+            for block in blocks
+            if _is_call(block)
+        ]
+        # A search that was a function when it was called is one of the service's own now.
+        called = [(wire_id(call.id), call.name == self._search) for call in message.tool_calls]
+        return blocks if written == called else None
+
+    def _sent_back(self, block: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+        """An item as it came, under an id that the format allows and in a namespace it has.
+
+        Args:
+            block: The item.
+            names: The names of the reply's calls, by id: that of the search may be another
+                than when it was called.
+        """
+        if not _is_call(block):
+            return dict(block)
+        item = {**block, "call_id": wire_id(block["call_id"])}
+        if block["type"] != "function_call":
+            return item
+        item["name"] = name = self._name_of(block, names.get(item["call_id"], ""))
+        namespace = self._namespace(name, given=item.pop("namespace", None))
+        return item if namespace is None else {**item, "namespace": namespace}
+
+    def _name_of(self, block: Mapping[str, Any], called: str) -> str:
+        """The name of a call that came from the service, as it knows the tool.
+
+        A call of no tool is kept as it was written, and some tool may have come since whose
+        name on the wire that is. A model may also invent a name that no request takes.
+        """
+        written = text_of(block.get("name"))
+        if written == called and _is_name(written):
+            return written
+        return self._wire_name(called or _NAMELESS)
+
+    def _namespace(self, name: str, *, given: str | None = None) -> str | None:
+        """Where the request has a tool: declared, brought by us, or by the service's search."""
+        self.asked.add(name)
+        if self.homes.is_plain(name):
+            return None
+        brought = self._hosted.get(name)
+        if brought:
+            return given if given in brought else brought[-1]
+        return self.homes.namespace(name)
+
+    def _wire_name(self, name: str) -> str:
+        return wire_name(name, self.profile.name_rule)
+
+    def _call(self, call: ToolCall) -> dict[str, Any]:
+        if call.name == self._search:
+            return {
+                "type": "tool_search_call",
+                "execution": "client",
+                "call_id": wire_id(call.id),
+                "status": "completed",
+                "arguments": arguments_object(call),
+            }
+        name = self._wire_name(call.name or _NAMELESS)
+        item = {
+            "type": "function_call",
+            "call_id": wire_id(call.id),
+            "name": name,
+            "arguments": arguments_json(call),
+        }
+        namespace = self._namespace(name)
+        return item if namespace is None else {**item, "namespace": namespace}
+
+    def _result(self, message: Message) -> None:
+        call_id, tools = wire_id(message.tool_call_id or ""), late_tools(message)
+        if call_id in self._searches:
+            self.items.append(
+                {
+                    "type": "tool_search_output",
+                    "execution": "client",
+                    "call_id": call_id,
+                    "status": "completed",
+                    "tools": definitions(
+                        tools, self.profile, deferred=True, among=self.homes.tools
+                    ),
+                }
+            )
+            # The output has no text: what a result says beside its definitions follows it.
+            self._notes.extend(_notes(message))
+            return
+        self._late.extend(tools)
+        content = message.content
+        if not isinstance(content, str) and any(isinstance(part, ImagePart) for part in content):
+            output = _content(content)
+        else:
+            output = "\n".join(_result_texts(content, self.profile))
+        self.items.append({"type": "function_call_output", "call_id": call_id, "output": output})
+
+
+@dataclass(slots=True)
+class _WrittenInput:
+    """The items of earlier turns in JSON, and what those that follow depend on.
+
+    Attributes:
+        source: What wrote them.
+        messages: What is written.
+        encoded: Its JSON, without the brackets of the array.
+        ends: Where each item ends in it.
+    """
+
+    source: _Input
+    messages: tuple[Message, ...] = ()
+    encoded: bytearray = field(default_factory=bytearray)
+    ends: list[int] = field(default_factory=list)
+
+    def takes(self, messages: tuple[Message, ...]) -> bool:
+        """True if these messages go on from what is written, and change nothing of it."""
+        done = len(self.messages)
+        return messages[:done] == self.messages and self.source.takes(messages[done:])
+
+    def extend(self, messages: tuple[Message, ...]) -> None:
+        """Writes what of these messages is not written yet."""
+        new = messages[len(self.messages) :]
+        if not new:
+            return
+        self.source.homes = self.source.homes.extended(new).flat()
+        self.source.write(new)
+        for item in self.source.settle():
+            self.encoded += b",%b" % json_bytes(item) if self.ends else json_bytes(item)
+            self.ends.append(len(self.encoded))
+        self.messages = messages
+
+    def with_rest(self, items: Iterable[Mapping[str, Any]], *, start: int) -> Pieces:
+        """The JSON array of all items from an index on."""
+        count = len(self.ends)
+        more = list(items)[max(0, start - count) :]
+        pieces: Pieces = [self.encoded]
+        if start >= count:
+            pieces = []
+        elif start:
+            pieces = [self.encoded[self.ends[start - 1] + 1 :]]
+        joined = b",".join(map(json_bytes, more))
+        comma = b"," if pieces and pieces[0] and joined else b""
+        return [b"[", *pieces, comma, joined, b"]"]
+
+
+def _written(plan: RequestPlan, profile: ProviderProfile) -> tuple[_WrittenInput, _Input]:
+    """The items of earlier turns, and the others."""
+    settled = settled_count(plan.messages)
+    beginning, present = plan.messages[:settled], plan.messages[settled:]
+    key = (profile, plan.strategy, plan.tools.fingerprint)
+    written = plan.kept.get(_WrittenInput, key)
+    if written is None or not written.takes(beginning):
+        written = plan.kept.put(key, _WrittenInput(_Input.anew(plan, beginning, profile)))
+    written.extend(beginning)
+    if written.source.takes(present):
+        rest = written.source.fork(present)
+        rest.write(present)
+        return written, rest
+    # The present turn says otherwise what earlier ones have said.
+    whole = _Input.anew(plan, plan.messages, profile)
+    whole.write(plan.messages)
+    return _WrittenInput(_Input.anew(plan, (), profile)), whole
+
+
+def _notes(message: Message) -> Iterator[str]:
+    """Yield the text beside the definitions of a search result."""
+    parts = () if isinstance(message.content, str) else message.content
+    if any(isinstance(part, ReferencePart) for part in parts):
+        yield from (part.text for part in parts if isinstance(part, TextPart))
+
+
+def _is_call(block: Mapping[str, Any]) -> bool:
+    """Whether an item is a call that we answer."""
+    kind = block["type"]
+    return kind == "function_call" or (
+        kind == "tool_search_call" and block.get("execution") == "client"
+    )
+
+
+def brought_by(items: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """The functions that the service's own searches brought in, behind their namespaces."""
+    for item in items:
+        if item.get("type") != "tool_search_output":
+            continue
+        for tool in map(mapping_of, list_of(item.get("tools"))):
+            own = text_of(tool.get("name"))
+            members = list_of(tool.get("tools")) if tool.get("type") == "namespace" else [tool]
+            names = (text_of(mapping_of(member).get("name")) for member in members)
+            yield from ((own, name) for name in names if name)
+
+
+def _result_texts(content: str | Iterable[ContentPart], profile: ProviderProfile) -> Iterator[str]:
+    parts = (TextPart(content),) if isinstance(content, str) else content
+    for part in parts:
+        if isinstance(part, TextPart):
+            yield part.text
+        elif isinstance(part, ReferencePart) and not part.tools:
+            yield compact_json([wire_name(name, profile.name_rule) for name in part.names])
+
+
+def _content(content: str | Sequence[ContentPart]) -> str | list[dict[str, Any]]:
+    """A user's text, or parts where there are pictures among them."""
+    if isinstance(content, str):
+        return content
+    if not any(isinstance(part, ImagePart) for part in content):
+        return "\n".join(part.text for part in content if isinstance(part, TextPart))
+    wire: list[dict[str, Any]] = []
+    for part in content:
+        if isinstance(part, ImagePart):
+            wire.append({"type": "input_image", "image_url": part.url, "detail": "auto"})
+        elif isinstance(part, TextPart) and part.text:
+            wire.append({"type": "input_text", "text": part.text})
+    return wire

@@ -1,0 +1,1 @@
+"""Connections and replies by the vendors' SDKs."""

@@ -1,0 +1,247 @@
+"""What providers on the vendors' SDKs share: the connection, and a reply read off it.
+
+A dialect says how a plan is written, how its reply is read and what its SDK's
+exceptions mean; it is asked for nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from contextlib import aclosing
+from dataclasses import replace
+from functools import cache
+from types import TracebackType
+from typing import Any, ClassVar, Required, Self, TypedDict
+
+from pydantic import SecretStr
+
+from tool_search.adapters.sdk.connection import CONNECT_TIMEOUT_S, check_extra_body, check_key
+from tool_search.adapters.sdk.failures import (
+    ErrorMap,
+    http_errors,
+    raise_failure,
+    read_failure,
+    retry_after_s,
+)
+from tool_search.adapters.sdk.progress import ReplyProgress
+from tool_search.adapters.sdk.reply_limits import ReplyLimits, ReplyMeter
+from tool_search.adapters.sdk.reply_stream import ReplyReader, read_stream, read_whole
+from tool_search.execution.background import LARGE_CATALOG
+from tool_search.messages import RequestPlan
+from tool_search.providers.base import ReplyEvent
+from tool_search.providers.profiles import ProviderProfile
+
+__all__ = ["ProviderOptions", "ReplyReader", "SDKProvider"]
+
+_MAX_MESSAGES_AT_ONCE = 2_000
+
+
+class ProviderOptions(TypedDict, total=False):
+    """What every provider takes beside its `id`; `SDKProvider` says what each means."""
+
+    profile: Required[ProviderProfile]
+    api_key: Required[str | SecretStr]
+    base_url: str | None
+    timeout_s: float
+    first_byte_timeout_s: float
+    reply_timeout_s: float | None
+    max_retries: int
+    extra_body: Mapping[str, Any] | None
+    streaming: bool
+    limits: ReplyLimits | None
+    client: Any
+
+
+class SDKProvider(ABC):
+    """One model at one endpoint, through a vendor's asynchronous client.
+
+    Belongs to the event loop it is first used in.
+
+    Args:
+        profile: What the model can do.
+        api_key: The key; in no message, log or error.
+        id: Names the provider in errors.
+        base_url: The endpoint; None: the vendor's own.
+        timeout_s: Seconds without anything new, once a reply has begun, before it counts
+            as failed; keep-alives are not new.
+        first_byte_timeout_s: Seconds before a reply begins. Also the longest silence while
+            the model thinks, or while Claude writes a call, which comes in few pieces.
+        reply_timeout_s: Seconds for a whole reply; None: no limit.
+        max_retries: How often the SDK repeats a request that failed before its reply.
+        extra_body: More fields for every request; a null takes one of ours away,
+            and `stream: false` switches streaming off.
+        streaming: Whether replies come piece by piece.
+        limits: Bounds of a reply's size; the three times above go before those in it.
+        client: A client of the SDK to use, which the caller closes; then key, address and
+            retries are the client's own.
+
+    Attributes:
+        id: Names the provider in errors.
+        profile: What the model can do.
+    """
+
+    _path: ClassVar[str]
+    _error_map: ClassVar[ErrorMap]
+    _stream_class: ClassVar[Any]
+
+    def __init__(
+        self,
+        *,
+        profile: ProviderProfile,
+        api_key: str | SecretStr,
+        id: str,  # noqa: A002 - the configuration's word
+        base_url: str | None = None,
+        timeout_s: float = 60.0,
+        first_byte_timeout_s: float = 600.0,
+        reply_timeout_s: float | None = None,
+        max_retries: int = 0,
+        extra_body: Mapping[str, Any] | None = None,
+        streaming: bool = True,
+        limits: ReplyLimits | None = None,
+        client: Any = None,
+    ) -> None:
+        self.id = id
+        self.profile = profile
+        self._api_key = check_key(api_key, provider=id)
+        self._base_url = base_url
+        self._limits = replace(
+            limits or ReplyLimits(),
+            first_byte_s=first_byte_timeout_s,
+            silence_s=timeout_s,
+            reply_s=reply_timeout_s,
+        )
+        self._max_retries = max_retries
+        self._extra_body = check_extra_body(extra_body, provider=id)
+        self._streaming = streaming and self._extra_body.get("stream") is not False
+        self._client = client
+        self._owns_client = client is None
+
+    @abstractmethod
+    def _encode(self, plan: RequestPlan) -> bytes:
+        """The request's body."""
+
+    @abstractmethod
+    def _events_of(self, reply: object, plan: RequestPlan) -> Iterable[ReplyEvent]:
+        """A whole reply, as if it had been streamed."""
+
+    @abstractmethod
+    def _reader(self, plan: RequestPlan) -> ReplyReader:
+        """Reads the streamed reply to a plan."""
+
+    @abstractmethod
+    def _connect(self) -> Any:
+        """A client of the SDK."""
+
+    async def stream(self, plan: RequestPlan) -> AsyncGenerator[ReplyEvent]:
+        """Sends the request; yields the reply as it comes, `ReplyEnd` last.
+
+        Raises:
+            ProviderError: The provider refused, could not be reached, or broke off.
+        """
+        body = await self._encoded(plan)
+        try:
+            events = self._streamed(body, plan) if self._streaming else self._whole(body, plan)
+            async with aclosing(events):
+                async for event in events:
+                    yield event
+        except (*self._error_map, *http_errors()) as exc:
+            failure = read_failure(exc, {**self._error_map, **http_errors()})
+            # `APIStatusError` alone has one.
+            response = getattr(exc, "response", None)
+            if response is not None:
+                failure = replace(failure, retry_after_s=retry_after_s(response.headers))
+            raise_failure(failure, provider=self.id, secret=self._api_key, cause=exc)
+
+    async def _encoded(self, plan: RequestPlan) -> bytes:
+        """The request's body, written off the event loop where that would hold it."""
+        if len(plan.tools) < LARGE_CATALOG and len(plan.messages) <= _MAX_MESSAGES_AT_ONCE:
+            return self._encode(plan)
+        writing = asyncio.ensure_future(asyncio.to_thread(self._encode, plan))
+        try:
+            return await asyncio.shield(writing)
+        finally:
+            # What is written is kept with the conversation: a turn that was cancelled must not
+            # go on writing into it beside the next one.
+            await asyncio.wait([writing])
+
+    async def aclose(self) -> None:
+        """Closes the connections, unless the client is the caller's."""
+        if self._owns_client and self._client is not None:
+            client, self._client = self._client, None
+            await client.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def _streamed(self, body: bytes, plan: RequestPlan) -> AsyncGenerator[ReplyEvent]:
+        reader = self._reader(plan)
+        meter = ReplyMeter(self._limits, reader.progress)
+        async with await meter.wait(self._send(body)) as stream:
+            if "json" in stream.response.headers.get("content-type", ""):
+                # An endpoint that knows no streams, or reports an error with status 200.
+                whole = await read_whole(stream.response, meter)
+                for event in self._events_of(whole, plan):
+                    yield event
+                return
+            async with aclosing(read_stream(stream.response, reader, meter)) as events:
+                async for event in events:
+                    yield event
+
+    async def _whole(self, body: bytes, plan: RequestPlan) -> AsyncGenerator[ReplyEvent]:
+        meter = ReplyMeter(self._limits, ReplyProgress())
+        async with await meter.wait(self._send(body)) as stream:
+            reply = await read_whole(stream.response, meter)
+        for event in self._events_of(reply, plan):
+            yield event
+
+    async def _send(self, body: bytes) -> Any:
+        """The open response: read by us, whether it is a stream or not, within its limits."""
+        client = self._connected()
+        return await client.post(
+            self._path,
+            **_raw_body(client, body),
+            cast_to=object,
+            stream=True,
+            stream_cls=self._stream_class,
+        )
+
+    def _timeouts(self, kind: Callable[..., Any]) -> Any:
+        """The HTTP client's own time-outs, of the SDK's class: the reader has closer ones."""
+        limits = self._limits
+        return kind(
+            max(limits.first_byte_s, limits.silence_s),
+            write=limits.silence_s,
+            connect=min(limits.silence_s, CONNECT_TIMEOUT_S),
+        )
+
+    def _connected(self) -> Any:
+        """The client, made when it is first needed."""
+        if self._client is None:
+            self._client = self._connect()
+        return self._client
+
+
+def _raw_body(client: Any, body: bytes) -> dict[str, bytes]:
+    """Return the argument of `client.post` that sends bytes unchanged."""
+    return {"content" if _takes_content(type(client).post) else "body": body}
+
+
+@cache
+def _takes_content(post: Callable[..., object]) -> bool:
+    """True if a client's `post` has `content`.
+
+    anthropic before 0.76 has not: its `body` takes bytes, which later versions warn of.
+    """
+    named = inspect.signature(post).parameters
+    return "content" in named or "body" not in named

@@ -1,0 +1,157 @@
+"""Limits of one reply: how long it may keep us waiting, and how much it may be.
+
+Time that a consumer takes between two events does not count: it does not make a provider
+fail. Keep-alives (comments, `ping`, empty pieces) do not count as progress.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+from tool_search.adapters.sdk.failures import REPLY_TOO_LARGE, TIMEOUT, Failure, ReplyFailedError
+from tool_search.adapters.sdk.progress import ReplyProgress
+
+__all__ = ["ReplyLimits", "ReplyMeter"]
+
+_ValueT = TypeVar("_ValueT")
+
+# DeepSeek writes 384,000 tokens at most, each in an event of some 300 bytes.
+_WIRE_BYTES_PER_BYTE_KEPT = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyLimits:
+    """The limits of one reply.
+
+    Attributes:
+        first_byte_s: Seconds until it begins, headers and keep-alives left aside; also the
+            longest silence while the model thinks, or while Claude writes a call.
+        silence_s: Seconds without anything new after that.
+        reply_s: Seconds for all of it; None: no limit.
+        max_bytes: What is kept of it; on the wire it may be eight times as much.
+        max_event_bytes: One event of its stream.
+        max_idle_bytes: What may come without anything new in it.
+        max_calls: Its calls.
+    """
+
+    first_byte_s: float = 600.0
+    silence_s: float = 60.0
+    reply_s: float | None = None
+    max_bytes: int = 32 * 1024 * 1024
+    max_event_bytes: int = 16 * 1024 * 1024
+    max_idle_bytes: int = 16 * 1024 * 1024
+    max_calls: int = 10_000
+
+
+class ReplyMeter:
+    """Holds one reply against its limits.
+
+    Args:
+        limits: The limits.
+        progress: What its reader counts.
+    """
+
+    def __init__(self, limits: ReplyLimits, progress: ReplyProgress) -> None:
+        self.limits = limits
+        self.progress = progress
+        self._clock = asyncio.get_running_loop().time
+        self._began = self._alive = self._clock()
+        self._bytes = self._idle_bytes = 0
+        self._steps = 0
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stop the clock for a block: the consumer's time is not the service's."""
+        began = self._clock()
+        try:
+            yield
+        finally:
+            spent = self._clock() - began
+            self._began += spent
+            self._alive += spent
+
+    async def wait(self, work: Awaitable[_ValueT]) -> _ValueT:
+        """Return what the service gives, if it comes in time.
+
+        Raises:
+            ReplyFailedError: It does not.
+        """
+        deadline, _ = self._deadline()
+        try:
+            async with asyncio.timeout_at(deadline) as patience:
+                return await work
+        except TimeoutError as exc:
+            if patience.expired():
+                raise self._too_late() from exc
+            raise ReplyFailedError(
+                Failure(detail=f"no answer in time: {exc}", code=TIMEOUT)
+            ) from exc
+
+    def _deadline(self) -> tuple[float, str]:
+        """The time at which patience ends, and the limit that says so."""
+        limits = self.limits
+        silence = (self._alive + limits.silence_s, f"{limits.silence_s:g} seconds (timeout_s)")
+        if self.progress.is_waiting:
+            silence = (
+                self._alive + limits.first_byte_s,
+                f"{limits.first_byte_s:g} seconds (first_byte_timeout_s)",
+            )
+        if limits.reply_s is None:
+            return silence
+        whole = (self._began + limits.reply_s, f"{limits.reply_s:g} seconds (reply_timeout_s)")
+        return min(silence, whole)
+
+    def _too_late(self) -> ReplyFailedError:
+        _, limit = self._deadline()
+        what = "the reply was not complete" if "reply_" in limit else "nothing new came"
+        return ReplyFailedError(Failure(detail=f"{what} within {limit}", code=TIMEOUT))
+
+    def received(self, chunk: bytes) -> None:
+        """Count bytes of the wire.
+
+        Raises:
+            ReplyFailedError: They are too many.
+        """
+        self._bytes += len(chunk)
+        self._idle_bytes += len(chunk)
+        most = self.limits.max_bytes * _WIRE_BYTES_PER_BYTE_KEPT
+        if self._bytes > most:
+            raise _too_large(f"it has more than {most:,} bytes with all around it")
+
+    def check(self) -> None:
+        """Compare the reply with its limits, after each piece of the stream and each event.
+
+        Raises:
+            ReplyFailedError: It has too many calls, too much text, or nothing new in it for
+                too long.
+        """
+        progress, limits = self.progress, self.limits
+        if progress.steps != self._steps:
+            self._steps = progress.steps
+            self._alive = self._clock()
+            self._idle_bytes = 0
+        elif self._idle_bytes > limits.max_idle_bytes:
+            raise _too_large(f"{limits.max_idle_bytes:,} bytes came with nothing new in them")
+        elif self._clock() > self._deadline()[0]:
+            # Bytes that are there already are not waited for.
+            raise self._too_late()
+        if progress.size > limits.max_bytes:
+            raise _too_large(f"it has more than {limits.max_bytes:,} characters")
+        self.check_calls(progress.calls)
+
+    def check_calls(self, calls: int) -> None:
+        """Compare the number of calls alone.
+
+        Raises:
+            ReplyFailedError: They are too many.
+        """
+        if calls > self.limits.max_calls:
+            raise _too_large(f"it has more than {self.limits.max_calls:,} calls")
+
+
+def _too_large(why: str) -> ReplyFailedError:
+    return ReplyFailedError(Failure(detail=f"the reply was given up: {why}", code=REPLY_TOO_LARGE))

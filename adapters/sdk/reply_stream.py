@@ -1,0 +1,212 @@
+"""One reply, read off an HTTP response: streamed or whole, within its limits."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import aclosing, suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any, Protocol
+
+from tool_search.adapters.sdk.event_stream import EventDecoder, SentEvent
+from tool_search.adapters.sdk.failures import BROKEN_REPLY, Failure, ReplyFailedError
+from tool_search.adapters.sdk.progress import ReplyProgress
+from tool_search.adapters.sdk.reply_limits import ReplyMeter
+from tool_search.adapters.wire.json import mended, mended_value, read_value
+from tool_search.messages import Message, ToolCall
+from tool_search.providers.base import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent
+
+__all__ = ["ReplyReader", "read_stream", "read_whole"]
+
+_OVER = b"[DONE]"
+_HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
+# A connection is used again only where its last reply was read to the end, which comes at
+# once; what has more to say after the reply's end is not waited for.
+_DRAIN_S = 0.5
+_MAX_DRAIN_BYTES = 64 * 1024
+# About 3 ms of work; the calls of a longer reply are put together off the event loop.
+_MAX_CALLS_AT_ONCE = 200
+
+
+class ReplyReader(Protocol):
+    """Puts a streamed reply together.
+
+    Attributes:
+        progress: How far it has come.
+    """
+
+    progress: ReplyProgress
+
+    def read(self, event: object) -> Iterable[ReplyEvent]:
+        """Return what one event of the stream adds."""
+        ...
+
+    def end(self, *, announced: bool = False) -> Iterable[ReplyEvent]:
+        """Return what the end of the stream adds, `ReplyEnd` last.
+
+        Args:
+            announced: The stream said itself that it is over, by `[DONE]`.
+        """
+        ...
+
+
+async def read_stream(
+    response: Any, reader: ReplyReader, meter: ReplyMeter
+) -> AsyncGenerator[ReplyEvent]:
+    """Yield the reply as it comes.
+
+    Args:
+        response: A streamed response of httpx or httpx2.
+        reader: Puts it together.
+        meter: Holds it against its limits.
+
+    Raises:
+        ReplyFailedError: It reports an error, is malformed, or goes beyond a limit.
+        ValueError: An event is not JSON.
+    """
+    decoder = EventDecoder(max_event_bytes=meter.limits.max_event_bytes)
+    texts = _Texts()
+    async with aclosing(response.aiter_bytes()) as chunks:
+        has_more, announced = True, False
+        while has_more and not (announced or meter.progress.is_over):
+            chunk = await _next(chunks, meter)
+            has_more = chunk is not None
+            for sent in decoder.finish() if chunk is None else decoder.feed(chunk):
+                announced = sent.data.startswith(_OVER)
+                if announced or meter.progress.is_over:
+                    break
+                event = await _read_event(sent)
+                meter.progress.event_size = len(sent.data)
+                for made in texts.mended(reader.read(event), sent.data):
+                    with meter.paused():
+                        yield made
+                meter.check()
+            meter.check()
+        last = partial(_last_events, reader, texts, announced=announced)
+        is_large = meter.progress.calls > _MAX_CALLS_AT_ONCE
+        for made in await asyncio.to_thread(last) if is_large else last():
+            if isinstance(made, ReplyEnd):
+                meter.check_calls(len(made.message.tool_calls))
+            with meter.paused():
+                yield made
+        if has_more:
+            await _drain(chunks)
+
+
+def _last_events(reader: ReplyReader, texts: _Texts, *, announced: bool) -> list[ReplyEvent]:
+    """Return what the end of the stream adds; with many calls, this runs in a thread."""
+    return list(texts.mended(reader.end(announced=announced)))
+
+
+async def read_whole(response: Any, meter: ReplyMeter) -> Any:
+    """Return a reply that comes in one piece, as parsed JSON.
+
+    Raises:
+        ReplyFailedError: It goes beyond a limit.
+        ValueError: It is not JSON.
+    """
+    pieces: list[bytes] = []
+    async with aclosing(response.aiter_bytes()) as chunks:
+        while (chunk := await _next(chunks, meter)) is not None:
+            pieces.append(chunk)
+            if chunk.strip():  # DeepSeek sends empty lines until it begins
+                meter.progress.is_waiting = False
+                meter.progress.event_size = len(chunk)
+                meter.progress.kept()
+            meter.check()
+    data = b"".join(pieces)
+    value = await read_value(data)
+    return mended_value(value) if _HALF_PAIR.search(data) else value
+
+
+async def _next(chunks: AsyncIterator[bytes], meter: ReplyMeter) -> bytes | None:
+    """Return the next bytes; None at the end."""
+    try:
+        chunk = await meter.wait(anext(chunks))
+    except StopAsyncIteration:
+        return None
+    meter.received(chunk)
+    return chunk
+
+
+async def _read_event(sent: SentEvent) -> object:
+    """The event's JSON; an error may be named in the event's name alone, or be plain text."""
+    try:
+        event = await read_value(sent.data)
+    except ValueError:
+        if sent.name != b"error":
+            raise
+        said = sent.data.decode("utf-8", "replace")
+        raise ReplyFailedError(Failure(detail=said, code=BROKEN_REPLY)) from None
+    if sent.name == b"error" and isinstance(event, Mapping) and not event.get("error"):
+        return {"type": "error", "error": event}
+    return event
+
+
+async def _drain(chunks: AsyncIterator[bytes]) -> None:
+    """Read the rest of a reply that is over, so that its connection can be used again."""
+    left = _MAX_DRAIN_BYTES
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_DRAIN_S):
+            async for chunk in chunks:
+                left -= len(chunk)
+                if left < 0:
+                    return
+
+
+class _Texts:
+    """Joins halves of surrogate pairs that come in two pieces, and replaces lone ones."""
+
+    def __init__(self) -> None:
+        self._half = ""
+        self._has_any = False
+
+    def mended(self, events: Iterable[ReplyEvent], data: bytes = b"") -> Iterator[ReplyEvent]:
+        """The events without a lone surrogate.
+
+        Args:
+            events: What was read off the data.
+            data: The JSON, in which such halves are escapes.
+        """
+        self._has_any = self._has_any or (b"\\u" in data and bool(_HALF_PAIR.search(data)))
+        if not self._has_any:
+            yield from events
+            return
+        for event in events:
+            if isinstance(event, ReplyDelta):
+                text = self._whole(event.text)
+                if text:
+                    yield ReplyDelta(text)
+            elif isinstance(event, CallDelta):
+                yield CallDelta(_mended_call(event.call))
+            else:
+                if self._half:
+                    yield ReplyDelta(mended(self._half))
+                yield replace(event, message=_mended_message(event.message))
+
+    def _whole(self, text: str) -> str:
+        """The text, but for a first half at its end, which waits for the other."""
+        text, self._half = self._half + text, ""
+        if text and "\ud800" <= text[-1] <= "\udbff":
+            text, self._half = text[:-1], text[-1]
+        return mended(text)
+
+
+def _mended_call(call: ToolCall) -> ToolCall:
+    return replace(
+        call, id=mended(call.id), name=mended(call.name), arguments=mended(call.arguments)
+    )
+
+
+def _mended_message(message: Message) -> Message:
+    native = message.native
+    if native is not None:
+        native = replace(native, blocks=tuple(mended_value(list(native.blocks))))
+    return replace(
+        message,
+        content=mended(message.text),
+        tool_calls=tuple(map(_mended_call, message.tool_calls)),
+        native=native,
+    )

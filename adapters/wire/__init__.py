@@ -1,0 +1,1 @@
+"""Values, names and definitions on the wire, in any dialect."""

@@ -1,0 +1,55 @@
+"""Canonical names for the tool names in a reply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+
+from tool_search.adapters.wire.definitions import late_tools
+from tool_search.catalog.names import NameRule, wire_name
+from tool_search.messages import Message, RequestPlan
+
+__all__ = ["canonical_names"]
+
+
+def canonical_names(plan: RequestPlan, rule: NameRule) -> Callable[[str], str]:
+    """Return what gives a known tool's canonical name for its wire name, any other unchanged.
+
+    Known are the tools that the plan declares, and those that its messages bring. The
+    name that a model was shown counts before an equal canonical name of another tool.
+    """
+    declared = plan.tools.by_wire_name(rule)
+
+    @cache
+    def brought() -> Mapping[str, str]:
+        known = plan.kept.get(_Brought, rule)
+        if known is None or not known.precedes(plan.messages):
+            known = plan.kept.put(rule, _Brought(rule))
+        return known.through(plan.messages)
+
+    def canonical(name: str) -> str:
+        return declared.get(name) or brought().get(name, name)
+
+    return canonical
+
+
+class _Brought:
+    """The tools that a history brings, by wire name; goes on from the last request's history."""
+
+    def __init__(self, rule: NameRule) -> None:
+        self._rule = rule
+        self._messages: tuple[Message, ...] = ()
+        self._names: dict[str, str] = {}
+
+    def precedes(self, messages: tuple[Message, ...]) -> bool:
+        """True if a history goes on from the one that was read."""
+        # Equal tuples are compared by identity first, which takes no time.
+        return messages[: len(self._messages)] == self._messages
+
+    def through(self, messages: tuple[Message, ...]) -> Mapping[str, str]:
+        """Return the canonical names by wire name."""
+        for message in messages[len(self._messages) :]:
+            tools = late_tools(message)
+            self._names |= {wire_name(tool.name, self._rule): tool.name for tool in tools}
+        self._messages = messages
+        return self._names

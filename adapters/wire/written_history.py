@@ -1,0 +1,133 @@
+"""The messages of a request as bytes: those of earlier turns written once, not once a request.
+
+A request of a conversation repeats the messages of the one before it. Those of earlier
+turns no longer change, so their bytes are kept with the conversation; the present turn is
+written for each request. The same bytes come out with and without what is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from tool_search.catalog.schema.plain import compact_json
+from tool_search.messages import Message, RequestPlan
+
+__all__ = [
+    "Pieces",
+    "WrittenHistory",
+    "encoded_body",
+    "encoded_messages",
+    "json_bytes",
+    "settled_count",
+]
+
+JSON = Mapping[str, Any]
+Pieces = list[bytes | bytearray]
+"""JSON in pieces, to be joined once: a long history is not copied at each step."""
+Write = Callable[[Sequence[Message], int], Iterable[JSON]]
+"""Writes consecutive messages of a history, the first of which has this index."""
+
+
+class WrittenHistory:
+    """The beginning of a history in a dialect's JSON.
+
+    Attributes:
+        messages: What is written.
+        encoded: Its JSON, without the brackets of the array.
+    """
+
+    def __init__(self) -> None:
+        self.messages: tuple[Message, ...] = ()
+        self.encoded = bytearray()
+
+    def precedes(self, messages: tuple[Message, ...]) -> bool:
+        """True if these messages go on from what is written."""
+        # Equal tuples are compared by identity first, which takes no time.
+        return messages[: len(self.messages)] == self.messages
+
+    def extend(self, messages: tuple[Message, ...], write: Write) -> None:
+        """Write what of these messages is not written yet."""
+        done = len(self.messages)
+        if len(messages) > done:
+            _append(self.encoded, map(json_bytes, write(messages[done:], done)))
+            self.messages = messages
+
+    def with_rest(self, rest: Iterable[JSON]) -> Pieces:
+        """Return the JSON array of what is written and of the rest of the messages."""
+        more = b",".join(map(json_bytes, rest))
+        comma = b"," if more and self.encoded else b""
+        return [b"[", self.encoded, comma, more, b"]"]
+
+
+def json_bytes(value: object) -> bytes:
+    """The value as JSON in UTF-8."""
+    return compact_json(value).encode("utf-8", "replace")
+
+
+def _append(array: bytearray, entries: Iterable[bytes]) -> None:
+    for entry in entries:
+        if array:
+            array += b","
+        array += entry
+
+
+def settled_count(
+    messages: Sequence[Message],
+    *,
+    marked: Collection[int] = (),
+    is_written: Callable[[Message], bool] = lambda _: True,
+) -> int:
+    """How many messages at the beginning later requests repeat byte for byte.
+
+    Those are the messages of earlier turns: up to a message of the user's that follows one
+    of the model's, since formats join neighbours of one role.
+
+    Args:
+        messages: The history.
+        marked: Indexes of messages that this request writes with a mark.
+        is_written: False for a message of the model's that the format leaves out.
+    """
+    last = len(messages) - 1
+    for place in range(min((last, *marked)), 0, -1):
+        before = messages[place - 1]
+        if messages[place].role == "user" and before.role == "assistant" and is_written(before):
+            return place
+    return 0
+
+
+def encoded_messages(
+    plan: RequestPlan, key: object, write: Write, *, settled: int, rest: Iterable[JSON]
+) -> Pieces:
+    """Return the JSON array of a request's messages.
+
+    Args:
+        plan: The request.
+        key: All that the written form depends on beside the messages.
+        write: Writes messages; neighbours of the place `settled` without regard for each other.
+        settled: How many messages later requests repeat.
+        rest: The others, written.
+    """
+    beginning = plan.messages[:settled]
+    written = plan.kept.get(WrittenHistory, key)
+    if written is None or not written.precedes(beginning):
+        written = plan.kept.put(key, WrittenHistory())
+    written.extend(beginning, write)
+    return written.with_rest(rest)
+
+
+def encoded_body(body: Mapping[str, Any], tools: bytes | None, **written: Pieces) -> bytes:
+    """Return a request's body, copied into one text of bytes once.
+
+    Args:
+        body: Its members, in order.
+        tools: The JSON of its tools, which come first; None: it has none.
+        written: The JSON of members of the body, where it is there already.
+    """
+    pieces: Pieces = [] if tools is None else [b',"tools":', tools]
+    for key, value in body.items():
+        pieces.append(b",%b:" % json_bytes(key))
+        pieces += written[key] if key in written else (json_bytes(value),)
+    # The first member follows the brace, not a comma.
+    pieces[0] = b"{" + bytes(pieces[0][1:])
+    return b"".join((*pieces, b"}"))

@@ -1,0 +1,77 @@
+"""The AstrBot plugin's folder, and the zip that is made of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+from runpy import run_path
+
+import pytest
+
+from tool_search.adapters.astrbot.settings import OF_ONE_PLACE, read_settings
+
+ROOT = Path(__file__).resolve().parents[3]
+PLUGIN = ROOT / "examples" / "astrbot_plugin_tool_search"
+
+
+def test_every_default_of_the_form_is_the_librarys() -> None:
+    """What is shown is what holds."""
+    schema = json.loads((PLUGIN / "_conf_schema.json").read_text(encoding="utf-8"))
+    given = {key: item["default"] for key, item in schema.items()}
+    assert read_settings(given) == read_settings({})
+
+
+def test_what_one_conversation_may_have_is_what_the_form_offers() -> None:
+    """The same names, and the same choices."""
+    schema = json.loads((PLUGIN / "_conf_schema.json").read_text(encoding="utf-8"))
+    offered = {key: tuple(schema[key].get("options", ())) for key in OF_ONE_PLACE}
+    assert offered == OF_ONE_PLACE
+
+
+@pytest.mark.parametrize("guide", ["astrbot.md", "astrbot.zh-CN.md"])
+def test_every_setting_is_in_the_operators_guide(guide: str) -> None:
+    """With its default, in the table of settings."""
+    schema = json.loads((PLUGIN / "_conf_schema.json").read_text(encoding="utf-8"))
+    written = (ROOT / "docs" / guide).read_text(encoding="utf-8")
+    assert [key for key in schema if f"| `{key}` |" not in written] == []
+
+
+@pytest.mark.parametrize("language", ["zh-CN", "en-US", "ru-RU"])
+def test_every_setting_is_explained_in_every_language(language: str) -> None:
+    """And every choice has a label."""
+    schema = json.loads((PLUGIN / "_conf_schema.json").read_text(encoding="utf-8"))
+    page = PLUGIN / ".astrbot-plugin" / "i18n" / f"{language}.json"
+    said = json.loads(page.read_text(encoding="utf-8"))
+    assert list(said["config"]) == list(schema)
+    for key, item in schema.items():
+        assert said["config"][key]["description"]
+        assert len(said["config"][key].get("labels", [])) == len(item.get("options", []))
+
+
+def test_the_zip_holds_the_library(tmp_path: Path) -> None:
+    """As it is installed, and it can be imported from there; the same bytes each time."""
+    build = run_path(str(ROOT / ".ci" / "astrbot_plugin.py"))["build"]
+    first, second = tmp_path / "first.zip", tmp_path / "second.zip"
+    build(first)
+    build(second)
+    assert first.read_bytes() == second.read_bytes()
+    with zipfile.ZipFile(first) as archive:
+        archive.extractall(tmp_path)
+    library = tmp_path / "astrbot_plugin_tool_search" / "library"
+    code = (
+        f"import sys; sys.path.insert(0, {str(library)!r}); "
+        "import tool_search.adapters.astrbot.commands as a; print(a.__file__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - our own code
+    assert str(library) in done.stdout
+
+
+def test_the_plugin_needs_what_the_library_needs() -> None:
+    """AstrBot installs the one file."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    listed = (PLUGIN / "requirements.txt").read_text(encoding="utf-8").split()
+    assert listed == [needed.replace(" ", "") for needed in project["dependencies"]]

@@ -1,0 +1,126 @@
+"""Spans and durations of calls, as an OpenTelemetry SDK receives them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.execution.calling import CONTEXT, calls, runner, tool
+from tool_search import CallOptions
+
+pytest.importorskip("opentelemetry.sdk", reason="needs opentelemetry-sdk")
+
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import StatusCode
+
+from tool_search.adapters.opentelemetry import OpenTelemetry
+
+
+class Collector:
+    """Takes what is exported."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.spans = InMemorySpanExporter()
+        self.reader = InMemoryMetricReader()
+        self.tracers = TracerProvider()
+        self.tracers.add_span_processor(SimpleSpanProcessor(self.spans))
+        meters = MeterProvider(metric_readers=[self.reader])
+        self.options = CallOptions(
+            telemetry=OpenTelemetry(tracer_provider=self.tracers, meter_provider=meters, **settings)
+        )
+
+    @property
+    def finished(self) -> dict[str, ReadableSpan]:
+        """The spans by name."""
+        return {span.name: span for span in self.spans.get_finished_spans()}
+
+    @property
+    def durations(self) -> list[tuple[dict[str, Any], int]]:
+        """The attributes and the number of the measured calls."""
+        measured = self.reader.get_metrics_data()
+        assert measured is not None
+        (metric,) = measured.resource_metrics[0].scope_metrics[0].metrics
+        assert (metric.name, metric.unit) == ("gen_ai.execute_tool.duration", "s")
+        points: Any = metric.data.data_points
+        return [(dict(point.attributes), point.count) for point in points]
+
+
+async def _works(**arguments: Any) -> str:
+    return "fine"
+
+
+async def _fails(**arguments: Any) -> str:
+    raise ValueError("no such box")
+
+
+async def test_call_is_a_span_by_the_conventions() -> None:
+    """Named after its tool, with the call's id and the conversation, and nothing it says."""
+    collector = Collector()
+    run = runner(tool(_works, "send", description="Send."), options=collector.options)
+    await run.results(calls(("send", {"to": "bo"})), CONTEXT)
+    span = collector.finished["execute_tool send"]
+    assert dict(span.attributes or {}) == {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "send",
+        "gen_ai.tool.type": "function",
+        "gen_ai.tool.call.id": "c0",
+        "gen_ai.tool.description": "Send.",
+        "gen_ai.conversation.id": "c",
+    }
+    assert span.status.status_code is StatusCode.UNSET
+
+
+async def test_failed_call_is_an_error_with_its_type() -> None:
+    """In the span and in the figures, beside those that worked."""
+    collector = Collector()
+    made = [tool(_works, "good"), tool(_fails, "bad")]
+    await runner(*made, options=collector.options).results(calls("good", "bad"), CONTEXT)
+    span = collector.finished["execute_tool bad"]
+    assert span.status.status_code is StatusCode.ERROR
+    assert (span.attributes or {})["error.type"] == "ValueError"
+    kinds = {point["gen_ai.tool.name"]: point.get("error.type") for point, _ in collector.durations}
+    assert kinds == {"good": None, "bad": "ValueError"}
+
+
+async def test_what_a_tool_traces_is_inside_its_call() -> None:
+    """Of calls that run together too."""
+    collector = Collector()
+    tracer = collector.tracers.get_tracer("tool")
+
+    async def work(**arguments: Any) -> None:
+        with tracer.start_as_current_span(f"work {arguments['n']}"):
+            pass
+
+    made = tool(work, "work", annotations={"read_only": True})
+    run = runner(made, options=collector.options)
+    await run.results(calls(("work", {"n": 0}), ("work", {"n": 1})), CONTEXT)
+    spans = collector.spans.get_finished_spans()
+    own = {s.context.span_id: (s.attributes or {})["gen_ai.tool.call.id"]
+           for s in spans if s.context and s.name == "execute_tool work"}  # fmt: skip
+    inside = {s.name: own[s.parent.span_id] for s in spans if s.parent}
+    assert inside == {"work 0": "c0", "work 1": "c1"}
+
+
+async def test_content_is_recorded_only_where_the_owner_says_and_masked() -> None:
+    """It may hold what users have said."""
+    collector = Collector(record_content=True)
+    run = runner(tool(_works, "send"), options=collector.options)
+    await run.results(calls(("send", {"to": "bo", "password": "x"})), CONTEXT)
+    attributes = collector.finished["execute_tool send"].attributes or {}
+    assert attributes["gen_ai.tool.call.arguments"] == '{"to":"bo","password":"***"}'
+    assert attributes["gen_ai.tool.call.result"] == '"fine"'
+
+
+async def test_cancelled_call_ends_its_span() -> None:
+    """Nothing stays open."""
+    collector = Collector()
+    run = runner(tool(_works, "work"), options=collector.options)
+    batch = run.batch(calls("work", "work"), CONTEXT)
+    async for _ in batch.events():
+        batch.cancel()
+    assert all(span.end_time for span in collector.spans.get_finished_spans())

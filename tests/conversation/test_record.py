@@ -1,0 +1,164 @@
+"""Conversations and messages as plain JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tool_search import (
+    ConversationRecord,
+    Discovery,
+    ImagePart,
+    Message,
+    ModeDecision,
+    TextPart,
+    Tool,
+    ToolCall,
+)
+from tool_search.conversation.record import message_from_dict, message_to_dict
+from tool_search.conversation.synthetic_searches import Anchor
+from tool_search.conversation.thinking import ThinkingRecord
+from tool_search.discovery.tool_order import RosterRecord
+from tool_search.messages import NativeReply
+
+TEXT = st.text(max_size=6)
+NAMES = st.text("abc", min_size=1, max_size=3)
+TOOLS = st.builds(Tool, name=NAMES, description=TEXT, server=st.none() | NAMES)
+CALLS = st.builds(ToolCall, id=TEXT, name=NAMES, arguments=TEXT.filter(bool))
+NATIVE = st.builds(
+    NativeReply, TEXT, st.lists(st.dictionaries(TEXT, TEXT, max_size=2), max_size=2).map(tuple)
+)
+CONTENT = TEXT | st.lists(
+    st.builds(TextPart, TEXT) | st.builds(ImagePart, TEXT), max_size=3
+).map(tuple)  # fmt: skip
+MESSAGES = st.one_of(
+    st.builds(Message, role=st.just("user"), content=CONTENT),
+    st.builds(
+        Message,
+        role=st.just("assistant"),
+        content=CONTENT,
+        tool_calls=st.lists(CALLS, max_size=2).map(tuple),
+        native=st.none() | NATIVE,
+    ),
+    st.builds(
+        Message,
+        role=st.just("tool"),
+        content=TEXT,
+        tool_call_id=TEXT,
+        name=NAMES,
+        is_error=st.booleans(),
+    ),
+)
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> tuple[Message, ...]:
+    """Histories in which each call has its result right after it."""
+    history: list[Message] = []
+    for message in draw(st.lists(MESSAGES.filter(lambda m: m.role != "tool"), max_size=3)):
+        ids = [f"{len(history)}.{place}" for place in range(len(message.tool_calls))]
+        calls = zip(message.tool_calls, ids, strict=True)
+        history.append(replace(message, tool_calls=tuple(replace(c, id=own) for c, own in calls)))
+        history += [
+            Message(role="tool", content=draw(TEXT), tool_call_id=own, name=draw(NAMES))
+            for own in ids
+        ]
+    return tuple(history)
+
+
+LISTED = st.lists(NAMES, unique=True, max_size=3).map(tuple)
+RECORDS = st.builds(
+    ConversationRecord,
+    language=st.sampled_from(["zh-CN", "en-US", "ru-RU"]),
+    decision=st.just(ModeDecision(mode="tool_search", reason="configured")),
+    search_tool=TOOLS,
+    roster=st.builds(
+        RosterRecord,
+        order=LISTED,
+        ledger=LISTED,
+        core=LISTED,
+        catalog=TEXT,
+        shown=st.dictionaries(NAMES, TEXT, max_size=2),
+    ),
+    discoveries=st.lists(
+        st.builds(Discovery, tool=TOOLS, via=st.sampled_from(["search", "call"])), max_size=2
+    ).map(tuple),
+    anchors=st.lists(
+        st.builds(
+            Anchor,
+            fingerprint=TEXT,
+            ordinal=st.integers(0, 5),
+            messages=st.lists(MESSAGES, max_size=2).map(tuple),
+        ),
+        max_size=2,
+    ).map(tuple),
+    history=histories(),
+    thinking=st.builds(
+        ThinkingRecord, holds_from=st.integers(0, 9), messages=st.integers(0, 9), digest=TEXT
+    ),
+    configured=st.sampled_from([None, "auto", "full", "tool_search"]),
+    former_search_names=st.lists(TEXT, max_size=2).map(tuple),
+)
+
+
+@given(RECORDS)
+def test_a_record_survives_json(record: ConversationRecord) -> None:
+    """What a store writes is what a restart reads."""
+    again = ConversationRecord.from_dict(json.loads(json.dumps(record.to_dict())))
+    assert again == record
+
+
+@given(MESSAGES)
+def test_a_message_survives_json(message: Message) -> None:
+    """To the last part: what was sent once must be sent again the same."""
+    assert message_from_dict(json.loads(json.dumps(message_to_dict(message)))) == message
+
+
+def test_a_message_is_written_as_openai_has_it() -> None:
+    """The neutral form is one that every bot knows."""
+    call = ToolCall(id="1", name="get", arguments='{"a":1}')
+    assert message_to_dict(Message(role="assistant", content="x", tool_calls=(call,))) == {
+        "role": "assistant",
+        "content": "x",
+        "tool_calls": [
+            {"id": "1", "type": "function", "function": {"name": "get", "arguments": '{"a":1}'}}
+        ],
+    }
+    result = Message(role="tool", content="ok", tool_call_id="1", name="get")
+    assert message_to_dict(result) == {
+        "role": "tool", "content": "ok", "tool_call_id": "1", "name": "get",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("written", "content"),
+    [
+        (None, ""),
+        ("x", "x"),
+        ([{"type": "text", "text": "x"}], (TextPart("x"),)),
+        (["x"], (TextPart("x"),)),
+        ([{"type": "image_url", "image_url": {"url": "u"}}], (ImagePart("u"),)),
+        ([{"type": "image_url", "image_url": "u"}], (ImagePart("u"),)),
+        ([{"type": "input_audio", "input_audio": {}}, {"type": "text", "text": "x"}],
+         (TextPart("x"),)),
+    ],
+)  # fmt: skip
+def test_the_content_of_a_bots_message_is_read_in_any_form(written: Any, content: Any) -> None:
+    """Parts that no strategy can show are left out."""
+    assert message_from_dict({"role": "user", "content": written}).content == content
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [('{"a":1}', '{"a":1}'), ("", "{}"), (None, "{}"), ({"a": 1}, '{"a":1}'), ({}, "{}")],
+)
+def test_the_arguments_of_a_bots_call_are_read_in_any_form(arguments: Any, text: str) -> None:
+    """Some bots keep them as an object."""
+    call = {"id": "1", "function": {"name": "get", "arguments": arguments}}
+    message = message_from_dict({"role": "assistant", "content": None, "tool_calls": [call]})
+    assert message.tool_calls == (ToolCall(id="1", name="get", arguments=text),)

@@ -1,0 +1,39 @@
+"""The compatibility tables name tests that exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLES = (ROOT / "docs" / "compatibility.md").read_text(encoding="utf-8")
+TESTS = {
+    name
+    for path in (ROOT / "tests").rglob("test_*.py")
+    for name in re.findall(r"^(?:async )?def (test_\w+)", path.read_text("utf-8"), re.MULTILINE)
+}
+
+
+def test_a_named_test_exists() -> None:
+    """A row that lost its test shows nothing any more."""
+    named = set(re.findall(r"`(test_\w+)`", TABLES))
+    assert sorted(named - TESTS) == []
+    assert len(named) > 100
+
+
+@pytest.mark.parametrize("path", sorted(set(re.findall(r"`(tests/[\w/.]+)`", TABLES))))
+def test_a_named_file_or_folder_exists(path: str) -> None:
+    """Where a reader would look."""
+    assert (ROOT / path).exists()
+
+
+def test_every_row_says_where_it_is_tested_or_why_it_differs() -> None:
+    """No cell is empty, and every row has as many as its table's head."""
+    rows = [line for line in TABLES.splitlines() if line.startswith("|")]
+    cells = [re.split(r"(?<!\\)\|", row)[1:-1] for row in rows]
+    widths = {len(row) for row in cells}
+    assert widths <= {2, 3, 5}
+    assert all(cell.strip() for row in cells for cell in row if len(row) == 3)
+    assert len(cells) > 100

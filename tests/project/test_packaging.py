@@ -1,0 +1,83 @@
+"""What is installed."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def project() -> dict[str, Any]:
+    """The project's own description."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def folders() -> set[str]:
+    """The packages there are, by the names they are installed under."""
+    here = {"adapters": "tool_search.adapters", "i18n": "tool_search.i18n"}
+    found = set()
+    for top in ("tool_search", *here):
+        for path in (ROOT / top).rglob("__init__.py"):
+            parts = path.parent.relative_to(ROOT).parts
+            found.add(".".join((here.get(parts[0], parts[0]), *parts[1:])))
+    return found
+
+
+def test_every_package_is_installed(project: dict[str, Any]) -> None:
+    """Setuptools leaves one that is not listed out without a word."""
+    listed = project["tool"]["setuptools"]["packages"]
+    assert listed == sorted(set(listed))
+    assert set(listed) == folders()
+
+
+def test_nothing_but_the_package_is_installed_at_top_level(project: dict[str, Any]) -> None:
+    """`adapters` and `i18n` are names that others use too."""
+    packages = project["tool"]["setuptools"]["packages"]
+    assert {name.partition(".")[0] for name in packages} == {"tool_search"}
+    assert project["tool"]["setuptools"]["package-dir"] == {
+        "tool_search": "tool_search",
+        "tool_search.adapters": "adapters",
+        "tool_search.i18n": "i18n",
+    }
+
+
+def test_the_locales_and_the_type_marker_are_installed(project: dict[str, Any]) -> None:
+    """Data beside the modules is listed by hand."""
+    data = project["tool"]["setuptools"]["package-data"]
+    assert data["tool_search"] == ["py.typed"]
+    assert (ROOT / "tool_search" / "py.typed").is_file()
+    assert data["tool_search.i18n"] == ["locales/*.json"]
+    assert len(list((ROOT / "i18n" / "locales").glob("*.json"))) == 3
+
+
+def test_the_extra_all_is_every_other(project: dict[str, Any]) -> None:
+    """Nobody has to name them one by one."""
+    extras = project["project"]["optional-dependencies"]
+    (everything,) = extras["all"]
+    named = everything.removeprefix("tool-search-middleware[").removesuffix("]").split(",")
+    assert sorted(named) == sorted(set(extras) - {"all"})
+
+
+@pytest.mark.parametrize("folder", ["tool_search", "adapters", "i18n"])
+def test_no_module_is_longer_than_600_lines(folder: str) -> None:
+    """A longer one holds more than one subject."""
+    long = [
+        path.name
+        for path in (ROOT / folder).rglob("*.py")
+        if len(path.read_text(encoding="utf-8").splitlines()) > 600
+    ]
+    assert long == []
+
+
+@pytest.mark.parametrize("folder", ["adapters", "i18n"])
+def test_top_level_folders_are_linked_into_the_package(folder: str) -> None:
+    """A plain checkout, a vendored clone and a type checker find them there."""
+    link = ROOT / "tool_search" / folder
+    assert link.is_symlink()
+    assert link.readlink() == Path("..") / folder
+    assert link.resolve() == ROOT / folder

@@ -1,0 +1,129 @@
+"""The package as its users see it: names, documentation, what an import costs."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import importlib
+import importlib.util
+import json
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tool_search
+
+HEAVY = {"anthropic", "jieba", "numpy", "openai", "rank_bm25", "redis", "rich", "typer"}
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(tool_search.__path__, "tool_search.")
+    if not module.name.endswith("__main__")
+)
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def source_of(name: str) -> str:
+    """The text of a module, which is not imported for it."""
+    spec = importlib.util.find_spec(name)
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).read_text(encoding="utf-8")
+
+
+def loaded_by(statement: str) -> set[str]:
+    """The top-level modules that a fresh interpreter has after a statement."""
+    code = f"{statement}\nimport json, sys\nprint(json.dumps([*sys.modules]))"
+    # Outside the checkout, as an installed package is imported.
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", code], capture_output=True, check=True, text=True, cwd=ROOT.parent
+    )
+    return {name.partition(".")[0] for name in json.loads(done.stdout)}
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    """No SDK, no numpy, no dictionary."""
+    assert not loaded_by("import tool_search") & HEAVY
+
+
+def test_using_every_public_name_loads_no_sdk() -> None:
+    """Adapters and engines are loaded where they are chosen."""
+    names = ", ".join(tool_search.__all__)
+    assert not loaded_by(f"from tool_search import {names}") & (HEAVY - {"numpy"})
+
+
+def test_the_public_names_are_sorted_and_complete() -> None:
+    """What the design promises is there."""
+    promised = {
+        "Tool", "ToolCatalog", "ToolSearchConfig", "load_config", "DiscoveryState",
+        "ToolSearchIndex", "build_index", "ToolSearchTool", "ToolsAssembler",
+        "ToolSearchStrategy", "GenericToolSearchStrategy", "ClaudeToolSearchStrategy",
+        "OpenAIResponsesToolSearchStrategy",
+        "ToolSearchSession", "ToolSearchRunner", "ToolSearchError",
+    }  # fmt: skip
+    assert list(tool_search.__all__) == sorted(set(tool_search.__all__))
+    assert promised <= set(tool_search.__all__)
+    assert set(tool_search.__all__) <= set(dir(tool_search))
+
+
+def test_every_public_name_can_be_imported_and_is_documented() -> None:
+    """Type aliases have no docstring of their own; everything else has."""
+    for name in tool_search.__all__:
+        value = getattr(tool_search, name)
+        assert value is not None, name
+        if isinstance(value, type) or hasattr(value, "__code__"):
+            assert (value.__doc__ or "").strip(), name
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    """As in any module."""
+    with pytest.raises(AttributeError, match="no_such_name"):
+        tool_search.no_such_name  # noqa: B018
+
+
+def test_every_public_definition_has_a_docstring() -> None:
+    """Modules, classes, functions and methods; what a decorator or protocol repeats too."""
+    bare = []
+    for folder in ("tool_search", "adapters", "i18n"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            bare += [f"{path.name}: {where}" for where in _undocumented(tree, "module")]
+    assert bare == []
+
+
+def _undocumented(node: ast.AST, name: str) -> list[str]:
+    """The public definitions of a module or class that say nothing of themselves."""
+    kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    found = [] if ast.get_docstring(node) else [name]  # type: ignore[arg-type]
+    for inner in getattr(node, "body", ()):
+        if not isinstance(inner, kinds) or inner.name.startswith("_") or _is_overload(inner):
+            continue
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue  # inside a function nothing is public
+        found += _undocumented(inner, f"{name}.{inner.name}")
+    return found
+
+
+def _is_overload(node: ast.AST) -> bool:
+    decorators = getattr(node, "decorator_list", ())
+    return any(isinstance(one, ast.Name) and one.id == "overload" for one in decorators)
+
+
+def test_every_module_can_be_imported() -> None:
+    """Those too that no other loads."""
+    assert all(importlib.import_module(name) for name in MODULES)
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if ">>>" in source_of(name)])
+def test_the_examples_in_docstrings_work(name: str) -> None:
+    """What a reader pastes runs, and says what is written."""
+    result = doctest.testmod(importlib.import_module(name), raise_on_error=False)
+    assert (result.failed, result.attempted > 0) == (0, True)
+
+
+def test_the_examples_of_the_package_work() -> None:
+    """The first thing that anybody tries."""
+    result = doctest.testmod(tool_search)
+    assert (result.failed, result.attempted > 0) == (0, True)

@@ -1,0 +1,129 @@
+"""What stands between a store's evidence and the conversations of a bot."""
+
+from __future__ import annotations
+
+import pytest
+
+from tool_search.conversation.search_trail import Lesson
+from tool_search.runner.learning import Learning
+from tool_search.search.learned import HALF_LIFE_S, Evidence
+from tool_search.stores import ConversationStore, EvidenceStore, MemoryStore
+
+NOW = 2.0e9
+UMBRELLA = Lesson(query="do I need an umbrella", tool="get_forecast")
+
+
+async def voted(learning: Learning, query: str) -> dict[str, float]:
+    """Whom the evidence of now votes for."""
+    votes = await learning.votes()
+    return {} if votes is None else dict(votes(query, lambda _name: True))
+
+
+async def test_nothing_learned_is_no_vote() -> None:
+    """And costs a search nothing."""
+    assert await Learning(MemoryStore()).votes() is None
+
+
+async def test_a_lesson_votes_at_the_next_turn() -> None:
+    """In every conversation."""
+    learning = Learning(MemoryStore())
+    await learning.learn([UMBRELLA])
+    assert set(await voted(learning, "umbrella")) == {"get_forecast"}
+
+
+async def test_what_another_process_learned_votes_too() -> None:
+    """They share a store."""
+    store = MemoryStore()
+    one, other = Learning(store), Learning(store)
+    await one.votes()
+    await other.learn([UMBRELLA])
+    assert set(await voted(one, "umbrella")) == {"get_forecast"}
+
+
+async def test_what_was_erased_votes_no_more() -> None:
+    """From the next turn on."""
+    store = MemoryStore()
+    learning = Learning(store)
+    await learning.learn([UMBRELLA])
+    await learning.votes()
+    await store.forget_evidence()
+    assert await voted(learning, "umbrella") == {}
+
+
+async def test_votes_are_those_of_the_time_they_are_asked_for() -> None:
+    """The clock is the bot's."""
+    times = iter((NOW, NOW, NOW + HALF_LIFE_S))
+    learning = Learning(MemoryStore(), clock=lambda: next(times))
+    await learning.learn([UMBRELLA])
+    first, later = await voted(learning, "umbrella"), await voted(learning, "umbrella")
+    assert later["get_forecast"] < first["get_forecast"]
+
+
+async def test_half_a_lesson_counts_half() -> None:
+    """Its query did not find the tool itself."""
+    store = MemoryStore()
+    learning = Learning(store, clock=lambda: NOW)
+    await learning.learn([Lesson(query="天气", tool="get_forecast", strength=0.5)])
+    assert [entry.strength for entry in (await store.load_evidence()).entries] == [0.5]
+
+
+async def test_a_lesson_without_words_is_none() -> None:
+    """Nothing is written for it."""
+    store = MemoryStore()
+    await Learning(store).learn([Lesson(query="12345", tool="t"), Lesson(query="!", tool="t")])
+    assert await store.evidence_revision() == 0
+
+
+class OnlyConversations:
+    """A store of somebody's own, from before there was evidence."""
+
+    load = MemoryStore.load
+    append_discoveries = MemoryStore.append_discoveries
+    save = MemoryStore.save
+    forget = MemoryStore.forget
+
+
+async def test_a_store_without_evidence_learns_in_memory() -> None:
+    """Until the process ends."""
+    store: ConversationStore = OnlyConversations()
+    assert not isinstance(store, EvidenceStore)
+    learning = Learning(store)
+    await learning.learn([UMBRELLA])
+    assert set(await voted(learning, "umbrella")) == {"get_forecast"}
+
+
+class Failing(MemoryStore):
+    """A store that works until it does not."""
+
+    broken = False
+
+    async def evidence_revision(self) -> int:
+        """Fails where it is broken."""
+        if self.broken:
+            raise OSError("no such disk")
+        return await super().evidence_revision()
+
+
+async def test_what_is_known_stays_known_where_the_store_fails(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The bot goes on with it."""
+    store = Failing()
+    learning = Learning(store)
+    await learning.learn([UMBRELLA])
+    await learning.votes()
+    store.broken = True
+    assert set(await voted(learning, "umbrella")) == {"get_forecast"}
+    assert "learning_unavailable" in caplog.text
+
+
+async def test_much_evidence_votes_as_little_does() -> None:
+    """It is read in another thread."""
+    store = MemoryStore()
+    many = [Evidence(tool=f"t{n}", words=(f"word{n}",), at=NOW) for n in range(600)]
+    await store.add_evidence(many)
+    learning = Learning(store, clock=lambda: NOW)
+    assert set(await voted(learning, "word5")) == set()
+    await learning.learn([UMBRELLA])
+    other = Learning(store, clock=lambda: NOW)
+    assert set(await voted(other, "umbrella")) == {"get_forecast"}

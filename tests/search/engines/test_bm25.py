@@ -1,0 +1,160 @@
+"""What is particular to the default engine."""
+
+from __future__ import annotations
+
+import random
+from array import array
+from dataclasses import replace
+
+import pytest
+
+from tool_search.catalog.catalog import Tool
+from tool_search.search.engines.bm25 import Bm25Engine
+from tool_search.search.index.ranking import RankedIndex
+from tool_search.search.index.storage import Postings, squared, summed
+
+WORDS = [f"{first}{second}" for first in ("mail", "file", "user", "road") for second in "abcdefgh"]
+
+
+def toolbox(size: int, seed: int = 5) -> list[Tool]:
+    """Tools of random words."""
+    rng = random.Random(seed)
+    return [
+        Tool(name=f"{rng.choice(WORDS)}_{number}", description=" ".join(rng.choices(WORDS, k=8)))
+        for number in range(size)
+    ]
+
+
+@pytest.fixture(scope="module")
+def large() -> list[Tool]:
+    """Enough tools for numpy."""
+    return toolbox(4_500)
+
+
+def test_scores_by_python_and_by_numpy_are_equal() -> None:
+    """A large index sums as a small one does, to the last bit."""
+    rng = random.Random(3)
+    documents = [
+        (slot, {f"t{term}": rng.random() for term in range(slot % 7)}) for slot in range(5_000)
+    ]
+    postings = Postings(documents)
+    weighted = [(postings.get(f"t{term}") or array("d"), 0.1 + term) for term in range(6)]
+    few = [(posting[:5], weight) for posting, weight in weighted]
+    sums = list(summed(few, 5_000))
+    assert sums[:1_999] == summed(few, 1_999)
+    whole = [0.0] * 5_000
+    for posting, weight in weighted:
+        for entry in posting:
+            whole[int(entry)] += (entry - int(entry)) * weight
+    assert list(summed(weighted, 5_000)) == whole
+
+
+def test_postings_changed_many_times_unasked_are_those_of_a_fresh_index() -> None:
+    """However many changes wait: documents come, go and are replaced in their slots."""
+    rng = random.Random(6)
+    documents = {slot: {f"t{rng.randrange(9)}": 0.5} for slot in range(200)}
+    postings = Postings(documents.items())
+    for turn in range(100):
+        gone = rng.sample(sorted(documents), 5)
+        removed = [(slot, list(documents.pop(slot))) for slot in gone]
+        added = {
+            slot: {f"t{rng.randrange(9)}": rng.randrange(4) / 4}
+            for slot in (*gone[turn % 2 :], 200 + turn)
+        }
+        documents |= added
+        postings = postings.changed(removed=removed, added=added.items())
+        fresh = Postings(sorted(documents.items()))
+        if turn % 40 == 39:
+            assert {term: postings.get(term) for term in postings.terms()} == {
+                term: fresh.get(term) for term in fresh.terms()
+            }
+    assert sorted(postings.terms()) == sorted(fresh.terms())
+
+
+def test_earlier_postings_are_what_they_were() -> None:
+    """Also when a change of them waits, and is made."""
+    before = Postings([(0, {"mail": 0.25}), (1, {"mail": 0.5})])
+    after = before.changed(removed=[(0, ["mail"])], added=[(2, {"mail": 0.75})])
+    assert (before.get("mail"), after.get("mail")) == (
+        array("d", [0.25, 1.5]),
+        array("d", [1.5, 2.75]),
+    )
+    assert before.get("mail") == array("d", [0.25, 1.5])
+
+
+def test_squared_by_python_and_by_numpy_are_equal() -> None:
+    """A long posting is squared as short ones are, to the last bit."""
+    rng = random.Random(4)
+    posting = array("d", [slot + rng.randrange(2**24) / 2**24 for slot in range(3_000)])
+    halves = [squared([posting[:1_500]]), squared([posting[1_500:]])]
+    assert squared([posting]) == halves[0] + halves[1]
+    assert all(
+        0 <= new - int(new) <= old - int(old)
+        for new, old in zip(halves[0], posting[:1_500], strict=True)
+    )
+
+
+def test_boosted_top_equals_exhaustive_scoring(large: list[Tool]) -> None:
+    """Ending early leaves out nothing that belongs to the best."""
+    index, rng = RankedIndex(Bm25Engine(large), min_relevance=0.0), random.Random(1)
+    for _ in range(30):
+        query = " ".join(rng.choices(WORDS, k=rng.randint(1, 9)))
+        top = index.search(query, limit=5).matches
+        assert top == index.search(query, limit=10_000).matches[:5]
+
+
+def test_updated_here_and_there_ranks_as_a_fresh_build(large: list[Tool]) -> None:
+    """Changes all over a large index leave the ranking of a fresh build."""
+    gone = [tool.name for tool in large[::150]]
+    new = [replace(tool, name=f"new_{tool.name}") for tool in toolbox(40, seed=9)]
+    index = RankedIndex(Bm25Engine(large), min_relevance=0.1).updated(added=new, removed=gone)
+    fresh = RankedIndex(
+        Bm25Engine([*(tool for tool in large if tool.name not in gone), *new]), min_relevance=0.1
+    )
+    for query in ("maila filed", "usera", "new roadc", gone[0]):
+        assert index.search(query, limit=50) == fresh.search(query, limit=50)
+
+
+def test_updated_many_times_ranks_as_a_fresh_build() -> None:
+    """Layers that were merged again and again hold what a fresh build holds."""
+    tools = toolbox(300)
+    engine = Bm25Engine(tools)
+    for turn in range(25):
+        changed = [replace(t, description=f"{t.description} turn {turn}") for t in tools[turn::29]]
+        engine = engine.updated(added=changed, removed=[])
+        tools = [*({tool.name: tool for tool in (*tools, *changed)}).values()]
+    index, fresh = (RankedIndex(e, min_relevance=0.1) for e in (engine, Bm25Engine(tools)))
+    for query in ("turn 24", "maila turn", "filed"):
+        assert index.search(query, limit=300) == fresh.search(query, limit=300)
+
+
+def test_search_name_counts_more_than_description() -> None:
+    """A word of the name is worth more than one of the description."""
+    tools = [Tool(name="alpha", description="pigeon"), Tool(name="pigeon", description="alpha")]
+    found = RankedIndex(Bm25Engine(tools), min_relevance=0.0).search("one pigeon", limit=2)
+    assert [match.name for match in found.matches] == ["pigeon", "alpha"]
+
+
+def test_search_covered_name_comes_first() -> None:
+    """Of two tools with the words, the one that says little else comes first."""
+    tools = [Tool(name="delete_user"), Tool(name="delete_user_session_token")]
+    found = RankedIndex(Bm25Engine(tools), min_relevance=0.0).search("delete the user", limit=2)
+    assert [match.name for match in found.matches] == ["delete_user", "delete_user_session_token"]
+
+
+def test_search_quoted_values_count_less_than_the_request() -> None:
+    """What stands in quotation marks is a value, not what is asked for."""
+    tools = [Tool(name="write_file"), Tool(name="plan_meeting")]
+    found = RankedIndex(Bm25Engine(tools), min_relevance=0.0).search(
+        'Write "plan meeting" to a file.', limit=2
+    )
+    assert found.matches[0].name == "write_file"
+
+
+@pytest.mark.parametrize("size", [5_000, pytest.param(50_000, marks=pytest.mark.long)])
+def test_build_many_tools_of_one_pattern_is_bounded(size: int) -> None:
+    """Many tools of one name pattern; a test that takes too long is ended."""
+    tools = [Tool(name=f"vendor_object_{number}_get") for number in range(size)]
+    index = RankedIndex(Bm25Engine(tools), min_relevance=0.1)
+    found = index.search("vendor object 3141", limit=5)
+    assert found.matches[0].name == "vendor_object_3141_get"

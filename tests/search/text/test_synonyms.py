@@ -1,0 +1,71 @@
+"""Other words for one action, and aliases."""
+
+from __future__ import annotations
+
+import pytest
+
+from tool_search.catalog.catalog import Tool
+from tool_search.search import build_index
+from tool_search.search.text.synonyms import related_terms
+
+TOOLS = (
+    Tool(name="delete_file", description="A file goes."),
+    Tool(name="send_invoice", description="An invoice by post."),
+    Tool(name="查询天气", description="城市天气"),
+    Tool(name="покупка_билета", description="Купить билет на поезд."),
+    Tool(name="zap", description="Qwzx.", aliases=["cleanup_cache"]),
+)
+
+
+def names(query: str, *tools: Tool) -> list[str]:
+    """The names that a search finds."""
+    found = build_index(tools or TOOLS).search(query, limit=5).matches
+    return [match.name for match in found]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("remove", "delete_file"),
+        ("删除", "delete_file"),
+        ("удалить", "delete_file"),
+        ("发送", "send_invoice"),
+        ("fetch", "查询天气"),
+        ("purchase", "покупка_билета"),
+        ("cache cleanup", "zap"),
+        ("cleanup_cache", "zap"),
+    ],
+)
+def test_search_finds_an_action_by_another_word(query: str, expected: str) -> None:
+    """A word that no tool has is widened across languages; aliases are a field."""
+    assert names(query)[:1] == [expected]
+
+
+def test_search_asked_word_comes_before_a_related_one() -> None:
+    """What was asked for weighs more than another word for it."""
+    tools = (Tool(name="erase_note"), Tool(name="remove_note"), Tool(name="delete_note"))
+    assert names("remove note", *tools)[0] == "remove_note"
+
+
+def test_search_object_counts_more_than_a_related_action() -> None:
+    """Another word for the action does not carry another object up."""
+    tools = (Tool(name="remove_user"), Tool(name="archive_message"))
+    assert names("delete message", *tools)[0] == "archive_message"
+
+
+def test_search_related_word_in_a_name_counts_more_than_in_passing() -> None:
+    """Another word for an action is meant where a tool is named by it."""
+    tools = (
+        Tool(name="search", description="The web."),
+        Tool(name="upload_report", description="A report of the web that people search later."),
+        Tool(name="find_friend", description="A friend."),
+    )
+    found = names("find the web", *tools)
+    assert found.index("search") < found.index("upload_report")
+
+
+def test_related_terms_are_mutual_and_never_the_term_itself() -> None:
+    """Whatever stands for a word, the word stands for it."""
+    table = related_terms()
+    assert all(term in table[other] for term, others in table.items() for other in others)
+    assert all(term not in others for term, others in table.items())

@@ -1,0 +1,1 @@
+"""Tool definitions, their names, and the catalog of them."""

@@ -1,0 +1,578 @@
+"""Tool definitions and the immutable catalog of them.
+
+A `Tool` is only a definition. What runs it, its executor, is kept apart and
+looked up by name when the tool is called.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from fnmatch import fnmatchcase
+from functools import cached_property
+from operator import itemgetter
+from typing import Any, Literal, TypeVar, get_args
+
+from tool_search.catalog.names import NameRule, wire_name
+from tool_search.catalog.naming import NameBook, Source, name_tools, reserved_keys
+from tool_search.catalog.near_copies import near_copies
+from tool_search.catalog.schema.declared import DeclaredSchema, declare
+from tool_search.catalog.schema.plain import (
+    JSON,
+    compact_json,
+    encodable,
+    normalized_parameters,
+    plain_copy,
+    shown,
+)
+from tool_search.catalog.text_limits import TextLimits
+from tool_search.errors import DuplicateToolError, InvalidToolError
+from tool_search.values.clean_text import clean_name, clean_schema, clean_text
+
+__all__ = ["CorePolicy", "Tool", "ToolCatalog", "ToolKind"]
+
+_T = TypeVar("_T")
+ToolKind = Literal["builtin", "plugin", "mcp", "handoff"]
+
+_KINDS = get_args(ToolKind)
+_LONGEST_NAME = 256
+# Views of a catalog that are kept: conversations of one bot nearly always share one.
+_MAX_VIEWS = 8
+_NAMES = f"names have 1 to {_LONGEST_NAME} characters, none of them a control character"
+# Control characters, lone surrogates, separators of lines and paragraphs.
+_UNFIT = frozenset(("Cc", "Cs", "Zl", "Zp"))
+_SELDOM = ("title", "summary", "category", "namespace", "version")
+# What a tool is known by to its server: never cleaned, since other servers may be alike then.
+_IDENTITIES = ("server", "listed_name")
+_TEXTS = (*_IDENTITIES, *_SELDOM)
+_LISTS = ("tags", "aliases", "roles")
+_seldom = itemgetter(
+    *_SELDOM, *_LISTS, "output_schema", "annotations", "examples", "always_load", "listed_name"
+)
+# Bytes around a definition's values: keys, quotes, `defer_loading`; about the same in each dialect.
+_DEFINITION_KEYS = len('{"name":,"description":,"input_schema":,"defer_loading":true},')
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Tool:
+    """One tool's definition.
+
+    Two tools are equal when their fingerprints are: content counts, not identity.
+
+    Attributes:
+        name: The canonical name, unique in a catalog: 1 to 256 characters of any
+            script, no control characters, no space at either end; invisible
+            characters are taken out. Each dialect derives its own name from it.
+        description: What the tool is for, as the model reads it.
+        parameters: JSON Schema of the arguments; `{}` or None: no arguments.
+            The tool keeps a private copy: treat it as read-only.
+        kind: Where the tool comes from; decides whether it is deferred.
+        server: The MCP server it belongs to.
+        title: A name for people.
+        summary: A shorter description, for lists.
+        tags: Free words to search by.
+        aliases: Other names to search by.
+        category: A group for people.
+        namespace: A group in a registry.
+        version: The definition's version in a registry.
+        output_schema: JSON Schema of the result.
+        annotations: Facts such as `read_only`, `destructive`, `concurrency_safe`.
+        examples: Example calls, as arguments.
+        roles: Who may call it; empty: everybody.
+        active: Inactive tools are in no list.
+        always_load: Makes the tool core.
+        listed_name: The name under which its source lists and runs it, where that is
+            not `name`: a catalog renames what has another tool's name.
+
+    >>> Tool(name="add", description="Add two numbers.").parameters
+    {}
+    """
+
+    name: str
+    description: str = ""
+    parameters: JSON = field(default_factory=dict)
+    kind: ToolKind = "plugin"
+    server: str | None = None
+    title: str | None = None
+    summary: str | None = None
+    tags: Sequence[str] = ()
+    aliases: Sequence[str] = ()
+    category: str | None = None
+    namespace: str | None = None
+    version: str | None = None
+    output_schema: JSON | None = None
+    annotations: JSON = field(default_factory=dict)
+    examples: Sequence[JSON] = ()
+    roles: Sequence[str] = ()
+    active: bool = True
+    always_load: bool = False
+    listed_name: str | None = None
+
+    def __post_init__(self) -> None:
+        name = _checked_name(self.name)
+        _check_texts(self)
+        own = self.__dict__
+        if name != self.name:
+            own.update(name=name, listed_name=self.listed_name or self.name)
+        parameters, parameters_json = normalized_parameters(name, self.parameters)
+        if clean_schema(parameters, parameters_json):
+            parameters_json = compact_json(parameters)
+        own.update(parameters=parameters, parameters_json=parameters_json)
+        own["description"] = clean_text(encodable(self.description or ""))
+        for key in _IDENTITIES:
+            own[key] = encodable(own[key]) if own[key] else None
+        for key in _SELDOM:
+            own[key] = clean_text(encodable(own[key])) or None if own[key] else None
+        for key in _LISTS:
+            texts = own[key] or ()
+            own[key] = tuple(clean_text(encodable(text)) for text in texts) if texts else ()
+        own["annotations"] = _json_copy(self, "annotations") or {}
+        own["examples"] = tuple(_json_copy(self, "examples") or ())
+        own["output_schema"] = _json_copy(self, "output_schema")
+
+    # Not a field: the schema's compact JSON, kept so that no request encodes it again.
+    parameters_json: str = field(init=False, repr=False, default="{}")
+
+    @cached_property
+    def declared_schema(self) -> DeclaredSchema:
+        """The schema as models and providers read it; made when it is first needed."""
+        return declare(dict(self.parameters), self.parameters_json)
+
+    @property
+    def schema_json(self) -> str:
+        """The schema as every provider takes it, as compact JSON."""
+        return self.declared_schema.json
+
+    @property
+    def source(self) -> Source:
+        """Where the tool comes from: its server, and the name under which that lists it.
+
+        The server is None for the operator's own tools alone; one without a name is "".
+        """
+        server = "" if self.server is None and self.kind == "mcp" else self.server
+        return server, self.listed_name or self.name
+
+    @property
+    def is_third_party(self) -> bool:
+        """True if a server listed the tool, and so wrote its name and its texts."""
+        return self.server is not None or self.kind == "mcp"
+
+    @property
+    def shown(self) -> tuple[str, str, str]:
+        """All that a model is shown of the tool: name, description, schema as JSON."""
+        return self.name, self.description, self.parameters_json
+
+    @cached_property
+    def shown_fingerprint(self) -> str:
+        """16 hexadecimal digits over what a model is shown: the rest changes no request."""
+        content = "\0".join(self.shown).encode("utf-8", "replace")
+        return hashlib.sha256(content).hexdigest()[:16]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """32 hexadecimal digits of SHA-256 over the definition's content, told apart by lengths."""
+        server, rest = self.server or "", _seldom(self.__dict__)
+        head = f"{self.name}\0{self.kind} {self.active} {len(server)} {len(self.description)} "
+        seldom = compact_json(rest) if any(rest) else ""
+        content = f"{head}{server}{self.description}{seldom}{self.parameters_json}"
+        return hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()[:32]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tool):
+            return NotImplemented
+        return self is other or self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The definition as a JSON object, without what has its default value."""
+        content: dict[str, Any] = {"name": self.name, "kind": self.kind}
+        for name in _BESIDE_PARAMETERS:
+            value = getattr(self, name)
+            if value and name not in (*content, "active"):
+                content[name] = list(value) if isinstance(value, tuple) else value
+        if not self.active:
+            content["active"] = False
+        return {**content, "parameters": self.parameters}
+
+    @classmethod
+    def from_dict(cls, definition: Mapping[str, Any]) -> Tool:
+        """The tool that `to_dict` wrote; keys it does not know are passed over."""
+        known = {*_BESIDE_PARAMETERS, "parameters"}
+        return cls(**{key: value for key, value in definition.items() if key in known})
+
+
+_BESIDE_PARAMETERS = tuple(each.name for each in fields(Tool) if each.name[:10] != "parameters")
+
+
+def _checked_name(given: object) -> str:
+    """The name without its invisible characters."""
+    if not isinstance(given, str):
+        raise InvalidToolError(f"a tool's name must be a string, not {shown(given)}")
+    if not given or given != given.strip():
+        raise InvalidToolError(
+            f"tool {given[:60]!r}: its name is empty or ends in a space; {_NAMES}"
+        )
+    if len(given) > _LONGEST_NAME:
+        raise InvalidToolError(f"tool {given[:60]!r}...: has {len(given)} characters; {_NAMES}")
+    name = clean_name(given)
+    if not name:
+        raise InvalidToolError(f"tool {given!r}: its name has no visible character; {_NAMES}")
+    is_plain = name.isascii() and name.isprintable()
+    if not is_plain and not _UNFIT.isdisjoint(map(unicodedata.category, name)):
+        raise InvalidToolError(f"tool {given!r}: the name has a control character; {_NAMES}")
+    return name
+
+
+def _check_texts(tool: Tool) -> None:
+    own = tool.__dict__
+    for key in ("description", *_TEXTS):
+        value = own[key]
+        if value is not None and not isinstance(value, str):
+            problem = f"{key} must be a string, not {shown(value)}"
+            raise InvalidToolError(f"tool {tool.name!r}: {problem}")
+    for key in _LISTS:
+        value = own[key]
+        listed = value is None or isinstance(value, (list, tuple))
+        if value != () and not (listed and all(isinstance(word, str) for word in value or ())):
+            problem = f"{key} must be a list of strings, not {shown(value)}"
+            raise InvalidToolError(f"tool {tool.name!r}: {problem}")
+    if tool.kind not in _KINDS:
+        problem = f"kind must be one of {', '.join(_KINDS)}, not {shown(tool.kind)}"
+        raise InvalidToolError(f"tool {tool.name!r}: {problem}")
+
+
+def _json_copy(tool: Tool, key: str) -> Any:
+    """A private copy of what must be JSON: a catalog never changes."""
+    value, shape = getattr(tool, key), Mapping if key != "examples" else (list, tuple)
+    if value is None or (not value and isinstance(value, (dict, list, tuple))):
+        return value
+    try:
+        if isinstance(value, shape):
+            plain = list(value) if key == "examples" else dict(value)
+            return plain_copy(plain)
+        problem = f"not {type(value).__name__}"
+    except (TypeError, ValueError) as exc:
+        problem = str(exc)
+    kind = "a list of JSON values" if key == "examples" else "a JSON object"
+    raise InvalidToolError(f"tool {tool.name!r}: {key} must be {kind}: {problem}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorePolicy:
+    """Which tools of a catalog are core, that is always sent.
+
+    Attributes:
+        always_loaded_tools: Names, `server:*` for a server's tools, or globs.
+        auto_always_load_builtin: Whether every built-in tool is core.
+        max_core: The most core tools, where a provider's list is limited: hand-off
+            tools come first, then those marked or named, then built-in ones, each
+            by name; what is left over is deferred.
+    """
+
+    always_loaded_tools: tuple[str, ...] = ()
+    auto_always_load_builtin: bool = True
+    max_core: int | None = None
+
+    def is_core(self, tool: Tool) -> bool:
+        """Whether the tool is sent always; hand-off tools always are."""
+        return (
+            tool.kind == "handoff"
+            or tool.always_load
+            or (tool.kind == "builtin" and self.auto_always_load_builtin)
+            or any(_names(pattern, tool) for pattern in self.always_loaded_tools)
+        )
+
+    def core_of(self, tools: Iterable[Tool]) -> tuple[Tool, ...]:
+        """The core tools among these, within `max_core`, in name order."""
+        core = [tool for tool in tools if self.is_core(tool)]
+        if self.max_core is not None and len(core) > self.max_core:
+            core = sorted(core, key=_core_rank)[: self.max_core]
+        return tuple(sorted(core, key=lambda tool: tool.name))
+
+
+def _core_rank(tool: Tool) -> tuple[int, str]:
+    rank = 0 if tool.kind == "handoff" else 2 if tool.kind == "builtin" else 1
+    return rank, tool.name
+
+
+def _names(pattern: str, tool: Tool) -> bool:
+    if pattern == tool.name or fnmatchcase(tool.name, pattern):
+        return True
+    prefix = f"{tool.server or ''}:"
+    if not pattern.startswith(prefix):
+        return False
+    inner = pattern.removeprefix(prefix)
+    return fnmatchcase(tool.name, inner) or fnmatchcase(tool.source[1], inner)
+
+
+class ToolCatalog(Mapping[str, Tool]):
+    """An immutable snapshot of the tools a conversation may use, by name.
+
+    Iteration is in name order. New tools mean a new catalog.
+
+    Each tool has a name of its own, under every rule of every dialect. A plain name
+    belongs to the tool that was listed first under it; tools without a server are named
+    before the others. A server's tool whose name is taken, looks like another one,
+    claims another server (`server__tool`) or is reserved becomes `server__tool`, then
+    `server__tool_2`: `Tool.source` still says what its server calls it.
+
+    Args:
+        tools: The definitions, the oldest first.
+        policy: Which of them are core.
+        restricted: Names that not everybody may call, beside those with roles.
+        names: Names that belong to tools already: the `book` of the catalog before.
+        reserved: More names that no server's tool may have, as `search_tool_name`.
+
+    Attributes:
+        policy: Which tools are core.
+        book: To whom each name belongs, tools that are gone included.
+        reserved: Names that no server's tool may have, beside the usual ones.
+        repeated: Tools that a server listed more than once, of which the first counts.
+
+    Raises:
+        DuplicateToolError: Two tools without a server have the same name.
+
+    >>> catalog = ToolCatalog([Tool(name="b"), Tool(name="a", always_load=True)])
+    >>> [tool.name for tool in catalog.core], [tool.name for tool in catalog.deferred]
+    (['a'], ['b'])
+    >>> list(ToolCatalog(Tool(name="get", server=server) for server in ("mail", "chat")))
+    ['chat__get', 'get']
+    """
+
+    def __init__(
+        self,
+        tools: Iterable[Tool] = (),
+        *,
+        policy: CorePolicy | None = None,
+        restricted: Iterable[str] = (),
+        names: NameBook | None = None,
+        reserved: Iterable[str] = (),
+    ) -> None:
+        self.policy = policy or CorePolicy()
+        self.reserved = frozenset(reserved)
+        self._restricted = frozenset(restricted)
+        listed = list(tools)
+        naming = name_tools(listed, names or NameBook(), reserved_keys(self.reserved))
+        self.book = naming.book
+        self.repeated = naming.repeated
+        _check_repeated(listed, naming.repeated)
+        named: dict[str, Tool] = {}
+        for tool in listed:
+            name = naming.names[tool.source]
+            named.setdefault(name, tool if tool.name == name else _renamed(tool, name))
+        self._tools = dict(sorted(named.items()))
+        self._given: ToolCatalog | None = None
+        self._views: dict[Hashable, ToolCatalog] = {}
+        self._made: dict[Callable[[ToolCatalog], Any], Any] = {}
+
+    def __getitem__(self, name: str) -> Tool:
+        return self._tools[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tools)
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __repr__(self) -> str:
+        return f"ToolCatalog({len(self.core)} core, {len(self.deferred)} deferred)"
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Every name, inactive tools too, sorted."""
+        return tuple(self._tools)
+
+    @cached_property
+    def active(self) -> tuple[Tool, ...]:
+        """The tools that are switched on, in name order."""
+        return tuple(tool for tool in self._tools.values() if tool.active)
+
+    @cached_property
+    def core(self) -> tuple[Tool, ...]:
+        """The active tools that are always sent, in name order."""
+        return self.policy.core_of(self.active)
+
+    @cached_property
+    def deferred(self) -> tuple[Tool, ...]:
+        """The active tools that wait to be discovered, in name order."""
+        core = {tool.name for tool in self.core}
+        return tuple(tool for tool in self.active if tool.name not in core)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """32 hexadecimal digits of SHA-256 over the definitions and the core's names."""
+        digest = hashlib.sha256()
+        for tool in self._tools.values():
+            digest.update(tool.fingerprint.encode())
+        digest.update(compact_json([tool.name for tool in self.core]).encode("utf-8", "replace"))
+        return digest.hexdigest()[:32]
+
+    def once(self, make: Callable[[ToolCatalog], _T]) -> _T:
+        """Return what a pure function makes of this catalog, made at the first call."""
+        if make not in self._made:
+            self._made[make] = make(self)
+        made: _T = self._made[make]
+        return made
+
+    @property
+    def given(self) -> ToolCatalog:
+        """The catalog that this is a view of, whose names an executor knows; else itself."""
+        return self if self._given is None else self._given
+
+    def executable(self, tool: Tool) -> Tool:
+        """The tool as `given` has it, under the name that its executor knows."""
+        return tool if self._given is None else self._given.by_source.get(tool.source, tool)
+
+    @cached_property
+    def by_source(self) -> dict[Source, Tool]:
+        """Every tool by where it comes from."""
+        return {tool.source: tool for tool in self._tools.values()}
+
+    @cached_property
+    def copies(self) -> Mapping[str, str]:
+        """Servers' tools that repeat an older tool of another server, with that one's name."""
+        if self._given is None:
+            sources = (source for source in self.book.held if source in self.by_source)
+            return near_copies([self.by_source[source] for source in sources])
+        given, own = self._given, self.by_source
+        pairs = ((given[copy].source, given[older].source) for copy, older in given.copies.items())
+        return {
+            own[copy].name: own[older].name for copy, older in pairs if copy in own and older in own
+        }
+
+    @cached_property
+    def by_wire_name(self) -> dict[str, Tool]:
+        """The active tools whose name in a dialect is not their own, by that name."""
+        rules = get_args(NameRule)
+        names = ((wire_name(tool.name, rule), tool) for tool in self.active for rule in rules)
+        return {name: tool for name, tool in names if name not in self._tools}
+
+    @cached_property
+    def text_bytes(self) -> int:
+        """UTF-8 bytes of the active tools' definitions as JSON, keys and all."""
+        heads = (compact_json([tool.name, tool.description]) for tool in self.active)
+        texts = sum(len(head.encode("utf-8", "replace")) for head in heads)
+        schemas = sum(len(tool.schema_json.encode()) for tool in self.active)
+        return texts + schemas + _DEFINITION_KEYS * len(self.active)
+
+    @cached_property
+    def servers(self) -> dict[str, int]:
+        """How many deferred tools each server has, for what everybody may call.
+
+        Largest first, equal counts by name; tools without a server are not counted.
+        """
+        counts = Counter(
+            tool.server for tool in self.deferred if tool.server and self.is_open(tool)
+        )
+        return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+    def is_open(self, tool: Tool) -> bool:
+        """Whether everybody may call a tool: only such are counted and described."""
+        return not tool.roles and tool.name not in self._restricted
+
+    def restricting(self, names: Iterable[str]) -> ToolCatalog:
+        """The same definitions, of which some users may not call these."""
+        return self._with(self._tools.values(), restricted=names)
+
+    def with_policy(self, policy: CorePolicy) -> ToolCatalog:
+        """The same definitions under another policy; this catalog where it is equal."""
+        return self if policy == self.policy else self._with(self._tools.values(), policy=policy)
+
+    def view(
+        self,
+        *,
+        policy: CorePolicy,
+        limits: TextLimits | None = None,
+        exceptions: Mapping[Source, str] | None = None,
+        reserved: Iterable[str] = (),
+    ) -> ToolCatalog:
+        """Return the same tools as one conversation knows them; equal views are one object.
+
+        Args:
+            policy: Which of them are core.
+            limits: How much of their texts a model is sent; None: all.
+            exceptions: Names that belong to other tools there than here, by source.
+            reserved: Names that no server's tool may have there.
+        """
+        exceptions = exceptions or {}
+        reserved = self.reserved.union(reserved)
+        key = policy, limits, reserved, frozenset(exceptions.items())
+        known = self._views.get(key)
+        if known is None:
+            known = self._made_view(policy, limits, exceptions, reserved)
+            if len(self._views) >= _MAX_VIEWS:
+                self._views.pop(next(iter(self._views)), None)
+            self._views[key] = known
+        return known
+
+    def _made_view(
+        self,
+        policy: CorePolicy,
+        limits: TextLimits | None,
+        exceptions: Mapping[Source, str],
+        reserved: frozenset[str],
+    ) -> ToolCatalog:
+        sources = (source for source in self.book.held if source in self.by_source)
+        oldest_first = [self.by_source[source] for source in sources]
+        tools = oldest_first if limits is None else list(map(limits.cut, oldest_first))
+        is_same = not exceptions and reserved_keys(reserved) == reserved_keys(self.reserved)
+        if is_same and policy == self.policy and tools == oldest_first:
+            return self
+        naming = name_tools(tools, self.book.with_(exceptions), reserved_keys(reserved))
+        made = ToolCatalog(
+            tools,
+            policy=policy,
+            restricted=(naming.names[self[n].source] for n in self._restricted if n in self),
+            names=naming.book,
+            reserved=reserved,
+        )
+        made._given = self.given
+        return made
+
+    def updated(self, *, added: Iterable[Tool] = (), removed: Iterable[str] = ()) -> ToolCatalog:
+        """A catalog with tools added or replaced, and others gone.
+
+        What is added replaces the tool of the same source, whatever their names.
+        """
+        gone = set(removed)
+        kept = {tool.source: tool for name, tool in self._tools.items() if name not in gone}
+        kept.update((tool.source, tool) for tool in added)
+        return self._with(kept.values())
+
+    def deactivated(self, names: Iterable[str]) -> ToolCatalog:
+        """A catalog in which these tools are switched off."""
+        chosen = set(names)
+        return self._with(
+            replace(t, active=False) if t.name in chosen else t for t in self._tools.values()
+        )
+
+    def _with(self, tools: Iterable[Tool], **changed: Any) -> ToolCatalog:
+        kept = {
+            "policy": self.policy,
+            "restricted": self._restricted,
+            "names": self.book,
+            "reserved": self.reserved,
+        }
+        made = ToolCatalog(tools, **{**kept, **changed})
+        made._given = self._given
+        return made
+
+
+def _renamed(tool: Tool, name: str) -> Tool:
+    return replace(tool, name=name, listed_name=tool.source[1])
+
+
+def _check_repeated(tools: Iterable[Tool], repeated: Iterable[Source]) -> None:
+    """Raise if two of the operator's own tools have one name: which is meant is unknown."""
+    twice = set(repeated)
+    own = {t.name for t in tools if t.source in twice and not t.is_third_party} if twice else ()
+    if own:
+        raise DuplicateToolError(
+            f"two tools have the same name: {', '.join(map(repr, sorted(own)[:5]))}; "
+            "rename one, or give its server a prefix"
+        )

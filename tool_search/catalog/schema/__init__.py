@@ -1,0 +1,1 @@
+"""JSON Schema of tool arguments: read, repaired, and declared to providers."""

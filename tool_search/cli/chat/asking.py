@@ -1,0 +1,97 @@
+"""`tool-search chat` asks the person at the terminal whether a tool may be called."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import sys
+import unicodedata
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from tool_search.cli.chat.screen import Screen
+from tool_search.execution import PermissionAnswer, PermissionRequest
+from tool_search.execution.permissions.grants import Scope
+from tool_search.i18n import text
+
+__all__ = ["AskingPerson"]
+
+_PROMPT = "? "
+_LONGEST_SHOWN = 2_000
+
+
+class AskingPerson:
+    """Asks, and reads one line for an answer; whatever is not understood is a no.
+
+    A yes for longer grants the narrowest rule that is suggested.
+
+    Args:
+        screen: Shows the question.
+        read: Gives the line; default: what is typed at the terminal.
+    """
+
+    def __init__(self, screen: Screen, *, read: Callable[[], Awaitable[str]] | None = None) -> None:
+        self._screen = screen
+        self._read = read or _typed_line
+
+    async def __call__(self, request: PermissionRequest) -> PermissionAnswer:
+        """The person's answer."""
+        self._screen.language = request.language
+        tool = request.tool.name
+        if request.question:
+            self._screen.say("chat.tool_asks", tool=tool, question=request.question)
+        else:
+            shown = _shown(request.arguments)
+            rule = next(iter(request.suggestions), tool)
+            self._screen.say("chat.ask", tool=tool, arguments=shown, rule=rule)
+        letter = (await self._read()).strip().casefold()
+        words = {
+            word: name
+            for name in ("yes", "conversation", "always")
+            for word in text(f"chat.{name}", request.language).split()
+        }
+        meant = words.get(letter, "no")
+        if meant == "yes" or (request.question and meant != "no"):
+            return PermissionAnswer(allow=True)
+        if meant == "no":
+            return PermissionAnswer(allow=False)
+        scope: Scope = "always" if meant == "always" else "conversation"
+        narrowest = next(iter(request.suggestions), None)
+        return PermissionAnswer(allow=True, scope=scope, rule=narrowest)
+
+
+def _shown(arguments: Mapping[str, Any]) -> str:
+    """The arguments as JSON, whole where they can be: nothing hides behind a cut.
+
+    What is not seen (controls, marks that turn the direction) is written as an escape.
+    """
+    written = json.dumps(dict(arguments), ensure_ascii=False)
+    seen = re.sub(r"[^\x20-\x7e]", lambda found: _seen(found[0]), written)
+    if len(seen) <= _LONGEST_SHOWN:
+        return seen
+    half = _LONGEST_SHOWN // 2
+    return f"{seen[:half]} …[{len(seen) - 2 * half}]… {seen[-half:]}"
+
+
+def _seen(char: str) -> str:
+    is_hidden = unicodedata.category(char) in ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")
+    return f"\\u{ord(char):04x}" if is_hidden else char
+
+
+async def _typed_line() -> str:
+    """One line from the terminal, without a thread: one left behind would take the next line."""
+    sys.stderr.write(_PROMPT)
+    sys.stderr.flush()
+    loop, typed = asyncio.get_running_loop(), sys.stdin.fileno()
+    readable = asyncio.Event()
+    try:
+        loop.add_reader(typed, readable.set)
+    except NotImplementedError:  # Windows has no such loop
+        return await asyncio.to_thread(sys.stdin.readline)
+    try:
+        await readable.wait()
+    finally:
+        loop.remove_reader(typed)
+    return os.read(typed, 65_536).decode("utf-8", "replace")

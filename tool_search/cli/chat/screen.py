@@ -1,0 +1,213 @@
+"""What `tool-search chat` shows: for people, or as JSON lines."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import unicodedata
+from dataclasses import asdict
+from typing import Any, Protocol
+
+import typer
+from rich.text import Text
+
+from tool_search.cli.planning import NextRequest
+from tool_search.cli.terminal import side_console
+from tool_search.config.bot import ProviderConfig
+from tool_search.errors import AllProvidersFailedError, ToolSearchError
+from tool_search.events import (
+    ContentLeftOut,
+    Done,
+    ProviderSwitched,
+    RunnerEvent,
+    TextDelta,
+    ToolCallStarted,
+    ToolFinished,
+    ToolProgress,
+    ToolsDiscovered,
+    Warning,
+)
+from tool_search.i18n import Language, text
+
+__all__ = ["JsonScreen", "Screen", "TerminalScreen"]
+
+_LONGEST_SHOWN = 300
+_WORD_BREAK = re.compile(r"(?<!^)(?=[A-Z])")
+
+
+class Screen(Protocol):
+    """Shows a conversation.
+
+    Attributes:
+        language: Of everything but errors.
+    """
+
+    language: Language
+
+    def show(self, event: RunnerEvent) -> None:
+        """Shows what happened in a turn."""
+        ...
+
+    def say(self, key: str, **values: object) -> None:
+        """Shows a sentence of `tool_search.i18n`."""
+        ...
+
+    def show_tools(self, request: NextRequest, provider: ProviderConfig) -> None:
+        """Shows what the next request will declare."""
+        ...
+
+    def fail(self, error: ToolSearchError) -> None:
+        """Shows why a message got no answer."""
+        ...
+
+
+class JsonScreen:
+    """One JSON object a line: an event under its name, in snake_case."""
+
+    def __init__(self) -> None:
+        self.language: Language = "en-US"
+
+    def show(self, event: RunnerEvent) -> None:
+        """One object with the event's fields."""
+        self._write(_WORD_BREAK.sub("_", type(event).__name__).lower(), asdict(event))
+
+    def say(self, key: str, **values: object) -> None:
+        """An object `notice`."""
+        self._write("notice", {"message": text(key, self.language, **values)})
+
+    def show_tools(self, request: NextRequest, provider: ProviderConfig) -> None:
+        """An object `tools`."""
+        self._write("tools", {"provider": provider.id, **asdict(request)})
+
+    def fail(self, error: ToolSearchError) -> None:
+        """An object `error`, with one cause a provider."""
+        causes = error.causes if isinstance(error, AllProvidersFailedError) else {}
+        listed = [
+            {"provider": name, "status": cause.status, "message": cause.detail}
+            for name, cause in causes.items()
+        ]
+        self._write("error", {"message": str(error), "causes": listed})
+
+    @staticmethod
+    def _write(name: str, content: dict[str, Any]) -> None:
+        typer.echo(json.dumps({"event": name, **content}, ensure_ascii=False))
+
+
+class TerminalScreen:
+    """Answers on standard output, as they come; all else on standard error, dimly.
+
+    Where standard output is no terminal it gets whole answers and nothing else.
+    """
+
+    def __init__(self) -> None:
+        self.language: Language = "en-US"
+        self._streams = sys.stdout.isatty()
+        self._streamed = ""
+
+    def show(self, event: RunnerEvent) -> None:
+        """Shows what happened in a turn."""
+        if isinstance(event, TextDelta):
+            self._stream(event.text)
+        elif isinstance(event, ToolCallStarted):
+            self._aside(f"→ {event.tool} {event.call.arguments}")
+        elif isinstance(event, ToolProgress):
+            self._aside(f"  {event.message}")
+        elif isinstance(event, ToolFinished):
+            self._aside(f"← {event.content}", style="red" if event.is_error else "dim")
+        elif isinstance(event, ToolsDiscovered):
+            self._aside(self._text("discovered", names=", ".join(event.names), total=event.total))
+        elif isinstance(event, ProviderSwitched):
+            self._switched(event)
+        elif isinstance(event, ContentLeftOut):
+            self._aside(event.text, style="yellow")
+        elif isinstance(event, Warning):
+            self._aside(self._text("warning", message=event.message), style="yellow")
+        elif isinstance(event, Done):
+            self._done(event)
+
+    def say(self, key: str, **values: object) -> None:
+        """Shows a sentence, as it is."""
+        self._beside(_visible(text(key, self.language, **values)))
+
+    def show_tools(self, request: NextRequest, provider: ProviderConfig) -> None:
+        """Shows what the next request will declare, line by line."""
+        self.say(
+            "chat.tools",
+            mode=request.mode,
+            strategy=request.strategy,
+            provider=provider.id,
+            model=provider.model,
+            declared=request.tools_declared,
+            total=request.tools_total,
+            discovered=", ".join(request.discovered) or self._text("none"),
+            tokens=request.tokens,
+            full_tokens=request.full_tokens,
+        )
+
+    def fail(self, error: ToolSearchError) -> None:
+        """Shows the error, and each provider's under it."""
+        causes = error.causes if isinstance(error, AllProvidersFailedError) else {"": error}
+        listed = "\n".join(str(cause) for cause in causes.values())
+        message = self._text("failed", cause=listed)
+        self._beside(_visible(message), style="red")
+
+    def _stream(self, more: str) -> None:
+        self._streamed += more
+        if self._streams:
+            typer.echo(_visible(more), nl=False)
+            sys.stdout.flush()
+
+    def _switched(self, event: ProviderSwitched) -> None:
+        before, after = event.from_provider, event.to_provider
+        switched = self._text("switched", before=before, after=after, cause=event.cause)
+        self._aside(switched, style="yellow")
+        if event.discarded_text:
+            self._aside(self._text("afresh"), style="yellow")
+
+    def _done(self, event: Done) -> None:
+        if self._streams and self._streamed.strip():
+            self._end_line()
+        else:
+            typer.echo(_visible(event.answer))
+            self._streamed = ""
+        usage = event.usage
+        self._aside(
+            self._text(
+                "usage",
+                provider=event.provider,
+                steps=event.steps,
+                read=usage.input_tokens,
+                cached=usage.cache_read_tokens,
+                written=usage.output_tokens,
+            )
+        )
+
+    def _aside(self, line: str, *, style: str = "dim") -> None:
+        self._beside(_one_line(line), style=style)
+
+    def _beside(self, lines: str, *, style: str = "") -> None:
+        self._end_line()
+        # The terminal wraps, so that what is copied from it has no line feeds.
+        side_console().print(Text(lines, style=style), soft_wrap=True)
+
+    def _end_line(self) -> None:
+        """Ends the line of what was streamed, so that nothing is written behind it."""
+        if self._streams and self._streamed and not self._streamed.endswith("\n"):
+            typer.echo()
+        self._streamed = ""
+
+    def _text(self, name: str, **values: object) -> str:
+        return text(f"chat.{name}", self.language, **values)
+
+
+def _visible(shown: str) -> str:
+    """The text without control characters: a model must not steer the terminal."""
+    return "".join(
+        char for char in shown if char in "\n\t" or unicodedata.category(char) not in ("Cc", "Cs")
+    )
+
+
+def _one_line(shown: str) -> str:
+    line = _visible(" ".join(shown.split()))
+    return line if len(line) <= _LONGEST_SHOWN else f"{line[: _LONGEST_SHOWN - 1]}…"

@@ -1,0 +1,1 @@
+"""oh-my-pi's tool discovery: tool, ranking, settings and terminal output."""

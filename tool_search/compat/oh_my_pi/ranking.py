@@ -1,0 +1,202 @@
+"""oh-my-pi's ranking for `search_tool_bm25`: its words, its fields, its weights.
+
+A tool is a bag of words: those of its name count 6, of its label and of its name
+on its MCP server 4, of its server's name and its summary 2, of each argument's name
+1. BM25+ with k1 1.2, b 0.75 and delta 1 ranks the bags; equal scores go by name, as
+JavaScript's `localeCompare` sorts.
+
+Source: oh-my-pi, `docs/tools/search_tool_bm25.md`, https://github.com/can1357/oh-my-pi.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Literal
+
+from tool_search.catalog.catalog import Tool
+from tool_search.catalog.schema.plain import object_schema
+from tool_search.compat.oh_my_pi.locale_order import locale_key
+from tool_search.compat.weighted_bm25 import Bm25Recipe
+
+__all__ = ["DiscoverableTool", "ToolSource", "discoverable", "oh_my_pi_recipe", "oh_my_pi_tokens"]
+
+ToolSource = Literal["builtin", "mcp", "extension", "custom"]
+
+_NAME, _LABEL, _MCP_NAME, _SERVER, _SUMMARY, _SCHEMA_KEY = 6, 4, 4, 2, 2, 1
+_SUMMARY_UNITS = 200
+_MOST_VALUES = 8
+_LONGEST_FIELD = 20_000
+_MOST_KEYS = 2_000
+_SOURCES: Mapping[str, ToolSource] = {
+    "builtin": "builtin",
+    "mcp": "mcp",
+    "plugin": "extension",
+    "handoff": "custom",
+}
+_KINDS_OF_CATEGORY = {"Lu": "U", "Ll": "l", "L": "L", "N": "n", "M": "M"}
+# An upper-case run ends before its last letter where a lower-case one follows that, and
+# a word ends before an upper-case letter that follows a lower-case one or a number.
+_TOKEN = re.compile(r"[^ ](?:(?!(?<=U)Ul|(?<=[ln])U)[^ ])*")
+
+
+class _Kinds(dict[int, str]):
+    """What each character is to the tokenizer, one letter a character, found when needed."""
+
+    def __missing__(self, code: int) -> str:
+        category = unicodedata.category(chr(code))
+        kind = _KINDS_OF_CATEGORY.get(category) or _KINDS_OF_CATEGORY.get(category[0], " ")
+        self[code] = kind
+        return kind
+
+
+_kinds = _Kinds()
+
+
+def oh_my_pi_tokens(text: str) -> list[str]:
+    """The words of a text, in order.
+
+    NFKD without marks, cut at MCP|Tool, foo|Bar and v2|Beta and at all that is neither
+    letter nor number, in lower case. No stemming, no function words; Chinese stays whole.
+
+    >>> oh_my_pi_tokens("createGitHubIssue for userIDs, it's 查找图片")
+    ['create', 'git', 'hub', 'issue', 'for', 'user', 'i', 'ds', 'it', 's', '查找图片']
+    """
+    plain = unicodedata.normalize("NFKD", text)
+    kinds = plain.translate(_kinds)
+    if "M" in kinds:
+        plain = "".join(char for char, kind in zip(plain, kinds, strict=True) if kind != "M")
+        kinds = kinds.replace("M", "")
+    return [plain[found.start() : found.end()].lower() for found in _TOKEN.finditer(kinds)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscoverableTool:
+    """A tool as oh-my-pi describes one that can be found.
+
+    Attributes:
+        name: Its name.
+        label: Its name for people.
+        summary: What it is for, in short.
+        source: Where it comes from.
+        server_name: Its MCP server.
+        mcp_tool_name: Its name on that server.
+        schema_keys: The names of its arguments, sorted.
+        signature: The same as `key`, `key?` where it may be left out, with the values
+            of a list of strings: `key(a|b)`; at most 8 values, then `|…`.
+    """
+
+    name: str
+    label: str
+    summary: str
+    source: ToolSource
+    server_name: str | None = None
+    mcp_tool_name: str | None = None
+    schema_keys: tuple[str, ...] = ()
+    signature: tuple[str, ...] = ()
+
+
+def discoverable(tool: Tool, *, summary: str | None = None) -> DiscoverableTool:
+    """The description of a tool.
+
+    The name on the MCP server is `annotations["mcp_tool_name"]`, or else the name
+    without the prefix `mcp__<server>_`.
+
+    Args:
+        tool: The tool.
+        summary: Instead of its own, even where it is empty; a tool without a summary
+            has the first 200 characters (UTF-16 units) of its description.
+    """
+    is_mcp = tool.kind == "mcp" or tool.name.startswith("mcp__")
+    properties, required = _arguments(tool)
+    keys = sorted(properties, key=_utf16)[:_MOST_KEYS]
+    if summary is None:
+        summary = tool.summary or _first_units(tool.description)
+    return DiscoverableTool(
+        name=tool.name,
+        label=tool.title or tool.name,
+        summary=summary,
+        source="mcp" if is_mcp else _SOURCES[tool.kind],
+        server_name=tool.server,
+        mcp_tool_name=_mcp_tool_name(tool) if is_mcp else None,
+        schema_keys=tuple(keys),
+        signature=tuple(_signature(key, properties[key], key in required) for key in keys),
+    )
+
+
+def oh_my_pi_recipe(summaries: Mapping[str, str] | None = None) -> Bm25Recipe:
+    """The ranking.
+
+    Args:
+        summaries: Instead of the tools' own, by name.
+    """
+    given = dict(summaries or {})
+
+    def weights(tool: Tool) -> Mapping[str, int]:
+        return _weights(discoverable(tool, summary=given.get(tool.name)), _own_keys(tool))
+
+    return Bm25Recipe(
+        tokens=oh_my_pi_tokens, weights=weights, order=locale_key, k1=1.2, b=0.75, delta=1.0
+    )
+
+
+def _weights(tool: DiscoverableTool, keys: Iterable[str]) -> dict[str, int]:
+    fields = (
+        (_NAME, tool.name),
+        (_LABEL, tool.label),
+        (_SERVER, tool.server_name),
+        (_MCP_NAME, tool.mcp_tool_name),
+        (_SUMMARY, tool.summary),
+        *((_SCHEMA_KEY, key) for key in keys),
+    )
+    weights: dict[str, int] = {}
+    for weight, text in fields:
+        for token in oh_my_pi_tokens((text or "")[:_LONGEST_FIELD]):
+            weights[token] = weights.get(token, 0) + weight
+    return weights
+
+
+def _own_keys(tool: Tool) -> list[str]:
+    """The names of a tool's arguments as its author wrote them: those say what it does."""
+    properties = object_schema(tool.parameters)["properties"]
+    return sorted(properties, key=_utf16)[:_MOST_KEYS]
+
+
+def _mcp_tool_name(tool: Tool) -> str:
+    told = tool.annotations.get("mcp_tool_name")
+    if isinstance(told, str):
+        return told
+    if tool.name.startswith("mcp__"):
+        rest = tool.name.removeprefix("mcp__")
+        if tool.server and rest.startswith(f"{tool.server}_"):
+            return rest.removeprefix(tool.server).lstrip("_")
+        return rest.partition("__")[2] or rest
+    return tool.name
+
+
+def _arguments(tool: Tool) -> tuple[Mapping[str, Any], frozenset[str]]:
+    """The properties of the schema as models read it, and which are required."""
+    schema = tool.declared_schema.schema
+    required = schema.get("required", [])
+    return schema["properties"], frozenset(key for key in required if isinstance(key, str))
+
+
+def _signature(key: str, definition: object, is_required: bool) -> str:
+    listed = definition.get("enum") if isinstance(definition, Mapping) else None
+    values = [v for v in listed if isinstance(v, str)] if isinstance(listed, list) else []
+    shown = "|".join(islice(values, _MOST_VALUES))
+    more = "|…" if len(values) > _MOST_VALUES else ""
+    return f"{key}{'' if is_required else '?'}{f'({shown}{more})' if values else ''}"
+
+
+def _utf16(text: str) -> bytes:
+    """What sorts texts as JavaScript does."""
+    return text.encode("utf-16-be", "surrogatepass")
+
+
+def _first_units(text: str) -> str:
+    units = text[:_SUMMARY_UNITS].encode("utf-16-le", "surrogatepass")[: 2 * _SUMMARY_UNITS]
+    return units.decode("utf-16-le", "ignore")

@@ -1,0 +1,187 @@
+"""oh-my-pi's settings of tool discovery, and what they make core and deferred."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast, get_args
+
+from tool_search.catalog.catalog import CorePolicy, Tool, ToolCatalog
+from tool_search.compat.oh_my_pi.ranking import discoverable
+from tool_search.config.bot import SearchSettings, ToolSearchConfig
+from tool_search.discovery.modes import resolve_mode
+from tool_search.errors import ConfigurationError
+
+__all__ = ["DEFAULT_LIMIT", "SEARCH_TOOL_NAME", "DiscoveryMode", "DiscoverySettings"]
+
+SEARCH_TOOL_NAME = "search_tool_bm25"
+DEFAULT_LIMIT = 8
+
+DiscoveryMode = Literal["off", "mcp-only", "all"]
+DiscoveryModeSetting = Literal["auto", "off", "mcp-only", "all"]
+
+_MOST_TOOLS = 40
+_MOST_TOKENS = 16_000
+_ESSENTIAL = ("read", "bash", "edit", "write", "find", "glob", "eval")
+_INTERNAL = ("resolve", "yield")
+_INTERNAL_PREFIX = "report_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscoverySettings:
+    """What oh-my-pi lets its users set.
+
+    Attributes:
+        mode: `tools.discoveryMode`. `off` hides nothing, `mcp-only` the tools of MCP
+            servers, `all` built-in tools too; `auto` is `mcp-only` above 40 tools or
+            16,000 estimated tokens of definitions, and otherwise `off`.
+        mcp_discovery: `mcp.discoveryMode`: `mcp-only`, where `mode` says neither
+            `mcp-only` nor `all`.
+        essential_override: `tools.essentialOverride`: built-in tools that `all` leaves
+            visible, instead of read, bash, edit, write, find, glob and eval.
+        default_servers: `mcp.discoveryDefaultServers`: their tools stay visible.
+    """
+
+    mode: DiscoveryModeSetting = "auto"
+    mcp_discovery: bool = False
+    essential_override: tuple[str, ...] = ()
+    default_servers: tuple[str, ...] = ()
+
+    @classmethod
+    def from_mapping(cls, content: Mapping[str, Any]) -> DiscoverySettings:
+        """The settings in oh-my-pi's own configuration; its other keys are passed over.
+
+        Keys may be dotted, as `tools.discoveryMode`, or nested.
+
+        Raises:
+            ConfigurationError: A value is not allowed; names the key.
+
+        >>> DiscoverySettings.from_mapping({"tools": {"discoveryMode": "all"}}).mode
+        'all'
+        """
+        mode = _setting(content, "tools.discoveryMode", "auto")
+        if mode not in get_args(DiscoveryModeSetting):
+            allowed = ", ".join(get_args(DiscoveryModeSetting))
+            raise ConfigurationError(f"tools.discoveryMode is {mode!r}: must be one of {allowed}")
+        legacy = _setting(content, "mcp.discoveryMode", default=False)
+        if not isinstance(legacy, bool):
+            raise ConfigurationError(f"mcp.discoveryMode is {legacy!r}: must be true or false")
+        return cls(
+            mode=cast("DiscoveryModeSetting", mode),
+            mcp_discovery=legacy,
+            essential_override=_names(content, "tools.essentialOverride"),
+            default_servers=_names(content, "mcp.discoveryDefaultServers"),
+        )
+
+    def resolved(self, tools: Iterable[Tool]) -> DiscoveryMode:
+        """The mode for these tools, which leave the search tool out."""
+        if self.mode in ("mcp-only", "all"):
+            return cast("DiscoveryMode", self.mode)
+        if self.mcp_discovery:
+            return "mcp-only"
+        if self.mode == "off":
+            return "off"
+        decision = resolve_mode(
+            "auto",
+            self.catalog(tools, mode="mcp-only"),
+            threshold=_MOST_TOOLS,
+            threshold_tokens=_MOST_TOKENS,
+        )
+        return "mcp-only" if decision.mode == "tool_search" else "off"
+
+    def essential(self, known: Collection[str]) -> tuple[str, ...]:
+        """The built-in tools that stay visible, of those that are known.
+
+        An override of unknown names alone leaves none.
+        """
+        chosen = tuple(name.strip() for name in self.essential_override if name.strip())
+        return tuple(name for name in dict.fromkeys(chosen or _ESSENTIAL) if name in known)
+
+    def catalog(
+        self, tools: Iterable[Tool], *, mode: DiscoveryMode, requested: Iterable[str] = ()
+    ) -> ToolCatalog:
+        """The tools with those core that a mode leaves visible, and the rest deferred.
+
+        Args:
+            tools: All there are.
+            mode: As `resolved` gives it.
+            requested: Names that stay visible: asked for, or forced by a tool choice.
+        """
+        listed = list(tools)
+        essential = self.essential([tool.name for tool in listed if tool.kind == "builtin"])
+        visible = frozenset((*essential, *requested))
+        servers = frozenset(server.strip() for server in self.default_servers)
+        marked = (
+            replace(tool, always_load=True)
+            if not tool.always_load and _is_visible(tool, mode, visible, servers)
+            else tool
+            for tool in listed
+        )
+        return ToolCatalog(marked, policy=CorePolicy(auto_always_load_builtin=False))
+
+    def session_catalog(
+        self, tools: Iterable[Tool], *, requested: Iterable[str] = ()
+    ) -> ToolCatalog:
+        """The catalog of a `ToolSearchSession` or runner that `session_config` configures."""
+        mode: DiscoveryMode = "all" if self.mode == "all" else "mcp-only"
+        off = self.mode == "off" and not self.mcp_discovery
+        return self.catalog(tools, mode="off" if off else mode, requested=requested)
+
+    def session_config(self) -> ToolSearchConfig:
+        """The same settings for a `ToolSearchSession` or runner.
+
+        Under them the search tool is `search_tool_bm25`, ranks as oh-my-pi does and
+        gives its answer; `auto` is resolved at the first turn and moves once, when
+        tools come later.
+        """
+        explicit = self.mcp_discovery or self.mode in ("mcp-only", "all")
+        return ToolSearchConfig(
+            tool_schema_mode="tool_search"
+            if explicit
+            else "auto"
+            if self.mode == "auto"
+            else "full",
+            threshold=_MOST_TOOLS,
+            threshold_tokens=_MOST_TOKENS,
+            max_results=DEFAULT_LIMIT,
+            auto_always_load_builtin=False,
+            search_tool_name=SEARCH_TOOL_NAME,
+            search=SearchSettings(preset="oh-my-pi"),
+        )
+
+
+def _is_visible(
+    tool: Tool, mode: DiscoveryMode, visible: Collection[str], servers: Collection[str]
+) -> bool:
+    if mode == "off" or tool.name in visible:
+        return True
+    if discoverable(tool, summary="").source == "mcp":
+        return tool.server in servers
+    if mode == "mcp-only" or _is_internal(tool):
+        return True
+    # Tools of other sources have no load mode unless they say so.
+    usual = "discoverable" if tool.kind == "builtin" else None
+    return bool(tool.annotations.get("load_mode", usual) != "discoverable")
+
+
+def _is_internal(tool: Tool) -> bool:
+    return tool.kind == "builtin" and (
+        tool.name in _INTERNAL or tool.name.startswith(_INTERNAL_PREFIX)
+    )
+
+
+def _setting(content: Mapping[str, Any], key: str, default: object) -> object:
+    """A setting under its dotted or its nested key."""
+    section, _, name = key.partition(".")
+    nested = content.get(section)
+    inner = nested.get(name) if isinstance(nested, Mapping) else None
+    value = content.get(key, inner)
+    return default if value is None else value
+
+
+def _names(content: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    value = _setting(content, key, ())
+    is_list = isinstance(value, Sequence) and not isinstance(value, str)
+    if not is_list or not all(isinstance(name, str) for name in cast("Sequence[object]", value)):
+        raise ConfigurationError(f"{key} is {value!r}: must be a list of names")
+    return tuple(cast("Sequence[str]", value))

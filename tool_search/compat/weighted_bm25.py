@@ -1,0 +1,271 @@
+"""BM25 over one weighted bag of words a tool: the form that other systems' rankings have.
+
+Unlike the engines behind `RankedIndex` this index adds nothing of its own to a
+ranking: no operators, no exact names first, no floor unless one is asked for. Its
+raw scores can be had beside the shares from 0 to 1 that the seam promises.
+
+Source: Robertson, Zaragoza, "The Probabilistic Relevance Framework: BM25 and
+Beyond", 2009; `delta`: Lv, Zhai, "Lower-bounding term frequency normalization",
+CIKM 2011.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import nlargest
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeVar
+
+from tool_search.catalog.catalog import Tool
+from tool_search.catalog.schema.plain import encodable
+from tool_search.search.index.layered import BlockedList, LayeredTable
+from tool_search.search.index.ranking import attainable
+from tool_search.search.index.result import SearchMatch, SearchResult
+from tool_search.search.index.slots import SlotChange, Slots
+
+__all__ = ["Bm25Recipe", "RankedTool", "WeightedBm25Index"]
+
+_MOST_QUERIES = 16
+_MOST_UNMATCHED = 12
+_LONGEST_QUERY = 20_000
+_LONGEST_UNMATCHED = 100
+_Score = TypeVar("_Score", float, tuple[float, float])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bm25Recipe:
+    """How one system ranks.
+
+    Attributes:
+        tokens: A text's words, in order.
+        weights: What each word of a tool weighs, an integer above 0.
+        order: Sorts the names of tools with equal scores.
+        k1: How soon more of a word stops to count.
+        b: From 0 to 1, how much a long tool is held against its words.
+        delta: What a word counts at least, however long the tool.
+    """
+
+    tokens: Callable[[str], Sequence[str]]
+    weights: Callable[[Tool], Mapping[str, int]]
+    order: Callable[[str], Any]
+    k1: float = 1.2
+    b: float = 0.75
+    delta: float = 0.0
+
+
+class RankedTool(NamedTuple):
+    """A tool and its raw score, which has no upper end."""
+
+    tool: Tool
+    score: float
+
+
+class WeightedBm25Index:
+    """A `ToolSearchIndex` that ranks by a recipe.
+
+    A tool scores, summed over the query's different words that it has::
+
+        count in query * idf * (tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / mean)) + delta)
+        idf = ln(1 + (N - df + 0.5) / (df + 0.5))
+
+    with the word's weight as tf, and the sum of a tool's weights as its length.
+
+    Args:
+        tools: What is searched, in any order; names differ.
+        recipe: How.
+        min_relevance: Hits below this share of what the query could reach are none.
+    """
+
+    __slots__ = ("_bags", "_length", "_lengths", "_min_relevance", "_postings", "_recipe", "_slots")
+
+    def __init__(
+        self, tools: Iterable[Tool], recipe: Bm25Recipe, *, min_relevance: float = 0.0
+    ) -> None:
+        self._recipe = recipe
+        self._min_relevance = min_relevance
+        self._slots = Slots(tools)
+        bags = [recipe.weights(tool) for _, tool in self._slots.taken()]
+        postings: dict[str, dict[int, int]] = {}
+        for slot, bag in enumerate(bags):
+            for word, weight in bag.items():
+                postings.setdefault(word, {})[slot] = weight
+        self._bags = BlockedList(bags)
+        self._postings = LayeredTable(postings)
+        self._lengths = BlockedList(sum(bag.values()) for bag in bags)
+        self._length = sum(self._lengths)
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def ranked(
+        self,
+        query: str,
+        *,
+        limit: int | None = None,
+        allowed: Callable[[str], bool] | None = None,
+    ) -> tuple[RankedTool, ...]:
+        """The tools with a score above 0, best first, with their raw scores.
+
+        Args:
+            query: Of which the first 20,000 characters count.
+            limit: How many at most; None: all.
+            allowed: Says by name which tools may be found.
+        """
+        scores = self._open_scores(self._counts(query), self._hidden(allowed))
+        best = _top(scores, len(scores) if limit is None else limit)
+        return tuple(RankedTool(*entry) for entry in self._sorted(best)[:limit])
+
+    def search(
+        self,
+        query: str | Sequence[str],
+        *,
+        limit: int,
+        allowed: Callable[[str], bool] | None = None,
+    ) -> SearchResult:
+        """The tools that fit the query; see `ToolSearchIndex.search`."""
+        queries = [encodable(text) for text in ([query] if isinstance(query, str) else query)]
+        limit = max(limit, 0)
+        hidden = self._hidden(allowed)
+        hits: set[int] = set()
+        # The raw score too: shares of long queries round to the same.
+        best: dict[int, tuple[float, float]] = {}
+        unmatched: dict[str, None] = {}
+        for text in queries[:_MOST_QUERIES]:
+            counts = self._counts(text)
+            scores = self._open_scores(counts, hidden)
+            most = attainable(self._worth(counts))
+            floor = self._floor(most)
+            if floor > 0:
+                scores = {slot: score for slot, score in scores.items() if score >= floor}
+            hits.update(scores)
+            for slot, score in _top(scores, limit).items():
+                best[slot] = max((-math.expm1(-score / most), score), best.get(slot, (0.0, 0.0)))
+            unmatched.update(dict.fromkeys(self._unknown(counts, hidden)))
+        return SearchResult(
+            query=" | ".join(queries),
+            matches=tuple(_match(tool, share) for tool, (share, _) in self._sorted(best)[:limit]),
+            total_found=len(hits),
+            total_tools=len(self._slots) - len(hidden),
+            unmatched=tuple(unmatched)[:_MOST_UNMATCHED],
+        )
+
+    def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> WeightedBm25Index:
+        """An index with other tools; see `ToolSearchIndex.updated`."""
+        change = self._slots.changed(added=added, removed=removed)
+        index = WeightedBm25Index((), self._recipe, min_relevance=self._min_relevance)
+        index._slots = change.slots
+        entered = {slot: self._recipe.weights(tool) for slot, tool in change.entered}
+        nothing: dict[int, Mapping[str, int]] = {slot: {} for slot, _ in change.left}
+        index._bags = self._bags.changed({**nothing, **entered})
+        index._postings = self._postings.changed(self._changed_postings(change, entered))
+        lengths = dict.fromkeys(nothing, 0) | {s: sum(bag.values()) for s, bag in entered.items()}
+        index._lengths = self._lengths.changed(lengths)
+        left = sum(self._lengths[slot] for slot in nothing)
+        index._length = self._length - left + sum(lengths.values())
+        return index
+
+    def _changed_postings(
+        self, change: SlotChange, entered: Mapping[int, Mapping[str, int]]
+    ) -> dict[str, dict[int, int] | None]:
+        touched: dict[str, dict[int, int]] = {}
+
+        def postings(word: str) -> dict[int, int]:
+            if word not in touched:
+                touched[word] = dict(self._postings.get(word) or {})
+            return touched[word]
+
+        for slot, _ in change.left:
+            for word in self._bags[slot]:
+                del postings(word)[slot]
+        for slot, bag in entered.items():
+            for word, weight in bag.items():
+                postings(word)[slot] = weight
+        return {word: found or None for word, found in touched.items()}
+
+    def _counts(self, query: str) -> dict[str, int]:
+        """How often the query has each word, in the order of the query."""
+        counts: dict[str, int] = {}
+        for token in self._recipe.tokens(query[:_LONGEST_QUERY]):
+            counts[token] = counts.get(token, 0) + 1
+        return counts
+
+    def _scores(self, counts: Mapping[str, int]) -> dict[int, float]:
+        """The raw scores above 0, by slot; each word is added in the query's order."""
+        k1, b, delta = self._recipe.k1, self._recipe.b, self._recipe.delta
+        mean = self._length / len(self._slots) if self._length else 1.0
+        lengths = list(self._lengths)
+        norms: dict[int, float] = {}
+        scores: dict[int, float] = {}
+        for word, count in counts.items():
+            postings = self._postings.get(word) or {}
+            rarity = count * self._idf(len(postings))
+            for slot, tf in postings.items():
+                norm = norms.get(slot)
+                if norm is None:
+                    norm = norms[slot] = k1 * (1 - b + b * (lengths[slot] / mean))
+                    scores[slot] = 0.0
+                scores[slot] += rarity * (tf * (k1 + 1) / (tf + norm) + delta)
+        return scores
+
+    def _idf(self, having: int) -> float:
+        return math.log(1 + (len(self._slots) - having + 0.5) / (having + 0.5))
+
+    def _worth(self, counts: Mapping[str, int]) -> list[float]:
+        """What each word can add at most; one that no tool has counts as the rarest."""
+        most = self._recipe.k1 + 1 + self._recipe.delta
+        return [
+            count * self._idf(len(self._postings.get(word) or ())) * most
+            for word, count in counts.items()
+        ]
+
+    def _floor(self, most: float) -> float:
+        """The least raw score of a hit, where the query could reach `most`."""
+        if self._min_relevance >= 1:
+            return math.inf
+        return -math.log1p(-self._min_relevance) * most
+
+    def _hidden(self, allowed: Callable[[str], bool] | None) -> frozenset[int]:
+        """The slots of the tools that may not be found."""
+        if allowed is None:
+            return frozenset()
+        return frozenset(slot for slot, tool in self._slots.taken() if not allowed(tool.name))
+
+    def _open_scores(self, counts: Mapping[str, int], hidden: Container[int]) -> dict[int, float]:
+        scores = self._scores(counts)
+        if not hidden:
+            return scores
+        return {slot: score for slot, score in scores.items() if slot not in hidden}
+
+    def _sorted(self, scores: Mapping[int, _Score]) -> list[tuple[Tool, _Score]]:
+        tools, order = self._slots.tools, self._recipe.order
+        found = [
+            (tool, score) for slot, score in scores.items() if (tool := tools[slot]) is not None
+        ]
+        found.sort(key=lambda entry: (order(entry[0].name), entry[0].name))
+        found.sort(key=itemgetter(1), reverse=True)
+        return found
+
+    def _unknown(self, counts: Iterable[str], hidden: frozenset[int]) -> Iterable[str]:
+        """The words that no tool has that may be found."""
+        for word in counts:
+            having = self._postings.get(word) or {}
+            if len(word) <= _LONGEST_UNMATCHED and having.keys() <= hidden:
+                yield word
+
+
+def _top(scores: Mapping[int, float], limit: int) -> Mapping[int, float]:
+    """The scores within the limit, and those equal to the last: names are compared of few."""
+    if limit <= 0:
+        return {}
+    if limit >= len(scores):
+        return scores
+    least = nlargest(limit, scores.values())[-1]
+    return {slot: score for slot, score in scores.items() if score >= least}
+
+
+def _match(tool: Tool, share: float) -> SearchMatch:
+    return SearchMatch(
+        name=tool.name, description=tool.description, server=tool.server, score=share
+    )

@@ -1,0 +1,1 @@
+"""Settings of a bot: sections, defaults and loading."""

@@ -1,0 +1,396 @@
+"""Settings: what may be set, its defaults, and YAML read into it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import yaml
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from tool_search.config.history import HistorySettings
+from tool_search.config.permissions import PermissionRules, PermissionSettings
+from tool_search.config.providers import Dialect, ProfileMatch, ProfileSettings, StrategyChoice
+from tool_search.config.search import (
+    EngineName,
+    HybridSettings,
+    PresetName,
+    SearchSettings,
+    SegmenterName,
+    Settings,
+)
+from tool_search.config.stores import LearningSettings, StoreSettings
+from tool_search.errors import ConfigurationError
+
+__all__ = [
+    "BotConfig",
+    "Dialect",
+    "EngineName",
+    "HistorySettings",
+    "HybridSettings",
+    "LanguageChoice",
+    "LearningSettings",
+    "PermissionSettings",
+    "PresetName",
+    "ProfileMatch",
+    "ProfileSettings",
+    "ProviderConfig",
+    "SchemaMode",
+    "SearchForm",
+    "SearchSettings",
+    "SegmenterName",
+    "StoreSettings",
+    "StrategyChoice",
+    "ToolSearchConfig",
+    "load_config",
+]
+
+SchemaMode = Literal["full", "skills_like", "tool_search", "auto"]
+SearchForm = Literal["client", "deferred", "hosted"]
+LanguageChoice = Literal["auto", "zh-CN", "en-US", "ru-RU"]
+_Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+_KEY_ENVIRONMENT: dict[Dialect, str] = {
+    "anthropic": "ANTHROPIC_API_KEY",
+    "openai_chat": "OPENAI_API_KEY",
+    "openai_responses": "OPENAI_API_KEY",
+}
+_AS_IN_ASTRBOT = ("tool_schema_mode", "tool_search")
+_ModelT = TypeVar("_ModelT", bound=BaseModel)
+
+
+class ToolSearchConfig(Settings):
+    """The `tool_search` section, and `tool_schema_mode` beside it.
+
+    Attributes:
+        tool_schema_mode: `full`, `skills_like`, `tool_search` or `auto`.
+        threshold: `auto` searches above this number of active tools.
+        threshold_tokens: Where set, `auto` searches also above this weight.
+        max_results: The most matches of one search.
+        always_loaded_tools: Core tools: names, `server:*`, or globs.
+        auto_always_load_builtin: Whether built-in tools are core.
+        search_tool_name: What the model calls.
+        language: Of what model and people read; `auto` takes the user's.
+        boundary_text: Whether a line of text follows the references of a search on
+            Claude, which otherwise now and then ends its turn there.
+        max_description_chars: Characters of a description that a model is sent, of a
+            server's tool.
+        max_schema_text_chars: The same of each title, description, or example in a schema.
+        search: How a catalog is searched.
+        learning: Whether searches learn from what was called.
+
+    >>> ToolSearchConfig(tool_schema_mode="auto").threshold
+    25
+    """
+
+    tool_schema_mode: SchemaMode = "auto"
+    threshold: Annotated[int, Field(ge=0, le=1_000_000)] = 25
+    threshold_tokens: Annotated[int, Field(ge=0, le=100_000_000)] | None = None
+    max_results: Annotated[int, Field(ge=1, le=100)] = 5
+    always_loaded_tools: tuple[str, ...] = ()
+    auto_always_load_builtin: bool = True
+    search_tool_name: Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$")] = (
+        "tool_search"
+    )
+    language: LanguageChoice = "auto"
+    boundary_text: bool = True
+    max_description_chars: Annotated[int, Field(ge=100, le=1_000_000)] = 8_000
+    max_schema_text_chars: Annotated[int, Field(ge=100, le=1_000_000)] = 2_000
+    search: SearchSettings = SearchSettings()
+    learning: LearningSettings = LearningSettings()
+
+
+class ProviderConfig(Settings):
+    """One entry of `providers`.
+
+    Attributes:
+        id: Names it in `runner.use` and in errors.
+        type: Its dialect.
+        model: The model's name.
+        api_key_env: The environment variable with its key; null: it needs none.
+        base_url: Another endpoint than the dialect's own.
+        strategy: How it is told of tools.
+        tool_search: Of OpenAI Responses: `client` (definitions come with the results of
+            our own search), `deferred` (the same, and the catalog is declared with
+            `defer_loading`, a namespace for each server), `hosted` (declared so, and
+            the service searches).
+        previous_response_id: Of OpenAI Responses: the service keeps replies, and a
+            request goes on from the last one instead of repeating the history.
+        first_byte_timeout_s: Seconds before a reply begins; keep-alives and what comes before
+            its first words do not count. Also the longest silence while the model thinks.
+        timeout_s: Seconds without anything new, once a reply has begun, before the provider
+            counts as failed; keep-alives are not new.
+        reply_timeout_s: Seconds for a whole reply; null: no limit.
+        cooldown_s: Seconds before a failed one is tried again.
+        extra_body: More fields for every request's body.
+    """
+
+    # What stands where a key's name belongs may be the key.
+    model_config = ConfigDict(hide_input_in_errors=True)
+
+    id: Annotated[str, Field(min_length=1)]
+    type: Dialect
+    model: Annotated[str, Field(min_length=1)]
+    api_key_env: str | None = None
+    # An address may hold a password, and fields of a body a key: neither is printed.
+    base_url: str | None = Field(default=None, repr=False)
+    strategy: StrategyChoice = "auto"
+    tool_search: SearchForm = "client"
+    previous_response_id: bool = False
+    first_byte_timeout_s: _Seconds = 600.0
+    timeout_s: _Seconds = 60.0
+    reply_timeout_s: _Seconds | None = None
+    cooldown_s: Annotated[float, Field(ge=0, le=86_400)] = 60.0
+    extra_body: Mapping[str, Any] = Field(default_factory=dict, repr=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_key(cls, value: Any) -> Any:
+        if isinstance(value, dict) and "api_key_env" not in value:
+            usual = [env for kind, env in _KEY_ENVIRONMENT.items() if kind == value.get("type")]
+            return {**value, "api_key_env": usual[0] if usual else None}
+        return value
+
+    @field_validator("api_key_env")
+    @classmethod
+    def _is_variable(cls, value: str | None) -> str | None:
+        if value is not None and not value.isidentifier():
+            raise ValueError("must be the name of an environment variable, not the key itself")
+        return value
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_address(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith(("http://", "https://")):
+            raise ValueError("must begin with http:// or https://")
+        return value
+
+    @field_validator("tool_search", "previous_response_id")
+    @classmethod
+    def _is_of_responses(cls, value: object, info: ValidationInfo) -> object:
+        kind = info.data.get("type")
+        if kind not in (None, "openai_responses"):
+            raise ValueError(f"is for providers of type openai_responses, not {kind}")
+        return value
+
+    def api_key(self, environment: Mapping[str, str] | None = None) -> SecretStr:
+        """Return the key from the environment; `unused` if none is needed.
+
+        Raises:
+            ConfigurationError: The variable is not set.
+        """
+        if self.api_key_env is None:
+            return SecretStr("unused")
+        key = (os.environ if environment is None else environment).get(self.api_key_env, "")
+        if not key.strip():
+            raise ConfigurationError(
+                f"provider {self.id!r}: the environment variable {self.api_key_env} is not set; "
+                "set it to the API key, or name another variable in api_key_env "
+                "(null for an endpoint that needs no key)"
+            )
+        return SecretStr(key.strip())
+
+
+class BotConfig(Settings):
+    """A whole bot: what `bot.yaml` says.
+
+    Attributes:
+        tool_search: The section of that name, with `tool_schema_mode`.
+        system_prompt: What the bot's owner tells the model.
+        max_steps: The most requests in which one turn may call tools.
+        turn_timeout_s: Seconds for a whole turn, its calls and waiting included; null: no limit.
+        max_concurrent_turns: The most turns that go on at the same time; more wait.
+        store: Where conversations live, and what searches have learned.
+        history: How much of a conversation a request carries.
+        permissions: What may be called, by whom, and who is asked.
+        providers: The first is primary, the rest are fallbacks, in order.
+        tools: Python modules that hold tools.
+        profiles: What its owner knows of providers; more than, or other than, is known.
+    """
+
+    model_config = ConfigDict(hide_input_in_errors=True)
+
+    tool_search: ToolSearchConfig = ToolSearchConfig()
+    system_prompt: str = ""
+    max_steps: Annotated[int, Field(ge=1, le=1000)] = 20
+    turn_timeout_s: _Seconds | None = None
+    max_concurrent_turns: Annotated[int, Field(ge=1, le=100_000)] = 64
+    store: StoreSettings = StoreSettings()
+    history: HistorySettings = HistorySettings()
+    permissions: PermissionSettings = PermissionSettings()
+    providers: tuple[ProviderConfig, ...] = ()
+    tools: tuple[str, ...] = ()
+    profiles: Mapping[str, ProfileSettings] = Field(default_factory=dict)
+
+    @field_validator("providers")
+    @classmethod
+    def _ids_differ(cls, value: tuple[ProviderConfig, ...]) -> tuple[ProviderConfig, ...]:
+        ids = [provider.id for provider in value]
+        twice = sorted({name for name in ids if ids.count(name) > 1})
+        if twice:
+            raise ValueError(f"two providers have the id {twice[0]!r}")
+        return value
+
+
+def load_config(path: str | os.PathLike[str]) -> BotConfig:
+    """The settings in a YAML file.
+
+    `tool_schema_mode` and `tool_search` may stand at the top or, as in AstrBot,
+    under `provider_settings`.
+
+    Raises:
+        ConfigurationError: The file cannot be read or parsed, a key is unknown or
+            stands twice, or a value is not allowed; names the line and the key.
+    """
+    source = Path(path)
+    try:
+        node = yaml.compose(source.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+        lines = dict(_lines(node, (), source)) if node is not None else {}
+        content = yaml.SafeLoader("").construct_document(node) if node is not None else None
+    except (OSError, UnicodeDecodeError) as exc:
+        raise ConfigurationError(f"{source}: cannot be read: {exc}") from exc
+    except (yaml.YAMLError, ValueError, RecursionError) as exc:
+        raise ConfigurationError(f"{source}: is not YAML: {_yaml_problem(exc)}") from exc
+    content = {} if content is None else content
+    if not isinstance(content, dict):
+        raise ConfigurationError(
+            f"{source}: must hold keys and values, not a {type(content).__name__}"
+        )
+    return _validated(BotConfig, _settled(content, lines, source), lines, source)
+
+
+_Path = tuple[str | int, ...]
+
+
+def _yaml_problem(exc: Exception) -> str:
+    mark = getattr(exc, "problem_mark", None)
+    problem = getattr(exc, "problem", None) or str(exc)
+    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}" if mark else problem
+
+
+def _lines(node: yaml.Node, path: _Path, source: Path) -> Iterator[tuple[_Path, int]]:
+    """The line of every key, by its path."""
+    if isinstance(node, yaml.MappingNode):
+        seen = set()
+        for key, value in node.value:
+            name = key.value if isinstance(key, yaml.ScalarNode) else "a key that is no word"
+            inner = (*path, name)
+            if inner in seen:
+                raise _wrong(source, {inner: key.start_mark.line + 1}, inner, "stands twice")
+            seen.add(inner)
+            yield inner, key.start_mark.line + 1
+            yield from _lines(value, inner, source)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            yield (*path, index), value.start_mark.line + 1
+            yield from _lines(value, (*path, index), source)
+
+
+def _settled(content: dict[Any, Any], lines: dict[_Path, int], source: Path) -> dict[str, Any]:
+    """The file's content with the sections where `BotConfig` has them."""
+    settled = dict(content)
+    nested = _section(settled.pop("provider_settings", None), "provider_settings", lines, source)
+    for key, value in nested.items():
+        if key not in _AS_IN_ASTRBOT:
+            raise _wrong(
+                source,
+                lines,
+                ("provider_settings", key),
+                f"is unknown; known here: {', '.join(_AS_IN_ASTRBOT)}",
+            )
+        if key in settled:
+            raise _wrong(source, lines, (key,), "stands here and under provider_settings")
+        settled[key] = value
+        moved = {p[1:]: n for p, n in lines.items() if p[:2] == ("provider_settings", key)}
+        lines.update(moved)
+    section = _section(settled.pop("tool_search", None), "tool_search", lines, source)
+    mode = ("tool_search", "tool_schema_mode")
+    if mode[1] in section:
+        raise _wrong(source, lines, mode, "stands beside tool_search, not in it")
+    if mode[1] in settled:
+        section = {**section, mode[1]: settled.pop(mode[1])}
+        lines[mode] = lines[mode[1:]]
+    return {**settled, "tool_search": section}
+
+
+def _section(value: object, key: str, lines: Mapping[_Path, int], source: Path) -> dict[Any, Any]:
+    if value is not None and not isinstance(value, dict):
+        kind = type(value).__name__
+        raise _wrong(source, lines, (key,), f"must hold keys and values, not a {kind}")
+    return dict(value or {})
+
+
+def _validated(
+    model: type[_ModelT], content: Mapping[str, Any], lines: Mapping[_Path, int], source: Path
+) -> _ModelT:
+    try:
+        return model.model_validate(content)
+    except ValidationError as exc:
+        problems = [
+            str(_wrong(source, lines, tuple(error["loc"]), _problem(error, model)))
+            for error in exc.errors(include_url=False)
+        ]
+        raise ConfigurationError("\n".join(problems)) from exc
+
+
+def _problem(error: Any, model: type[BaseModel]) -> str:
+    if error["type"] == "extra_forbidden":
+        return f"is unknown; known here: {', '.join(_known_keys(model, error['loc']))}"
+    if error["type"] == "missing":
+        return "is missing"
+    problem = error["msg"].removeprefix("Value error, ").replace("valid tuple", "list")
+    problem = re.sub(r"valid dictionary or instance of \w+", "section of keys and values", problem)
+    return f"{_shown(error['input'], error['loc'])}: {problem[:1].lower()}{problem[1:]}"
+
+
+def _shown(value: object, location: tuple[str | int, ...]) -> str:
+    """A wrong value, but nothing that could be or hold an API key."""
+    if isinstance(value, dict | list | tuple):
+        return f"holds {'keys and values' if isinstance(value, dict) else 'a list'}"
+    secret = any("key" in str(step) for step in location) or location[-1:] == ("base_url",)
+    return "is not allowed" if secret and value is not None else f"is {value!r}"
+
+
+def _known_keys(model: type[BaseModel], location: tuple[str | int, ...]) -> list[str]:
+    sections: dict[str, type[BaseModel]] = {
+        "tool_search": ToolSearchConfig, "search": SearchSettings, "hybrid": HybridSettings,
+        "providers": ProviderConfig, "learning": LearningSettings, "store": StoreSettings,
+        "permissions": PermissionSettings, "policy": PermissionRules, "roles": PermissionRules,
+        "profiles": ProfileSettings, "match": ProfileMatch, "history": HistorySettings,
+    }  # fmt: skip
+    for before, step in zip(("", *location), location[:-1], strict=False):
+        if before != "profiles":  # what follows it is a name of the user's
+            model = sections.get(str(step), model)
+    keys = set(model.model_fields)
+    # A file has the mode beside its section, where the settings have it inside.
+    if model is ToolSearchConfig:
+        keys.discard("tool_schema_mode")
+    elif model is BotConfig:
+        keys.update(("tool_schema_mode", "provider_settings"))
+    return sorted(keys)
+
+
+def _wrong(
+    source: Path, lines: Mapping[_Path, int], path: _Path, problem: str
+) -> ConfigurationError:
+    line = next((lines[path[:n]] for n in range(len(path), 0, -1) if path[:n] in lines), None)
+    where = f"{source}, line {line}" if line is not None else str(source)
+    return ConfigurationError(f"{where}: {_dotted(path)} {problem}")
+
+
+def _dotted(path: _Path) -> str:
+    dotted = ""
+    for step in path:
+        dotted += f"[{step}]" if isinstance(step, int) else f".{step}" if dotted else str(step)
+    return dotted.replace("tool_search.tool_schema_mode", "tool_schema_mode")

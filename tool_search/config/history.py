@@ -1,0 +1,41 @@
+"""The section `history`: how much of a conversation a request carries."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from tool_search.config.search import Settings
+
+__all__ = ["LONGEST_RESULT", "HistorySettings"]
+
+LONGEST_RESULT = 30_000
+"""Characters of a tool's result, where nothing else is set."""
+
+_MIN_TOKENS = 1_000
+_MAX_TOKENS = 100_000_000
+_MAX_TURNS = 1_000_000
+_MIN_RESULT = 200
+_MAX_RESULT = 10_000_000
+
+
+class HistorySettings(Settings):
+    """The `history` section: how much of a conversation a request carries.
+
+    What requests leave out stays on record.
+
+    Attributes:
+        max_tokens: The most tokens, estimated, that the messages of a request should have
+            when a user's turn begins; beyond, requests are brought to half of it: results of
+            earlier turns are shortened, then the oldest turns are left out. null: no limit.
+        keep_turns: The turns that requests always carry; older ones are left out as soon as
+            there are half as many again, so that what requests begin with moves seldom. null:
+            all turns.
+        longest_result: Characters of one tool's result; a longer one keeps its head and
+            its tail. null: no limit.
+    """
+
+    max_tokens: Annotated[int, Field(ge=_MIN_TOKENS, le=_MAX_TOKENS)] | None = None
+    keep_turns: Annotated[int, Field(ge=1, le=_MAX_TURNS)] | None = None
+    longest_result: Annotated[int, Field(ge=_MIN_RESULT, le=_MAX_RESULT)] | None = LONGEST_RESULT

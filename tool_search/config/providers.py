@@ -1,0 +1,127 @@
+"""The `profiles` section of a configuration: what a bot's owner knows of a provider."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from tool_search.catalog.names import NameRule
+from tool_search.config.search import Settings
+
+__all__ = [
+    "CacheKind",
+    "Dialect",
+    "MessageRules",
+    "ProfileMatch",
+    "ProfileSettings",
+    "ProviderStrategy",
+    "SchemaRules",
+    "StrategyChoice",
+]
+
+Dialect = Literal["anthropic", "openai_chat", "openai_responses"]
+ProviderStrategy = Literal["generic", "claude", "openai_responses", "bridge", "late_tools"]
+StrategyChoice = Literal["auto", "generic", "claude", "openai_responses", "bridge", "late_tools"]
+CacheKind = Literal["explicit", "automatic", "none"]
+"""`explicit`: prefixes are cached where a request marks them; `automatic`: wherever they
+are equal; `none`: nowhere."""
+
+MessageRules = Literal["openai", "mistral"]
+"""`mistral`: ids of calls have nine letters or digits, a reply follows results, and it has text
+or calls."""
+
+SchemaRules = Literal["json_schema", "moonshot"]
+"""`moonshot`: the subset of JSON Schema that Moonshot's validator takes."""
+
+_Glob = Annotated[str, Field(min_length=1, max_length=200)]
+_ToolName = Annotated[str, Field(min_length=1, max_length=256)]
+
+
+class ProfileMatch(Settings):
+    """Which providers a profile is for: those that fit all that is named.
+
+    Attributes:
+        type: Their dialect.
+        host: Globs, one of which their host fits, with or without its port.
+        model: Globs, one of which their model's name fits, in any case.
+    """
+
+    type: Dialect | None = None
+    host: tuple[_Glob, ...] = ()
+    model: tuple[_Glob, ...] = ()
+
+    @field_validator("host", "model", mode="before")
+    @classmethod
+    def _from_one(cls, value: object) -> object:
+        return (value,) if isinstance(value, str) else value
+
+    @field_validator("host")
+    @classmethod
+    def _is_host(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if any("/" in host for host in value):
+            raise ValueError("must be a host alone, as llm.example.com: no https:// and no path")
+        return value
+
+    @model_validator(mode="after")
+    def _names_something(self) -> ProfileMatch:
+        if not (self.type or self.host or self.model):
+            raise ValueError("must name a type, a host or a model")
+        return self
+
+
+class ProfileSettings(Settings):
+    """One entry of `profiles`: what is left out stays as it is known.
+
+    Attributes:
+        match: Which providers it is for.
+        strategy: How they are told of tools, where their own entry says `auto`.
+        max_tools: The longest tool list they take; null: no limit.
+        max_output_tokens: The most tokens of a reply that requests ask for: always in
+            Anthropic's dialect, which wants a number, in the others where it is named here.
+        max_deferred: The most deferred tools, under the strategy `claude`; null: no limit.
+        max_tool_bytes: The most UTF-8 bytes of definitions, likewise.
+        name_rule: What tool names may be: `common` is `[a-zA-Z0-9_-]{1,64}`,
+            `identifier` the same without `-` or a digit first, of three characters at least.
+        cache: How prompts are cached; `explicit` writes breakpoints in Anthropic's dialect.
+        thinking_is_bound: Whether thinking is refused once what is before it changed.
+        search_form: Of the strategy `openai_responses`: `client`, or `additional` for
+            models without tool search.
+        gives_reasoning: Of OpenAI Responses: whether reasoning is asked for, encrypted.
+        returns_reasoning: Of OpenAI Chat: true if a reply's reasoning goes back with it.
+        missing_reasoning: The reasoning that a reply with calls gets if it has none of this
+            model (DeepSeek and Kimi take an empty text); null: none is written.
+        message_rules: Of OpenAI Chat: whose rules messages keep; `mistral` for Mistral's models.
+        schema_rules: Of OpenAI Chat: what schemas may be; `moonshot` for Kimi.
+        takes_pictures: True if the model sees pictures; false: a line of text is sent in
+            their place, and a fallback that sees them is asked about the user's newest.
+        takes_stream_options: Of OpenAI Chat: true if a stream may be asked for its usage.
+        takes_tool_choice_none: Of OpenAI Chat: true if `tool_choice` may be `none`; false: a
+            request for an answer without tools declares none.
+        set_aside: Names of tools that are not declared to them: they refuse the definitions.
+    """
+
+    match: ProfileMatch
+    strategy: ProviderStrategy = "generic"
+    max_tools: Annotated[int, Field(ge=4, le=1_000_000)] | None = None
+    max_output_tokens: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
+    max_deferred: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    max_tool_bytes: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
+    name_rule: NameRule = "common"
+    cache: CacheKind = "automatic"
+    thinking_is_bound: bool = False
+    search_form: Literal["client", "additional"] = "client"
+    gives_reasoning: bool = False
+    returns_reasoning: bool = True
+    missing_reasoning: Annotated[str, Field(max_length=1_000)] | None = None
+    message_rules: MessageRules = "openai"
+    schema_rules: SchemaRules = "json_schema"
+    takes_pictures: bool = True
+    takes_stream_options: bool = True
+    takes_tool_choice_none: bool = True
+    set_aside: Annotated[tuple[_ToolName, ...], Field(max_length=1_000)] = ()
+
+    @property
+    def stated(self) -> dict[str, Any]:
+        """What the entry says, by name; all else is its default and means nothing."""
+        return {name: getattr(self, name) for name in self.model_fields_set - {"match"}}

@@ -1,0 +1,87 @@
+"""The sections `store` and `learning`: what is kept of conversations, and where."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from tool_search.config.search import Settings
+
+__all__ = ["LearningSettings", "StoreSettings", "StoreType", "default_store_path"]
+
+StoreType = Literal["memory", "sqlite"]
+
+
+class LearningSettings(Settings):
+    """The `learning` section: whether searches learn from what was called.
+
+    Attributes:
+        enabled: Without it nothing is read, written or ranked by it.
+    """
+
+    enabled: bool = True
+
+
+class StoreSettings(Settings):
+    """The `store` section: where conversations live, and what searches have learned.
+
+    Attributes:
+        type: `memory` ends with the process; `sqlite` is a file.
+        path: The file; null: one for each bot in the user's data folder.
+        keep_days: Days after its last use that a conversation is kept; null: for ever.
+        keep_conversations: How many conversations are kept, the last used ones; null:
+            2,000 in memory, all in a file.
+        synchronous: When a turn is on the disk, for the case that the power fails: `full`
+            at once, `normal` some turns later, `off` whenever the system likes. The end
+            of the process, however it comes, loses nothing in any of them.
+    """
+
+    type: StoreType = "sqlite"
+    path: str | None = None
+    keep_days: Annotated[float, Field(gt=0, le=36_500, allow_inf_nan=False)] | None = None
+    keep_conversations: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
+    synchronous: Literal["full", "normal", "off"] = "normal"
+
+    def file(self, source: Path | None = None) -> Path:
+        """The file that is meant.
+
+        Args:
+            source: The bot's configuration file: a relative path is relative to it.
+        """
+        if self.path is None:
+            return default_store_path(source)
+        folder = Path() if source is None else source.resolve().parent
+        return folder / Path(self.path).expanduser()
+
+
+def default_store_path(
+    source: Path | None = None, *, environment: Mapping[str, str] | None = None
+) -> Path:
+    """The file of a bot in the user's data folder.
+
+    Args:
+        source: The bot's configuration file, whose name and place tell bots apart.
+        environment: Where the folder is named; default: this process's.
+    """
+    known = os.environ if environment is None else environment
+    name = "bot"
+    if source is not None:
+        place = hashlib.sha256(os.fsencode(source.resolve())).hexdigest()[:8]
+        name = f"{source.stem}-{place}"
+    return _data_folder(known) / "tool-search" / f"{name}.db"
+
+
+def _data_folder(environment: Mapping[str, str]) -> Path:
+    """Source: the XDG base directory specification, which wants absolute paths only."""
+    named = environment.get("XDG_DATA_HOME", "")
+    if named and Path(named).is_absolute():
+        return Path(named)
+    if sys.platform == "win32" and environment.get("LOCALAPPDATA"):
+        return Path(environment["LOCALAPPDATA"])
+    return Path.home() / ".local" / "share"

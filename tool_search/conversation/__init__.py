@@ -1,0 +1,1 @@
+"""One conversation: history, tools, calls and the next request."""

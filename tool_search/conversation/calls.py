@@ -1,0 +1,313 @@
+"""What becomes of one tool call: run it, search, or answer it here.
+
+Pure: decides from the conversation's catalog alone, and never runs anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Any, get_args
+
+from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.catalog.names import NameRule, wire_name
+from tool_search.catalog.schema.arguments import TooComplexError
+from tool_search.catalog.schema.plain import compact_json, read_json
+from tool_search.catalog.validation import complaints_about
+from tool_search.discovery.search_tool import ToolSearchTool
+from tool_search.discovery.state import DiscoveryState
+from tool_search.i18n import Language, text
+from tool_search.messages import ContentPart, Message, ToolCall
+from tool_search.search.index.result import SearchResult
+from tool_search.strategies.arguments import inner_call, under_own_keys
+from tool_search.values.arguments import read_arguments
+from tool_search.values.clean_text import quoted
+from tool_search.values.look_alikes import look_alike_keys
+
+__all__ = ["AnsweredCall", "CallDecision", "CallDesk", "CallResult", "RunCall", "allowed_to_all"]
+
+_LONGEST_SHOWN = 200
+_MOST_NEAR = 3
+_LONGEST_SCHEMA = 4000
+_MAX_SHOWN_KEYS = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCall:
+    """A call to hand to the executor.
+
+    Attributes:
+        call: As the model made it; its id is the result's.
+        tool: What it comes down to, `call_tool` looked through; under the name that its
+            executor knows, also where the conversation has another name for it.
+        arguments: Parsed, and fitting the tool's schema.
+    """
+
+    call: ToolCall
+    tool: Tool
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnsweredCall:
+    """A call that needs no executor: its result is here.
+
+    Attributes:
+        call: As the model made it.
+        content: The result's text.
+        is_error: Whether it reports a failure.
+        is_denied: Whether the caller may not call the tool; for programs alone, where the
+            model reads that there is none.
+        result: The search result, where the call was a search.
+        names_tool: A deferred tool the model named, which is discovered by that.
+    """
+
+    call: ToolCall
+    content: str
+    is_error: bool = False
+    is_denied: bool = False
+    result: SearchResult | None = None
+    names_tool: Tool | None = None
+
+
+CallDecision = RunCall | AnsweredCall
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallResult:
+    """What one call came to.
+
+    Attributes:
+        decision: What `decide` made of the call.
+        content: The result's text, as the model reads it.
+        is_error: Whether it reports a failure.
+        parts: The same with its pictures, for providers that take them in results;
+            empty: the text is all.
+    """
+
+    decision: CallDecision
+    content: str
+    is_error: bool = False
+    parts: tuple[ContentPart, ...] = ()
+
+
+def allowed_to_all(tool: Tool) -> str | None:  # noqa: ARG001  # it looks at none
+    """Refuses nothing: what a desk without permissions asks."""
+    return None
+
+
+def declared_to_all(tool: Tool) -> bool:  # noqa: ARG001  # it looks at none
+    """Set nothing aside: what a desk asks if no provider has refused a definition."""
+    return False
+
+
+class CallDesk:
+    """Decides calls for one conversation.
+
+    Args:
+        catalog: The tools of now.
+        discoveries: What was discovered, with definitions of tools that are gone.
+        core: Names of core tools.
+        search_tool: None outside `tool_search`.
+        search_tool_name: Its name.
+        call_tool_name: The name of the tool that calls other tools.
+        language: Of the answers.
+        permits: Says which tools this caller may call.
+        refusal: Says why a tool that is not permitted is refused, as the model reads it;
+            None or empty text: the call is answered like that of an unknown name.
+        sets_aside: Says which tools are not declared to the provider that calls: their calls
+            are answered with the reason, and no search finds them.
+    """
+
+    def __init__(
+        self,
+        *,
+        catalog: ToolCatalog,
+        discoveries: DiscoveryState,
+        core: Collection[str],
+        search_tool: ToolSearchTool | None,
+        search_tool_name: str,
+        call_tool_name: str,
+        language: Language,
+        permits: Callable[[Tool], bool],
+        refusal: Callable[[Tool], str | None] = allowed_to_all,
+        sets_aside: Callable[[Tool], bool] = declared_to_all,
+    ) -> None:
+        self.catalog = catalog
+        self.discoveries = discoveries
+        self.core = core
+        self.search_tool = search_tool
+        self.search_tool_name = search_tool_name
+        self.call_tool_name = call_tool_name
+        self.language = language
+        self.permits = permits
+        self.refusal = refusal
+        self.sets_aside = sets_aside
+
+    def decide(self, call: ToolCall) -> CallDecision:
+        """What becomes of one call; nothing a model writes raises."""
+        if call.is_cut:
+            return self._refuse(call, self._say("incomplete", call.name))
+        arguments: Mapping[str, Any] | None = read_arguments(call.arguments)
+        if arguments is None:
+            return AnsweredCall(
+                call=call,
+                content=self._broken_json(call),
+                is_error=True,
+                names_tool=self._meant(call.name),
+            )
+        name = call.name
+        if name == self.call_tool_name and name not in self.catalog:
+            inner = inner_call(arguments)
+            if inner is None:
+                shown = compact_json(arguments)[:_LONGEST_SHOWN]
+                return self._refuse(call, self._say("broken_json", name, cause="name", start=shown))
+            name, arguments = inner
+        if name == self.search_tool_name and self.search_tool is not None:
+            # Under its own name, so that its result is read as a search's.
+            return self._search(replace(call, name=name), self.search_tool, arguments)
+        tool = self.find(name)
+        if tool is None:
+            return self._refuse(call, self._unknown(name))
+        return self._decide_known(call, name, tool, arguments)
+
+    def under_own_keys(self, reply: Message) -> Message:
+        """Return a reply, the arguments of its calls under the tools' own keys."""
+
+        def find(name: str) -> Tool | None:
+            return None if name == self.search_tool_name else self.find(name)
+
+        return under_own_keys(reply, find, self.call_tool_name)
+
+    def _decide_known(
+        self, call: ToolCall, name: str, tool: Tool, arguments: Mapping[str, Any]
+    ) -> CallDecision:
+        if not self.permits(tool):
+            # Without a reason the tool is none of this caller's business, nor that it exists.
+            why = self.refusal(tool) or self._unknown(name)
+            return AnsweredCall(call=call, content=why, is_error=True, is_denied=True)
+        present = self.catalog.get(tool.name)
+        if present is None or not present.active:
+            return self._refuse(call, self._gone(tool))
+        if self.sets_aside(present):
+            return self._refuse(call, self._say("set_aside", tool.name))
+        try:
+            arguments, twice = tool.declared_schema.canonical(arguments)
+        except TooComplexError as exc:
+            return self._refuse(call, self._say("invalid", tool.name, complaints=str(exc)))
+        if twice:
+            pairs = (f"{name} = {own[:_LONGEST_SHOWN]}" for name, own in twice[:_MAX_SHOWN_KEYS])
+            keys = "; ".join(pairs)
+            return self._refuse(call, self._say("keys_twice", tool.name, keys=keys))
+        complaints = complaints_about(tool, arguments)
+        if not complaints:
+            return RunCall(call=call, tool=self.catalog.executable(tool), arguments=arguments)
+        message = self._say("invalid", tool.name, complaints="; ".join(complaints))
+        is_listed = tool.name in self.core or tool.name in self.discoveries
+        if is_listed and call.name != self.call_tool_name:
+            return self._refuse(call, message)
+        schema = tool.schema_json[:_LONGEST_SCHEMA]
+        hint = self._say("schema", tool.name, schema=schema)
+        return AnsweredCall(call=call, content=f"{message} {hint}", is_error=True, names_tool=tool)
+
+    def _meant(self, name: str) -> Tool | None:
+        """The tool of the catalog that a call names, where this caller may call it."""
+        tool = self.find(name)
+        present = self.catalog.get(tool.name) if tool else None
+        if present is None or not present.active or not self.permits(present):
+            return None
+        return present
+
+    def _search(
+        self, call: ToolCall, search_tool: ToolSearchTool, arguments: Mapping[str, Any]
+    ) -> AnsweredCall:
+        callable_now = frozenset(self.core).union(self.discoveries.names)
+        result = search_tool.run(
+            arguments,
+            callable_now=callable_now,
+            discovered=len(self.discoveries),
+            allowed=self._is_found,
+        )
+        return AnsweredCall(
+            call=call,
+            content=result.to_json(),
+            is_error=result.error is not None,
+            result=result,
+        )
+
+    def _is_found(self, name: str) -> bool:
+        tool = self.catalog[name]
+        return self.permits(tool) and not self.sets_aside(tool)
+
+    def find(self, name: str) -> Tool | None:
+        """The tool of this name: canonical, gone, as a dialect writes it, or an alias."""
+        tool = self.catalog.get(name)
+        if tool is not None and tool.active:
+            return tool
+        if name in self.discoveries:
+            return self.discoveries[name].tool
+        return (
+            self.catalog.by_wire_name.get(name)
+            or self._gone_by_wire_name(name)
+            or self._by_alias(name)
+        )
+
+    def _gone_by_wire_name(self, name: str) -> Tool | None:
+        """A discovered tool that is gone, as a dialect writes its name."""
+        rules = get_args(NameRule)
+        gone = (entry.tool for entry in self.discoveries if entry.name not in self.catalog)
+        return next((t for t in gone if any(wire_name(t.name, r) == name for r in rules)), None)
+
+    def _by_alias(self, name: str) -> Tool | None:
+        """The one tool that has this for another name, whoever may call it.
+
+        Where several have it, no call of it is meant for one: a server's tool could take the
+        calls of one that this caller may not make.
+        """
+        found = [
+            tool
+            for tool in self.catalog.active
+            if name in tool.aliases and self._may_have(tool, name)
+        ]
+        return found[0] if len(found) == 1 else None
+
+    def _may_have(self, tool: Tool, alias: str) -> bool:
+        """True unless a server's tool has an alias that looks like another tool's name."""
+        owners = self.catalog.book.owners
+        return not tool.is_third_party or all(
+            owners.get(key, tool.source) == tool.source for key in look_alike_keys(alias)
+        )
+
+    def _unknown(self, name: str) -> str:
+        shown = name[:_LONGEST_SHOWN]
+        known = [tool.name for tool in self.catalog.active if self.permits(tool)]
+        near = get_close_matches(name[:64], known, n=_MOST_NEAR, cutoff=0.7)
+        if self.search_tool is None:
+            listed = f" ({', '.join(near)}?)" if near else ""
+            return self._say("unknown", shown) + listed
+        if near:
+            return self._say(
+                "unknown_near", shown, near=", ".join(near), search_tool=self.search_tool_name
+            )
+        return self._say("unknown_search", shown, search_tool=self.search_tool_name)
+
+    def _gone(self, tool: Tool) -> str:
+        if tool.server:
+            return self._say("server_gone", tool.name, server=quoted(tool.server))
+        return self._say("tool_gone", tool.name)
+
+    def _broken_json(self, call: ToolCall) -> str:
+        try:
+            cause = f"it is a {type(read_json(call.arguments)).__name__}"
+        except (ValueError, RecursionError) as exc:
+            cause = str(exc)
+        start = repr(call.arguments[:_LONGEST_SHOWN])
+        return self._say("broken_json", call.name, cause=cause, start=start)
+
+    def _say(self, key: str, name: str, **values: object) -> str:
+        return text(f"call.{key}", self.language, name=name, **values)
+
+    @staticmethod
+    def _refuse(call: ToolCall, content: str) -> AnsweredCall:
+        return AnsweredCall(call=call, content=content, is_error=True)

@@ -1,0 +1,92 @@
+"""Tools that are left out of what a provider is sent, because this turn's user may not call them.
+
+A list that every definition stands in (`full`, `skills_like`, a search of the service's own)
+would tell a user of tools that are none of their business. So it has what the user may call,
+and what the conversation refers to already. Each list is made once a turn, and a change from
+the turn before is announced: it ends the prompt cache.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Literal
+
+from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.config.permissions import HiddenTools
+from tool_search.discovery.modes import Mode
+from tool_search.providers.profiles import ProviderProfile
+
+__all__ = ["LeftOut"]
+
+_Form = Literal["every tool", "what is shown"]
+
+
+class LeftOut:
+    """The tools that are left out in one conversation.
+
+    Args:
+        digests: As `digests` was when the conversation was stored.
+    """
+
+    def __init__(self, digests: Mapping[str, str] | None = None) -> None:
+        self._digests = dict(digests or {})
+        self._names: dict[_Form, frozenset[str]] = {}
+        self._hidden: HiddenTools = "keep"
+
+    @property
+    def digests(self) -> Mapping[str, str]:
+        """What was left out of each form of list, as a store keeps it."""
+        return dict(self._digests)
+
+    def begin_turn(self, hidden: HiddenTools) -> None:
+        """Begin a turn, in which the lists do not change."""
+        self._names = {}
+        self._hidden = hidden
+
+    def names(
+        self,
+        profile: ProviderProfile,
+        mode: Mode,
+        *,
+        catalog: ToolCatalog,
+        shown: Callable[[], Iterable[Tool]],
+        referred: Callable[[], Iterable[str]],
+        permits: Callable[[Tool], bool],
+    ) -> tuple[frozenset[str], bool]:
+        """Return the names that are left out, and whether that is another list than before.
+
+        Args:
+            profile: The provider.
+            mode: The conversation's.
+            catalog: The tools.
+            shown: Gives the tools that the model has before it in a filtered list.
+            referred: Gives the names that the conversation refers to.
+            permits: Says which tools this turn's user may call.
+        """
+        form = self._form(profile, mode)
+        if form is None:
+            return frozenset(), False
+        if form in self._names:
+            return self._names[form], False
+        tools = [*shown(), *(catalog.active if form == "every tool" else ())]
+        names = frozenset(tool.name for tool in tools if not permits(tool))
+        if names and self._hidden == "keep":
+            names = names.difference(referred())
+        self._names[form] = names
+        digest = _digest(names)
+        before = self._digests.get(form, digest)
+        self._digests[form] = digest
+        return names, before != digest
+
+    def _form(self, profile: ProviderProfile, mode: Mode) -> _Form | None:
+        """Return which list shows tools that this user may not call; None: none does."""
+        searches_itself = profile.strategy == "openai_responses" and profile.search_form == "hosted"
+        if mode != "tool_search" or searches_itself:
+            return "every tool"
+        return "what is shown" if self._hidden == "strict" else None
+
+
+def _digest(names: frozenset[str]) -> str:
+    written = "\0".join(sorted(names)).encode("utf-8", "replace")
+    return hashlib.sha256(written).hexdigest()[:16] if names else ""

@@ -1,0 +1,239 @@
+"""Questions about a neutral history."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from typing import get_args
+
+from tool_search.catalog.names import unique_id
+from tool_search.catalog.schema.plain import shown
+from tool_search.conversation.call_results import results_of_calls
+from tool_search.errors import SessionError
+from tool_search.messages import ImagePart, Message, ReferencePart, Role, TextPart, ToolCall
+from tool_search.search.index.result import SearchResult
+
+__all__ = [
+    "checked",
+    "open_calls",
+    "paired",
+    "search_results",
+    "visible_names",
+    "with_own_ids",
+    "with_searches_named",
+    "without_blocks",
+]
+
+
+def checked(history: Iterable[Message]) -> tuple[Message, ...]:
+    """Return the messages of a history whose author is not known.
+
+    Raises:
+        SessionError: One is not a message, or has a value of a wrong type in it.
+    """
+    messages = tuple(history)
+    for index, message in enumerate(messages):
+        problem = _problem(message)
+        if problem:
+            raise SessionError(
+                f"message {index} of the history: {problem}; read the messages of an API "
+                "with history_from_wire of its adapter"
+            )
+    return messages
+
+
+def _problem(message: object) -> str:
+    """Say what makes a value no message; empty if it is one."""
+    if not isinstance(message, Message):
+        return f"it is {shown(message)}, not a Message"
+    if message.role not in get_args(Role):
+        return f"role must be one of {', '.join(get_args(Role))}, not {shown(message.role)}"
+    for name in ("tool_call_id", "name"):
+        value = getattr(message, name)
+        if not isinstance(value, str | None):
+            return f"{name} must be text or None, not {shown(value)}"
+    return _content_problem(message.content) or _calls_problem(message.tool_calls)
+
+
+def _content_problem(content: object) -> str:
+    if isinstance(content, str):
+        return ""
+    if not isinstance(content, tuple | list):
+        return f"content must be text or parts, not {shown(content)}"
+    for part in content:
+        value = getattr(part, "url" if isinstance(part, ImagePart) else "text", None)
+        if not isinstance(part, ReferencePart) and not isinstance(value, str):
+            return f"a part of its content is {shown(part)}, which is no part or has no text"
+    return ""
+
+
+def _calls_problem(calls: object) -> str:
+    if not isinstance(calls, tuple | list):
+        return f"tool_calls must be a tuple of calls, not {shown(calls)}"
+    for call in calls:
+        for name in ("id", "name", "arguments"):
+            value = getattr(call, name, None)
+            if not isinstance(value, str):
+                return f"{name} of a call must be text, not {shown(value)}"
+    return ""
+
+
+def search_results(history: Iterable[Message], search_tool_name: str) -> list[SearchResult]:
+    """The search results a history shows, in order."""
+    found = (
+        SearchResult.from_json(message.text)
+        for message in history
+        if message.role == "tool" and message.name == search_tool_name
+    )
+    return [result for result in found if result is not None]
+
+
+def visible_names(history: Iterable[Message], search_tool_name: str) -> frozenset[str]:
+    """The tools that a search result in the history introduces."""
+    results = search_results(history, search_tool_name)
+    return frozenset(name for result in results for name in result.names)
+
+
+def with_searches_named(
+    history: Iterable[Message], former: Container[str], name: str
+) -> list[Message]:
+    """Return a history whose searches under former names are under the current one.
+
+    A call counts as a search if its result is one: a call that was only meant as a search
+    stays as it is.
+
+    Args:
+        history: The messages.
+        former: Names that the search tool had.
+        name: The name that it has.
+    """
+    messages = list(history)
+    searches = {
+        message.tool_call_id
+        for message in messages
+        if message.role == "tool"
+        and message.name in former
+        and SearchResult.from_json(message.text) is not None
+    }
+    if not searches:
+        return messages
+
+    def renamed(message: Message) -> Message:
+        if message.role == "tool":
+            return replace(message, name=name) if message.tool_call_id in searches else message
+        # A search through `call_tool` is a call of that.
+        found = [call.id in searches and call.name in former for call in message.tool_calls]
+        if not any(found):
+            return message
+        both = zip(message.tool_calls, found, strict=True)
+        return replace(
+            message, tool_calls=tuple(replace(c, name=name) if f else c for c, f in both)
+        )
+
+    return [renamed(message) for message in messages]
+
+
+def open_calls(history: Sequence[Message]) -> tuple[ToolCall, ...]:
+    """The calls of the last assistant message that no result answers yet, in order."""
+    answered = set()
+    for message in reversed(history):
+        if message.role == "tool":
+            answered.add(message.tool_call_id)
+        elif message.role == "assistant":
+            return tuple(call for call in message.tool_calls if call.id not in answered)
+        else:
+            break
+    return ()
+
+
+def paired(history: Iterable[Message], *, answer: str) -> tuple[Message, ...]:
+    """Return a history of another client's with each call answered once, right after it.
+
+    Results that answer no call are left out, later ones of a call too; a call
+    without a result gets an error result with the text `answer`. Ids that come
+    twice are numbered, and a result has its call's name, which many bots leave
+    out. Messages without content are left out: providers refuse them.
+    """
+    messages = list(history)
+    found = results_of_calls(messages)
+    kept: list[Message] = []
+    taken: set[str] = set()
+    numbers: dict[str, int] = {}
+    for index, message in enumerate(messages):
+        if message.role == "tool" or _is_empty(message):
+            continue
+        calls = _with_own_ids(message.tool_calls, taken, numbers)
+        kept.append(_with_calls(message, calls))
+        for number, call in enumerate(calls):
+            place = found.get((index, number))
+            missing = Message(role="tool", content=answer, is_error=True)
+            result = missing if place is None else messages[place]
+            kept.append(replace(result, tool_call_id=call.id, name=call.name))
+    return tuple(kept)
+
+
+def with_own_ids(reply: Message, taken: AbstractSet[str]) -> Message:
+    """A reply, each of its calls under an id of its own.
+
+    Its own blocks are left out if they name an id that had to change.
+
+    Args:
+        reply: As a provider gave it.
+        taken: The ids of the calls before it.
+    """
+    ids = {call.id for call in reply.tool_calls}
+    if len(ids) == len(reply.tool_calls) and ids.isdisjoint(taken) and "" not in ids:
+        return reply
+    return _with_calls(reply, _with_own_ids(reply.tool_calls, set(taken), {}))
+
+
+def _with_calls(reply: Message, calls: tuple[ToolCall, ...]) -> Message:
+    """A reply with its calls under other ids; its blocks are left out if they name the old ones."""
+    if calls == reply.tool_calls:
+        return reply
+    changed = {
+        given.id for given, own in zip(reply.tool_calls, calls, strict=True) if given.id != own.id
+    }
+    native = reply.native
+    if native is not None and _mentions(native.blocks, changed):
+        native = None
+    return replace(reply, tool_calls=calls, native=native)
+
+
+def _mentions(value: object, ids: Collection[str]) -> bool:
+    """True if one of the ids is a value anywhere in a block."""
+    if isinstance(value, str):
+        return value in ids
+    if isinstance(value, Mapping):
+        return any(_mentions(inner, ids) for inner in value.values())
+    return isinstance(value, list | tuple) and any(_mentions(inner, ids) for inner in value)
+
+
+def without_blocks(history: Iterable[Message], origin: str) -> Iterator[Message]:
+    """Yield a history without the own blocks of replies from there; their text says it.
+
+    Documents in a user's message or a result are no reply's, and stay.
+    """
+    for message in history:
+        native = message.native if message.role == "assistant" else None
+        own = native is not None and native.origin == origin
+        yield replace(message, native=None) if own else message
+
+
+def _is_empty(message: Message) -> bool:
+    has_pictures = not isinstance(message.content, str) and any(
+        not isinstance(part, TextPart) for part in message.content
+    )
+    return not (message.text.strip() or message.tool_calls or has_pictures)
+
+
+def _with_own_ids(
+    calls: Iterable[ToolCall], taken: set[str], numbers: dict[str, int]
+) -> tuple[ToolCall, ...]:
+    """The calls, each under an id that no other call of the history has."""
+    own = []
+    for call in calls:
+        own.append(replace(call, id=unique_id(call.id, taken, numbers)))
+        taken.add(own[-1].id)
+    return tuple(own)

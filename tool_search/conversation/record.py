@@ -1,0 +1,313 @@
+"""A conversation's state as plain JSON: what a store keeps and a restart reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from tool_search.catalog.catalog import Tool
+from tool_search.catalog.naming import Source
+from tool_search.catalog.schema.plain import compact_json
+from tool_search.config.bot import SchemaMode
+from tool_search.conversation.record_shape import VERSION, check_record
+from tool_search.conversation.synthetic_searches import Anchor
+from tool_search.conversation.thinking import ThinkingRecord
+from tool_search.discovery.modes import ModeDecision
+from tool_search.discovery.state import Discovery
+from tool_search.discovery.tool_order import RosterRecord
+from tool_search.errors import CatalogError, UnreadableRecordError
+from tool_search.i18n import Language
+from tool_search.messages import (
+    ContentPart,
+    ImagePart,
+    Message,
+    NativeReply,
+    TextPart,
+    ToolCall,
+    plain_text,
+)
+from tool_search.providers.omissions import Omission
+
+__all__ = ["ConversationRecord", "message_from_dict", "message_to_dict"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationRecord:
+    """Everything a conversation needs to go on after a restart.
+
+    Attributes:
+        language: Settled at the start.
+        decision: Its mode, and why.
+        search_tool: The search tool's definition as settled at the start.
+        roster: Which tools are declared, and in which order.
+        discoveries: In the order they were made.
+        anchors: Synthetic exchanges in a history the bot owns.
+        history: The neutral history.
+        thinking: What was last sent to a model whose thinking is bound to the prefix.
+        left_out: Digests of the tools that were left out of lists, because a user may
+            not call them, by the form of the list.
+        configured: The `tool_schema_mode` that decided the mode; None: not recorded.
+        former_search_names: Names that the search tool had before, oldest first.
+        omissions: What requests leave out of the history.
+    """
+
+    language: Language
+    decision: ModeDecision
+    search_tool: Tool
+    roster: RosterRecord
+    discoveries: tuple[Discovery, ...] = ()
+    anchors: tuple[Anchor, ...] = ()
+    history: tuple[Message, ...] = ()
+    thinking: ThinkingRecord = field(default_factory=ThinkingRecord)
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    configured: SchemaMode | None = None
+    former_search_names: tuple[str, ...] = ()
+    omissions: tuple[Omission, ...] = ()
+
+    @property
+    def names(self) -> dict[Source, str]:
+        """To whom the names belong that the conversation refers to."""
+        listed = {**self.roster.former, **(self.roster.sources or {})}
+        known = {source: name for name, source in listed.items()}
+        return known | {entry.tool.source: entry.name for entry in self.discoveries}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as a JSON object."""
+        return {
+            "version": VERSION,
+            "language": self.language,
+            "mode": self.decision.mode,
+            "reason": self.decision.reason,
+            "search_tool": self.search_tool.to_dict(),
+            "roster": {
+                "order": list(self.roster.order),
+                "ledger": list(self.roster.ledger),
+                "core": list(self.roster.core),
+                "catalog": self.roster.catalog,
+                "shown": dict(self.roster.shown),
+                **_sources_to_dict(self.roster),
+            },
+            "discoveries": [
+                {"tool": entry.tool.to_dict(), "via": entry.via} for entry in self.discoveries
+            ],
+            "anchors": [
+                {
+                    "fingerprint": anchor.fingerprint,
+                    "ordinal": anchor.ordinal,
+                    "messages": [message_to_dict(message) for message in anchor.messages],
+                }
+                for anchor in self.anchors
+            ],
+            "history": [message_to_dict(message) for message in self.history],
+            "thinking": asdict(self.thinking),
+            "left_out": dict(self.left_out),
+            "configured": self.configured,
+            "former_search_names": list(self.former_search_names),
+            "omissions": list(map(_omission_to_dict, self.omissions)),
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> ConversationRecord:
+        """Return the record that `to_dict` wrote.
+
+        Raises:
+            UnreadableRecordError: It was tampered with, or is of a later version.
+        """
+        try:
+            check_record(content)
+            return cls._of_checked(content)
+        except (ValueError, CatalogError) as exc:
+            raise UnreadableRecordError(str(exc)) from exc
+
+    @classmethod
+    def _of_checked(cls, content: Mapping[str, Any]) -> ConversationRecord:
+        roster = content["roster"]
+        return cls(
+            language=content["language"],
+            decision=ModeDecision(mode=content["mode"], reason=content["reason"]),
+            search_tool=Tool.from_dict(content["search_tool"]),
+            roster=RosterRecord(
+                order=tuple(roster["order"]),
+                ledger=tuple(roster["ledger"]),
+                core=tuple(roster["core"]),
+                catalog=roster["catalog"],
+                shown=roster["shown"],
+                sources=_sources_from_dict(roster),
+                former={name: (of[0], of[1]) for name, of in roster.get("former", {}).items()},
+            ),
+            discoveries=tuple(
+                Discovery(tool=Tool.from_dict(entry["tool"]), via=entry["via"])
+                for entry in content["discoveries"]
+            ),
+            anchors=tuple(
+                Anchor(
+                    fingerprint=anchor["fingerprint"],
+                    ordinal=anchor["ordinal"],
+                    messages=tuple(map(message_from_dict, anchor["messages"])),
+                )
+                for anchor in content["anchors"]
+            ),
+            history=tuple(map(message_from_dict, content["history"])),
+            thinking=ThinkingRecord(
+                holds_from=content["thinking"]["holds_from"],
+                messages=content["thinking"]["messages"],
+                digest=content["thinking"]["digest"],
+            ),
+            left_out=content.get("left_out", {}),
+            configured=_configured(content),
+            former_search_names=tuple(content.get("former_search_names", ())),
+            omissions=tuple(map(_omission_from_dict, content.get("omissions", ()))),
+        )
+
+
+def _configured(content: Mapping[str, Any]) -> SchemaMode | None:
+    """Return the configured mode; records of earlier versions say it by their reason."""
+    if "configured" not in content and content["reason"] != "configured":
+        return None
+    configured: SchemaMode | None = content.get("configured", content["mode"])
+    return configured
+
+
+_OWN, _NOBODY = -1, -2  # the operator's own tools, and names of the library's
+
+
+def _sources_to_dict(roster: RosterRecord) -> dict[str, Any]:
+    """Where the tools of `order` come from: servers once, a number for each tool."""
+    if roster.sources is None:
+        return {}
+    sources = [roster.sources.get(name) for name in roster.order]
+    servers = sorted({of[0] for of in sources if of is not None and of[0] is not None})
+    numbers: dict[str | None, int] = {None: _OWN}
+    numbers |= {server: number for number, server in enumerate(servers)}
+    content: dict[str, Any] = {
+        "servers": servers,
+        "server_of": [_NOBODY if of is None else numbers[of[0]] for of in sources],
+    }
+    listed = {name: of[1] for name, of in roster.sources.items() if of[1] != name}
+    if listed:
+        content["listed_names"] = listed
+    if roster.former:
+        content["former"] = {name: list(source) for name, source in roster.former.items()}
+    return content
+
+
+def _sources_from_dict(content: Mapping[str, Any]) -> dict[str, Source] | None:
+    if content.get("server_of") is None:
+        return None
+    servers, listed = content.get("servers", ()), content.get("listed_names", {})
+    return {
+        name: (None if number == _OWN else servers[number], listed.get(name, name))
+        for name, number in zip(content["order"], content["server_of"], strict=True)
+        if number != _NOBODY
+    }
+
+
+def _omission_to_dict(omission: Omission) -> dict[str, Any]:
+    return {
+        "endpoint": omission.endpoint,
+        "turns_before": omission.turns_before,
+        "results_before": omission.results_before,
+        "opening": [message_to_dict(message) for message in omission.opening],
+        "contents": [{"place": n, "why": why} for n, why in omission.contents.items()],
+    }
+
+
+def _omission_from_dict(content: Mapping[str, Any]) -> Omission:
+    return Omission(
+        endpoint=content["endpoint"],
+        turns_before=content["turns_before"],
+        results_before=content["results_before"],
+        opening=tuple(map(message_from_dict, content["opening"])),
+        contents={entry["place"]: entry["why"] for entry in content["contents"]},
+    )
+
+
+def message_to_dict(message: Message) -> dict[str, Any]:
+    """A message in the neutral form: an OpenAI Chat message under canonical names.
+
+    `is_error`, `is_cut` and `native` are additions of ours; a bot may drop them.
+    """
+    content: dict[str, Any] = {"role": message.role, "content": _content_to_json(message.content)}
+    if message.tool_calls:
+        content["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+                **({"is_cut": True} if call.is_cut else {}),
+            }
+            for call in message.tool_calls
+        ]
+    if message.role == "tool":
+        content["tool_call_id"] = message.tool_call_id
+        content["name"] = message.name
+    if message.is_error:
+        content["is_error"] = True
+    if message.native is not None:
+        content["native"] = {
+            "origin": message.native.origin,
+            "blocks": [dict(block) for block in message.native.blocks],
+            **({"told": message.native.told} if message.native.told else {}),
+        }
+    return content
+
+
+def message_from_dict(content: Mapping[str, Any]) -> Message:
+    """The message that `message_to_dict` wrote, or any OpenAI Chat message of these roles."""
+    native = content.get("native")
+    return Message(
+        role=content["role"],
+        content=_content_from_json(content.get("content")),
+        tool_calls=tuple(
+            ToolCall(
+                id=call["id"],
+                name=call["function"]["name"],
+                arguments=_arguments_text(call["function"].get("arguments")),
+                is_cut=bool(call.get("is_cut")),
+            )
+            for call in content.get("tool_calls") or ()
+        ),
+        tool_call_id=content.get("tool_call_id"),
+        name=content.get("name"),
+        is_error=bool(content.get("is_error")),
+        native=_native_from_dict(native) if native else None,
+    )
+
+
+def _native_from_dict(native: Mapping[str, Any]) -> NativeReply:
+    blocks = tuple(native["blocks"])
+    return NativeReply(native["origin"], blocks, told=native.get("told", ""))
+
+
+def _arguments_text(arguments: object) -> str:
+    """A call's arguments as text, where a bot keeps them as an object too."""
+    if isinstance(arguments, str):
+        return arguments or "{}"
+    return compact_json(arguments or {})
+
+
+def _content_to_json(content: str | Sequence[ContentPart]) -> str | list[dict[str, Any]]:
+    if isinstance(content, str):
+        return content
+    return [
+        {"type": "image_url", "image_url": {"url": part.url}}
+        if isinstance(part, ImagePart)
+        else {"type": "text", "text": plain_text((part,))}
+        for part in content
+    ]
+
+
+def _content_from_json(content: Any) -> str | tuple[ContentPart, ...]:
+    if content is None or isinstance(content, str):
+        return content or ""
+    parts: list[ContentPart] = []
+    for part in content:
+        if isinstance(part, str):
+            parts.append(TextPart(part))
+        elif part.get("type") == "image_url":
+            image = part["image_url"]
+            parts.append(ImagePart(image if isinstance(image, str) else image["url"]))
+        elif isinstance(part.get("text"), str):
+            parts.append(TextPart(part["text"]))
+    return tuple(parts)

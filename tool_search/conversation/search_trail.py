@@ -1,0 +1,108 @@
+"""Which searches of one conversation led to which calls.
+
+A search teaches when a tool it returned is then called with success, in the same
+user turn or the next: once a search and tool, however often the tool is called. A
+search that found nothing teaches half as much, when a later reply's search of the
+same turn led to the call: the model asked again in other words. Calls that fail,
+are denied or cancelled teach nothing, nor do calls without a search, queries with
+operators, and queries that are a tool's name.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from tool_search.conversation.calls import CallDecision, RunCall
+from tool_search.search.index.result import SearchResult
+from tool_search.search.text.query_language import parsed, selected_names
+from tool_search.search.text.tokenizer import folded
+
+__all__ = ["Lesson", "SearchTrail"]
+
+_AGAIN_IN_OTHER_WORDS = 0.5
+_MOST_SEARCHES = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lesson:
+    """That a query was answered by a tool.
+
+    Attributes:
+        query: As it was asked.
+        tool: The tool's canonical name.
+        strength: 1, or one half where another query found the tool.
+    """
+
+    query: str
+    tool: str
+    strength: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Search:
+    query: str
+    turn: int
+    step: int
+    before: tuple[_Search, ...] = ()
+
+
+class SearchTrail:
+    """The searches of one conversation that may still teach something."""
+
+    def __init__(self) -> None:
+        self._turn = 0
+        self._step = 0
+        self._waiting: dict[str, list[_Search]] = defaultdict(list)
+        self._missed: list[_Search] = []
+        self._lessons: list[Lesson] = []
+
+    def begin_turn(self) -> None:
+        """A user turn begins: what is older than the last one teaches no more."""
+        self._turn += 1
+        self._missed.clear()
+        for name in list(self._waiting):
+            recent = [search for search in self._waiting[name] if search.turn >= self._turn - 1]
+            self._waiting[name] = recent
+            if not recent:
+                del self._waiting[name]
+
+    def replied(self) -> None:
+        """A reply of the model begins: what it asks, it asks at once."""
+        self._step += 1
+
+    def answered(self, decision: CallDecision, *, is_error: bool) -> None:
+        """A call has its result: a search leaves a trail, a success follows one."""
+        if isinstance(decision, RunCall):
+            if not is_error:
+                self._lessons += self._learned(decision.tool.name)
+        elif decision.result is not None and decision.result.error is None:
+            self._searched(decision.result)
+
+    def take_lessons(self) -> tuple[Lesson, ...]:
+        """What was learned since the last call of this."""
+        lessons, self._lessons = tuple(self._lessons), []
+        return lessons
+
+    def _searched(self, result: SearchResult) -> None:
+        query = result.query
+        if selected_names(query) or parsed(query) is not None:
+            return
+        if not result.names:
+            self._missed.append(_Search(query, self._turn, self._step))
+            del self._missed[:-_MOST_SEARCHES]
+            return
+        before = tuple(missed for missed in self._missed if missed.step < self._step)
+        search = _Search(query, self._turn, self._step, before)
+        for name in result.names:
+            if folded(query) != folded(name):
+                self._waiting[name] = [*self._waiting[name], search][-_MOST_SEARCHES:]
+
+    def _learned(self, name: str) -> list[Lesson]:
+        searches = self._waiting.pop(name, [])
+        lessons = [Lesson(query=search.query, tool=name) for search in searches]
+        before = {missed for search in searches for missed in search.before}
+        for missed in [missed for missed in self._missed if missed in before]:
+            self._missed.remove(missed)
+            lessons.append(Lesson(query=missed.query, tool=name, strength=_AGAIN_IN_OTHER_WORDS))
+        return lessons

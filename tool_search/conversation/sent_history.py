@@ -1,0 +1,236 @@
+"""The history of one conversation as requests carry it: within limits, without what was refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import takewhile
+from typing import Literal
+
+from tool_search.catalog.catalog import Tool
+from tool_search.config.history import HistorySettings
+from tool_search.conversation.history import visible_names
+from tool_search.conversation.message_log import MessageLog
+from tool_search.conversation.synthetic_searches import SyntheticExchanges
+from tool_search.conversation.tools import ConversationTools
+from tool_search.discovery.state import DiscoveryState
+from tool_search.messages import Message
+from tool_search.providers.message_sizes import Measure
+from tool_search.providers.omissions import (
+    EVERYBODY,
+    OF_PICTURES,
+    HistoryView,
+    Omission,
+    OmissionReason,
+    Omissions,
+    pictured,
+)
+from tool_search.providers.profiles import ProviderProfile
+
+__all__ = ["Refused", "SentHistory"]
+
+Refused = Literal["result", "message", "older"]
+"""Whose content a provider refused: results since the last reply, the user's last message, or
+what is older."""
+
+
+class SentHistory:
+    """Decides what requests leave out of a history, and announces it.
+
+    Args:
+        log: The history.
+        tools: Of the conversation; take its notices.
+        exchanges: Write the searches that show discoveries again.
+        discoveries: Of the conversation.
+        limits: How much requests carry.
+        omissions: What they left out when the conversation was stored.
+    """
+
+    def __init__(
+        self,
+        log: MessageLog,
+        *,
+        tools: ConversationTools,
+        exchanges: SyntheticExchanges,
+        discoveries: DiscoveryState,
+        limits: HistorySettings,
+        omissions: Iterable[Omission] = (),
+    ) -> None:
+        self._log = log
+        self._tools = tools
+        self._exchanges = exchanges
+        self._discoveries = discoveries
+        self._limits = limits
+        self._omissions = Omissions(omissions)
+
+    @property
+    def omissions(self) -> tuple[Omission, ...]:
+        """What requests leave out, as a record keeps it."""
+        return self._omissions.entries
+
+    def to(self, profile: ProviderProfile) -> tuple[Message, ...]:
+        """Return the history as requests to a provider carry it."""
+        view = self._view(with_pictures=profile.takes_pictures)
+        return self._omissions.shown(self._log.messages, profile.origin, view)
+
+    def follow_inserted(self, place: int, count: int) -> None:
+        """Follow messages that were inserted into the history before one of it."""
+        self._omissions.inserted(place, count)
+
+    def follow_truncated(self) -> None:
+        """Follow a history that lost its last messages."""
+        self._omissions.truncated(len(self._log))
+
+    def follow_replaced(self, before: Sequence[Message]) -> None:
+        """Follow a history that was replaced, where it begins as it did before."""
+        self._omissions.replaced(before, self._log.messages)
+
+    def follow_renamed(self) -> None:
+        """Follow another name of the search tool."""
+        openings = {
+            entry.endpoint: tuple(self._exchanges.renamed(entry.opening))
+            for entry in self._omissions.entries
+        }
+        self._omissions.renamed(openings)
+
+    @property
+    def has_outgrown(self) -> bool:
+        """True if requests are to carry less, by the settings, from the next turn on."""
+        limits, history = self._limits, self._log.messages
+        if limits.max_tokens is not None:
+            view = self._view(with_pictures=True)
+            if self._omissions.weight(history, EVERYBODY, view) > limits.max_tokens:
+                return True
+        turns = limits.keep_turns
+        return turns is not None and self._omissions.within_turns(history, turns) is not None
+
+    def shorten(
+        self, profile: ProviderProfile, *, share: float, measure: Measure = "tokens"
+    ) -> bool:
+        """Have requests to a provider carry less: they were too long.
+
+        Results of earlier turns are shortened first, then the oldest turns are left out, then
+        results of the present turn are shortened too. The history on record stays whole.
+
+        Args:
+            profile: The provider.
+            share: The size that the messages should have at most, of the present one.
+            measure: What was too much of it.
+
+        Returns:
+            False if nothing is left that may go.
+        """
+        history, view = self._log.messages, self._view(with_pictures=profile.takes_pictures)
+        size = self._omissions.weight(history, profile.origin, view, measure)
+        omission = self._omissions.reduced(
+            history, profile.origin, view, target=int(share * size), measure=measure
+        )
+        if omission is None:
+            return False
+        self._leave_out_turns(omission, f"a request to {profile.model!r} was too long")
+        return True
+
+    def leave_out(self, profile: ProviderProfile, why: OmissionReason) -> Refused | None:
+        """Have requests to a provider leave out the content that it refused.
+
+        That is the newest of which it can be: results that came since the last reply, or
+        else the user's last message, or else what is older.
+
+        Returns:
+            Whose content it was; None if all that it could be is left out already.
+        """
+        known, history = self._omissions.of(profile.origin).contents, self._log.messages
+        for refused, places in self._suspects(why):
+            left = [place for place in places if place not in known]
+            if why in OF_PICTURES:
+                left = [place for place in left if pictured(history[place])]
+            if left:
+                self._omissions.leave_out(profile.origin, dict.fromkeys(left, why))
+                what = f"{len(left)} message{'s' if len(left) > 1 else ''}"
+                self._tools.announce(
+                    "content_left_out",
+                    f"requests to {profile.model!r} leave out the content of {what}: {why}",
+                )
+                return refused
+        return None
+
+    def hides_pictures_from(self, profile: ProviderProfile) -> bool:
+        """True if the user's last message has pictures that a provider would not be sent."""
+        place = self._log.last_user
+        if profile.takes_pictures or place is None or not pictured(self._log.messages[place]):
+            return False
+        return place not in self._omissions.of(profile.origin).contents
+
+    def _suspects(self, why: OmissionReason) -> Iterator[tuple[Refused, Sequence[int]]]:
+        """The indexes of what a provider may have refused, the newest first.
+
+        Results of searches are none of it: they load tools.
+        """
+        history, user = self._log.messages, self._log.last_user
+        end, searches = len(history), self._tools.search_tool_name
+        results = takewhile(lambda i: history[i].role == "tool", range(end - 1, -1, -1))
+        if why != "message_too_long":
+            yield "result", [i for i in results if history[i].name != searches]
+        if user is not None:
+            yield "message", [user]
+        if why != "message_too_long":
+            said = (i for i in range(end) if history[i].role != "assistant")
+            yield "older", [i for i in said if history[i].name != searches]
+
+    def keep_within_limits(self) -> None:
+        """Leaves out of requests what the settings say, as a user's turn begins."""
+        limits, history, view = self._limits, self._log.messages, self._view(with_pictures=True)
+        if limits.keep_turns is not None:
+            omission = self._omissions.within_turns(history, limits.keep_turns)
+            if omission is not None:
+                why = f"history.keep_turns is {limits.keep_turns}"
+                self._leave_out_turns(omission, why)
+        if limits.max_tokens is not None:
+            size = self._omissions.weight(history, EVERYBODY, view)
+            target = limits.max_tokens // 2
+            omission = self._omissions.reduced(history, EVERYBODY, view, target=target)
+            if size > limits.max_tokens and omission is not None:
+                why = f"history.max_tokens is {limits.max_tokens:,}, and they had about {size:,}"
+                self._leave_out_turns(omission, why)
+
+    def _leave_out_turns(self, omission: Omission, why: str) -> None:
+        """Takes in what requests leave out from now on, and says so once each."""
+        before, history = self._omissions.of(omission.endpoint), self._log.messages
+        who = "every provider" if omission.endpoint == EVERYBODY else omission.endpoint
+        view = self._view(with_pictures=True)
+        first = max(before.results_before, omission.turns_before)
+        newly = history[first : omission.results_before]
+        if any(view.result(message) is not message for message in newly):
+            self._tools.announce(
+                "results_shortened",
+                f"requests to {who} have earlier results of tools shortened: {why}; they stay "
+                "whole on record",
+            )
+        gone = history[before.turns_before : omission.turns_before]
+        if gone:
+            turns = sum(message.role == "user" for message in gone)
+            self._tools.announce(
+                "turns_left_out",
+                f"requests to {who} leave out the {turns} oldest of their turns: {why}; they stay "
+                "on record",
+            )
+            opening = self._opening(omission.turns_before)
+            omission = replace(omission, opening=opening)
+        self._omissions.put(omission)
+
+    def _opening(self, place: int) -> tuple[Message, ...]:
+        """What stands for the messages before one; discoveries that only they show among it."""
+        name = self._tools.search_tool_name
+        hidden: list[Tool] = []
+        if self._tools.mode == "tool_search":
+            shown = visible_names(self._log.messages[place:], name)
+            hidden = [entry.tool for entry in self._discoveries if entry.name not in shown]
+        language, total = self._tools.required.language, self._tools.open_tools
+        return self._exchanges.opening(hidden, place=place, total_tools=total, language=language)
+
+    def _view(self, *, with_pictures: bool) -> HistoryView:
+        return HistoryView(
+            language=self._tools.required.language,
+            search_tool_name=self._tools.search_tool_name,
+            with_pictures=with_pictures,
+        )

@@ -1,0 +1,590 @@
+"""One conversation: what was said, what was discovered, and the next request.
+
+Pure: no clock, no network, no disk. A loop of any kind drives it:
+
+1. `begin_turn` with the user's message, 2. `plan` for the provider of the moment,
+3. `accept` its reply, 4. `decide` each call, 5. `commit` the results, 6. back to 2
+until a reply has no calls. Providers may change between any two plans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.catalog.names import wire_name
+from tool_search.catalog.schema.plain import encodable
+from tool_search.config.bot import ToolSearchConfig
+from tool_search.config.history import HistorySettings
+from tool_search.config.permissions import HiddenTools
+from tool_search.conversation.calls import (
+    AnsweredCall,
+    CallDecision,
+    CallDesk,
+    CallResult,
+    RunCall,
+    allowed_to_all,
+    declared_to_all,
+)
+from tool_search.conversation.denied_tools import LeftOut
+from tool_search.conversation.history import (
+    checked,
+    paired,
+    search_results,
+    with_own_ids,
+    without_blocks,
+)
+from tool_search.conversation.message_log import MessageLog
+from tool_search.conversation.record import ConversationRecord
+from tool_search.conversation.search_trail import Lesson
+from tool_search.conversation.sent_history import SentHistory
+from tool_search.conversation.synthetic_searches import SyntheticExchanges
+from tool_search.conversation.thinking import BoundThinking
+from tool_search.conversation.tools import ConversationTools
+from tool_search.discovery.modes import Mode, ModeDecision
+from tool_search.discovery.search_tool import CALL_TOOL_NAME, instructed
+from tool_search.discovery.state import Discovery, DiscoveryState
+from tool_search.errors import SessionError
+from tool_search.i18n import Language, text
+from tool_search.kept_work import KeptWork
+from tool_search.messages import (
+    ContentPart,
+    ImagePart,
+    Message,
+    Notice,
+    Phase,
+    RequestPlan,
+    TextPart,
+    ToolCall,
+    plain_text,
+    user_message,
+)
+from tool_search.providers.profiles import ProviderProfile
+from tool_search.search.index.ranking import Votes
+from tool_search.strategies import Conversation, ToolsAssembler, strategies_by_name
+from tool_search.values.look_alikes import look_alike_keys
+
+__all__ = ["CallResult", "ToolSearchSession"]
+
+
+class ToolSearchSession:
+    """The state of one conversation, and the plan of its next request.
+
+    Language, mode, core order and the search tool's description are settled by the
+    first turn. A mode other than `auto`, a language or a search tool's name that the
+    configuration of a kept conversation names anew takes effect at the next user turn.
+
+    Args:
+        catalog: The tools.
+        config: The settings.
+        system_prompt: What the bot's owner tells the model.
+        max_tools: The longest tool list that every provider of the bot takes.
+        assembler: Makes tool lists; one for all conversations saves work.
+        record: A conversation to go on with, as `record()` gave it.
+        history: How much of the history requests carry.
+
+    Attributes:
+        discoveries: What was discovered.
+        sent: What requests carry of the history; less, where it says so.
+    """
+
+    def __init__(
+        self,
+        catalog: ToolCatalog,
+        *,
+        config: ToolSearchConfig | None = None,
+        system_prompt: str = "",
+        max_tools: int | None = None,
+        assembler: ToolsAssembler | None = None,
+        record: ConversationRecord | None = None,
+        history: HistorySettings | None = None,
+    ) -> None:
+        self._config = config or ToolSearchConfig()
+        name = record.search_tool.name if record else self._config.search_tool_name
+        self._system_prompt = system_prompt
+        self._strategies = strategies_by_name(assembler or ToolsAssembler())
+        self.discoveries = DiscoveryState(record.discoveries if record else ())
+        self._tools = ConversationTools(
+            catalog, config=self._config, discoveries=self.discoveries, max_tools=max_tools
+        )
+        self._log = MessageLog(record.history if record else (), search_tool_name=name)
+        self._exchanges = SyntheticExchanges(
+            name,
+            record.anchors if record else (),
+            former=record.former_search_names if record else (),
+        )
+        self._thinking = BoundThinking(record.thinking if record else None)
+        self._kept = KeptWork()
+        self.sent = SentHistory(
+            self._log,
+            tools=self._tools,
+            exchanges=self._exchanges,
+            discoveries=self.discoveries,
+            limits=history or HistorySettings(),
+            omissions=record.omissions if record else (),
+        )
+        self._planned = 0
+        self._refused: frozenset[str] = frozenset()
+        self._roles: frozenset[str] = frozenset()
+        self._refusal: Callable[[Tool], str | None] = allowed_to_all
+        self._left_out = LeftOut(record.left_out if record else None)
+        self._asked: ProviderProfile | None = None
+        self._turn_ledger: tuple[str, ...] = ()
+        if record is not None:
+            self._tools.restore(record)
+            self._turn_ledger = self._tools.roster.ledger
+
+    @property
+    def history(self) -> tuple[Message, ...]:
+        """The neutral history."""
+        return self._log.messages
+
+    @property
+    def last_message(self) -> Message:
+        """The last message of the history, without a copy of all of it."""
+        return self._log.last
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a turn has begun, and so everything is settled."""
+        return self._tools.settled is not None
+
+    @property
+    def decision(self) -> ModeDecision:
+        """The conversation's mode, and why it is that."""
+        return self._tools.required.decision
+
+    @property
+    def language(self) -> Language:
+        """The language of what model and user read."""
+        return self._tools.required.language
+
+    @property
+    def catalog(self) -> ToolCatalog:
+        """The tools of now."""
+        return self._tools.catalog
+
+    @property
+    def search_tool_name(self) -> str:
+        """The name of the search tool in this conversation."""
+        return self._tools.search_tool_name
+
+    def take_notices(self) -> tuple[Notice, ...]:
+        """What an operator should know, since the last call of this."""
+        return self._tools.take_notices()
+
+    def inform(self, votes: Votes | None) -> None:
+        """Lets what was learned take part in every search from now on; None: nothing."""
+        self._tools.votes = votes
+
+    def take_lessons(self) -> tuple[Lesson, ...]:
+        """Which queries were answered by which tools, since the last call of this."""
+        return self._tools.trail.take_lessons()
+
+    def record(self) -> ConversationRecord:
+        """The state as a store keeps it.
+
+        Raises:
+            SessionError: No turn has begun yet.
+        """
+        settled, roster = self._tools.required, self._tools.roster
+        return ConversationRecord(
+            language=settled.language,
+            decision=settled.decision,
+            search_tool=settled.search_tool,
+            roster=roster.record(settled.decision.mode),
+            discoveries=self.discoveries.entries,
+            anchors=self._exchanges.anchors,
+            history=self.history,
+            thinking=self._thinking.record,
+            left_out=self._left_out.digests,
+            configured=settled.configured,
+            former_search_names=self._exchanges.former,
+            omissions=self.sent.omissions,
+        )
+
+    def begin_turn(
+        self,
+        content: str | Sequence[ContentPart],
+        *,
+        profile: ProviderProfile,
+        catalog: ToolCatalog | None = None,
+        roles: Collection[str] = (),
+        refusal: Callable[[Tool], str | None] = allowed_to_all,
+        hidden: HiddenTools = "keep",
+    ) -> None:
+        """Takes the user's message in, and a new catalog with it.
+
+        Args:
+            content: Text, or text and pictures.
+            profile: The provider that will be asked first.
+            catalog: The tools from now on, where they have changed.
+            roles: What the user is; a tool with `roles` wants one of them.
+            refusal: Says why the user may not call a tool, as the model reads it; empty text:
+                that it exists is not said either; None: it may be called.
+            hidden: What becomes of tools that the user may not call, but that the
+                conversation refers to: as `permissions.hidden`.
+
+        Raises:
+            SessionError: A tool has the search tool's name; nothing has changed.
+        """
+        message = user_message(content)
+        first = next((said.text for said in self.history if said.role == "user"), message.text)
+        name = self._tools.search_tool_name
+        self._tools.begin(catalog, profile, first)
+        if self._tools.search_tool_name != name:
+            self._rename_searches()
+        self._roles, self._refusal = frozenset(roles), refusal
+        self._left_out.begin_turn(hidden)
+        self.close_open_calls()
+        self._log.append(message)
+        self._introduce()
+        self.sent.keep_within_limits()
+        self._turn_ledger = self._tools.roster.ledger
+
+    def plan(
+        self, profile: ProviderProfile, *, phase: Phase = "answer", selected: Sequence[str] = ()
+    ) -> RequestPlan:
+        """The next request for a provider.
+
+        Args:
+            profile: The provider.
+            phase: What the request is for.
+            selected: In the phase `detail`: the tools the model picked.
+
+        Raises:
+            SessionError: No turn has begun yet.
+        """
+        self._asked = profile
+        mode, fitted = self.decision.mode, self._tools.fit(profile)
+        if self.decision.mode != mode:
+            self._introduce()
+        conversation = self._conversation(fitted, tuple(dict.fromkeys(selected)))
+        if conversation.mode != "skills_like" and phase != "final":
+            phase = "answer"
+        strategy = self._strategies[fitted.strategy]
+        self._planned = len(self._log)
+        if fitted.thinking_is_bound:
+            plan = self._thinking.plan(
+                lambda start: strategy.plan(replace(conversation, thinking_from=start), phase=phase)
+            )
+        else:
+            self._thinking.interrupt()
+            plan = strategy.plan(conversation, phase=phase)
+        self._tools.notice_schemas(plan.tools.incomplete)
+        return plan
+
+    def accept(self, reply: Message, *, is_paused: bool = False) -> tuple[ToolCall, ...]:
+        """Takes a model's reply in; gives its calls, each under an id of its own.
+
+        What a search of the provider's own found in it is discovered. An empty reply is
+        not kept: no provider takes it back.
+
+        Args:
+            reply: The reply.
+            is_paused: The service wants it back to go on with it (`StopReason`): it is kept
+                without text too, where it has blocks of its own.
+        """
+        self._tools.trail.replied()
+        reply = self._told(reply)
+        reply = with_own_ids(reply, self._log.call_ids)
+        if reply.tool_calls:
+            reply = self._desk().under_own_keys(reply)
+        if reply.text.strip() or reply.tool_calls or (is_paused and reply.native is not None):
+            self._log.append(reply)
+        return reply.tool_calls
+
+    def _told(self, reply: Message) -> Message:
+        """The reply, with what its provider's own search found as a search before it."""
+        if reply.native is None or not reply.native.found:
+            return reply
+        named = map(self._tools.catalog.get, dict.fromkeys(reply.native.found))
+        core = self._tools.roster.core
+        found = [t for t in named if t and t.name not in core and self.permits(t)]
+        self.discoveries.commit(found, via="search")
+        self._tools.roster.append(tool.name for tool in found)
+        *search, reply = self._exchanges.told(
+            reply,
+            [tool for tool in found if tool.name not in self._log.shown_tools],
+            place=len(self._log),
+            total_tools=self._tools.open_tools,
+        )
+        for message in search:
+            self._log.append(message)
+        return reply
+
+    def decide(self, call: ToolCall) -> CallDecision:
+        """What becomes of a call; commits nothing."""
+        return self._desk().decide(call)
+
+    def _desk(self) -> CallDesk:
+        """What decides calls as things are now."""
+        searching = self.decision.mode == "tool_search"
+        return CallDesk(
+            catalog=self._tools.catalog,
+            discoveries=self.discoveries,
+            core=self._tools.roster.core,
+            search_tool=self._tools.search_tool() if searching else None,
+            search_tool_name=self._tools.search_tool_name,
+            call_tool_name=CALL_TOOL_NAME,
+            language=self.language,
+            permits=self.permits,
+            refusal=self._why_not,
+            sets_aside=declared_to_all if self._asked is None else self._asked.sets_aside,
+        )
+
+    def permits(self, tool: Tool) -> bool:
+        """Whether this turn's user may call a tool."""
+        return self._why_not(tool) is None
+
+    def _why_not(self, tool: Tool) -> str | None:
+        """Return why this turn's user may not call a tool; empty if that is not to be said."""
+        if tool.roles and self._roles.isdisjoint(tool.roles):
+            return ""
+        return self._refusal(self._tools.catalog.executable(tool))
+
+    def commit(self, results: Iterable[CallResult]) -> tuple[Discovery, ...]:
+        """Takes the results of a reply's calls in, and what they discovered.
+
+        Args:
+            results: One a call, in call order.
+
+        Returns:
+            The new discoveries, in order; callable from the next request on.
+
+        Raises:
+            SessionError: A call has its result already, or was never made.
+        """
+        before = len(self.discoveries)
+        for result in results:
+            call = result.decision.call
+            if not self._log.awaits(call.id):
+                raise SessionError(
+                    f"call {call.id!r} of {call.name!r} has its result already, or was not in "
+                    "the last reply; commit one result for each call that accept() gave"
+                )
+            self._log.append(self._result_message(result))
+            self._discover(result.decision)
+            self._tools.trail.answered(result.decision, is_error=result.is_error)
+        new = self.discoveries.entries[before:]
+        self._tools.roster.append(entry.name for entry in new)
+        self._tools.notice_schemas(entry.tool for entry in new)
+        return new
+
+    def close_open_calls(self) -> None:
+        """Answers calls that were cancelled, so that the history stays valid."""
+        for call in self._log.unanswered_calls:
+            cancelled = text("call.cancelled", self.language, name=call.name)
+            decision = AnsweredCall(call=call, content=cancelled, is_error=True)
+            result = CallResult(decision=decision, content=cancelled, is_error=True)
+            self._log.append(self._result_message(result))
+
+    def adopt_history(self, history: Iterable[Message]) -> None:
+        """Goes on with a history of the bot's own: compacted, imported or re-read.
+
+        Calls and results are paired, synthetic exchanges return to their places,
+        and existing tools that its search results name are discovered.
+
+        Raises:
+            SessionError: It is not made of messages; nothing has changed.
+        """
+        messages = checked(history)
+        language = self._tools.settled.language if self._tools.settled else "en-US"
+        answer = text("call.cancelled", language, name="tool")
+        own = self._exchanges.renamed(paired(messages, answer=answer), taken=self._tools.catalog)
+        before = self.history
+        self._log.replace(self._exchanges.restored(own, language))
+        self.sent.follow_replaced(before)
+        deferred = {tool.name: tool for tool in self._tools.catalog.deferred}
+        for result in search_results(self.history, self._tools.search_tool_name):
+            known = (deferred.get(name) for name in result.names)
+            self.discoveries.commit((tool for tool in known if tool is not None), via="search")
+        self._tools.roster.append(self.discoveries.names)
+
+    def drop_last_turn(self) -> tuple[Message, ...]:
+        """Takes the user's last message back, and everything after it; gives what it took.
+
+        What the turn discovered stays discovered. The message may be sent again, or another.
+        """
+        history, place = self.history, self._log.last_user
+        if place is None:
+            return ()
+        place = self._exchanges.take_back(history, place)
+        self._thinking.cut_back(max(0, self._planned - place))
+        self._planned = min(place, self._planned)
+        self._log.replace(history[:place])
+        self.sent.follow_truncated()
+        return history[place:]
+
+    def forget_work(self) -> None:
+        """Drops the bytes of the last requests, which spare the next ones work."""
+        self._kept.clear()
+
+    @property
+    def past(self) -> tuple[Message, ...]:
+        """The turns before the one that the user's last message began."""
+        return self.history[: self._log.last_user or 0]
+
+    def replace_past(self, past: Iterable[Message]) -> None:
+        """Goes on with another account of the turns before the last one: a compaction.
+
+        What they discovered is shown again before the user's last message.
+
+        Raises:
+            SessionError: It is not made of messages; nothing has changed.
+        """
+        present = self.history[self._log.last_user or 0 :]
+        self.adopt_history((*past, *present))
+        self._introduce()
+
+    def adopt_discoveries(self, entries: Iterable[Discovery]) -> None:
+        """Adds discoveries that another process of the bot made in this conversation."""
+        held = self._tools.catalog.book.owners
+        for entry in entries:
+            # Elsewhere a name may belong to another tool than in this conversation.
+            owner = held.get(look_alike_keys(entry.name)[0], entry.tool.source)
+            if owner == entry.tool.source:
+                self.discoveries.commit((entry.tool,), via=entry.via)
+        self._tools.roster.append(self.discoveries.names)
+
+    def refuse_references(self, names: Iterable[str]) -> None:
+        """Leaves references to these tools out of requests: a provider refused them.
+
+        Args:
+            names: Canonical, or as the provider's dialect writes them.
+        """
+        known = {wire_name(name): name for name in self.discoveries.names}
+        known |= {name: tool.name for name, tool in self._tools.catalog.by_wire_name.items()}
+        self._refused |= {known.get(name, name) for name in names}
+
+    def refuse_replies(self, origin: str) -> None:
+        """Forgets the own blocks of earlier replies from there: a provider refused them."""
+        self._log.replace(without_blocks(self.history, origin))
+
+    def _rename_searches(self) -> None:
+        """Take the search tool's new name over into the history: its searches stay searches."""
+        name = self._tools.search_tool_name
+        self._exchanges.rename(name)
+        renamed = self._exchanges.renamed(self.history, taken=self._tools.catalog)
+        self._log.rename_search(name, renamed)
+        self.sent.follow_renamed()
+
+    def _introduce(self) -> None:
+        """Shows discoveries that the history does not, before the user's last message."""
+        place, shown = self._log.last_user, self._log.shown_tools
+        if place is None or self.decision.mode != "tool_search":
+            return
+        hidden = (entry.tool for entry in self.discoveries if entry.name not in shown)
+        # What this turn's user may not call is shown when somebody comes who may.
+        missing = [t for t in hidden if self._is_active(t.name) and self.permits(t)]
+        if missing:
+            exchange = self._exchanges.write(
+                missing,
+                before=self.history[place],
+                history=self.history[:place],
+                total_tools=self._tools.open_tools,
+                language=self.language,
+            )
+            self._log.insert(place, exchange)
+            self.sent.follow_inserted(place, len(exchange))
+
+    def _is_active(self, name: str) -> bool:
+        tool = self._tools.catalog.get(name)
+        return tool is not None and tool.active
+
+    def _conversation(self, profile: ProviderProfile, selected: tuple[str, ...]) -> Conversation:
+        settled, roster = self._tools.required, self._tools.roster
+        mode = settled.decision.mode
+        if mode == "skills_like" and profile.thinking_is_bound:
+            mode = "full"  # nothing is deferred: its phases would change the list in a turn
+        searching = mode == "tool_search"
+        prompt, name = self._system_prompt, self._tools.search_tool_name
+        return Conversation(
+            catalog=self._tools.catalog,
+            retained=roster.retained(self.discoveries),
+            profile=profile,
+            mode=mode,
+            order=roster.order,
+            ledger=self._turn_ledger if profile.thinking_is_bound else roster.ledger,
+            core=roster.core,
+            search_tool=settled.search_tool if searching else None,
+            call_tool=settled.call_tool,
+            history=self.sent.to(profile),
+            system=instructed(prompt, name, self.language) if searching else prompt,
+            selected=selected,
+            refused=self._refused,
+            hidden=self._hidden(profile, mode),
+            boundary=text("search.loaded", self.language) if self._config.boundary_text else "",
+            kept=self._kept,
+        )
+
+    def _hidden(self, profile: ProviderProfile, mode: Mode) -> frozenset[str]:
+        """Return the names that are left out of a request: this turn's user may not call them."""
+        names, is_new = self._left_out.names(
+            profile,
+            mode,
+            catalog=self._tools.catalog,
+            shown=self._shown_tools,
+            referred=self._referred_names,
+            permits=self.permits,
+        )
+        if is_new:
+            self._tools.announce(
+                "permitted_tools_changed",
+                "what this turn's user may call is not what could be called before: the tools "
+                "that are declared change, and the prompt cache ends there",
+            )
+        return names
+
+    def _shown_tools(self) -> Iterator[Tool]:
+        """Yield the tools that a filtered list may have: the core, and what was discovered."""
+        catalog = self._tools.catalog
+        for name in self._tools.roster.core:
+            tool = catalog.get(name)
+            if tool is not None and tool.active:
+                yield tool
+        for entry in self.discoveries:
+            yield catalog.get(entry.name) or entry.tool
+
+    def _referred_names(self) -> Iterator[str]:
+        """Yield the tools that the conversation refers to: discovered, or called with success.
+
+        A call that failed is no reference: whoever guesses a hidden name would learn of it.
+        """
+        yield from self.discoveries.names
+        by_wire_name = self._tools.catalog.by_wire_name
+        for message in self.history:
+            if message.role == "tool" and message.name and not message.is_error:
+                tool = by_wire_name.get(message.name)
+                yield message.name if tool is None else tool.name
+
+    def _result_message(self, result: CallResult) -> Message:
+        call, content = result.decision.call, encodable(result.content)
+        pictures = sum(isinstance(part, ImagePart) for part in result.parts)
+        parts = result.parts
+        if pictures and not plain_text(parts).strip():
+            # Who takes no pictures in results would read nothing.
+            noted = text("call.pictures", self.language, count=pictures)
+            parts = (TextPart(content if content.strip() else noted), *parts)
+        written = content if content.strip() else text("call.empty_result", self.language)
+        return Message(
+            role="tool",
+            tool_call_id=call.id,
+            name=call.name,
+            content=user_message(parts).content if parts else written,
+            is_error=result.is_error,
+        )
+
+    def _discover(self, decision: CallDecision) -> None:
+        """Commits what one call discovered: what a search returned, or what it named."""
+        core, catalog = self._tools.roster.core, self._tools.catalog
+        if isinstance(decision, RunCall):
+            named: Tool | None = catalog.by_source.get(decision.tool.source, decision.tool)
+        else:
+            named = decision.names_tool
+            names = decision.result.names if decision.result else ()
+            found = [catalog[name] for name in names if name in catalog and name not in core]
+            self.discoveries.commit(found, via="search")
+        if named is not None and named.name not in core:
+            self.discoveries.commit((named,), via="call")

@@ -1,0 +1,220 @@
+"""Synthetic search exchanges: how discoveries come back into a history.
+
+A history that was compacted, imported, or re-read after a restart may no longer
+show what was discovered. Then a search that shows it is written in, once, before
+the user's next message, so that all later requests repeat it unchanged. Anthropic
+takes such an exchange as its own ("Tool search tool", "Custom tool search
+implementation"): a made-up call with references as its result.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from tool_search.catalog.catalog import Tool
+from tool_search.catalog.schema.plain import compact_json
+from tool_search.conversation.history import with_searches_named
+from tool_search.discovery.search_tool import clean_match
+from tool_search.i18n import Language, text
+from tool_search.messages import Message, ToolCall
+from tool_search.search.index.result import SearchMatch, SearchResult
+
+__all__ = ["Anchor", "SyntheticExchanges"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Anchor:
+    """Where an exchange stands in a history that the bot owns.
+
+    Attributes:
+        fingerprint: Of the user's message it stands before.
+        ordinal: How many equal user messages come before that one.
+        messages: The exchange.
+    """
+
+    fingerprint: str
+    ordinal: int
+    messages: tuple[Message, ...]
+
+
+class SyntheticExchanges:
+    """The exchanges of one conversation, each with its place.
+
+    Args:
+        search_tool_name: The tool they pretend was called.
+        anchors: Exchanges that were written earlier.
+        former: Names that the search tool had earlier in the conversation.
+    """
+
+    def __init__(
+        self,
+        search_tool_name: str,
+        anchors: Iterable[Anchor] = (),
+        former: Iterable[str] = (),
+    ) -> None:
+        self._search_tool_name = search_tool_name
+        self._anchors = list(anchors)
+        self._former = tuple(former)
+
+    @property
+    def former(self) -> tuple[str, ...]:
+        """Names that the search tool had earlier, oldest first."""
+        return self._former
+
+    def rename(self, name: str) -> None:
+        """Give the search tool another name; `renamed` then reads the old ones."""
+        names = dict.fromkeys((*self._former, self._search_tool_name))
+        self._former = tuple(each for each in names if each != name)
+        self._search_tool_name = name
+        self._anchors = [
+            replace(anchor, messages=tuple(self.renamed(anchor.messages)))
+            for anchor in self._anchors
+        ]
+
+    def renamed(self, history: Iterable[Message], *, taken: Container[str] = ()) -> list[Message]:
+        """Return a history with its searches under the search tool's current name.
+
+        Args:
+            history: The messages.
+            taken: Names of tools, one of which may have a former name of the search tool.
+        """
+        former = [name for name in self._former if name not in taken]
+        return with_searches_named(history, former, self._search_tool_name)
+
+    @property
+    def anchors(self) -> tuple[Anchor, ...]:
+        """The exchanges, oldest first."""
+        return tuple(self._anchors)
+
+    def write(
+        self,
+        tools: Sequence[Tool],
+        *,
+        before: Message,
+        history: Sequence[Message],
+        total_tools: int,
+        language: Language,
+    ) -> tuple[Message, ...]:
+        """A new exchange that shows these tools, remembered with its place.
+
+        Args:
+            tools: What to show, oldest discovery first.
+            before: The user's message it will stand before.
+            history: What comes before that message; where it is empty, a fixed line
+                of the user's opens the exchange, since no history begins with a call.
+            total_tools: The deferred tools everybody may call.
+            language: Of the opening line.
+        """
+        messages = self._exchange(tools, place=len(history), total_tools=total_tools)
+        if not history:
+            messages = (_opening_line(language), *messages)
+        fingerprint = _fingerprint(before)
+        equal = sum(m.role == "user" and _fingerprint(m) == fingerprint for m in history)
+        self._anchors.append(Anchor(fingerprint=fingerprint, ordinal=equal, messages=messages))
+        return messages
+
+    def opening(
+        self, tools: Sequence[Tool], *, place: int, total_tools: int, language: Language
+    ) -> tuple[Message, ...]:
+        """Return what stands for the turns that requests leave out: a line, and their tools.
+
+        Args:
+            tools: The discoveries that the rest of the history does not show.
+            place: Index of the first message that is sent.
+            total_tools: The deferred tools everybody may call.
+            language: Of the line.
+        """
+        line = Message(role="user", content=text("left_out.turns", language))
+        if not tools:
+            return (line,)
+        return (line, *self._exchange(tools, place=place, total_tools=total_tools))
+
+    def take_back(self, history: Sequence[Message], place: int) -> int:
+        """Forget the exchange right before a message; return the index where it began."""
+        for anchor in reversed(self._anchors):
+            start = place - len(anchor.messages)
+            if start >= 0 and tuple(history[start:place]) == anchor.messages:
+                self._anchors.remove(anchor)
+                return start
+        return place
+
+    def told(
+        self, reply: Message, found: Sequence[Tool], *, place: int, total_tools: int
+    ) -> tuple[Message, ...]:
+        """A reply, behind an exchange that says what its provider's own search found.
+
+        Args:
+            reply: Its own blocks say the same to those who take them.
+            found: The tools that the search found and the history does not show yet.
+            place: How many messages come before the reply.
+            total_tools: The deferred tools everybody may call.
+        """
+        if reply.native is None or not found:
+            return (reply,)
+        messages = self._exchange(found, place=place, total_tools=total_tools)
+        native = replace(reply.native, found=(), told=messages[0].tool_calls[0].id)
+        return (*messages, replace(reply, native=native))
+
+    def restored(self, history: Iterable[Message], language: Language) -> list[Message]:
+        """A bot's own history with the exchanges back at their places.
+
+        One whose place is gone is forgotten: its tools will be shown anew. One that comes
+        first now is opened by a line, as in `write`.
+        """
+        messages = list(history)
+        shown = {call.id for message in messages for call in message.tool_calls}
+        places = {(a.fingerprint, a.ordinal): a for a in self._anchors}
+        seen: Counter[str] = Counter()
+        found: list[Anchor] = []
+        whole: list[Message] = []
+        for message in messages:
+            if message.role == "user":
+                fingerprint = _fingerprint(message)
+                anchor = places.get((fingerprint, seen[fingerprint]))
+                seen[fingerprint] += 1
+                if anchor is not None:
+                    if not whole and anchor.messages[0].role != "user":
+                        opened = (_opening_line(language), *anchor.messages)
+                        anchor = replace(anchor, messages=opened)
+                    found.append(anchor)
+                    is_there = any(c.id in shown for m in anchor.messages for c in m.tool_calls)
+                    whole.extend(() if is_there else anchor.messages)
+            whole.append(message)
+        self._anchors = found
+        return whole
+
+    def _exchange(
+        self, tools: Sequence[Tool], *, place: int, total_tools: int
+    ) -> tuple[Message, ...]:
+        query = f"select:{','.join(tool.name for tool in tools)}"
+        digest = hashlib.sha256(f"{place}:{query}".encode("utf-8", "replace")).hexdigest()
+        call = ToolCall(
+            id=f"restored_{digest[:16]}",
+            name=self._search_tool_name,
+            arguments=compact_json({"query": query}),
+        )
+        matches = tuple(
+            clean_match(
+                SearchMatch(name=tool.name, description=tool.description, server=tool.server)
+            )
+            for tool in tools
+        )
+        result = SearchResult(
+            query=query, matches=matches, total_found=len(tools), total_tools=total_tools
+        )
+        return (
+            Message(role="assistant", tool_calls=(call,)),
+            Message(role="tool", tool_call_id=call.id, name=call.name, content=result.to_json()),
+        )
+
+
+def _opening_line(language: Language) -> Message:
+    """What the user says before an exchange that comes first: no history begins with a call."""
+    return Message(role="user", content=text("restored.user", language))
+
+
+def _fingerprint(message: Message) -> str:
+    return hashlib.sha256(message.text.encode("utf-8", "replace")).hexdigest()[:16]

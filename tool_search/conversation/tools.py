@@ -1,0 +1,539 @@
+"""The tools of one conversation: its mode, its lists, and what searches them.
+
+Holds what the first turn settles (language, mode, the core's order, the search
+tool's text), and follows the catalog and a changed configuration at user turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypedDict
+
+from tool_search.catalog.catalog import CorePolicy, Tool, ToolCatalog
+from tool_search.catalog.naming import NameBook, Source
+from tool_search.catalog.text_limits import TextLimits
+from tool_search.config.bot import SchemaMode, ToolSearchConfig
+from tool_search.conversation.catalog_notices import catalog_notices, copy_notices
+from tool_search.conversation.record import ConversationRecord
+from tool_search.conversation.search_trail import SearchTrail
+from tool_search.discovery.modes import Mode, ModeDecision, ModeReason, resolve_mode
+from tool_search.discovery.search_tool import CALL_TOOL_NAME, ToolSearchTool, call_tool_definition
+from tool_search.discovery.state import DiscoveryState
+from tool_search.discovery.tool_order import ToolRoster
+from tool_search.errors import SearchError, SessionError
+from tool_search.i18n import Language, language_of
+from tool_search.messages import Notice, NoticeCode
+from tool_search.providers.profiles import ProviderProfile
+from tool_search.search import ToolSearchIndex, build_index
+from tool_search.search.index.ranking import Votes
+from tool_search.search.learned_votes import informed
+
+__all__ = ["ConversationTools", "SettledTools"]
+
+# Places of a provider's tool list that core tools leave free: for `tool_search`, `call_tool`
+# and what is discovered.
+_ROOM_FOR_DISCOVERIES = 16
+_OWN_TOOLS = 2
+_MAX_NOTICED = 1_000
+_MAX_SCHEMA_NOTICES = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettledTools:
+    """Settings that the first turn decides; later only a changed configuration does.
+
+    Attributes:
+        language: The language of what model and user read.
+        decision: The mode, which may also go from `full` to `tool_search`, once.
+        search_tool: The search tool's definition; its name alone outside `tool_search`.
+        call_tool: The definition of the tool that calls what no list has room for.
+        configured: The `tool_schema_mode` that decided the mode; None: not known.
+    """
+
+    language: Language
+    decision: ModeDecision
+    search_tool: Tool
+    call_tool: Tool
+    configured: SchemaMode | None
+
+
+class ConversationTools:
+    """The tools of one conversation.
+
+    Args:
+        catalog: The tools.
+        config: The settings.
+        discoveries: Of the conversation.
+        max_tools: The longest tool list that every provider of the bot takes.
+    """
+
+    def __init__(
+        self,
+        catalog: ToolCatalog,
+        *,
+        config: ToolSearchConfig,
+        discoveries: DiscoveryState,
+        max_tools: int | None,
+    ) -> None:
+        self._config = config
+        self._discoveries = discoveries
+        self._max_core = None if max_tools is None else _core_room(max_tools)
+        self._index: ToolSearchIndex | None = None
+        self._informed: tuple[ToolSearchIndex, Votes | None, ToolSearchIndex] | None = None
+        self.votes: Votes | None = None
+        self.trail = SearchTrail()
+        self._notices: list[Notice] = []
+        self._noticed: set[Notice] = set()
+        self._withheld: tuple[Tool, ...] = ()
+        self._incomplete: set[str] = set()
+        self.roster = ToolRoster(ToolCatalog(), order=(), ledger=(), core=())
+        self.settled: SettledTools | None = None
+        self._given = catalog
+        self._names = catalog.book
+        self.catalog = self._view(catalog, self.own_names)
+
+    @property
+    def required(self) -> SettledTools:
+        """What is settled.
+
+        Raises:
+            SessionError: Nothing is, yet.
+        """
+        if self.settled is None:
+            raise SessionError("the conversation has not started; call begin_turn first")
+        return self.settled
+
+    @property
+    def mode(self) -> Mode:
+        """The conversation's mode."""
+        return self.required.decision.mode
+
+    @property
+    def search_tool_name(self) -> str:
+        """The name that the model calls searches by."""
+        return self.settled.search_tool.name if self.settled else self._config.search_tool_name
+
+    @property
+    def own_names(self) -> tuple[str, str]:
+        """The names of the library's own tools."""
+        return self.search_tool_name, CALL_TOOL_NAME
+
+    @property
+    def open_tools(self) -> int:
+        """How many deferred tools everybody may call."""
+        return sum(map(self.catalog.is_open, self.catalog.deferred))
+
+    def _view(self, given: ToolCatalog, own: Iterable[str]) -> ToolCatalog:
+        """A catalog as this conversation has it: with its own core and names."""
+        return given.view(
+            policy=self._policy(),
+            limits=TextLimits(
+                description=self._config.max_description_chars,
+                schema_text=self._config.max_schema_text_chars,
+            ),
+            exceptions=self._exceptions(given.book),
+            reserved=own,
+        )
+
+    def _policy(self) -> CorePolicy:
+        return CorePolicy(
+            always_loaded_tools=self._config.always_loaded_tools,
+            auto_always_load_builtin=self._config.auto_always_load_builtin,
+            max_core=self._max_core,
+        )
+
+    def _exceptions(self, given: NameBook) -> dict[Source, str]:
+        """Names that this conversation refers to, and that are other tools' in a catalog."""
+        unlike = self._names.unlike(given)
+        roster = self.roster
+        referred = {*roster.order, *roster.left, *self._discoveries.names} if unlike else ()
+        return {source: name for source, name in unlike.items() if name in referred}
+
+    def _use(self, catalog: ToolCatalog) -> None:
+        """Goes on with a view of a catalog."""
+        self.catalog = catalog
+        self._names = catalog.book
+
+    def search_tool(self, language: Language | None = None) -> ToolSearchTool | None:
+        """What answers searches; None where the catalog cannot be searched."""
+        if self._index is None:
+            return None
+        return _search_tool_class(self._config, self.search_tool_name)(
+            self._searched(self._index),
+            self.catalog,
+            name=self.search_tool_name,
+            max_results=self._config.max_results,
+            language=language or self.required.language,
+        )
+
+    def _searched(self, index: ToolSearchIndex) -> ToolSearchIndex:
+        """The index with the votes of now, the same one until either changes."""
+        known = self._informed
+        if known is None or known[0] is not index or known[1] is not self.votes:
+            known = self._informed = (index, self.votes, informed(index, self.votes))
+        return known[2]
+
+    def take_notices(self) -> tuple[Notice, ...]:
+        """What an operator should know, since the last call of this."""
+        notices, self._notices = tuple(self._notices), []
+        return notices
+
+    def notice(self, code: NoticeCode, message: str) -> None:
+        """Notes something that holds for the whole conversation, and so is said once."""
+        notice = Notice(code, message)
+        if notice not in self._noticed:
+            # A server that lists ever new tools has ever new notices.
+            if len(self._noticed) >= _MAX_NOTICED:
+                self._noticed.clear()
+            self._noticed.add(notice)
+            self._notices.append(notice)
+
+    def notice_schemas(self, tools: Iterable[Tool]) -> None:
+        """Note of which tools' schemas something is left out, each once.
+
+        Args:
+            tools: Tools that a request shows.
+        """
+        found = [
+            tool for tool in tools
+            if tool.declared_schema.left_out and tool.shown_fingerprint not in self._incomplete
+        ]  # fmt: skip
+        self._incomplete.update(tool.shown_fingerprint for tool in found)
+        for tool in found[:_MAX_SCHEMA_NOTICES]:
+            self.notice(
+                "schema_incomplete", f"tool {tool.name!r}: {tool.declared_schema.incomplete}"
+            )
+        if rest := found[_MAX_SCHEMA_NOTICES:]:
+            names = ", ".join(repr(tool.name) for tool in rest[:_MAX_SCHEMA_NOTICES])
+            self.notice(
+                "schema_incomplete",
+                f"parts of the schemas of {len(rest)} more tools are left out, among them {names}; "
+                "tool-search inspect lists them",
+            )
+
+    def announce(self, code: NoticeCode, message: str) -> None:
+        """Note something that may come again, and is said each time."""
+        self._notices.append(Notice(code, message))
+
+    def begin(self, catalog: ToolCatalog | None, profile: ProviderProfile, sample: str) -> None:
+        """A user turn: the first settles, later ones follow catalog and configuration.
+
+        Args:
+            catalog: The tools from now on; None: those of now.
+            profile: The provider that will be asked first.
+            sample: The user's message, for its language.
+
+        Raises:
+            SessionError: A tool has the search tool's name; nothing has changed.
+        """
+        self.trail.begin_turn()
+        offered = self.catalog if catalog is None else self._view(catalog, self.own_names)
+        if self.settled is None:
+            self._settle(offered, profile, sample)
+        else:
+            self._follow_settings(offered, profile)
+        copied = offered.once(copy_notices) if self._index is not None else ()
+        for notice in (*offered.once(catalog_notices), *copied):
+            self.notice(notice.code, notice.message)
+        self._given = self._given if catalog is None else catalog
+
+    def restore(self, record: ConversationRecord) -> None:
+        """Goes on with a recorded conversation.
+
+        A tool that took the name of the library's own meanwhile is left out: the next
+        user turn says so.
+        """
+        self.roster = ToolRoster.restored(record.roster)
+        self._names = NameBook(record.names)
+        self._use(self._view(self._given, (record.search_tool.name, CALL_TOOL_NAME)))
+        if record.decision.mode == "tool_search":
+            own = (record.search_tool.name, CALL_TOOL_NAME)
+            self._withheld = tuple(self.catalog[name] for name in own if name in self.catalog)
+            self._use(self.catalog.updated(removed=own))
+        self.settled = SettledTools(
+            language=record.language,
+            decision=self._with_index(record.decision),
+            search_tool=record.search_tool,
+            call_tool=call_tool_definition(record.language),
+            configured=record.configured,
+        )
+        self._follow_catalog()
+        self.roster.append_unlisted(self._discoveries)
+
+    def fit(self, profile: ProviderProfile) -> ProviderProfile:
+        """The profile that a request to this provider can be planned with.
+
+        What a provider's list has no room for must be searched, and a catalog
+        beyond Claude's limits is filtered.
+        """
+        declared = len(self.roster.order) - (self.own_names[0] not in self.catalog)
+        too_long = profile.max_tools is not None and declared > profile.max_tools
+        if too_long and profile.max_tools is not None:
+            self._defer_core(profile.max_tools)
+        if too_long and self.mode != "tool_search" and self.catalog.deferred:
+            self._search_from_now("above_provider_limit")
+        if self.mode == "skills_like" and profile.thinking_is_bound and self.catalog.deferred:
+            self._search_from_now("not_offered")
+        deferred, text_bytes = len(self.catalog.deferred), self.catalog.text_bytes
+        deferred += len(self.roster.retained(self._discoveries))
+        for what, size, most in (
+            ("deferred tools", deferred, profile.max_deferred),
+            ("bytes of tool text", text_bytes, profile.max_tool_bytes),
+        ):
+            if most is not None and size > most:
+                self.notice(
+                    "catalog_over_limit",
+                    f"{size:,} {what} are more than the {most:,} that {profile.model!r} takes; "
+                    "it gets the generic strategy",
+                )
+                return profile.generic()
+        return profile
+
+    def _defer_core(self, max_tools: int) -> None:
+        """Defers the core tools that a shorter list than was known has no room for."""
+        if len(self.roster.core) <= max_tools - _OWN_TOOLS or self._index is None:
+            return
+        self._max_core = _core_room(max_tools)
+        catalog = self.catalog.with_policy(self._policy())
+        self._index = self._updated(self._index, catalog)
+        self._use(catalog)
+        before = len(self.roster.core)
+        self.roster.defer(catalog, self._discoveries)
+        self._notices.append(
+            Notice(
+                "catalog_changed",
+                f"a list of {max_tools} tools has no room for {before} core tools: "
+                f"{len(self.roster.core)} are core from now on, the others are deferred",
+            )
+        )
+
+    def _settle(self, catalog: ToolCatalog, profile: ProviderProfile, sample: str) -> None:
+        config = self._config
+        decision = self._decided(catalog, profile)
+        if decision.mode == "tool_search":
+            self._check_names(catalog)
+        self._use(catalog)
+        language = language_of(sample) if config.language == "auto" else config.language
+        decision = self._with_index(decision)
+        search_tool = self.search_tool(language)
+        self.settled = SettledTools(
+            language=language,
+            decision=decision,
+            search_tool=search_tool.definition() if search_tool else Tool(name=self.own_names[0]),
+            call_tool=call_tool_definition(language),
+            configured=config.tool_schema_mode,
+        )
+        self.roster = ToolRoster.start(catalog, search_tool_name=config.search_tool_name)
+        self.roster.append(self._discoveries.names)
+        if len(catalog.core) == self._max_core:
+            self.notice(
+                "catalog_over_limit", f"{self._max_core} tools are core, what is more is deferred"
+            )
+
+    def _decided(self, catalog: ToolCatalog, profile: ProviderProfile) -> ModeDecision:
+        """Decide the mode by the configuration, within what the provider takes."""
+        decision = self._resolved(catalog, profile)
+        if decision.mode != "skills_like" or not profile.thinking_is_bound:
+            return decision
+        mode: Mode = "tool_search" if catalog.deferred else "full"
+        self.notice(
+            "mode_changed",
+            f"skills_like is not offered on {profile.model!r}, whose thinking is bound to "
+            f"the tool list; the mode is {mode}",
+        )
+        return ModeDecision(mode=mode, reason="not_offered")
+
+    def _resolved(self, catalog: ToolCatalog, profile: ProviderProfile) -> ModeDecision:
+        return resolve_mode(
+            self._config.tool_schema_mode,
+            catalog,
+            threshold=self._config.threshold,
+            threshold_tokens=self._config.threshold_tokens,
+            max_tools=profile.max_tools,
+        )
+
+    def _follow_settings(self, catalog: ToolCatalog, profile: ProviderProfile) -> None:
+        """Take in a catalog, and the settings that the configuration now has otherwise.
+
+        Raises:
+            SessionError: The catalog is refused; nothing has changed.
+        """
+        before = self.required
+        wanted = self._wanted(catalog, profile)
+        old, new = before.search_tool.name, wanted.search_tool.name
+        if old != new:
+            catalog = catalog.updated(
+                added=[t for t in self._withheld if t.name == old and t.name not in catalog]
+            )
+        self.settled = wanted
+        order, ledger = self.roster.order, self.roster.ledger
+        if old != new:
+            self.roster.rename(old, new)
+            self.roster.append_unlisted(self._discoveries)
+        try:
+            self._take_in(catalog, profile)
+        except SessionError:
+            self.settled = before
+            self.roster.order, self.roster.ledger = order, ledger
+            raise
+        changes = _changes(before, wanted)
+        if not changes:
+            return
+        search_tool = self.search_tool() if self.mode == "tool_search" else None
+        if search_tool is not None:
+            self.settled = replace(self.required, search_tool=search_tool.definition())
+        self._notices.append(
+            Notice("settings_changed", f"the configuration has changed: {'; '.join(changes)}")
+        )
+
+    def _wanted(self, catalog: ToolCatalog, profile: ProviderProfile) -> SettledTools:
+        """Return the settings with what the configuration names otherwise than they were.
+
+        `auto` keeps what is settled, and so does a setting that cannot be followed.
+        """
+        settled, config = self.required, self._config
+        language = settled.language if config.language == "auto" else config.language
+        name = self._wanted_name(catalog)
+        configured: SchemaMode | None = config.tool_schema_mode
+        decision = settled.decision
+        if configured not in ("auto", settled.configured):
+            now = self._decided(catalog, profile)
+            if now.mode == "tool_search" and not self._can_search(catalog, name):
+                configured = settled.configured  # the next turn tries again
+            elif now.mode != decision.mode:
+                decision = now
+        wanted = replace(settled, decision=decision, configured=configured)
+        if name != settled.search_tool.name:
+            wanted = replace(wanted, search_tool=replace(settled.search_tool, name=name))
+        if language != settled.language:
+            wanted = replace(wanted, language=language, call_tool=call_tool_definition(language))
+        return wanted
+
+    def _can_search(self, catalog: ToolCatalog, name: str) -> bool:
+        """True if tool search can start; a notice says why if it cannot."""
+        if self.mode == "tool_search":
+            return True
+        try:
+            self._check_names(catalog, (name, CALL_TOOL_NAME))
+        except SessionError as exc:
+            self.notice("search_unavailable", f"tool search cannot start: {exc}")
+            return False
+        return self._index is not None  # restoring the conversation said why it is not there
+
+    def _wanted_name(self, catalog: ToolCatalog) -> str:
+        """Return the configured name of the search tool, or the settled one if a tool has it."""
+        settled, wanted = self.search_tool_name, self._config.search_tool_name
+        if wanted == settled or (wanted not in catalog and wanted not in self._discoveries):
+            return wanted
+        self.notice(
+            "catalog_refused",
+            f"search_tool_name {wanted!r} is the name of a tool; this conversation keeps "
+            f"{settled!r}; rename the tool, or set search_tool_name",
+        )
+        return settled
+
+    def _take_in(self, catalog: ToolCatalog, profile: ProviderProfile) -> None:
+        if self.mode == "tool_search":
+            self._check_names(catalog)
+        has_changed = catalog.fingerprint != self.catalog.fingerprint
+        if has_changed and self._index is not None:
+            self._index = self._updated(self._index, catalog)
+        # An equal one may be known to its executor under other names.
+        self._use(catalog)
+        if has_changed:
+            self._follow_catalog()
+        if self.mode == "full":
+            now = self._resolved(catalog, profile)
+            if now.mode == "tool_search":
+                self._search_from_now(now.reason)
+
+    def _updated(self, index: ToolSearchIndex, catalog: ToolCatalog) -> ToolSearchIndex:
+        """The index over another catalog.
+
+        Raises:
+            SessionError: The engine failed; the catalog is not taken in.
+        """
+        try:
+            return index.updated(**_difference(self.catalog, catalog))
+        except SearchError as exc:
+            raise SessionError(f"the changed catalog cannot be searched: {exc}") from exc
+
+    def _follow_catalog(self) -> None:
+        self._notices += self.roster.take_in(
+            self.catalog, self._discoveries, mode=self.mode, own=self.own_names
+        )
+
+    def _search_from_now(self, reason: ModeReason) -> None:
+        """The one move that a mode makes."""
+        settled, search_tool = self.required, self.search_tool()
+        if search_tool is None:
+            return
+        try:
+            self._check_names(self.catalog)
+        except SessionError as exc:
+            self.notice("search_unavailable", f"tool search cannot start: {exc}")
+            return
+        self.settled = replace(
+            settled,
+            decision=ModeDecision(mode="tool_search", reason=reason),
+            search_tool=search_tool.definition(),
+        )
+        self.notice("mode_changed", f"from {settled.decision.mode} to tool_search: {reason}")
+
+    def _with_index(self, decision: ModeDecision) -> ModeDecision:
+        """The decision, or `full` where the catalog cannot be searched."""
+        try:
+            self._index = build_index(self.catalog.deferred, self._config.search)
+        except SearchError as exc:
+            self.notice("search_unavailable", f"tool search cannot start: {exc}")
+            if decision.mode == "tool_search":
+                return ModeDecision(mode="full", reason="search_unavailable")
+        return decision
+
+    def _check_names(self, catalog: ToolCatalog, names: Iterable[str] | None = None) -> None:
+        for name in names or self.own_names:
+            if name in catalog:
+                raise SessionError(
+                    f"tool {name!r} has the name of a tool of tool search itself; rename it, "
+                    "or set search_tool_name"
+                )
+
+
+def _search_tool_class(config: ToolSearchConfig, name: str) -> type[ToolSearchTool]:
+    """What answers searches: under oh-my-pi's preset and tool name, its answers."""
+    if config.search.preset != "oh-my-pi" or name != "search_tool_bm25":
+        return ToolSearchTool
+    from tool_search.compat.oh_my_pi.tool import SearchToolBm25  # noqa: PLC0415 - few ask for it
+
+    return SearchToolBm25
+
+
+def _changes(before: SettledTools, after: SettledTools) -> list[str]:
+    """Name each setting that differs, with both values."""
+    settings = (
+        ("tool_schema_mode", before.decision.mode, after.decision.mode),
+        ("language", before.language, after.language),
+        ("search_tool_name", before.search_tool.name, after.search_tool.name),
+    )
+    return [f"{name} from {old} to {new}" for name, old, new in settings if old != new]
+
+
+def _core_room(max_tools: int) -> int:
+    """How many core tools a list of this length takes, and still has room to discover."""
+    return max(1, max_tools - min(_ROOM_FOR_DISCOVERIES, max(_OWN_TOOLS, max_tools // 2)))
+
+
+class _Difference(TypedDict):
+    added: Sequence[Tool]
+    removed: Sequence[str]
+
+
+def _difference(before: ToolCatalog, after: ToolCatalog) -> _Difference:
+    """What makes one catalog's deferred tools into another's."""
+    old = {tool.name: tool for tool in before.deferred}
+    new = {tool.name: tool for tool in after.deferred}
+    return {
+        "added": [tool for name, tool in new.items() if old.get(name) != tool],
+        "removed": [name for name in old if name not in new],
+    }

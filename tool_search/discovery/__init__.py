@@ -1,0 +1,1 @@
+"""Discovered tools, tool modes, tool order and the search tool."""

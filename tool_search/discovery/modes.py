@@ -1,0 +1,76 @@
+"""Which mode a conversation is in, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.catalog.schema.plain import compact_json
+from tool_search.catalog.tokens import estimate_tokens
+from tool_search.config.bot import SchemaMode
+
+__all__ = ["Mode", "ModeDecision", "ModeReason", "resolve_mode", "tool_tokens"]
+
+Mode = Literal["full", "skills_like", "tool_search"]
+ModeReason = Literal[
+    "configured",
+    "nothing_deferred",
+    "above_threshold",
+    "above_threshold_tokens",
+    "below_threshold",
+    "above_provider_limit",
+    "search_unavailable",
+    "not_offered",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModeDecision:
+    """A conversation's mode.
+
+    Attributes:
+        mode: What is sent.
+        reason: Why.
+    """
+
+    mode: Mode
+    reason: ModeReason
+
+
+def tool_tokens(tool: Tool) -> int:
+    """The estimated tokens of one definition as a model is shown it."""
+    head = compact_json({"name": tool.name, "description": tool.description})
+    return estimate_tokens(f'{head[:-1]},"parameters":{tool.parameters_json}}}')
+
+
+def resolve_mode(
+    configured: SchemaMode,
+    catalog: ToolCatalog,
+    *,
+    threshold: int = 25,
+    threshold_tokens: int | None = None,
+    max_tools: int | None = None,
+) -> ModeDecision:
+    """The mode for a catalog, by the first rule that applies.
+
+    Args:
+        configured: `tool_schema_mode`.
+        catalog: The tools.
+        threshold: `auto` searches above this number of active tools.
+        threshold_tokens: Where set, `auto` searches also above this weight.
+        max_tools: The longest list the provider takes.
+    """
+    if not catalog.deferred:
+        mode: Mode = "skills_like" if configured == "skills_like" else "full"
+        return ModeDecision(mode=mode, reason="nothing_deferred")
+    count = len(catalog.active)
+    if configured != "tool_search" and max_tools is not None and count > max_tools:
+        return ModeDecision(mode="tool_search", reason="above_provider_limit")
+    if configured != "auto":
+        return ModeDecision(mode=configured, reason="configured")
+    if count > threshold:
+        return ModeDecision(mode="tool_search", reason="above_threshold")
+    if threshold_tokens is not None and sum(map(tool_tokens, catalog.active)) > threshold_tokens:
+        return ModeDecision(mode="tool_search", reason="above_threshold_tokens")
+    return ModeDecision(mode="full", reason="below_threshold")

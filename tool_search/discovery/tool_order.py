@@ -1,0 +1,236 @@
+"""Which tools a conversation declares, and in which order: kept append-only.
+
+Both kinds of list are kept, because the provider may change at any request:
+`order` is the whole catalog's (Claude, `full`), `ledger` the filtered list's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.catalog.naming import Source
+from tool_search.discovery.modes import Mode
+from tool_search.discovery.state import DiscoveryState
+from tool_search.messages import Notice
+
+__all__ = ["RosterRecord", "ToolRoster"]
+
+_MAX_LEFT = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RosterRecord:
+    """A roster as a store keeps it.
+
+    Attributes:
+        order: Declared names in the order of the whole catalog.
+        ledger: Declared names of the filtered list.
+        core: Names that are never deferred, sorted.
+        catalog: The fingerprint of the catalog.
+        shown: Fingerprints of the definitions that the model was shown, by name.
+        sources: Where each declared tool comes from, by name; None: an earlier version
+            did not keep it.
+        former: The same of tools that were declared and are gone: nobody else gets
+            their names in this conversation.
+    """
+
+    order: tuple[str, ...]
+    ledger: tuple[str, ...]
+    core: tuple[str, ...]
+    catalog: str
+    shown: Mapping[str, str]
+    sources: Mapping[str, Source] | None = None
+    former: Mapping[str, Source] = field(default_factory=dict)
+
+
+class ToolRoster:
+    """The declared names of one conversation.
+
+    Args:
+        catalog: The tools of now.
+        order: Names in the whole list: core, search tool, deferred, late ones.
+        ledger: Names in the filtered list: core, search tool, then as they came.
+        core: Names that are never deferred.
+
+    Attributes:
+        left: Names of tools that were declared and are gone, the last ones.
+    """
+
+    def __init__(
+        self,
+        catalog: ToolCatalog,
+        *,
+        order: Iterable[str],
+        ledger: Iterable[str],
+        core: Iterable[str],
+    ) -> None:
+        self.catalog = catalog
+        self.order = tuple(order)
+        self.ledger = tuple(ledger)
+        self.core = frozenset(core)
+        self.left: tuple[str, ...] = ()
+        self._recorded: RosterRecord | None = None
+        # What these were last made of, and what came out: most turns change nothing of it.
+        self._last_record: tuple[ToolCatalog, object, RosterRecord] | None = None
+        self._last_retained: tuple[ToolCatalog, object, dict[str, Tool]] | None = None
+
+    @classmethod
+    def start(cls, catalog: ToolCatalog, *, search_tool_name: str) -> ToolRoster:
+        """The roster of a new conversation: both groups by name, the search tool between."""
+        core = [tool.name for tool in catalog.core]
+        deferred = [tool.name for tool in catalog.deferred]
+        head = dict.fromkeys((*core, search_tool_name))
+        return cls(catalog, order=dict.fromkeys((*head, *deferred)), ledger=head, core=core)
+
+    def rename(self, before: str, after: str) -> None:
+        """Give the search tool another name, in its old place of both lists.
+
+        A tool that has the old name too, as it may outside `tool_search`, keeps its place.
+        """
+        self.order = _renamed(self.order, before, after, keep=before in self.catalog)
+        self.ledger = _renamed(self.ledger, before, after, keep=before in self.core)
+
+    def append(self, names: Iterable[str]) -> None:
+        """Adds discoveries to the filtered list, in order."""
+        self.ledger = tuple(dict.fromkeys((*self.ledger, *names)))
+
+    def append_unlisted(self, discoveries: DiscoveryState) -> None:
+        """Adds discoveries that no list has yet, as another process of a bot made them."""
+        self.append(discoveries.names)
+        self.order = tuple(dict.fromkeys((*self.order, *discoveries.names)))
+
+    def defer(self, catalog: ToolCatalog, discoveries: DiscoveryState) -> None:
+        """Follows a catalog of the same tools in which fewer of them are core."""
+        core = frozenset(tool.name for tool in catalog.core)
+        waiting = self.core - core
+        self.catalog = catalog
+        self.core = core
+        self.ledger = tuple(n for n in self.ledger if n not in waiting or n in discoveries)
+
+    @classmethod
+    def restored(cls, record: RosterRecord) -> ToolRoster:
+        """The roster of a recorded conversation; `take_in` its catalog next."""
+        roster = cls(ToolCatalog(), order=record.order, ledger=record.ledger, core=record.core)
+        roster.left = tuple(record.former)
+        roster._recorded = record
+        return roster
+
+    def record(self, mode: Mode) -> RosterRecord:
+        """The roster as a store keeps it; the mode says which tools the model was shown."""
+        state = (mode, self.order, self.ledger, self.core, self.left)
+        last = self._last_record
+        if last is None or last[0] is not self.catalog or last[1] != state:
+            last = self._last_record = (self.catalog, state, self._record(mode))
+        return last[2]
+
+    def _record(self, mode: Mode) -> RosterRecord:
+        shown = self.ledger if mode == "tool_search" else self.order
+        held = {name: source for source, name in self.catalog.book.held.items()}
+        return RosterRecord(
+            order=self.order,
+            ledger=self.ledger,
+            core=tuple(sorted(self.core)),
+            catalog=self.catalog.fingerprint,
+            shown={n: self.catalog[n].shown_fingerprint for n in shown if n in self.catalog},
+            sources={name: held[name] for name in self.order if name in held},
+            former={name: held[name] for name in self.left if name in held},
+        )
+
+    def retained(self, discoveries: DiscoveryState) -> Mapping[str, Tool]:
+        """Last definitions of discovered tools that the catalog no longer has, by name."""
+        last = self._last_retained
+        if last is None or last[0] is not self.catalog or last[1] != discoveries.version:
+            retained = {
+                entry.name: entry.tool
+                for entry in discoveries
+                if (tool := self.catalog.get(entry.name)) is None or not tool.active
+            }
+            last = self._last_retained = (self.catalog, discoveries.version, retained)
+        return last[2]
+
+    def take_in(
+        self, catalog: ToolCatalog, discoveries: DiscoveryState, *, mode: Mode, own: Iterable[str]
+    ) -> tuple[Notice, ...]:
+        """Takes a new catalog in; gives what that does to lists already sent.
+
+        Args:
+            catalog: The tools from now on.
+            discoveries: Of the conversation; their definitions are refreshed.
+            mode: Decides which lists the notices speak of.
+            own: Names of the library's own tools, which belong to no catalog.
+        """
+        recorded, self._recorded = self._recorded, None
+        if catalog.fingerprint == (recorded.catalog if recorded else self.catalog.fingerprint):
+            self.catalog = catalog
+            return ()
+        known = recorded.shown if recorded else _fingerprints(self.catalog)
+        old_order, old_core = self.order, self.core
+        present = {tool.name for tool in catalog.active}
+        kept = present.union(discoveries.names, own)
+        core = frozenset(tool.name for tool in catalog.core)
+        shown = frozenset(self.ledger) if mode == "tool_search" else frozenset(self.order)
+        fresh = sorted(present.difference(self.order), key=lambda name: (name not in core, name))
+
+        self.catalog = catalog
+        self.core = (self.core & kept) | core
+        self.order = (*(name for name in self.order if name in kept), *fresh)
+        left = dict.fromkeys((*self.left, *(name for name in old_order if name not in kept)))
+        self.left = tuple(name for name in left if name not in kept)[-_MAX_LEFT:]
+        late_core = sorted(core.difference(self.ledger))
+        self.ledger = (*(name for name in self.ledger if name in kept), *late_core)
+
+        changed = [tool for tool in catalog.active if _differs(tool, known, discoveries)]
+        for tool in catalog.active:
+            discoveries.refresh(tool)
+        notices = list(self._notices(shown - kept, changed, shown))
+        if recorded or changed or (old_order, old_core) != (self.order, self.core):
+            notices.append(_catalog_changed(old_order, self.order, changed))
+        return tuple(notices)
+
+    @staticmethod
+    def _notices(
+        gone: frozenset[str], changed: Iterable[Tool], shown: frozenset[str]
+    ) -> Iterator[Notice]:
+        for name in sorted(gone):
+            yield Notice("core_tool_gone", f"tool {name!r}, which was always sent, is gone")
+        for tool in changed:
+            if tool.name in shown:
+                yield Notice("schema_changed", f"the definition of tool {tool.name!r} has changed")
+
+
+def _renamed(names: Iterable[str], before: str, after: str, *, keep: bool) -> tuple[str, ...]:
+    new = (before, after) if keep else (after,)
+    places = (new if name == before else (name,) for name in names)
+    return tuple(dict.fromkeys(name for place in places for name in place))
+
+
+def _fingerprints(catalog: ToolCatalog) -> dict[str, str]:
+    return {tool.name: tool.shown_fingerprint for tool in catalog.active}
+
+
+def _differs(tool: Tool, known: Mapping[str, str], discoveries: DiscoveryState) -> bool:
+    """Whether a definition that may have been sent is another now."""
+    if tool.name in discoveries:
+        return discoveries[tool.name].tool.shown != tool.shown
+    return known.get(tool.name, tool.shown_fingerprint) != tool.shown_fingerprint
+
+
+def _catalog_changed(
+    before: tuple[str, ...], after: tuple[str, ...], changed: Iterable[Tool]
+) -> Notice:
+    old, new = set(before), set(after)
+    parts = (
+        ("added", sorted(new - old)),
+        ("gone", sorted(old - new)),
+        ("changed", [tool.name for tool in changed]),
+    )
+    listed = "; ".join(
+        f"{len(names)} {what} ({', '.join(names[:5])}{', ...' if len(names) > 5 else ''})"
+        for what, names in parts
+        if names
+    )
+    return Notice(
+        "catalog_changed", f"the catalog has changed: {listed or 'definitions or the core differ'}"
+    )

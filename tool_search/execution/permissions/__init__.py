@@ -1,0 +1,1 @@
+"""Permissions of tool calls: rules, modes, grants and questions."""

@@ -1,0 +1,1 @@
+"""Chat providers: their facts, their errors and their prompt caches."""

@@ -1,0 +1,407 @@
+"""Which provider next, and what a provider's error means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from tool_search.catalog.catalog import Tool
+from tool_search.errors import ConfigurationError, ProviderError
+from tool_search.messages import DeclaredTool
+from tool_search.providers.known import NO_SIGNATURE
+from tool_search.providers.message_sizes import Measure
+from tool_search.providers.omissions import OmissionReason
+from tool_search.providers.profiles import ProviderProfile
+from tool_search.providers.refusals import Meaning, read_answers
+from tool_search.providers.refused_tools import SentTools, refused_tools
+
+__all__ = [
+    "MAX_REPEATS",
+    "MAX_SET_ASIDE",
+    "MAX_WAIT_S",
+    "ProviderHealth",
+    "Remedy",
+    "Verdict",
+    "verdict_on",
+]
+
+Remedy = Literal[
+    "generic_strategy",
+    "repair",
+    "within_limit",
+    "without_cache_marks",
+    "with_reasoning",
+    "without_reasoning",
+    "with_signatures",
+    "once_more",
+    "in_its_form",
+    "without_tool",
+    "shorten",
+    "leave_out",
+    "wait",
+    "next_provider",
+]
+MAX_REPEATS: Mapping[Remedy, int] = {
+    "with_reasoning": 3, "in_its_form": 3, "without_tool": 8, "shorten": 8, "leave_out": 4,
+}  # fmt: skip
+"""The most requests of one reply that a remedy repeats at a provider; 1 for the others."""
+
+MAX_WAIT_S = 5.0
+"""The longest wait for a provider that says how long: a person is waiting too."""
+
+MAX_SET_ASIDE = 30
+"""The most tools that are set aside for one endpoint: beyond, it is not one tool's fault."""
+
+# Where less is left, it is the conversation that is too long.
+_MIN_REPLY_TOKENS = 1_024
+_REJECTED = (400, 404, 413, 422)
+_TOO_LARGE = 413
+_RATE_LIMITED = 429
+# Tokens are estimated, and a conversation goes on: what just fits would be cut again at once.
+_MARGIN = 0.75
+_UNCOUNTED = 0.7
+_FEWER_BYTES = 0.5
+_MIN_SHARE = 0.05
+_LIMIT = re.compile(
+    r"(?:maximum|max|at most|more than|limit(?:ed)?|exceeds?)\D{0,40}"
+    r"(?P<most>\d{1,3}(?:[,_]\d{3})+|\d+)",
+    re.IGNORECASE,
+)
+# An empty text is DeepSeek's own form (recorded). Serializers on the way drop empty strings, so a
+# space comes next (octopus 251). One gateway wants the effort stated too (kimi-cli 1616).
+_EMPTY_REASONING = ""
+_BLANK_REASONING = " "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What to do about a provider's error.
+
+    Attributes:
+        remedy: `next_provider`, or a way to send the request here once more.
+        rests: Whether the provider should not be asked again for a while.
+        profile: The provider's profile from now on, where the error taught something.
+        references: Wire names of refused references.
+        replies: The provider's own blocks of earlier replies were refused.
+        set_aside: Tools that are not declared there any more.
+        wait_s: Seconds to wait before the request is sent once more.
+        share: The size that the messages should have, of the present one.
+        measure: What was too much of it.
+        left_out: Why the newest content is to be left out.
+    """
+
+    remedy: Remedy
+    rests: bool = False
+    wait_s: float = 0.0
+    profile: ProviderProfile | None = None
+    references: tuple[str, ...] = ()
+    replies: bool = False
+    set_aside: tuple[Tool, ...] = ()
+    share: float = 1.0
+    measure: Measure = "tokens"
+    left_out: OmissionReason = "picture_refused"
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """One reading of a refusal.
+
+    Attributes:
+        said: The service's code and message.
+        found: The place of the wording.
+        profile: The profile that the request was written for.
+        sent: The tools that were sent.
+    """
+
+    said: str
+    found: re.Match[str]
+    profile: ProviderProfile
+    sent: SentTools
+
+
+def verdict_on(
+    error: ProviderError, profile: ProviderProfile, sent: SentTools | None = None
+) -> Verdict:
+    """Decide what to do about a provider's error, given what was asked of it.
+
+    Time-outs, lost connections, 401, 403, 408, 409, 429 and 5xx say nothing about
+    the request: the next provider takes over and this one rests. A 400 of any other
+    meaning is not repeated, and the provider may have the next turn. The services' wordings
+    are in the table beside each dialect's adapter; the first row that has a remedy counts.
+    A provider that says itself that it can be asked again in a few seconds is waited for once.
+
+    Args:
+        error: What it answered.
+        profile: Who was asked, and by which strategy.
+        sent: The tools that it was sent.
+    """
+    said = f"{error.code or ''} {error.detail}"
+    if error.status == _RATE_LIMITED:
+        answers = dict(reversed(list(read_answers(profile.dialect, said))))
+        if "context_too_long" in answers:  # larger than what a whole minute may have
+            return _shortened(
+                _Refusal(said, answers["context_too_long"], profile, sent or SentTools())
+            )
+    if error.status not in _REJECTED:
+        wait_s = error.retry_after_s
+        if wait_s is not None and wait_s <= MAX_WAIT_S:
+            return Verdict(remedy="wait", rests=True, wait_s=wait_s)
+        return Verdict(remedy="next_provider", rests=True)
+    for meaning, found in read_answers(profile.dialect, said):
+        verdict = _REMEDIES[meaning](_Refusal(said, found, profile, sent or SentTools()))
+        if verdict is not None:
+            return verdict
+    if error.status == _TOO_LARGE:
+        return Verdict(remedy="shorten", share=_FEWER_BYTES, measure="bytes")
+    return Verdict(remedy="next_provider")
+
+
+def _without_feature(refusal: _Refusal) -> Verdict | None:
+    profile = refusal.profile
+    # A model that takes tools in messages was sent no other feature.
+    if not profile.is_native or profile.strategy == "late_tools":
+        return None
+    return Verdict(remedy="generic_strategy", profile=profile.generic())
+
+
+def _without_tools_in_messages(refusal: _Refusal) -> Verdict | None:
+    if refusal.profile.strategy != "late_tools":
+        return None
+    return Verdict(remedy="generic_strategy", profile=refusal.profile.generic())
+
+
+def _without_reference(refusal: _Refusal) -> Verdict | None:
+    if not refusal.profile.is_native:
+        return None
+    return Verdict(remedy="repair", references=(refusal.found["name"],))
+
+
+def _without_cache_marks(refusal: _Refusal) -> Verdict | None:
+    if refusal.profile.cache != "explicit":
+        return None
+    profile = replace(refusal.profile, cache="automatic")
+    return Verdict(remedy="without_cache_marks", profile=profile)
+
+
+def _without_replies(refusal: _Refusal) -> Verdict:
+    del refusal
+    return Verdict(remedy="repair", replies=True)
+
+
+def _with_reasoning(refusal: _Refusal) -> Verdict | None:
+    """The next form of missing reasoning that some service takes; none is left: None."""
+    profile = refusal.profile
+    if profile.missing_reasoning is None or not profile.returns_reasoning:
+        form = replace(profile, missing_reasoning=_EMPTY_REASONING, returns_reasoning=True)
+    elif profile.missing_reasoning == _EMPTY_REASONING:
+        form = replace(profile, missing_reasoning=_BLANK_REASONING)
+    elif profile.dialect == "openai_chat" and not profile.states_effort:
+        form = replace(profile, states_effort=True)
+    else:
+        return None
+    return Verdict(remedy="with_reasoning", profile=form)
+
+
+def _without_reasoning(refusal: _Refusal) -> Verdict | None:
+    profile = refusal.profile
+    if not profile.returns_reasoning:
+        return None
+    form = replace(profile, returns_reasoning=False, missing_reasoning=None)
+    return Verdict(remedy="without_reasoning", profile=form)
+
+
+def _with_signatures(refusal: _Refusal) -> Verdict | None:
+    if refusal.profile.missing_signature is not None:
+        return None
+    profile = replace(refusal.profile, missing_signature=NO_SIGNATURE)
+    return Verdict(remedy="with_signatures", profile=profile)
+
+
+def _with_message_rules(refusal: _Refusal) -> Verdict | None:
+    if refusal.profile.message_rules == "mistral":
+        return None
+    return _in_its_form(replace(refusal.profile, message_rules="mistral"))
+
+
+def _with_schema_rules(refusal: _Refusal) -> Verdict | None:
+    if refusal.profile.schema_rules == "moonshot":
+        return None
+    return _in_its_form(replace(refusal.profile, schema_rules="moonshot"))
+
+
+def _without_stream_options(refusal: _Refusal) -> Verdict | None:
+    if not refusal.profile.takes_stream_options:
+        return None
+    return _in_its_form(replace(refusal.profile, takes_stream_options=False))
+
+
+def _without_tool_choice(refusal: _Refusal) -> Verdict | None:
+    if not refusal.profile.takes_tool_choice_none:
+        return None
+    return _in_its_form(replace(refusal.profile, takes_tool_choice_none=False))
+
+
+def _in_its_form(profile: ProviderProfile) -> Verdict:
+    return Verdict(remedy="in_its_form", profile=profile)
+
+
+def _without_tool(refusal: _Refusal) -> Verdict | None:
+    profile = refusal.profile
+    refused = refused_tools(refusal.found, refusal.sent, profile)
+    known = profile.set_aside.union(tool.shown_fingerprint for tool in refused)
+    if not refused or len(known) > MAX_SET_ASIDE:
+        return None
+    profile = replace(profile, set_aside=known)
+    return Verdict(remedy="without_tool", profile=profile, set_aside=refused)
+
+
+def _once_more(refusal: _Refusal) -> Verdict:
+    """The request was right: the model wrote a broken call, and may write a good one."""
+    del refusal
+    return Verdict(remedy="once_more")
+
+
+def _within_limit(refusal: _Refusal) -> Verdict:
+    shorter = _shorter(refusal.profile, refusal.said, refusal.sent.listed)
+    return Verdict(remedy="within_limit", profile=shorter)
+
+
+def _with_plain_names(refusal: _Refusal) -> Verdict | None:
+    if refusal.profile.name_rule == "identifier":
+        return None
+    profile = replace(refusal.profile, name_rule="identifier")
+    return Verdict(remedy="within_limit", profile=profile)
+
+
+def _with_shorter_reply(refusal: _Refusal) -> Verdict | None:
+    """A reply as long as the service allows; what a user set himself stays as it is."""
+    profile, named = refusal.profile, refusal.found.groupdict()
+    if profile.dialect != "anthropic":
+        return None  # no request of ours asked for any length
+    if named.get("most"):
+        # A length that is documented is not what was refused.
+        most = int(named["most"]) if profile.max_output_tokens is None else 0
+    else:
+        # Half of what is left: the conversation grows with each turn.
+        most = (int(named["limit"]) - int(named["input"])) // 2
+        most = most if most >= _MIN_REPLY_TOKENS else 0
+    if not 0 < most < (profile.max_output_tokens or most + 1):
+        return None
+    return Verdict(remedy="within_limit", profile=replace(profile, max_output_tokens=most))
+
+
+def _shortened(refusal: _Refusal) -> Verdict:
+    """A request within the limit that the message names, or noticeably shorter."""
+    groups = refusal.found.groupdict()
+    limit, sent, reserved = (
+        int((groups.get(name) or "0").replace(",", "")) for name in ("limit", "sent", "reserved")
+    )
+    share = _MARGIN * (limit - reserved) / sent if limit and sent else _UNCOUNTED
+    return Verdict(remedy="shorten", share=min(max(share, _MIN_SHARE), _MARGIN))
+
+
+def _with_fewer_bytes(refusal: _Refusal) -> Verdict:
+    del refusal
+    return Verdict(remedy="shorten", share=_FEWER_BYTES, measure="bytes")
+
+
+def _without_picture(refusal: _Refusal) -> Verdict:
+    del refusal
+    return Verdict(remedy="leave_out", left_out="picture_refused")
+
+
+def _without_pictures(refusal: _Refusal) -> Verdict:
+    profile = replace(refusal.profile, takes_pictures=False)
+    return Verdict(remedy="leave_out", left_out="pictures_unknown", profile=profile)
+
+
+def _without_content(refusal: _Refusal) -> Verdict:
+    del refusal
+    return Verdict(remedy="leave_out", left_out="message_refused")
+
+
+_REMEDIES: Mapping[Meaning, Callable[[_Refusal], Verdict | None]] = {
+    "feature_unknown": _without_feature,
+    "tools_in_messages_unknown": _without_tools_in_messages,
+    "reference_unknown": _without_reference,
+    # Which reference is wrong is not said: none is sent any more.
+    "references_unknown": _without_feature,
+    "cache_marks_unknown": _without_cache_marks,
+    "replies_refused": _without_replies,
+    "reasoning_missing": _with_reasoning,
+    "reasoning_refused": _without_reasoning,
+    "signature_missing": _with_signatures,
+    "reply_malformed": _once_more,
+    "message_rules_broken": _with_message_rules,
+    "schema_rules_broken": _with_schema_rules,
+    "stream_options_unknown": _without_stream_options,
+    "tool_choice_refused": _without_tool_choice,
+    "tool_refused": _without_tool,
+    "too_many_tools": _within_limit,
+    "reply_limit_refused": _with_shorter_reply,
+    "name_refused": _with_plain_names,
+    "context_too_long": _shortened,
+    "request_too_large": _with_fewer_bytes,
+    "picture_refused": _without_picture,
+    "pictures_unknown": _without_pictures,
+    "content_refused": _without_content,
+}
+
+
+def _shorter(profile: ProviderProfile, said: str, tools: Sequence[DeclaredTool]) -> ProviderProfile:
+    """The profile with the limit that the message names, or a cautious one.
+
+    Claude's is one of catalogs: a smaller one is told of by references again.
+    """
+    # Grok names the number that it was sent first, in the same words.
+    found = [int(re.sub(r"\D", "", each["most"])) for each in _LIMIT.finditer(said)]
+    named = min(found, default=None)
+    waiting = sum(entry.deferred for entry in tools)
+    if profile.strategy == "claude" and waiting:
+        most = named if named is not None and named < waiting else waiting - 1
+        return replace(profile, max_deferred=most)
+    if profile.is_native:
+        longest = profile.max_tools if named is None else max(4, named)
+        return replace(profile.generic(), max_tools=longest)
+    most = named if named is not None else min(profile.max_tools or 128, 128) // 2
+    return replace(profile, max_tools=max(4, most))
+
+
+class ProviderHealth:
+    """Which providers may be asked, in which order; the time is an argument.
+
+    Args:
+        cooldowns: Seconds a failed provider rests, by `id`, the primary first.
+
+    >>> health = ProviderHealth({"claude": 60, "gpt": 60})
+    >>> health.failed("claude", now=0)
+    >>> health.order(now=1), health.order(now=61)
+    (('gpt', 'claude'), ('claude', 'gpt'))
+    """
+
+    def __init__(self, cooldowns: Mapping[str, float]) -> None:
+        if not cooldowns:
+            raise ConfigurationError("a bot needs at least one provider; providers is empty")
+        self._cooldowns = dict(cooldowns)
+        self._resting_until: dict[str, float] = {}
+
+    def failed(self, provider: str, *, now: float) -> None:
+        """Notes a failure: the provider rests until its cool-down is over."""
+        self._resting_until[provider] = now + self._cooldowns[provider]
+
+    def succeeded(self, provider: str) -> None:
+        """Notes an answer, or an operator's word: the provider no longer rests."""
+        self._resting_until.pop(provider, None)
+
+    def order(self, *, now: float, preferred: str | None = None) -> tuple[str, ...]:
+        """Every provider in the order to ask: the preferred, then as configured.
+
+        Those that rest come last, the one whose rest ends first before the others,
+        so that a bot whose providers all failed still tries.
+        """
+        ids = sorted(self._cooldowns, key=lambda name: name != preferred)
+        awake = [name for name in ids if self._resting_until.get(name, now) <= now]
+        resting = [name for name in ids if name not in awake]
+        return (*awake, *sorted(resting, key=lambda name: self._resting_until[name]))

@@ -1,0 +1,457 @@
+"""What is known of providers and models: a table, each row with its source.
+
+A row says what holds for the hosts and models it matches, and leaves the rest to wider
+rows. Nobody else in the package knows a provider or a model by its name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Literal, TypedDict, cast
+
+from tool_search.catalog.names import NameRule
+from tool_search.config.providers import (
+    CacheKind,
+    Dialect,
+    MessageRules,
+    ProfileSettings,
+    ProviderStrategy,
+    SchemaRules,
+)
+
+__all__ = [
+    "CLAUDE_MOST_DEFERRED",
+    "CLAUDE_MOST_TOOL_BYTES",
+    "GROK_MOST_TOOLS",
+    "KNOWN_PROVIDERS",
+    "NO_SIGNATURE",
+    "OPENAI_MOST_TOOLS",
+    "OWN_HOSTS",
+    "Facts",
+    "KnownProvider",
+    "known_facts",
+    "stated_facts",
+]
+
+NO_SIGNATURE = "skip_thought_signature_validator"
+"""The signature that Google documents for calls of other models (Thought signatures, FAQ)."""
+OPENAI_MOST_TOOLS = 128
+GROK_MOST_TOOLS = 200
+CLAUDE_MOST_DEFERRED = 10_000
+CLAUDE_MOST_TOOL_BYTES = 4 * 1024 * 1024
+OWN_HOSTS: Mapping[Dialect, str] = {
+    "anthropic": "api.anthropic.com",
+    "openai_chat": "api.openai.com",
+    "openai_responses": "api.openai.com",
+}
+"""The vendor's own endpoint of each dialect."""
+
+
+class Facts(TypedDict, total=False):
+    """What may be known; a name that is missing is not.
+
+    `native` is the strategy of its own that a model has, `knows_native` whether an
+    endpoint passes it on, `reasons` whether a model has reasoning to give. `strategy` is
+    a user's word.
+    All others are as in `ProviderProfile`.
+    """
+
+    strategy: ProviderStrategy
+    native: ProviderStrategy | None
+    knows_native: bool
+    reasons: bool
+    max_tools: int | None
+    max_output_tokens: int | None
+    max_deferred: int | None
+    max_tool_bytes: int | None
+    name_rule: NameRule
+    cache: CacheKind
+    thinking_is_bound: bool
+    search_form: Literal["client", "additional"]
+    gives_reasoning: bool
+    takes_strict: bool
+    returns_reasoning: bool
+    missing_reasoning: str | None
+    missing_signature: str | None
+    message_rules: MessageRules
+    schema_rules: SchemaRules
+    takes_pictures: bool
+    takes_stream_options: bool
+    takes_tool_choice_none: bool
+    set_aside: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownProvider:
+    """One row: facts of the providers that fit.
+
+    Attributes:
+        facts: What holds for them.
+        source: Where that is from.
+        types: Their dialects; empty: every one.
+        hosts: Globs of their host.
+        models: Globs of the model, without a gateway's prefix, in lower case.
+    """
+
+    facts: Facts
+    source: str
+    types: tuple[Dialect, ...] = ()
+    hosts: tuple[str, ...] = ("*",)
+    models: tuple[str, ...] = ("*",)
+
+    def fit(self, dialect: Dialect, host: str, model: str) -> tuple[int, int] | None:
+        """How closely the row fits, hosts before models; None: not at all."""
+        if self.types and dialect not in self.types:
+            return None
+        host = host.lower()
+        by_host = _closest(self.hosts, {host, re.sub(r":\d+$", "", host)})
+        by_model = _closest(self.models, {model.lower(), _bare(model.lower())})
+        return None if by_host is None or by_model is None else (by_host, by_model)
+
+
+def known_facts(dialect: Dialect, host: str, model: str) -> Facts:
+    """What the table knows of a model at a host."""
+    return _merged(KNOWN_PROVIDERS, dialect, host, model)
+
+
+def stated_facts(
+    profiles: Mapping[str, ProfileSettings], dialect: Dialect, host: str, model: str
+) -> Facts:
+    """What a configuration's `profiles` say of a model at a host."""
+    rows = [
+        KnownProvider(
+            types=(entry.match.type,) if entry.match.type else (),
+            hosts=tuple(pattern.lower() for pattern in entry.match.host) or ("*",),
+            models=tuple(pattern.lower() for pattern in entry.match.model) or ("*",),
+            facts=cast("Facts", entry.stated),
+            source=f"profiles.{name}",
+        )
+        for name, entry in profiles.items()
+    ]
+    return _merged(rows, dialect, host, model)
+
+
+def _merged(rows: Iterable[KnownProvider], dialect: Dialect, host: str, model: str) -> Facts:
+    """The facts of all rows that fit, the closest row's word before a wider one's.
+
+    Of two that fit as closely, the later one counts.
+    """
+    fitting = [(fit, row) for row in rows if (fit := row.fit(dialect, host, model)) is not None]
+    facts: Facts = {}
+    for _, row in sorted(fitting, key=lambda found: found[0]):
+        facts.update(row.facts)
+    return facts
+
+
+def _closest(patterns: Iterable[str], names: set[str]) -> int | None:
+    """The characters that the longest fitting pattern spells out; None: none fits."""
+    fits = (p for p in patterns if any(fnmatchcase(name, p) for name in names))
+    return max((len(re.sub(r"\[[^]]*\]", ".", p).replace("*", "")) for p in fits), default=None)
+
+
+def _bare(model: str) -> str:
+    """A model's own name: no `anthropic/`, `us.anthropic.` or `ft:` before it."""
+    return re.sub(r"^(?:.*/)?(?:(?:[a-z-]+\.)?anthropic\.)?(?:ft:)?", "", model)
+
+
+_ANTHROPIC: tuple[KnownProvider, ...] = (
+    KnownProvider(
+        types=("anthropic",),
+        facts={
+            "cache": "explicit",
+            "max_deferred": CLAUDE_MOST_DEFERRED,
+            "max_tool_bytes": CLAUDE_MOST_TOOL_BYTES,
+        },
+        source="Anthropic, Prompt caching: `cache_control` belongs to the dialect; those that "
+        "do not take it ignore it, or say so. Tool search tool: limits",
+    ),
+    KnownProvider(
+        types=("anthropic",),
+        hosts=(
+            OWN_HOSTS["anthropic"],
+            "*aiplatform.googleapis.com", "aiplatform.*.rep.googleapis.com",
+            "*.services.ai.azure.com", "aws-external-anthropic.*.api.aws",
+        ),
+        facts={"knows_native": True},
+        source="Anthropic, Tool search tool: platforms; their addresses: the anthropic SDK",
+    ),
+    KnownProvider(
+        types=("anthropic",),
+        hosts=("bedrock*.amazonaws.com", "bedrock-mantle.*.api.aws"),
+        facts={"knows_native": False},
+        source="Amazon Bedrock: Converse has no tool search, InvokeModel may want a beta header",
+    ),
+    KnownProvider(
+        types=("anthropic",),
+        models=("claude-*",),
+        facts={"native": "claude"},
+        source="Anthropic, Tool search tool: every model since Sonnet 4.5",
+    ),
+    KnownProvider(
+        types=("anthropic",),
+        models=("claude-*",),
+        facts={"max_output_tokens": 128_000},
+        source="Anthropic, Models: max output 128K since Opus 4.6 and Sonnet 4.6, Claude Haiku 5.5 "
+        "included",
+    ),
+    KnownProvider(
+        types=("anthropic",),
+        models=(
+            "claude-sonnet-4", "claude-sonnet-4[.@-][0125]*", "claude-haiku-4[.@-]5*",
+            "claude-opus-4[.@-]5*", "claude-3[.-]7*",
+        ),
+        facts={"max_output_tokens": 64_000},
+        source="Anthropic, Models: 64K up to the family 4.5; `max_tokens: 128001 > 64000, which is "
+        "the maximum allowed number of output tokens for claude-opus-4-5-20251101`, claude-code "
+        "24451",
+    ),
+    KnownProvider(
+        types=("anthropic",),
+        models=("claude-opus-4", "claude-opus-4[.@-][012]*"),
+        facts={"max_output_tokens": 32_000},
+        source="Anthropic, Models: Opus 4 and 4.1, max output 32K",
+    ),
+    KnownProvider(
+        types=("anthropic",),
+        models=("claude-3[.-]5*",),
+        facts={"max_output_tokens": 8_192},
+        source="Anthropic, Models (retired): Claude 3.5, max output 8,192",
+    ),
+    KnownProvider(
+        types=("anthropic",),
+        models=("claude-[12]*", "claude-instant*", "claude-3-[hos]*"),
+        facts={"max_output_tokens": 4_096},
+        source="Anthropic, Models (retired): Claude 3 and before, max output 4,096; `max_tokens: "
+        "8192 > 4096 ... claude-3-haiku-20240307`, continue 4225",
+    ),
+    KnownProvider(
+        types=("anthropic",),
+        models=(
+            "claude-[123]*", "claude-instant*",
+            "claude-sonnet-4", "claude-sonnet-4[.@-][02]*", "claude-haiku-4-0*",
+            "claude-opus-4", "claude-opus-4[.@-][012]*",
+        ),
+        facts={"native": None},
+        source="Anthropic, Tool search tool: Opus 4.1 and earlier do not have it",
+    ),
+    KnownProvider(
+        types=("anthropic",),
+        models=(
+            "claude-fable-5-[12]*", "claude-mythos-5-2*",
+            "claude-opus-5-5*", "claude-sonnet-5-5*", "claude-haiku-5-5*",
+        ),
+        facts={"thinking_is_bound": True},
+        source="Anthropic, Extended thinking: prefix binding",
+    ),
+)  # fmt: skip
+
+_OPENAI: tuple[KnownProvider, ...] = (
+    KnownProvider(
+        types=("openai_chat",),
+        facts={"max_tools": OPENAI_MOST_TOOLS},
+        source="OpenAI, Chat Completions: `tools`, at most 128; compatible endpoints say the same "
+        "or nothing",
+    ),
+    KnownProvider(
+        types=("openai_chat",),
+        hosts=(OWN_HOSTS["openai_chat"],),
+        facts={"takes_strict": True},
+        source="OpenAI, Structured outputs: function calling with `strict`; compatible endpoints "
+        "may refuse a field that they do not know",
+    ),
+    KnownProvider(
+        types=("openai_responses",),
+        facts={"max_tools": None},
+        source="OpenAI's specification and SDK set no maxItems for `tools` of Responses",
+    ),
+    KnownProvider(
+        types=("openai_responses",),
+        hosts=(OWN_HOSTS["openai_responses"],),
+        facts={"knows_native": True},
+        source="OpenAI, Tool search",
+    ),
+    KnownProvider(
+        types=("openai_responses",),
+        models=("gpt-5", "gpt-5[.-]*"),
+        facts={"native": "openai_responses", "search_form": "additional"},
+        source="OpenAI, Responses: `additional_tools`, accepted by gpt-5 in recorded traffic",
+    ),
+    KnownProvider(
+        types=("openai_responses",),
+        models=("gpt-5.[4-9]*", "gpt-5.[1-9][0-9]*", "gpt-[6-9]*", "gpt-[12][0-9]*"),
+        facts={"native": "openai_responses", "search_form": "client"},
+        source="OpenAI, Tool search: gpt-5.4 and later",
+    ),
+    KnownProvider(
+        types=("openai_responses",),
+        models=("gpt-5.4*-nano*",),
+        facts={"search_form": "additional"},
+        source="OpenAI, Tool search: not gpt-5.4-nano",
+    ),
+    KnownProvider(
+        types=("openai_responses",),
+        models=("gpt-[5-9]*", "gpt-[12][0-9]*", "o[1-9]*", "codex*"),
+        facts={"reasons": True},
+        source="OpenAI, Reasoning models",
+    ),
+    KnownProvider(
+        types=("openai_responses",),
+        models=("gpt-*-chat*",),
+        facts={"reasons": False},
+        source="OpenAI, Models: the chat models do not reason",
+    ),
+)
+
+_OTHERS: tuple[KnownProvider, ...] = (
+    KnownProvider(
+        types=("anthropic",),
+        hosts=("api.deepseek.com",),
+        facts={"max_output_tokens": 384_000},
+        source="DeepSeek, Models & Pricing: V4, max output 384K",
+    ),
+    KnownProvider(
+        types=("anthropic",),
+        hosts=("api.z.ai", "open.bigmodel.cn"),
+        models=("glm-[5-9]*", "glm-4.[67]*"),
+        facts={"max_output_tokens": 131_072},
+        source="Z.ai, GLM-4.6 and later: maximum output 128K",
+    ),
+    KnownProvider(
+        hosts=("api.deepseek.com",),
+        facts={"cache": "automatic"},
+        source="DeepSeek, Context caching: on disk, by prefixes, always on; Anthropic API: "
+        "`cache_control` is ignored",
+    ),
+    KnownProvider(
+        types=("openai_chat",),
+        hosts=("api.deepseek.com",),
+        facts={"missing_reasoning": ""},
+        source="DeepSeek, Thinking mode: `reasoning_content` of every reply with calls comes back; "
+        "recorded: an empty one is taken where a reply has none",
+    ),
+    KnownProvider(
+        types=("openai_chat",),
+        models=("deepseek-v[4-9]*",),
+        facts={"missing_reasoning": ""},
+        source="DeepSeek, Thinking mode, through gateways: opencode 24722, crewAI 5878",
+    ),
+    KnownProvider(
+        types=("openai_chat",),
+        models=("kimi-k2.[5-9]*", "kimi-k2-thinking*", "kimi-k[3-9]*", "kimi-for-coding*"),
+        facts={"missing_reasoning": ""},
+        source="Moonshot AI: thinking models want `reasoning_content` in each message with calls: "
+        "new-api 3121, opencode 16318; an empty one is taken: obsidian-yolo 243",
+    ),
+    KnownProvider(
+        hosts=("api.z.ai", "open.bigmodel.cn"),
+        facts={"cache": "automatic", "knows_native": False},
+        source="Z.ai, Context caching: implicit; zai-org/feedback 172: tools that were not "
+        "flagged are deferred",
+    ),
+    KnownProvider(
+        types=("openai_chat",),
+        hosts=("api.z.ai", "open.bigmodel.cn"),
+        facts={"takes_tool_choice_none": False},
+        source="Z.ai, Function Calling: `tool_choice` only supports `auto`; `Tool choice must be "
+        "auto`: hindsight 4246. At most 128 functions",
+    ),
+    KnownProvider(
+        types=("openai_chat",),
+        models=("glm-*",),
+        facts={"takes_tool_choice_none": False},
+        source="Z.ai through gateways: hindsight 4246 (OpenRouter)",
+    ),
+    KnownProvider(
+        types=("openai_chat",),
+        models=(
+            "mistral-*",
+            "open-mi*tral-*",
+            "mixtral*",
+            "ministral*",
+            "magistral*",
+            "devstral*",
+            "codestral*",
+            "pixtral*",
+            "mistral",
+        ),
+        facts={"message_rules": "mistral"},
+        source="mistralai/mistral-common, validator.py, which vLLM and NIM run too; quoted in "
+        "avante.nvim 2562 and 2951, crush 279, copilot-cli 4884",
+    ),
+    KnownProvider(
+        types=("openai_chat",),
+        hosts=("api.mistral.ai",),
+        facts={
+            "message_rules": "mistral",
+            "takes_stream_options": False,
+            "returns_reasoning": False,
+        },
+        source="Mistral AI takes no field that it does not know: `stream_options` (avante.nvim "
+        "2347, openai-agents-python 442), `reasoning_content` (crush 1590)",
+    ),
+    KnownProvider(
+        hosts=("api.x.ai",),
+        facts={"max_tools": GROK_MOST_TOOLS, "cache": "automatic"},
+        source="xAI, Function calling: at most 200 tools; `Maximum tools limit reached. 219 tools "
+        "have been provided but the maximum is 200.`: opencode 28911",
+    ),
+    KnownProvider(
+        types=("openai_chat",),
+        hosts=("*.aliyuncs.com",),
+        facts={"cache": "automatic"},
+        source="Alibaba Cloud, Context cache: implicit, of common prefixes, cannot be switched off",
+    ),
+    KnownProvider(
+        types=("anthropic",),
+        hosts=("*.aliyuncs.com",),
+        facts={"cache": "explicit"},
+        source="Alibaba Cloud, Context cache: `cache_control` in the Anthropic-compatible API",
+    ),
+    KnownProvider(
+        hosts=("api.moonshot.ai", "api.moonshot.cn", "api.kimi.com"),
+        facts={"cache": "automatic", "name_rule": "identifier", "knows_native": True},
+        source="Moonshot AI, Context caching: automatic; Tool use: names begin with a letter or "
+        "`_`; Dynamic tool loading",
+    ),
+    KnownProvider(
+        types=("openai_chat",),
+        models=("kimi-*", "moonshot-*"),
+        facts={"schema_rules": "moonshot"},
+        source="MoonshotAI/walle: `tools.function.parameters is not a valid moonshot flavored json "
+        "schema`; vercel/ai 18921, kimi-cli 2531, oh-my-pi 5952, command-code 594",
+    ),
+    KnownProvider(
+        types=("openai_chat",),
+        models=("kimi-k3*",),
+        facts={"native": "late_tools"},
+        source="Moonshot AI, Dynamic tool loading: K3 takes tools in a system message without "
+        "content, other models refuse it",
+    ),
+    KnownProvider(
+        types=("openai_chat",),
+        hosts=("generativelanguage.googleapis.com", "*aiplatform.googleapis.com"),
+        facts={"max_tools": 512, "name_rule": "identifier", "cache": "automatic"},
+        source="Gemini API: at most 512 function declarations, names begin with a letter or `_`; "
+        "Context caching: implicit since 2.5",
+    ),
+    KnownProvider(
+        types=("openai_chat",),
+        hosts=("generativelanguage.googleapis.com", "*aiplatform.googleapis.com"),
+        models=("gemini-[3-9]*", "gemini-flash-latest*", "gemini-pro-latest*"),
+        facts={"missing_signature": NO_SIGNATURE},
+        source="Gemini API, Thought signatures: since Gemini 3 a call of the turn without one is a "
+        "400; calls of other models bear the documented text in its place",
+    ),
+    KnownProvider(
+        hosts=("*:11434", "ollama.com"),
+        facts={"max_tools": None, "cache": "automatic"},
+        source="Ollama: no limit; tools are rendered into the prompt, whose prefix is kept. "
+        "(vLLM has no address of its own: a profile can say the same of it.)",
+    ),
+)
+
+KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (*_ANTHROPIC, *_OPENAI, *_OTHERS)
+"""The whole table."""

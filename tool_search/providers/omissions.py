@@ -1,0 +1,348 @@
+"""What requests leave out of a history; the history on record stays whole.
+
+A model's context is finite, and services refuse contents that they cannot read. What is
+left out is remembered, so that requests repeat each other byte for byte until more has to
+go: results of earlier turns are shortened first, then the oldest turns are left out, at a
+message of the user's and so never between a call and its result. Contents that a service
+refused are replaced by a line of text that says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from tool_search.i18n import Language, text
+from tool_search.messages import ContentPart, ImagePart, Message, TextPart
+from tool_search.providers.message_sizes import Measure, MessageWeights, weight_of
+from tool_search.values.shortening import cut
+
+__all__ = [
+    "EVERYBODY",
+    "OF_PICTURES",
+    "HistoryView",
+    "Omission",
+    "OmissionReason",
+    "Omissions",
+    "pictured",
+]
+
+EVERYBODY = ""
+"""In place of an endpoint: what no request carries."""
+
+OmissionReason = Literal[
+    "picture_refused", "pictures_unknown", "message_refused", "message_too_long"
+]
+"""Why a content is left out: `picture_refused`, the service could not read its pictures;
+`pictures_unknown`, the model takes none; `message_refused`, the service refused the message;
+`message_too_long`, it does not fit into the model's context."""
+
+OF_PICTURES: frozenset[OmissionReason] = frozenset({"picture_refused", "pictures_unknown"})
+"""The reasons that leave out pictures alone."""
+
+_SHORT_RESULT = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Omission:
+    """What the requests to one endpoint leave out, or all requests.
+
+    Attributes:
+        endpoint: The `ProviderProfile.origin`, or `EVERYBODY`.
+        turns_before: Index of the first message that is sent.
+        results_before: Index of the first message that is whole if it is a result.
+        opening: Messages in place of those that are not sent.
+        contents: Why the content of a message is left out, by its index.
+    """
+
+    endpoint: str = EVERYBODY
+    turns_before: int = 0
+    results_before: int = 0
+    opening: tuple[Message, ...] = ()
+    contents: Mapping[int, OmissionReason] = field(default_factory=dict)
+
+    @property
+    def reach(self) -> int:
+        """How many messages it speaks of."""
+        return max(self.turns_before, self.results_before, *(i + 1 for i in self.contents), 0)
+
+    def beside(self, other: Omission) -> Omission:
+        """Return all that both leave out."""
+        further = self if self.turns_before >= other.turns_before else other
+        return replace(
+            self,
+            turns_before=further.turns_before,
+            opening=further.opening,
+            results_before=max(self.results_before, other.results_before),
+            contents={**other.contents, **self.contents},
+        )
+
+
+class Omissions:
+    """What the requests of one conversation leave out, by endpoint.
+
+    Args:
+        entries: As `entries` were when the conversation was stored.
+    """
+
+    def __init__(self, entries: Iterable[Omission] = ()) -> None:
+        self._entries = {entry.endpoint: entry for entry in entries}
+        self._whole = MessageWeights()
+        self._sent: dict[str, MessageWeights] = {}
+        self._shown: dict[str, _Shown] = {}
+
+    @property
+    def entries(self) -> tuple[Omission, ...]:
+        """One for each endpoint from which anything is kept."""
+        return tuple(self._entries.values())
+
+    def of(self, endpoint: str) -> Omission:
+        """Return all that requests to an endpoint leave out."""
+        own = self._entries.get(endpoint, Omission(endpoint=endpoint))
+        common = self._entries.get(EVERYBODY)
+        return own if common is None or endpoint == EVERYBODY else own.beside(common)
+
+    def put(self, omission: Omission) -> None:
+        """Have requests leave this out from the next one on."""
+        self._entries[omission.endpoint] = omission
+
+    def leave_out(self, endpoint: str, contents: Mapping[int, OmissionReason]) -> None:
+        """Have requests to an endpoint say a line in place of these contents."""
+        own = self._entries.get(endpoint, Omission(endpoint=endpoint))
+        self.put(replace(own, contents={**own.contents, **contents}))
+
+    def shown(
+        self, history: tuple[Message, ...], endpoint: str, view: HistoryView
+    ) -> tuple[Message, ...]:
+        """Return the history as requests to an endpoint carry it."""
+        omission = self.of(endpoint)
+        if not omission.reach and view.with_pictures:
+            return history
+        shown = self._shown.get(endpoint)
+        if shown is None or not shown.precedes(history, omission, view):
+            shown = self._shown[endpoint] = _Shown(omission, view)
+        return shown.through(history)
+
+    def weight(
+        self,
+        history: tuple[Message, ...],
+        endpoint: str,
+        view: HistoryView,
+        measure: Measure = "tokens",
+    ) -> int:
+        """Estimate the size of the messages of a request."""
+        weights = self._sent.setdefault(endpoint, MessageWeights())
+        return sum(weights.of(self.shown(history, endpoint, view), measure))
+
+    def reduced(
+        self,
+        history: tuple[Message, ...],
+        endpoint: str,
+        view: HistoryView,
+        *,
+        target: int,
+        measure: Measure = "tokens",
+    ) -> Omission | None:
+        """Return what else has to go for requests to be of a size, the least first.
+
+        Args:
+            history: The whole history.
+            endpoint: Whose requests are too large.
+            view: How they show messages.
+            target: The size that their messages should have at most.
+            measure: The unit of it.
+
+        Returns:
+            What is left out then, which may not be enough; None: there is nothing to leave out.
+        """
+        now = self.of(endpoint)
+        start = _present_turn(history)
+        best, size = now, sum(self._weights_of(history, now, view, measure))
+        for results_before in (start, len(history)):
+            shorter = replace(best, results_before=max(best.results_before, results_before))
+            for candidate in self._cuts(history, shorter, view, target, measure):
+                reached = sum(self._weights_of(history, candidate, view, measure))
+                if reached < size:
+                    best, size = candidate, reached
+                if size <= target:
+                    return None if best is now else best
+        return None if best is now else best
+
+    def within_turns(self, history: Sequence[Message], most: int) -> Omission | None:
+        """Return what has to go for so many turns; None: nothing, or not yet.
+
+        Half as many again are let grow first, so that what requests begin with moves seldom.
+        """
+        now = self.of(EVERYBODY)
+        sent = range(now.turns_before, len(history))
+        turns = [index for index in sent if history[index].role == "user"]
+        if len(turns) <= most + max(1, most // 2):
+            return None
+        return replace(now, turns_before=turns[-most])
+
+    def inserted(self, place: int, count: int) -> None:
+        """Follow messages that were inserted into the history before one of it."""
+
+        def moved(index: int) -> int:
+            return index + count if index > place else index
+
+        self._entries = {
+            endpoint: replace(
+                entry,
+                turns_before=moved(entry.turns_before),
+                results_before=moved(entry.results_before),
+                contents={
+                    index + count if index >= place else index: why
+                    for index, why in entry.contents.items()
+                },
+            )
+            for endpoint, entry in self._entries.items()
+        }
+
+    def truncated(self, count: int) -> None:
+        """Follow a history that was cut to its first messages."""
+        self._entries = {
+            endpoint: replace(
+                entry,
+                turns_before=min(count, entry.turns_before),
+                results_before=min(count, entry.results_before),
+                contents={i: why for i, why in entry.contents.items() if i < count},
+            )
+            for endpoint, entry in self._entries.items()
+        }
+
+    def replaced(self, before: Sequence[Message], after: Sequence[Message]) -> None:
+        """Follow a history that was replaced: what it speaks of must be there unchanged."""
+        self._entries = {
+            endpoint: entry
+            for endpoint, entry in self._entries.items()
+            if tuple(after[: entry.reach]) == tuple(before[: entry.reach])
+        }
+
+    def renamed(self, rename: Mapping[str, tuple[Message, ...]]) -> None:
+        """Take other openings, by endpoint."""
+        for endpoint, opening in rename.items():
+            self._entries[endpoint] = replace(self._entries[endpoint], opening=opening)
+
+    def _cuts(
+        self,
+        history: tuple[Message, ...],
+        omission: Omission,
+        view: HistoryView,
+        target: int,
+        measure: Measure,
+    ) -> Iterator[Omission]:
+        """Yield the omission as it is, then without as many old turns as it takes."""
+        yield omission
+        weights = self._weights_of(history, omission, view, measure)
+        start, left = _present_turn(history), sum(weights)
+        for index, weight in enumerate(weights[: start - omission.turns_before]):
+            left -= weight
+            following = omission.turns_before + index + 1
+            is_turn = history[following].role == "user"
+            if is_turn and (left <= target or following == start):
+                yield replace(omission, turns_before=following)
+                return
+
+    def _weights_of(
+        self, history: tuple[Message, ...], omission: Omission, view: HistoryView, measure: Measure
+    ) -> list[int]:
+        """The sizes of the messages that are sent, the opening left out."""
+        weights = list(self._whole.of(history, measure))
+        for index in range(omission.turns_before, omission.results_before):
+            weights[index] = weight_of(view.result(history[index]), measure)
+        for index, why in omission.contents.items():
+            weights[index] = weight_of(view.without(history[index], why), measure)
+        return weights[omission.turns_before :]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryView:
+    """How messages of which something is left out are shown.
+
+    Attributes:
+        language: Of the lines in place of what is left out.
+        search_tool_name: Names the tool whose results stay whole: they load tools.
+        with_pictures: False: no picture is shown, since the model takes none.
+    """
+
+    language: Language
+    search_tool_name: str
+    with_pictures: bool = True
+
+    def show(self, message: Message, index: int, omission: Omission) -> Message:
+        """Return a message as a request carries it."""
+        why = omission.contents.get(index)
+        if why is not None:
+            return self.without(message, why)
+        if index < omission.results_before:
+            message = self.result(message)
+        return message if self.with_pictures else self.without(message, "pictures_unknown")
+
+    def without(self, message: Message, why: OmissionReason) -> Message:
+        """Return a message with a line in place of its pictures, or of all that it says."""
+        line = TextPart(text(f"left_out.{why}", self.language))
+        if why not in OF_PICTURES:
+            return replace(message, content=line.text, native=None)
+        parts = () if isinstance(message.content, str) else message.content
+        if not pictured(message):
+            return message
+        content: list[ContentPart] = [
+            line if isinstance(part, ImagePart) else part
+            for part in parts or (TextPart(message.text),)
+        ]
+        # A document of the user's is kept in the words of its service alone.
+        if line not in content:
+            content.append(line)
+        return replace(message, content=tuple(content), native=None)
+
+    def result(self, message: Message) -> Message:
+        """Return a tool's result, shortened; any other message as it is."""
+        if message.role != "tool" or message.name == self.search_tool_name:
+            return message
+        short = cut(message.text, longest=_SHORT_RESULT, language=self.language)
+        if short == message.content:
+            return message
+        return replace(message, content=short, native=None)
+
+
+class _Shown:
+    """A history as requests to one endpoint carry it; goes on from the last request's."""
+
+    def __init__(self, omission: Omission, view: HistoryView) -> None:
+        self._omission = omission
+        self._view = view
+        self._history: tuple[Message, ...] = ()
+        self._messages: list[Message] = list(omission.opening)
+        self._whole: tuple[Message, ...] = tuple(omission.opening)
+
+    def precedes(self, history: tuple[Message, ...], omission: Omission, view: HistoryView) -> bool:
+        """True if a history goes on from what was shown."""
+        if (self._omission, self._view) != (omission, view):
+            return False
+        return history[: len(self._history)] == self._history
+
+    def through(self, history: tuple[Message, ...]) -> tuple[Message, ...]:
+        """Show a history that goes on from what was shown."""
+        first = max(len(self._history), self._omission.turns_before)
+        for index in range(first, len(history)):
+            self._messages.append(self._view.show(history[index], index, self._omission))
+        if len(self._whole) != len(self._messages):
+            self._whole = tuple(self._messages)
+        self._history = history
+        return self._whole
+
+
+def pictured(message: Message) -> bool:
+    """True if a message has a picture, or a document in its service's own words."""
+    if message.role == "assistant":
+        return False
+    parts = () if isinstance(message.content, str) else message.content
+    return message.native is not None or any(isinstance(part, ImagePart) for part in parts)
+
+
+def _present_turn(history: Sequence[Message]) -> int:
+    """The index of the user's last message; 0 if there is none."""
+    places = (i for i in range(len(history) - 1, -1, -1) if history[i].role == "user")
+    return next(places, 0)

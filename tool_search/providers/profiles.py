@@ -1,0 +1,264 @@
+"""What each provider and model can do: facts, no behaviour.
+
+What is known by itself is in `provider_facts`; a configuration's `profiles` go before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Literal
+from urllib.parse import urlsplit
+
+from tool_search.catalog.catalog import Tool
+from tool_search.catalog.names import NameRule
+from tool_search.config.bot import Dialect, ProviderConfig, SearchForm, StrategyChoice
+from tool_search.config.providers import CacheKind, MessageRules, ProfileSettings, SchemaRules
+from tool_search.errors import UnsupportedStrategyError
+from tool_search.messages import StrategyName
+from tool_search.providers.known import OWN_HOSTS, Facts, known_facts, stated_facts
+
+__all__ = ["ProviderProfile", "profile_for", "profile_of"]
+
+_NO_PROFILES: Mapping[str, ProfileSettings] = MappingProxyType({})
+_NATIVE_TYPES: Mapping[str, Dialect] = {
+    "claude": "anthropic",
+    "openai_responses": "openai_responses",
+    "late_tools": "openai_chat",
+}
+_NEEDS = {
+    "claude": "a model with tool search (Claude Sonnet 4.5, Opus 4.5 or later)",
+    "openai_responses": "a model that takes late tools (gpt-5 or later)",
+    "late_tools": "a model that takes tools in system messages (kimi-k3)",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderProfile:
+    """What one provider and model can do.
+
+    Attributes:
+        dialect: The wire format.
+        model: The model's name.
+        origin: Where replies come from; native blocks go back to the same only.
+        strategy: How this model is told of tools.
+        max_tools: The longest tool list it takes; None: no limit is known.
+        max_output_tokens: The most tokens of a reply, thinking included; None: it is not known.
+        max_deferred: The most deferred tools.
+        max_tool_bytes: The most UTF-8 bytes of tool definitions.
+        name_rule: What its tool names may be.
+        cache: How its prompts are cached: where a request marks it, wherever prefixes
+            are equal, or not at all.
+        thinking_is_bound: Whether its thinking is refused once `tools`, the system
+            text or earlier messages have changed.
+        search_form: How an OpenAI Responses model is told of what was found: as in the
+            configuration, or `additional`: our search is an ordinary function, and
+            definitions come in items of their own.
+        keeps_replies: Whether the service keeps replies, so that a request may go on
+            from the last one.
+        gives_reasoning: Whether the model's reasoning is asked for, encrypted, to be
+            sent back.
+        takes_strict: Of OpenAI Chat: whether a function may ask that its arguments be
+            held to its schema.
+        returns_reasoning: Of OpenAI's dialects: True if a reply's reasoning goes back with
+            it, under the name it came by (Chat) or as the items that came (Responses).
+        missing_reasoning: The reasoning of a reply with calls that has none of this
+            origin; None: nothing is written.
+        missing_signature: Of OpenAI Chat: Google's signature of a call that another model
+            made; None: none is written.
+        states_effort: Of OpenAI Chat: True if a request with such a reply states a
+            `reasoning_effort`.
+        message_rules: Of OpenAI Chat: whose rules its messages keep.
+        schema_rules: Of OpenAI Chat: what its schemas may be.
+        takes_pictures: True if the model sees pictures; False: they are left out.
+        takes_stream_options: Of OpenAI Chat: True if a stream may be asked for its usage.
+        takes_tool_choice_none: Of OpenAI Chat: True if `tool_choice` may be `none`.
+        set_aside: The tools that are not declared, because the endpoint refuses their
+            definitions: names by configuration, `shown_fingerprint`s by experience.
+    """
+
+    dialect: Dialect
+    model: str
+    origin: str
+    strategy: StrategyName = "generic"
+    max_tools: int | None = None
+    max_output_tokens: int | None = None
+    max_deferred: int | None = None
+    max_tool_bytes: int | None = None
+    name_rule: NameRule = "common"
+    cache: CacheKind = "automatic"
+    thinking_is_bound: bool = False
+    search_form: SearchForm | Literal["additional"] = "client"
+    keeps_replies: bool = False
+    gives_reasoning: bool = False
+    takes_strict: bool = False
+    returns_reasoning: bool = True
+    missing_reasoning: str | None = None
+    missing_signature: str | None = None
+    states_effort: bool = False
+    message_rules: MessageRules = "openai"
+    schema_rules: SchemaRules = "json_schema"
+    takes_pictures: bool = True
+    takes_stream_options: bool = True
+    takes_tool_choice_none: bool = True
+    set_aside: frozenset[str] = frozenset()
+
+    def sets_aside(self, tool: Tool) -> bool:
+        """True if a tool is not declared to this provider."""
+        known = self.set_aside
+        return bool(known) and (tool.name in known or tool.shown_fingerprint in known)
+
+    @property
+    def is_native(self) -> bool:
+        """Whether it is told of tools in its provider's own way, not by a list alone."""
+        return self.strategy in _NATIVE_TYPES
+
+    @property
+    def family(self) -> str:
+        """A name for this way of being asked: two providers of one family share bytes."""
+        return f"{self.dialect}/{self.strategy}"
+
+    def generic(self) -> ProviderProfile:
+        """The same provider, told of tools by a filtered list."""
+        return replace(self, strategy="generic")
+
+
+def profile_of(
+    config: ProviderConfig, profiles: Mapping[str, ProfileSettings] = _NO_PROFILES
+) -> ProviderProfile:
+    """The profile of a configured provider.
+
+    Args:
+        config: Its entry.
+        profiles: The configuration's `profiles`.
+
+    Raises:
+        UnsupportedStrategyError: It names a strategy its model cannot honour.
+    """
+    return profile_for(
+        config.type,
+        config.model,
+        base_url=config.base_url,
+        strategy=config.strategy,
+        search_form=config.tool_search,
+        keeps_replies=config.previous_response_id,
+        profiles=profiles,
+    )
+
+
+def profile_for(
+    dialect: Dialect,
+    model: str,
+    *,
+    base_url: str | None = None,
+    strategy: StrategyChoice = "auto",
+    search_form: SearchForm = "client",
+    keeps_replies: bool = False,
+    profiles: Mapping[str, ProfileSettings] = _NO_PROFILES,
+) -> ProviderProfile:
+    """The profile of a model at an endpoint.
+
+    An endpoint that only looks like Anthropic's or OpenAI's gets the generic strategy
+    unless `strategy` or a profile says otherwise: many accept the dialect without tool
+    search.
+
+    Args:
+        dialect: The wire format.
+        model: The model's name.
+        base_url: The endpoint; None: the vendor's own.
+        strategy: How it is told of tools; `auto`: as profiles say, or else as is known.
+        search_form: `tool_search` of a provider's configuration.
+        keeps_replies: `previous_response_id` of a provider's configuration.
+        profiles: A configuration's `profiles`: they go before what is known.
+
+    Raises:
+        UnsupportedStrategyError: `strategy` names one the model cannot honour.
+    """
+    host = (_host(base_url) if base_url else "") or OWN_HOSTS[dialect]
+    stated = stated_facts(profiles, dialect, host, model)
+    facts: Facts = {**known_facts(dialect, host, model), **stated}
+    chosen = _strategy(dialect, model, strategy, facts)
+    responses = dialect == "openai_responses"
+    gives_reasoning = responses and facts.get("reasons", False)
+    gives_reasoning &= facts.get("knows_native", False) or strategy == "openai_responses"
+    return ProviderProfile(
+        dialect=dialect,
+        model=model,
+        # Signatures, reasoning and kept replies are bound to the model that wrote them, and one
+        # gateway has many models at one host.
+        origin=f"{dialect}:{host}/{model}",
+        strategy=chosen,
+        max_tools=facts.get("max_tools"),
+        max_output_tokens=facts.get("max_output_tokens"),
+        max_deferred=facts.get("max_deferred") if chosen == "claude" else None,
+        max_tool_bytes=facts.get("max_tool_bytes") if chosen == "claude" else None,
+        name_rule=facts.get("name_rule", "common"),
+        cache=facts.get("cache", "automatic"),
+        thinking_is_bound=facts.get("thinking_is_bound", False),
+        search_form=_search_form(search_form, chosen, facts, f"{model!r} at {host}"),
+        keeps_replies=keeps_replies and responses,
+        gives_reasoning=facts.get("gives_reasoning", gives_reasoning),
+        takes_strict=facts.get("takes_strict", False),
+        returns_reasoning=facts.get("returns_reasoning", True),
+        missing_reasoning=facts.get("missing_reasoning"),
+        missing_signature=facts.get("missing_signature"),
+        message_rules=facts.get("message_rules", "openai"),
+        schema_rules=facts.get("schema_rules", "json_schema"),
+        takes_pictures=facts.get("takes_pictures", True),
+        takes_stream_options=facts.get("takes_stream_options", True),
+        takes_tool_choice_none=facts.get("takes_tool_choice_none", True),
+        set_aside=frozenset(facts.get("set_aside", ())),
+    )
+
+
+def _strategy(dialect: Dialect, model: str, asked: StrategyChoice, facts: Facts) -> StrategyName:
+    """The strategy that was asked for, or the best that is known to work."""
+    stated = facts.get("strategy")
+    wanted = asked if asked != "auto" else stated
+    native = facts.get("native")
+    if wanted is None:
+        return native if native is not None and facts.get("knows_native") else "generic"
+    needed = _NATIVE_TYPES.get(wanted)
+    if needed is None:
+        return wanted
+    if needed != dialect:
+        raise UnsupportedStrategyError(
+            f"strategy {wanted!r} needs type {needed}, not {dialect!r} (model {model!r}); use "
+            "auto, generic or bridge, or name the type in the profile's match"
+        )
+    if wanted not in (native, stated):
+        raise UnsupportedStrategyError(
+            f"strategy {wanted!r} needs {_NEEDS[wanted]}, and {model!r} is not known to be one; "
+            "use auto or generic, or name the strategy in profiles"
+        )
+    return wanted
+
+
+def _search_form(
+    asked: SearchForm, strategy: StrategyName, facts: Facts, model: str
+) -> SearchForm | Literal["additional"]:
+    """How late tools come, under the strategy that knows several ways."""
+    if strategy == "late_tools":
+        return "additional"
+    if strategy == "openai_responses" and facts.get("search_form") != "additional":
+        return asked
+    if asked != "client":
+        had = "no tool search" if strategy == "openai_responses" else f"the strategy {strategy}"
+        raise UnsupportedStrategyError(
+            f"tool_search: {asked} needs the strategy openai_responses and a model with tool "
+            f"search (gpt-5.4 or later, but not its nano); {model} has {had}; leave tool_search out"
+        )
+    return facts.get("search_form", "client")
+
+
+def _host(address: str) -> str:
+    """The host, and the port that is not the scheme's own; never what a user logs in with."""
+    parts = urlsplit(address)
+    usual = {"https": 443, "http": 80}.get(parts.scheme)
+    try:
+        port = parts.port
+    except ValueError:
+        port = None
+    name = parts.hostname or ""
+    return f"{name}:{port}" if port not in (None, usual) else name

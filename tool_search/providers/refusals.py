@@ -1,0 +1,108 @@
+"""The meaning of a service's refusal: a row for each wording, with its source.
+
+A row belongs to the adapter of the dialect in which a service answers. The tables are
+modules of the adapters, named here by strings: nothing of them is imported until a
+provider has refused something, and none of them needs an SDK.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Literal
+
+from tool_search.config.providers import Dialect
+
+__all__ = ["Answer", "Meaning", "answers_in", "read_answers"]
+
+Meaning = Literal[
+    "feature_unknown",
+    "tools_in_messages_unknown",
+    "reference_unknown",
+    "references_unknown",
+    "cache_marks_unknown",
+    "replies_refused",
+    "reasoning_missing",
+    "reasoning_refused",
+    "signature_missing",
+    "reply_malformed",
+    "message_rules_broken",
+    "schema_rules_broken",
+    "stream_options_unknown",
+    "tool_choice_refused",
+    "tool_refused",
+    "too_many_tools",
+    "reply_limit_refused",
+    "name_refused",
+    "context_too_long",
+    "request_too_large",
+    "picture_refused",
+    "pictures_unknown",
+    "content_refused",
+]
+"""`feature_unknown`: it does not know `defer_loading`, `tool_reference` or `tool_search`;
+`tools_in_messages_unknown`: it takes no tools in a system message; `reference_unknown`: one
+reference or namespace is wrong, named by the group `name`; `references_unknown`: one is wrong,
+without a name; `cache_marks_unknown`: it does not know `cache_control`; `replies_refused`:
+blocks of earlier replies of its own are refused (signatures, encrypted items, kept replies);
+`reasoning_missing`: it wants an earlier reply's reasoning; `reasoning_refused`: it does not
+take reasoning back; `signature_missing`: it wants a signature with each call;
+`reply_malformed`: the model's own call could not be read; `message_rules_broken`: ids, order or
+content of messages are not as Mistral's models take them; `schema_rules_broken`: a schema is
+not in Moonshot's subset; `stream_options_unknown`: a stream may not be asked for its usage;
+`tool_choice_refused`: it takes no `tool_choice` but `auto`; `tool_refused`: one definition is
+refused, by the group `name`, `index`, `inner`, `path` or `schema` (see `refused_tools`);
+`too_many_tools`: the list is too long; `reply_limit_refused`: a reply may not be as long as the
+request allows, but `most` tokens, or as many as the groups `limit` and `input` leave;
+`name_refused`: a tool's name is refused; `context_too_long`: the request has more tokens than
+the model's context, and the groups `limit`, `sent` and `reserved` may say how many;
+`request_too_large`: it has too many bytes; `picture_refused`: a picture or document cannot be
+read; `pictures_unknown`: the model takes none; `content_refused`: a filter of the service
+refuses what a message says."""
+
+_TABLES: Mapping[Dialect, str] = {
+    "anthropic": "tool_search.adapters.anthropic.errors",
+    "openai_chat": "tool_search.adapters.openai_chat.errors",
+    "openai_responses": "tool_search.adapters.openai_responses.errors",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One wording of a refusal.
+
+    Attributes:
+        pattern: A regular expression, searched in "code message" in any case, across lines.
+        meaning: The request's fault.
+        source: Where the wording is documented, recorded or quoted.
+    """
+
+    pattern: str
+    meaning: Meaning
+    source: str
+
+    def match(self, said: str) -> re.Match[str] | None:
+        """Return the first place where the wording occurs, or None."""
+        return _compiled(self.pattern).search(said)
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE | re.DOTALL)
+
+
+def answers_in(dialect: Dialect) -> tuple[Answer, ...]:
+    """Return the table of a dialect, in the order in which its rows are tried."""
+    rows: tuple[Answer, ...] = import_module(_TABLES[dialect]).ANSWERS
+    return rows
+
+
+def read_answers(dialect: Dialect, said: str) -> Iterator[tuple[Meaning, re.Match[str]]]:
+    """Yield each meaning that a refusal's text may have, in the order of the table."""
+    for answer in answers_in(dialect):
+        found = answer.match(said)
+        if found is not None:
+            yield answer.meaning, found

@@ -1,0 +1,102 @@
+"""The tools whose definitions a service has refused, found by what it says of them.
+
+Some name the function, some its place in the list, some only show a part of its schema.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tool_search.catalog.catalog import Tool
+from tool_search.catalog.names import wire_name
+from tool_search.messages import DeclaredTool
+from tool_search.providers.profiles import ProviderProfile
+
+__all__ = ["SentTools", "refused_tools"]
+
+# Enough of a schema to tell it from others; services and our own errors cut what they repeat.
+_SCHEMA_CHARS = 200
+_STEP = re.compile(r"[^.\[\]]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentTools:
+    """The tools of one request.
+
+    Attributes:
+        listed: Its list.
+        brought: What its messages bring.
+        own: Names of the library's own tools, which no request does without.
+    """
+
+    listed: Sequence[DeclaredTool] = ()
+    brought: Iterable[Tool] = ()
+    own: Collection[str] = ()
+
+
+def refused_tools(
+    found: re.Match[str], sent: SentTools, profile: ProviderProfile
+) -> tuple[Tool, ...]:
+    """Return the tools that a refusal is about, each once; the library's own are left out.
+
+    Args:
+        found: The first place of a wording, with one of the groups `name` (as the dialect
+            writes it), `index` and `inner` (a place in the list, or in Google's list
+            within a list), `path` (a place in some tool's schema) or `schema` (as Python
+            writes it). Other places of the same wording count as well.
+        sent: What was sent.
+        profile: Who refused it.
+    """
+    tools = [*(entry.tool for entry in sent.listed), *sent.brought]
+    refused: dict[str, Tool] = {}
+    for match in found.re.finditer(found.string):
+        groups = {name: said for name, said in match.groupdict().items() if said is not None}
+        for tool in _meant(groups, tools, len(sent.listed), profile):
+            if tool.name not in sent.own and not profile.sets_aside(tool):
+                refused.setdefault(tool.name, tool)
+    return tuple(refused.values())
+
+
+def _meant(
+    groups: Mapping[str, str], tools: Sequence[Tool], listed: int, profile: ProviderProfile
+) -> Iterator[Tool]:
+    if "name" in groups:
+        name = groups["name"]
+        rule = profile.name_rule
+        yield from (tool for tool in tools if name in (wire_name(tool.name, rule), tool.name))
+    elif "path" in groups:
+        yield from _first(tools, lambda schema: _has(schema, groups["path"]))
+    elif "schema" in groups:
+        said = groups["schema"][:_SCHEMA_CHARS]
+        yield from _first(tools, lambda schema: said.startswith(repr(schema)[:_SCHEMA_CHARS]))
+    # Responses gather what is deferred in namespaces: their places are not ours.
+    elif profile.strategy != "openai_responses":
+        yield from _at(groups, tools[:listed])
+
+
+def _at(groups: Mapping[str, str], tools: Sequence[Tool]) -> Iterator[Tool]:
+    """The tool at a place; Google has one list of all functions, or one for each."""
+    outer, inner = int(groups.get("index", 0)), int(groups.get("inner", 0))
+    place = max(outer, inner)
+    if not (outer and inner) and place < len(tools):
+        yield tools[place]
+
+
+def _first(tools: Sequence[Tool], fits: Callable[[dict[str, Any]], bool]) -> Iterator[Tool]:
+    """The first tool whose declared schema fits: services stop at the first, too."""
+    fitting = (tool for tool in tools if fits(dict(tool.declared_schema.schema)))
+    yield from [tool for tool in [next(fitting, None)] if tool is not None]
+
+
+def _has(schema: Mapping[str, Any], path: str) -> bool:
+    """True if a schema has a part at a path such as `properties.rows.items.anyOf[0]`."""
+    part: Any = schema
+    for step in _STEP.findall(path):
+        if isinstance(part, list) and step.isdecimal():
+            part = part[int(step)] if int(step) < len(part) else None
+        else:
+            part = part.get(step) if isinstance(part, Mapping) else None
+    return part is not None and part is not schema

@@ -1,0 +1,1 @@
+"""The agent loop, for bots that have none of their own."""

@@ -1,0 +1,46 @@
+"""A bot's own compaction: its words for the turns that requests no longer carry."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+from tool_search.conversation.session import ToolSearchSession
+from tool_search.messages import Message, Notice
+
+__all__ = ["Compact", "compacted"]
+
+Compact = Callable[[Sequence[Message]], Awaitable[Iterable[Message] | None]]
+"""Given the turns before the last one, the messages that take their place.
+
+Asked once requests would carry more than the settings allow, or than a provider takes. None,
+or an exception: the library leaves old turns out itself.
+"""
+
+_log = logging.getLogger(__name__)
+
+
+async def compacted(session: ToolSearchSession, compact: Compact) -> tuple[bool, Notice | None]:
+    """Have a bot's own compaction shorten the turns before the present one.
+
+    Whatever it does, the conversation goes on: the library leaves old turns out itself.
+
+    Returns:
+        Whether the history was replaced, and what an operator should know.
+    """
+    past = session.past
+    if not past:
+        return False, None
+    try:
+        made = await compact(past)
+        if made is None:
+            return False, None
+        session.replace_past(made)
+    except Exception as exc:  # noqa: BLE001  # the bot's own code must not end the turn
+        _log.exception("the bot's compaction failed")
+        what = f"the bot's compaction failed ({type(exc).__name__}: {exc}); old turns are left out"
+        return False, Notice("compaction_failed", what)
+    return True, Notice(
+        "history_compacted",
+        f"the bot's compaction made {len(session.past)} messages of {len(past)}",
+    )

@@ -1,0 +1,575 @@
+"""One turn of a conversation: from the user's message to the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+
+from tool_search.conversation.calls import CallDecision
+from tool_search.conversation.session import ToolSearchSession
+from tool_search.discovery.search_tool import CALL_TOOL_NAME
+from tool_search.discovery.state import Discovery
+from tool_search.errors import AllProvidersFailedError, ProviderError
+from tool_search.events import (
+    ContentLeftOut,
+    Done,
+    ProviderSwitched,
+    RunnerEvent,
+    TextDelta,
+    ToolsDiscovered,
+    TurnEnd,
+    Warning,
+)
+from tool_search.execution import CallOutcome, CallRunner, ToolContext, TurnCalls
+from tool_search.execution.background import Background
+from tool_search.execution.closing import closing
+from tool_search.i18n import text
+from tool_search.messages import Message, Notice, NoticeCode, Phase, RequestPlan, ToolCall
+from tool_search.providers.base import ChatProvider, ReplyDelta, ReplyEnd, StopReason, Usage
+from tool_search.providers.errors import MAX_REPEATS, ProviderHealth, Remedy, Verdict, verdict_on
+from tool_search.providers.omissions import OF_PICTURES, OmissionReason
+from tool_search.providers.prefix_monitor import LATE_CALL, PrefixWatch
+from tool_search.providers.profiles import ProviderProfile
+from tool_search.providers.refused_tools import SentTools
+from tool_search.runner.compaction import Compact, compacted
+
+__all__ = ["KeepDiscoveries", "ProviderPool", "Turn"]
+
+KeepDiscoveries = Callable[
+    [Sequence[Discovery]], Awaitable[tuple[tuple[Discovery, ...], Notice | None]]
+]
+
+_MAX_ANSWERS_AT_ONCE = 50
+_log = logging.getLogger(__name__)
+
+
+class ProviderPool:
+    """The providers of a bot, with what was learned of them and who rests.
+
+    Args:
+        providers: By `id`, the primary first.
+        cooldowns: Seconds a failed one rests, by `id`.
+    """
+
+    def __init__(
+        self, providers: Mapping[str, ChatProvider], cooldowns: Mapping[str, float]
+    ) -> None:
+        self.providers = dict(providers)
+        self.health = ProviderHealth({name: cooldowns[name] for name in providers})
+
+    def profile(self, name: str) -> ProviderProfile:
+        """What a provider can do, as far as it is known by now."""
+        return self.providers[name].profile
+
+    def learn(self, name: str, profile: ProviderProfile) -> None:
+        """Remembers what an endpoint has taught about a model.
+
+        Another provider with the same model there learns the same, and keeps what it
+        has of its own.
+        """
+        before = self.providers[name].profile
+        learned = {
+            item.name: getattr(profile, item.name)
+            for item in fields(profile)
+            if getattr(profile, item.name) != getattr(before, item.name)
+        }
+        for other in self.providers.values():
+            known = other.profile
+            if known.origin == before.origin:
+                other.profile = replace(known, **learned)
+
+    @property
+    def most_tools(self) -> int | None:
+        """The longest tool list that every provider takes."""
+        limits = (provider.profile.max_tools for provider in self.providers.values())
+        return min((most for most in limits if most is not None), default=None)
+
+
+@dataclass(slots=True, kw_only=True)
+class Turn:
+    """One turn; asks, calls and answers until there is an answer.
+
+    Attributes:
+        session: The conversation, its turn begun.
+        pool: The providers.
+        provider: The `id` of the one being asked.
+        calls: What runs calls.
+        context: What tools may know.
+        keys: Tells the turn's calls apart, where it may be retried.
+        keep: Keeps discoveries; gives all of the conversation, and what went wrong.
+        max_steps: The most requests in which tools may be called.
+        prefixes: What each provider was sent last.
+        background: Does what would hold the event loop.
+        is_heavy: The catalog is so large that its every step would.
+        searches_aside: A search would, as one by meaning does.
+        compact: The bot's own compaction, for a history that is too long.
+    """
+
+    session: ToolSearchSession
+    pool: ProviderPool
+    provider: str
+    calls: CallRunner
+    context: ToolContext
+    keys: TurnCalls
+    keep: KeepDiscoveries
+    max_steps: int
+    prefixes: PrefixWatch = field(default_factory=PrefixWatch)
+    background: Background = field(default_factory=Background)
+    is_heavy: bool = False
+    searches_aside: bool = False
+    compact: Compact | None = None
+    _usage: Usage = field(default_factory=Usage)
+    _steps: int = 0
+    _reply: ReplyEnd | None = None
+    _plan: RequestPlan | None = None
+    _paused: list[str] = field(default_factory=list)
+    _primary: str = field(init=False)
+    _compacted: bool = False
+    # Who refused the user's message, and who of them has answered without its pictures.
+    _refused: dict[str, OmissionReason] = field(default_factory=dict)
+    _blind: set[str] = field(default_factory=set)
+    _is_unanswerable: bool = False
+
+    def __post_init__(self) -> None:
+        self._primary = self.provider
+
+    async def run(self) -> AsyncGenerator[RunnerEvent, None]:
+        """The turn's events, `Done` last.
+
+        Raises:
+            AllProvidersFailedError: No provider answered.
+        """
+        for _ in range(self.max_steps):
+            async with aclosing(self._one_reply()) as events:
+                async for event in events:
+                    yield event
+            known = len(self.session.discoveries)
+            calls = self._accept()
+            for warning in self._ended():
+                yield warning
+            if found := self.session.discoveries.entries[known:]:
+                async with aclosing(self._discovered(found)) as told:
+                    async for discovery in told:
+                        yield discovery
+            if not calls and self._answered.stop_reason != "pause":
+                break
+            async with aclosing(self._run_calls(calls)) as events:
+                async for event in events:
+                    yield event
+        else:
+            async with aclosing(self._last_reply()) as events:
+                async for event in events:
+                    yield event
+            return
+        for event in self._done(self._answered.stop_reason):
+            yield event
+
+    async def _last_reply(self) -> AsyncGenerator[RunnerEvent, None]:
+        """The answer without tools, after `max_steps`."""
+        async with aclosing(self._ask("final")) as events:
+            async for event in events:
+                yield event
+        self.session.accept(replace(self._answered.message, tool_calls=(), native=None))
+        for warning in self._ended():
+            yield warning
+        for event in self._done("max_steps"):
+            yield event
+
+    def _accept(self) -> tuple[ToolCall, ...]:
+        """Takes the reply in; gives the calls to run: none of a refused reply.
+
+        A paused reply goes back as it is, and the next one goes on with it.
+        """
+        message, reason = self._answered.message, self._answered.stop_reason
+        if reason == "refusal":
+            message = replace(message, tool_calls=(), native=None)
+        if reason == "pause":
+            self._paused.append(message.text)
+        elif message.tool_calls:
+            self._paused.clear()
+        return self.session.accept(message, is_paused=reason == "pause")
+
+    def _ended(self) -> Iterator[Warning]:
+        """What an operator should know about the reply's end."""
+        if self._is_unanswerable:
+            return  # it is our answer
+        reply = self._answered
+        detail = f" ({reply.detail})" if reply.detail else ""
+        cut = sum(call.is_cut for call in reply.message.tool_calls)
+        if reply.stop_reason == "refusal":
+            yield self._warning("reply_refused", f"{self.provider!r} refused to answer{detail}")
+        elif reply.stop_reason == "length" or cut:
+            what = f"; {cut} of its calls were cut, and not run" if cut else ""
+            yield self._warning(
+                "reply_cut",
+                f"{self.provider!r} ended its reply before it was complete"
+                f"{detail}{what}; where that happens often, raise the limit of a reply's "
+                "tokens (extra_body)",
+            )
+
+    @property
+    def steps(self) -> int:
+        """How many requests were answered."""
+        return self._steps
+
+    @property
+    def usage(self) -> Usage:
+        """Of all of them."""
+        return self._usage
+
+    @property
+    def _answered(self) -> ReplyEnd:
+        if self._reply is None:
+            raise RuntimeError("no provider has answered yet")
+        return self._reply
+
+    def _done(self, reason: StopReason | TurnEnd) -> Iterator[RunnerEvent]:
+        answer = "".join([*self._paused, self._answered.message.text])
+        if not answer.strip():
+            stopped = self._answered.stop_reason
+            refused = stopped == "refusal"
+            if not refused:
+                yield self._warning(
+                    "answer_missing", f"{self.provider!r} ended without text: {stopped}"
+                )
+            key = "answer.refused" if refused else "answer.missing"
+            answer = text(key, self.session.language)
+        yield Done(
+            answer=answer,
+            provider=self.provider,
+            steps=self._steps,
+            usage=self._usage,
+            stop_reason="answer" if reason == "calls" else reason,
+        )
+
+    def _one_reply(self) -> AsyncGenerator[RunnerEvent, None]:
+        """The reply that counts; in `skills_like` the second of two."""
+        if self.session.decision.mode == "skills_like":
+            return self._reply_of_two_phases()
+        return self._ask("answer")
+
+    async def _reply_of_two_phases(self) -> AsyncGenerator[RunnerEvent, None]:
+        held: list[TextDelta] = []
+        async with aclosing(self._ask("select")) as events:
+            async for event in events:
+                if isinstance(event, TextDelta):
+                    held.append(event)
+                elif isinstance(event, ProviderSwitched):
+                    # Nobody was shown what it discards.
+                    held.clear()
+                    yield replace(event, discarded_text="")
+                else:
+                    yield event
+        picked = [call.name for call in self._answered.message.tool_calls]
+        catalog, permits = self.session.catalog, self.session.permits
+        known = [n for n in dict.fromkeys(picked) if n in catalog and permits(catalog[n])]
+        if known and self._plan is not None and self._plan.phase == "select":
+            async with aclosing(self._ask("detail", known)) as events:
+                async for event in events:
+                    yield event
+            return
+        for delta in held:
+            yield delta
+
+    async def _ask(
+        self, phase: Phase, selected: Sequence[str] = ()
+    ) -> AsyncGenerator[RunnerEvent, None]:
+        """Asks providers until one has given a whole reply."""
+        causes: dict[str, ProviderError] = {}
+        repeats: Counter[tuple[str, Remedy]] = Counter()
+        # Whoever would be sent a line in place of the user's whole message is not asked.
+        failed = {name for name, why in self._refused.items() if why not in OF_PICTURES}
+        while not self._is_unanswerable:
+            profile = self.pool.profile(self.provider)
+            if self.session.sent.hides_pictures_from(profile):
+                blind = ProviderError("the model takes no pictures", provider=self.provider)
+                verdict = Verdict(remedy="leave_out", left_out="pictures_unknown")
+                async with aclosing(self._pass_on(verdict, blind, failed, causes)) as events:
+                    async for event in events:
+                        yield event
+                continue
+            planned = partial(self._planned, profile, phase, selected)
+            plan, warnings = await self.background.run(planned, heavy=self.is_heavy)
+            for warning in warnings:
+                yield warning
+            streamed: list[str] = []
+            try:
+                async with aclosing(self._stream(plan, streamed)) as events:
+                    async for event in events:
+                        yield event
+            except ProviderError as error:
+                asked = replace(profile, strategy=plan.strategy)
+                verdict = self._verdict(error, asked, plan, repeats)
+                discarded = "".join(streamed)
+                async with aclosing(
+                    self._pass_on(verdict, error, failed, causes, discarded=discarded)
+                ) as events:
+                    async for event in events:
+                        yield event
+            else:
+                self.pool.health.succeeded(self.provider)
+                return
+
+    def _sent(self, plan: RequestPlan) -> SentTools:
+        own = (self.session.search_tool_name, CALL_TOOL_NAME)
+        return SentTools(listed=plan.tools, brought=plan.brought(), own=own)
+
+    def _verdict(
+        self,
+        error: ProviderError,
+        asked: ProviderProfile,
+        plan: RequestPlan,
+        repeats: Counter[tuple[str, Remedy]],
+    ) -> Verdict:
+        """What to do about an error; a remedy is tried so often and no more."""
+        verdict = verdict_on(error, asked, self._sent(plan))
+        repeats[self.provider, verdict.remedy] += 1
+        is_fallback = verdict.remedy == "wait" and self.provider != self._primary
+        most = MAX_REPEATS.get(verdict.remedy, 1)
+        if is_fallback or repeats[self.provider, verdict.remedy] > most:
+            return Verdict(remedy="next_provider", rests=verdict.rests)
+        return verdict
+
+    async def _pass_on(
+        self,
+        verdict: Verdict,
+        error: ProviderError,
+        failed: set[str],
+        causes: dict[str, ProviderError],
+        *,
+        discarded: str = "",
+    ) -> AsyncGenerator[RunnerEvent, None]:
+        """Has the request sent once more, here or by the next provider."""
+        causes[self.provider] = error
+        before = self.provider
+        if verdict.profile is not None:
+            self.pool.learn(self.provider, verdict.profile)
+        if verdict.remedy == "shorten":
+            verdict, notice = await self._shortened(verdict)
+            if notice is not None:
+                yield self._warning(notice.code, notice.message)
+        if verdict.remedy == "leave_out":
+            verdict = self._left_out(verdict)
+        if verdict.remedy == "next_provider":
+            failed.add(self.provider)
+            for event in self._move_on(verdict, failed, causes):
+                yield event
+        elif verdict.remedy not in ("shorten", "leave_out"):
+            yield self._remedied(verdict, error)
+            if verdict.wait_s:
+                await asyncio.sleep(verdict.wait_s)
+        if self.provider != before or discarded:
+            yield ProviderSwitched(
+                from_provider=before,
+                to_provider=self.provider,
+                cause=str(error),
+                discarded_text=discarded,
+            )
+
+    async def _shortened(self, verdict: Verdict) -> tuple[Verdict, Notice | None]:
+        """Has the next request carry less; where nothing may go, the message is too long itself.
+
+        The bot's own compaction goes first, once a turn.
+        """
+        self.prefixes.forget(self.provider)
+        notice = None
+        if self.compact is not None and not self._compacted:
+            self._compacted = True
+            is_shorter, notice = await compacted(self.session, self.compact)
+            if is_shorter:
+                return verdict, notice
+        profile = self.pool.profile(self.provider)
+        if self.session.sent.shorten(profile, share=verdict.share, measure=verdict.measure):
+            return verdict, notice
+        return Verdict(remedy="leave_out", left_out="message_too_long"), notice
+
+    def _left_out(self, verdict: Verdict) -> Verdict:
+        """Has later requests here leave out what was refused; the user's newest may fit others."""
+        self.prefixes.forget(self.provider)
+        refused = self.session.sent.leave_out(self.pool.profile(self.provider), verdict.left_out)
+        if refused in ("result", "older"):
+            return verdict
+        if refused == "message":
+            self._refused[self.provider] = verdict.left_out
+        return Verdict(remedy="next_provider")
+
+    def _planned(
+        self, profile: ProviderProfile, phase: Phase, selected: Sequence[str]
+    ) -> tuple[RequestPlan, list[Warning]]:
+        plan = self._plan = self.session.plan(profile, phase=phase, selected=selected)
+        return plan, list(self._noticed(profile, plan))
+
+    def _noticed(self, profile: ProviderProfile, plan: RequestPlan) -> Iterator[Warning]:
+        """What the session has to tell, and where a prompt cache breaks untold."""
+        notices = self.session.take_notices()
+        for notice in notices:
+            yield self._warning(notice.code, notice.message)
+        moved = self.prefixes.look(
+            self.provider,
+            profile,
+            plan,
+            history=self.session.history,
+            announced=[notice.code for notice in notices],
+        )
+        if moved is not None:
+            if LATE_CALL in moved:
+                yield self._warning(
+                    "late_definition",
+                    f"what {self.provider!r} is sent differs from its last request at {moved}: "
+                    "the tool is there now, and its definition is sent before the call; the "
+                    "prompt cache ends there",
+                )
+                return
+            yield self._warning(
+                "prefix_moved",
+                f"what {self.provider!r} is sent differs from its last request at {moved}, and "
+                "nothing announced explains it: its prompt cache ends there",
+            )
+
+    async def _stream(
+        self, plan: RequestPlan, streamed: list[str]
+    ) -> AsyncGenerator[RunnerEvent, None]:
+        reply = None
+        async with closing(self.pool.providers[self.provider].stream(plan)) as events:
+            async for event in events:
+                if isinstance(event, ReplyDelta):
+                    streamed.append(event.text)
+                    yield TextDelta(text=event.text)
+                elif isinstance(event, ReplyEnd):
+                    reply = event
+        if reply is None:
+            raise ProviderError("the reply has no end", provider=self.provider)
+        self._reply = reply
+        self._steps += 1
+        self._usage += reply.usage
+
+    def _move_on(
+        self, verdict: Verdict, failed: set[str], causes: Mapping[str, ProviderError]
+    ) -> Iterator[RunnerEvent]:
+        """Makes the next provider the one to ask, or gives up.
+
+        Where every other has failed, one that refused the user's pictures is asked without.
+        """
+        now = time.monotonic()
+        if verdict.rests:
+            self.pool.health.failed(self.provider, now=now)
+        order = self.pool.health.order(now=now)
+        waiting = [name for name in order if name not in failed]
+        blind = [name for name in order if name in self._refused and name not in self._blind]
+        blind = [name for name in blind if self._refused[name] in OF_PICTURES]
+        if waiting:
+            self.provider = waiting[0]
+        elif blind:
+            self.provider = blind[0]
+            self._blind.add(self.provider)
+            failed.discard(self.provider)
+            why = self._refused[self.provider]
+            told = text(f"content.{why}", self.session.language)
+            yield ContentLeftOut(provider=self.provider, reason=why, text=told)
+        elif causes.keys() <= self._refused.keys() - self._blind:
+            yield from self._unanswered(causes)
+        else:
+            raise AllProvidersFailedError(causes)
+
+    def _unanswered(self, causes: Mapping[str, ProviderError]) -> Iterator[RunnerEvent]:
+        """Answers in the place of providers, none of which takes the user's message."""
+        reasons = [self._refused[name] for name in causes]
+        is_long = "message_too_long" in reasons
+        for notice in self.session.take_notices():
+            yield self._warning(notice.code, notice.message)
+        said = "; ".join(f"{name!r}: {cause.detail}" for name, cause in causes.items())
+        yield self._warning("message_refused", f"no provider takes the user's message: {said}")
+        answer = text(f"answer.{'message_too_long' if is_long else 'message_refused'}",
+                      self.session.language)  # fmt: skip
+        yield TextDelta(text=answer)
+        self._reply = ReplyEnd(
+            message=Message(role="assistant", content=answer),
+            stop_reason="other" if is_long else "refusal",
+            usage=Usage(),
+        )
+        self._is_unanswerable = True
+
+    def _remedied(self, verdict: Verdict, error: ProviderError) -> Warning:
+        """Takes in what an error taught, so that the next plan avoids it."""
+        if verdict.remedy == "wait":
+            what = f"sent once more after {verdict.wait_s:g} seconds, because {error}"
+            return self._warning("provider_waited_for", what)
+        self.prefixes.forget(self.provider)
+        plan = self._plan
+        if verdict.references and plan is not None:
+            self.session.refuse_references(verdict.references)
+        if verdict.replies:
+            self.session.refuse_replies(self.pool.profile(self.provider).origin)
+        codes: dict[Remedy, NoticeCode] = {
+            "generic_strategy": "strategy_replaced",
+            "repair": "request_repaired",
+            "within_limit": "rendered_within_limit",
+            "without_cache_marks": "cache_marks_refused",
+            "with_reasoning": "reasoning_required",
+            "without_reasoning": "reasoning_refused",
+            "with_signatures": "reasoning_required",
+            "once_more": "request_repeated",
+            "in_its_form": "form_refused",
+            "without_tool": "tool_set_aside",
+        }
+        if verdict.set_aside:
+            names = ", ".join(repr(tool.name) for tool in verdict.set_aside)
+            origin = self.pool.profile(self.provider).origin
+            what = f"{names} set aside for {origin}, and sent once more, because {error}"
+            return self._warning("tool_set_aside", what)
+        return self._warning(codes[verdict.remedy], f"sent once more, because {error}")
+
+    async def _run_calls(self, calls: Sequence[ToolCall]) -> AsyncGenerator[RunnerEvent, None]:
+        """Answers a reply's calls, and commits what they discovered.
+
+        However it ends, each call has its result in the history.
+        """
+        batch = self.calls.batch(calls, self.context, decide=self._decide, turn=self.keys)
+        answered = 0
+        try:
+            async with aclosing(batch.events()) as events:
+                async for event in events:
+                    if not isinstance(event, CallOutcome):
+                        yield event
+                        continue
+                    committed = partial(self.session.commit, (event.to_commit(),))
+                    new = await self.background.run(committed, heavy=self.is_heavy)
+                    answered += 1
+                    if answered % _MAX_ANSWERS_AT_ONCE == 0:
+                        await asyncio.sleep(0)  # answers that wait for nothing would hold the loop
+                    yield event.finished(self.session.last_message.text)
+                    if new:
+                        async with aclosing(self._discovered(new)) as told:
+                            async for discovery in told:
+                                yield discovery
+        finally:
+            for outcome in batch.undelivered():
+                self.session.commit((outcome.to_commit(),))
+
+    def _decide(self, call: ToolCall) -> CallDecision | Awaitable[CallDecision]:
+        """Decide a call: here, or in the background if that would hold the event loop."""
+        decided = partial(self.session.decide, call)
+        is_search = call.name == self.session.search_tool_name
+        if not (self.is_heavy or (self.searches_aside and is_search)):
+            return decided()
+        return self.background.run(decided, heavy=True)
+
+    async def _discovered(self, new: Sequence[Discovery]) -> AsyncGenerator[RunnerEvent, None]:
+        entries, notice = await self.keep(new)
+        if notice is not None:
+            yield self._warning(notice.code, notice.message)
+        self.session.adopt_discoveries(entries)
+        if self.session.decision.mode == "tool_search":  # elsewhere all are callable anyway
+            names = tuple(entry.name for entry in new)
+            yield ToolsDiscovered(names=names, total=len(self.session.discoveries))
+
+    @staticmethod
+    def _warning(code: NoticeCode, message: str) -> Warning:
+        _log.warning("%s: %s", code, message)
+        return Warning(code=code, message=message)

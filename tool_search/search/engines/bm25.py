@@ -1,0 +1,277 @@
+"""The default engine: BM25F over the fields of a definition, no model.
+
+Each field's term frequency is divided by the field's length norm, the fields
+are added with their weights, and only the sum is saturated. Of tools that are
+close, those come first of whose name and description the query covers more.
+
+Source: Robertson, Zaragoza, Taylor, "Simple BM25 Extension to Multiple Weighted
+Fields", CIKM 2004; Robertson, Zaragoza, "The Probabilistic Relevance Framework:
+BM25 and Beyond", 2009, sections 3.1 and 3.6.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from tool_search.catalog.catalog import Tool
+from tool_search.search.engines.lone_characters import without_lone_characters
+from tool_search.search.index.filter import Lexicon
+from tool_search.search.index.layered import BlockedList
+from tool_search.search.index.ranking import Scores, attainable
+from tool_search.search.index.slots import Slots
+from tool_search.search.index.storage import Posting, Postings, squared, summed
+from tool_search.search.text.query import query_terms
+from tool_search.search.text.synonyms import related_terms
+from tool_search.search.text.terms import ToolTerms, tool_terms
+from tool_search.search.text.tokenizer import Segmenter
+
+if TYPE_CHECKING:
+    from tool_search.search.index.explanation import Reasons
+
+__all__ = ["Bm25Engine"]
+
+# As if this many more tools without the word stood in the catalog: rarity among
+# three tools is no evidence, and a word in every tool must still be worth something.
+_UNSEEN_TOOLS = 10.0
+# Once in the name a word has an impact of 0.55, once in the description of 0.33.
+_FULL_IMPACT = 0.4
+_NAME_COVERED = 0.3
+_TEXT_COVERED = 0.3
+_RELATED_TO_KNOWN = 0.8
+_RELATED_TO_UNKNOWN = 0.5
+_MOST_ROWS = 200
+
+
+class Bm25Engine:
+    """BM25F; see the module.
+
+    Args:
+        tools: What is searched, in any order.
+        segmenter: Cuts Chinese; without one it becomes characters and bigrams.
+    """
+
+    __slots__ = ("_kept", "_postings", "_rows", "_segmenter", "slots")
+
+    most_boost = 1.0 + _NAME_COVERED + _TEXT_COVERED
+
+    def __init__(self, tools: Iterable[Tool] = (), *, segmenter: Segmenter | None = None) -> None:
+        self._segmenter = segmenter
+        self.slots = Slots(tools)
+        kept: list[_Kept] = []
+
+        def entering() -> Iterator[tuple[int, Mapping[str, float]]]:
+            for slot, tool in self.slots.taken():
+                own = tool_terms(tool, segmenter)
+                kept.append(_kept(own))
+                yield slot, own.impacts
+
+        with _uncollected():
+            self._postings = Postings(entering())
+        # Rows of the table of actions, as they are asked for.
+        self._rows: dict[tuple[str, ...], _Row] = {}
+        self._kept = BlockedList(kept)
+
+    @property
+    def lexicon(self) -> Lexicon:
+        """Which tools have which term."""
+        return Lexicon(self._postings, lambda slot: self._kept[slot].sequence, self._segmenter)
+
+    def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> Bm25Engine:
+        """The same ranking over changed tools, sharing what did not change."""
+        change = self.slots.changed(added=added, removed=removed)
+        entered = [(slot, _changed_terms(tool, self._segmenter)) for slot, tool in change.entered]
+        engine = Bm25Engine(segmenter=self._segmenter)
+        engine.slots = change.slots
+        engine._postings = self._postings.changed(
+            removed=[(slot, self._kept[slot].terms) for slot, _ in change.left],
+            added=[(slot, own.impacts) for slot, own in entered],
+        )
+        engine._kept = self._kept.changed({slot: _kept(own) for slot, own in entered})
+        return engine
+
+    def scores(self, query: str) -> Scores:
+        """How well each tool fits; see `Engine.scores`."""
+        terms = query_terms(query, self._segmenter)
+        weighted: list[tuple[Posting, float]] = []
+        values: list[float] = []
+        characters: list[Posting] = []
+        find = self._postings.get
+        for term, weight in terms.weights.items():
+            posting = find(term)
+            value = weight * self._idf(0 if posting is None else len(posting))
+            if posting is not None:
+                weighted.append((posting, value))
+                if term in terms.characters:
+                    characters.append(posting)
+            if posting is not None or term not in terms.compounds:
+                values.append(value * _FULL_IMPACT)
+        for _, row, value in self._related(terms.weights):
+            weighted.extend((posting, value) for posting in row.postings)
+        scores = summed(weighted, len(self.slots.tools))
+        if characters and len(terms.characters) > 1:
+            single = set(map(id, characters))
+            words = [posting for posting, _ in weighted if id(posting) not in single]
+            scores = without_lone_characters(scores, characters, words)
+        return Scores(scores, attainable(values))
+
+    def boosts(self, query: str, slots: Sequence[int]) -> Sequence[float]:
+        """1 and a share for how much of name and text the query covers, word for word."""
+        both = query_terms(query, self._segmenter).forms.intersection
+        return [
+            1.0
+            + _NAME_COVERED * len(both(name)) / (len(name) or 1)
+            + _TEXT_COVERED * len(both(text)) / (len(text) or 1)
+            for _, name, text, _ in self._kept.picked(slots)
+        ]
+
+    def unmatched(self, query: str, has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
+        """The query's words that no tool has."""
+
+        def known(term: str) -> bool:
+            posting = self._postings.get(term)
+            return posting is not None and has_tool(map(int, posting))
+
+        return query_terms(query, self._segmenter).unmatched(known)
+
+    def reasons(self, query: str, slots: Sequence[int]) -> list[Reasons]:
+        """What each word gave these tools; see `Explains`."""
+        from tool_search.search.index.explanation import (  # noqa: PLC0415 - few ask why
+            Reasons,
+            Side,
+            WordSums,
+        )
+        from tool_search.search.index.field_shares import field_shares  # noqa: PLC0415 - likewise
+
+        scores = self.scores(query)
+        terms = query_terms(query, self._segmenter)
+        written = {
+            term: piece.original
+            for piece in reversed(terms.pieces)
+            for term in (*piece.words, *piece.compounds)
+            if not piece.is_cjk
+        }
+        found = []
+        for slot in slots:
+            tool, score = self.slots.tools[slot], float(scores.values[slot])
+            if tool is None or not score or scores.attainable <= 0:
+                found.append(Reasons((Side("words", 1.0, 0.0),)))
+                continue
+            fields = field_shares(tool, self._segmenter)
+            words = WordSums(scores.attainable)
+            for term, weight in terms.weights.items():
+                posting = self._postings.get(term)
+                if posting and (impact := _impact(posting, slot)):
+                    value = weight * self._idf(len(posting)) * impact
+                    words.add(written.get(term, term), value, fields[term])
+            for term, row, value in self._related(terms.weights):
+                for other in row.words:
+                    if impact := _impact(self._postings.get(other), slot):
+                        worth = value * impact**row.power
+                        words.add(written.get(term, term), worth, fields[other], other)
+            found.append(Reasons((Side("words", 1.0, score / scores.attainable),), words.sorted()))
+        return found
+
+    def _related(self, weights: Mapping[str, float]) -> Iterator[tuple[str, _Row, float]]:
+        """The query's actions with other words for them, and what each of these is worth.
+
+        For an action that no tool has, words of every language. For one that some tool
+        has, English words alone, as Chinese tools of the public sets were found less
+        well, and squared: another word is another name for the action where it stands
+        out, as in a tool's name, and mostly chance where it is one of many.
+        """
+        table = related_terms()
+        for term in weights:
+            if term not in table:
+                continue
+            key = (term, *(other for other in table[term] if other in weights))
+            row = self._rows.get(key)
+            if row is None:
+                if len(self._rows) >= _MOST_ROWS:
+                    self._rows.clear()
+                row = self._rows[key] = self._row(key, table[term])
+            value = weights[term] * self._idf(min(row.having, len(self.slots)))
+            yield term, row, value * row.worth
+
+    def _row(self, asked: Sequence[str], words: Iterable[str]) -> _Row:
+        """What widens the first of the words that were asked for."""
+        known = self._postings.get(asked[0])
+        others = [word for word in words if word not in asked]
+        if known:
+            others = [word for word in others if word.isascii() and asked[0].isascii()]
+        found = [posting for posting in map(self._postings.get, others) if posting]
+        # The row is as common as its words together: a rare synonym is no rare wish.
+        having = sum(map(len, found)) + len(known or ())
+        if not known or not found:
+            return _Row(having, others, 1, found, _RELATED_TO_UNKNOWN)
+        return _Row(having, others, 2, [squared(found)], _RELATED_TO_KNOWN)
+
+    def _idf(self, having: int) -> float:
+        """ln(1 + (N - df + 0.5) / (df + 0.5)), with the unseen tools in N.
+
+        Source: Lucene's BM25Similarity, the form that is never negative.
+        """
+        without = len(self.slots) + _UNSEEN_TOOLS - having
+        return math.log(1.0 + (without + 0.5) / (having + 0.5))
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keeps the garbage collector still: all that is made stays, and it would look each time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+@lru_cache(maxsize=1024)
+def _changed_terms(tool: Tool, segmenter: Segmenter | None) -> ToolTerms:
+    """`tool_terms`, kept for tools that come and go with their server."""
+    return tool_terms(tool, segmenter)
+
+
+def _impact(posting: Posting | None, slot: int) -> float:
+    """What a term is worth in the tool of a slot; 0 where it has it not."""
+    place = bisect_left(posting or (), slot)
+    if posting is None or place == len(posting) or int(posting[place]) != slot:
+        return 0.0
+    return posting[place] - slot
+
+
+class _Row(NamedTuple):
+    """What widens an action.
+
+    Attributes:
+        having: How many times a tool has a word of the row.
+        words: The other words of the row.
+        power: What the impacts of these are raised to.
+        postings: Of these.
+        worth: Of one of them, where the action itself is worth 1.
+    """
+
+    having: int
+    words: Sequence[str]
+    power: int
+    postings: Sequence[Posting]
+    worth: float
+
+
+class _Kept(NamedTuple):
+    """What is kept of a tool beside its postings; see `ToolTerms`."""
+
+    terms: tuple[str, ...]
+    name: tuple[str, ...]
+    text: tuple[str, ...]
+    sequence: str
+
+
+def _kept(own: ToolTerms) -> _Kept:
+    return _Kept(tuple(own.impacts), own.name, own.text, own.sequence)

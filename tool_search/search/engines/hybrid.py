@@ -1,0 +1,250 @@
+"""The words of a query and its meaning, in one ranking.
+
+What the default engine finds is weighed by how many of the query's words any tool has:
+where most of them are unknown, a word that is found says little, and meaning decides.
+So a Chinese query finds English tools, and a plain one is ranked by its words first.
+Chinese words that no tool has are also looked up in a dictionary, where one is installed.
+
+Source of reciprocal rank fusion: Cormack, Clarke, Buettcher, "Reciprocal Rank Fusion
+outperforms Condorcet and individual Rank Learning Methods", SIGIR 2009.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tool_search.catalog.catalog import Tool
+from tool_search.search.engines.bm25 import Bm25Engine
+from tool_search.search.engines.semantic import SemanticEngine
+from tool_search.search.index.explanation import Reasons, Side, SideName
+from tool_search.search.index.filter import Lexicon
+from tool_search.search.index.ranking import Scores
+from tool_search.search.index.slots import Slots
+from tool_search.search.text.chinese_dictionary import in_english
+from tool_search.search.text.query import query_terms
+
+__all__ = ["Fusion", "HybridEngine"]
+
+FusionName = Literal["coverage", "weights", "rrf"]
+# Of meaning's weight: what a dictionary says of a word is less than the word itself.
+_TRANSLATED = 0.8
+# Boosts are worked out for so many, the best by their words; those behind keep their order.
+_MOST_BOOSTED = 100
+
+
+class Fusion(NamedTuple):
+    """How the two rankings become one; see `HybridSettings`."""
+
+    name: FusionName = "coverage"
+    lexical_weight: float = 1.0
+    semantic_weight: float = 0.3
+    rrf_k: int = 60
+    dictionary: bool = True
+
+
+class HybridEngine:
+    """Ranks by words and meaning; see the module.
+
+    Args:
+        lexical: The ranking by words.
+        semantic: The ranking by meaning of the same tools, updated alike.
+        fusion: How they become one.
+    """
+
+    __slots__ = ("_fusion", "_last", "_lexical", "_semantic", "most_boost", "slots")
+
+    def __init__(
+        self, lexical: Bm25Engine, semantic: SemanticEngine, *, fusion: Fusion | None = None
+    ) -> None:
+        self._lexical = lexical
+        self._semantic = semantic
+        self._fusion = fusion or Fusion()
+        self._last: tuple[str, _Parts] | None = None
+        self.slots: Slots = lexical.slots
+        self.most_boost = 1.0 if self._fusion.name == "rrf" else lexical.most_boost
+
+    @property
+    def lexicon(self) -> Lexicon:
+        """Which tools have which term."""
+        return self._lexical.lexicon
+
+    def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> HybridEngine:
+        """The same ranking over changed tools, sharing what did not change.
+
+        Raises:
+            SearchError: The embedder failed.
+        """
+        return HybridEngine(
+            self._lexical.updated(added=added, removed=removed),
+            self._semantic.updated(added=added, removed=removed),
+            fusion=self._fusion,
+        )
+
+    def scores(self, query: str) -> Scores:
+        """How well each tool fits; see `Engine.scores`.
+
+        Raises:
+            SearchError: The embedder failed.
+        """
+        if not len(self.slots):
+            return Scores([0.0] * len(self.slots.tools), 0.0)
+        if self._fusion.name == "rrf":
+            return self._fused_ranks(query)
+        parts = self._parts(query)
+        return Scores(parts.by_word + parts.by_translation + parts.by_meaning, parts.attainable)
+
+    def boosts(self, query: str, slots: Sequence[int]) -> Sequence[float]:
+        """The boosts of the ranking by words, as far as words make up a tool's score."""
+        if self._fusion.name == "rrf":
+            return [1.0] * len(slots)
+        parts = self._parts(query)
+        listed = list(slots)
+        plain = parts.by_word[listed] + parts.by_translation[listed] + parts.by_meaning[listed]
+        boosted = parts.by_meaning[listed].copy()
+        for text, values in ((query, parts.by_word), (parts.translation, parts.by_translation)):
+            if text:
+                boosted += values[listed] * self._lexical.boosts(text, listed)
+        return list(np.divide(boosted, plain, out=np.ones_like(plain), where=plain > 0).tolist())
+
+    def reasons(self, query: str, slots: Sequence[int]) -> list[Reasons]:
+        """What each side gave these tools; see `Explains`.
+
+        Raises:
+            SearchError: The embedder failed.
+        """
+        if self._fusion.name == "rrf":
+            return self._reasons_of_ranks(query, slots)
+        parts = self._parts(query)
+        found = [Reasons(()) for _ in slots]
+        sides: tuple[tuple[SideName, str, Bm25Engine | SemanticEngine], ...] = (
+            ("words", query, self._lexical),
+            ("translation", parts.translation, self._lexical),
+            ("meaning", query, self._semantic),
+        )
+        for (name, text, engine), weight in zip(sides, parts.weights, strict=True):
+            if weight > 0:
+                own = engine.reasons(text, slots)
+                weighed = (each.weighed(name, weight / parts.attainable) for each in own)
+                found = [each.beside(other) for each, other in zip(found, weighed, strict=True)]
+        return found
+
+    def unmatched(self, query: str, has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
+        """The query's words that no tool has, not in a translation either."""
+        words = self._lexical.unmatched(query, has_tool)
+        if not self._fusion.dictionary:
+            return words
+        return [word for word in words if not self._has_translation(word, has_tool)]
+
+    def _has_translation(self, word: str, has_tool: Callable[[Iterable[int]], bool]) -> bool:
+        english = in_english(word).split()
+        return len(self._lexical.unmatched(" ".join(english), has_tool)) < len(set(english))
+
+    def _parts(self, query: str) -> _Parts:
+        """What each side is worth for each tool; kept until the next query."""
+        last = self._last
+        if last is not None and last[0] == query:
+            return last[1]
+        by_word, by_meaning = self._lexical.scores(query), self._semantic.scores(query)
+        fusion, share, translation = self._fusion, 1.0, ""
+        if fusion.name == "coverage":
+            share = self._explained(query)
+            translation = self._translation(query)
+        by_translation = self._lexical.scores(translation)
+        weights = (
+            share * fusion.lexical_weight * (by_word.attainable > 0),
+            (1.0 - share) * fusion.semantic_weight * _TRANSLATED * (by_translation.attainable > 0),
+            fusion.semantic_weight * (by_meaning.attainable > 0),
+        )
+        parts = _Parts(
+            by_word=_share(by_word, weights[0]),
+            by_translation=_share(by_translation, weights[1]),
+            by_meaning=_share(by_meaning, weights[2]),
+            translation=translation,
+            weights=weights,
+            attainable=sum(weights),
+        )
+        self._last = (query, parts)
+        return parts
+
+    def _translation(self, query: str) -> str:
+        """English words for the Chinese words that no tool has."""
+        if not self._fusion.dictionary or query.isascii():
+            return ""
+        return in_english(" ".join(self._lexical.unmatched(query, _whoever_asks)))
+
+    def _explained(self, query: str) -> float:
+        """Which share of the query's words any tool has, from 0 to 1."""
+        known = self.lexicon.postings.get
+        terms = query_terms(query, self.lexicon.segmenter)
+        asked = [t for t in terms.weights if t not in terms.compounds or known(t)]
+        return sum(known(term) is not None for term in asked) / max(len(asked), 1)
+
+    def _reasons_of_ranks(self, query: str, slots: Sequence[int]) -> list[Reasons]:
+        by_word, by_meaning = self._by_rank(query)
+        best = 1.0 / (self._fusion.rrf_k + 1)
+        return [
+            Reasons(
+                (
+                    Side("words", 0.5, float(by_word[slot]) / best),
+                    Side("meaning", 0.5, float(by_meaning[slot]) / best),
+                )
+            )
+            for slot in slots
+        ]
+
+    def _fused_ranks(self, query: str) -> Scores:
+        by_word, by_meaning = self._by_rank(query)
+        is_any = by_word.any() or by_meaning.any()
+        return Scores(by_word + by_meaning, 2.0 / (self._fusion.rrf_k + 1) if is_any else 0.0)
+
+    def _by_rank(self, query: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """What each tool has for its place by words, and by meaning."""
+        by_word, by_meaning = self._lexical.scores(query), self._semantic.scores(query)
+        words = np.array(by_word.values, np.float64)
+        best = np.argsort(-words, kind="stable")[:_MOST_BOOSTED]
+        best = best[words[best] > 0]
+        words[best] *= self._lexical.boosts(query, best.tolist())
+        k = self._fusion.rrf_k
+        return self._reciprocal(words, k), self._reciprocal(np.asarray(by_meaning.values), k)
+
+    def _reciprocal(self, values: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+        """1 / (k + rank) of each hit; equal ones share the better rank."""
+        hits = np.sort(values[values > 0])
+        ranks = 1 + len(hits) - np.searchsorted(hits, values, side="right")
+        return np.where(values > 0, 1.0 / (k + ranks), 0.0)
+
+
+class _Parts(NamedTuple):
+    """What each side of a ranking gives.
+
+    Attributes:
+        by_word: By slot, before boosts.
+        by_translation: By slot, before boosts.
+        by_meaning: By slot.
+        translation: English words for Chinese ones.
+        weights: Of words, translation and meaning.
+        attainable: What all together could reach.
+    """
+
+    by_word: NDArray[np.float64]
+    by_translation: NDArray[np.float64]
+    by_meaning: NDArray[np.float64]
+    translation: str
+    weights: tuple[float, float, float]
+    attainable: float
+
+
+def _whoever_asks(_slots: Iterable[int]) -> bool:
+    """That every tool counts: what is ranked does not depend on who asks."""
+    return True
+
+
+def _share(scores: Scores, weight: float) -> NDArray[np.float64]:
+    """The scores as shares of what could be reached, times the weight."""
+    if scores.attainable <= 0:
+        return np.zeros(len(scores.values))
+    return np.asarray(scores.values, np.float64) * (weight / scores.attainable)

@@ -1,0 +1,141 @@
+"""The reference engine: rank_bm25's BM25Plus over one flat text, Chinese cut by jieba.
+
+BM25Plus, because BM25Okapi gives a word of one tool in two the score 0 and a
+word of every tool a negative one. Its delta is 0: rank_bm25 adds delta to tools
+without the word too, so it changes no order and would make every tool a hit.
+
+Source: https://github.com/dorianbrown/rank_bm25; Lv, Zhai, "Lower-bounding term
+frequency normalization", CIKM 2011.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+from tool_search.catalog.catalog import Tool
+from tool_search.search.index.ranking import Scores, attainable
+from tool_search.search.index.slots import Slots
+from tool_search.search.text.documents import field_texts
+from tool_search.search.text.jieba_words import jieba_segmenter
+from tool_search.search.text.query import query_terms
+from tool_search.search.text.tokenizer import Segmenter, pieces
+
+__all__ = ["RankBm25Engine"]
+
+_LONGEST_FIELD = 20_000
+# Of k1 + 1: a word that stands once in a text of average length has less.
+_FULL_SHARE = 0.5
+
+
+class RankBm25Engine:
+    """BM25Plus of rank_bm25; see the module.
+
+    Args:
+        tools: What is searched, in any order.
+        segmenter: Cuts Chinese; jieba if there is none.
+    """
+
+    __slots__ = ("_counts", "_having", "_length", "_segmenter", "slots")
+
+    most_boost = 1.0
+
+    def __init__(self, tools: Iterable[Tool] = (), *, segmenter: Segmenter | None = None) -> None:
+        self._segmenter = segmenter or jieba_segmenter()
+        self.slots = Slots(tools)
+        self._counts: list[Counter[str]] = [self._counted(tool) for _, tool in self.slots.taken()]
+        self._having: Counter[str] = Counter()
+        for counts in self._counts:
+            self._having.update(counts.keys())
+        self._length = sum(counts.total() for counts in self._counts)
+
+    def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> RankBm25Engine:
+        """The same ranking over changed tools; texts that did not change are kept."""
+        change = self.slots.changed(added=added, removed=removed)
+        engine = RankBm25Engine(segmenter=self._segmenter)
+        engine.slots = change.slots
+        free = len(change.slots.tools) - len(self._counts)
+        engine._counts = self._counts + [Counter()] * free
+        engine._having = self._having.copy()
+        engine._length = self._length
+        for slot, _ in change.left:
+            engine._exchange(slot, Counter())
+        for slot, tool in change.entered:
+            engine._exchange(slot, self._counted(tool))
+        return engine
+
+    def scores(self, query: str) -> Scores:
+        """How well each tool fits; see `Engine.scores`."""
+        words = list(query_terms(query, self._segmenter).weights)
+        known = [word for word in words if self._having.get(word)]
+        if not known:
+            return Scores([0.0] * len(self._counts), 0.0)
+        rarity = _Rarity(self._having, tools=len(self.slots))
+        ranker = _ranker()(self._counts, rarity, self._length / len(self.slots))
+        values = [rarity.get(word) * (ranker.k1 + 1.0) * _FULL_SHARE for word in words]
+        return Scores(ranker.get_scores(known), attainable(values))
+
+    def boosts(self, _query: str, slots: Sequence[int]) -> Sequence[float]:
+        """None: the reference ranks by its scores alone."""
+        return [1.0] * len(slots)
+
+    def unmatched(self, query: str, has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
+        """The query's words that no tool has."""
+
+        def known(term: str) -> bool:
+            return bool(self._having.get(term)) and has_tool(self._slots_with(term))
+
+        return query_terms(query, self._segmenter).unmatched(known)
+
+    def _slots_with(self, term: str) -> Iterator[int]:
+        return (slot for slot, counts in enumerate(self._counts) if term in counts)
+
+    def _exchange(self, slot: int, counts: Counter[str]) -> None:
+        old, self._counts[slot] = self._counts[slot], counts
+        self._length += counts.total() - old.total()
+        for word in old:
+            self._having[word] -= 1
+            if not self._having[word]:
+                del self._having[word]
+        self._having.update(counts.keys())
+
+    def _counted(self, tool: Tool) -> Counter[str]:
+        counts: Counter[str] = Counter()
+        for field, texts in field_texts(tool).items():
+            for text in texts:
+                for piece in pieces(text, longest=_LONGEST_FIELD, segmenter=self._segmenter):
+                    if field == "name" or not piece.is_function:
+                        counts.update((*piece.words, *piece.compounds))
+        return counts
+
+
+class _Rarity:
+    """BM25Plus's idf, ln((N + 1) / df), worked out for the words that are asked for."""
+
+    def __init__(self, having: Counter[str], *, tools: int) -> None:
+        self._having = having
+        self._tools = tools
+
+    def get(self, word: str) -> float:
+        return math.log((self._tools + 1) / max(self._having.get(word, 0), 1))
+
+
+@cache
+def _ranker() -> type[Any]:
+    from rank_bm25 import BM25Plus  # noqa: PLC0415 - loads numpy
+
+    class Ranker(BM25Plus):  # type: ignore[misc]
+        """BM25Plus over documents that are counted already."""
+
+        def __init__(self, counts: list[Counter[str]], rarity: _Rarity, mean: float) -> None:
+            self.k1, self.b, self.delta = 1.5, 0.75, 0
+            self.corpus_size = len(counts)
+            self.doc_freqs = counts
+            self.doc_len = [document.total() for document in counts]
+            self.idf = rarity
+            self.avgdl = mean
+
+    return Ranker

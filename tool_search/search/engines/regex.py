@@ -1,0 +1,232 @@
+r"""A model's regular expression, searched as Anthropic's regex tool searches.
+
+The pattern is looked for like `re.search`, case aside, in name, description,
+and the names and descriptions of parameters. RE2 runs it: its time is linear in
+text and pattern, whatever a model writes, and it needs neither a clock nor a
+process to be stopped by. It has no lookaround and no back reference.
+
+A pattern that RE2 refuses is searched as words, by the default engine. So is a
+text without a sign of a pattern, beside being looked for as it stands.
+
+Source: https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool,
+"Regex variant"; https://github.com/google/re2/wiki/Syntax.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from itertools import accumulate
+from typing import Any, NamedTuple, Protocol
+
+from tool_search.catalog.catalog import Tool
+from tool_search.errors import SearchError
+from tool_search.search.engines.bm25 import Bm25Engine
+from tool_search.search.index.filter import Lexicon
+from tool_search.search.index.layered import BlockedList
+from tool_search.search.index.ranking import Scores
+from tool_search.search.text.documents import FIELDS, FieldName, field_texts
+from tool_search.search.text.tokenizer import Segmenter
+
+__all__ = ["RegexEngine"]
+
+# A match in the whole name is worth 1; none is worth so little that a floor cuts it.
+_NAME = 0.6
+_NAME_COVERED = 0.4
+_WORTH: dict[FieldName, float] = {
+    "aliases": 0.55,
+    "server": 0.45,
+    "tags": 0.45,
+    "description": 0.45,
+    "parameters": 0.4,
+    "parameter_texts": 0.3,
+}
+_LONGEST_PATTERN = 500
+_LONGEST_FIELD = 2_000
+# Instructions of RE2: together with the length of a text they bound its time.
+_LARGEST_PROGRAM = 2_000
+_HAS_SIGN = re.compile(r"[\\\[\]|*+]|^\^|[(|]\^|\$$|\$[)|]|\{\d|\w\?\w|\)\?")
+# RE2's \w and \b know ASCII alone, and its end of a text is written in lower case.
+_PERL_CLASS = re.compile(r"\\(.)", re.DOTALL)
+_WORD = r"\p{L}\p{M}\p{N}_"
+
+
+class _Pattern(Protocol):
+    programsize: int
+
+    def search(self, text: bytes) -> Any: ...
+
+
+class RegexEngine:
+    """Ranks by a pattern: by field, and by how much of the name it covers.
+
+    Args:
+        tools: What is searched, in any order.
+        segmenter: Cuts Chinese where a query is searched as words.
+
+    Raises:
+        SearchError: google-re2 is not installed.
+    """
+
+    __slots__ = ("_texts", "_words", "slots")
+
+    most_boost = Bm25Engine.most_boost
+
+    def __init__(self, tools: Iterable[Tool] = (), *, segmenter: Segmenter | None = None) -> None:
+        _re2()
+        self._words = Bm25Engine(tools, segmenter=segmenter)
+        self.slots = self._words.slots
+        self._texts = BlockedList(_text(tool) for _, tool in self.slots.taken())
+
+    @property
+    def lexicon(self) -> Lexicon:
+        """Which tools have which term."""
+        return self._words.lexicon
+
+    def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> RegexEngine:
+        """The same ranking over changed tools, sharing what did not change."""
+        change = self.slots.changed(added=added, removed=removed)
+        engine = RegexEngine()
+        engine._words = self._words.updated(added=added, removed=removed)
+        engine.slots = engine._words.slots
+        left = {slot: _NO_TEXT for slot, _ in change.left}
+        entered = {slot: _text(tool) for slot, tool in change.entered}
+        engine._texts = self._texts.changed({**left, **entered})
+        return engine
+
+    def scores(self, query: str) -> Scores:
+        """How well each tool fits; see `Engine.scores`."""
+        if not any(map(str.isalnum, query)):
+            return Scores([0.0] * len(self._texts), 0.0)
+        pattern = _compiled(query)
+        found = self._matched(pattern) if pattern else [0.0] * len(self._texts)
+        if not _is_words(query, pattern):
+            return Scores(found, 1.0)
+        by_word = self._words.scores(query)
+        if by_word.attainable > 0:
+            shares = (float(value) / by_word.attainable for value in by_word.values)
+            found = list(map(max, found, shares))
+        return Scores(found, 1.0)
+
+    def boosts(self, query: str, slots: Sequence[int]) -> Sequence[float]:
+        """Those of the default engine for words; none for a pattern."""
+        if _is_words(query, _compiled(query)):
+            return self._words.boosts(query, slots)
+        return [1.0] * len(slots)
+
+    def unmatched(self, query: str, has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
+        """The query's words that no tool has; a pattern has no words."""
+        is_words = _is_words(query, _compiled(query))
+        return self._words.unmatched(query, has_tool) if is_words else []
+
+    def _matched(self, pattern: _Pattern) -> list[float]:
+        search = pattern.search
+        values = [0.0] * len(self._texts)
+        for slot, text in enumerate(self._texts):
+            match = search(text.lines)
+            if match is not None and match.end() > match.start():
+                values[slot] = text.worth(match.start(), match.end())
+        return values
+
+
+class _Text(NamedTuple):
+    """A definition as one text, a line for each of its texts, best fields first.
+
+    Attributes:
+        lines: In UTF-8.
+        ends: Where each field ends.
+        fields: The fields, in the same order.
+    """
+
+    lines: bytes
+    ends: tuple[int, ...]
+    fields: tuple[FieldName, ...]
+
+    def worth(self, start: int, end: int) -> float:
+        """What a first match there is worth."""
+        field = self.fields[min(bisect_right(self.ends, start), len(self.fields) - 1)]
+        if field != "name":
+            return _WORTH[field]
+        name = max(self.ends[0] - 1, 1)
+        return _NAME + _NAME_COVERED * min(end - start, name) / name
+
+
+_NO_TEXT = _Text(b"", (0,), ("name",))
+
+
+def _text(tool: Tool) -> _Text:
+    found = field_texts(tool)
+    order = sorted(found, key=lambda field: (-_WORTH.get(field, 1.0), FIELDS.index(field)))
+    lines = [
+        "".join(f"{_one_line(text)}\n" for text in found[field])[:_LONGEST_FIELD].encode(
+            "utf-8", "replace"
+        )
+        for field in order
+    ]
+    return _Text(b"".join(lines), tuple(accumulate(map(len, lines))), tuple(order))
+
+
+def _one_line(text: str) -> str:
+    return text[:_LONGEST_FIELD].replace("\n", " ").replace("\r", " ")
+
+
+def _is_words(query: str, pattern: _Pattern | None) -> bool:
+    """Whether the query is searched as words, alone or beside being a pattern."""
+    return pattern is None or not _HAS_SIGN.search(query.strip())
+
+
+@lru_cache(maxsize=64)
+def _compiled(query: str) -> _Pattern | None:
+    """The query as a pattern, or None where it is none or too large a one."""
+    written = query.strip()
+    if len(written) > _LONGEST_PATTERN:
+        return None
+    re2 = _re2()
+    options = re2.Options()
+    options.case_sensitive = False
+    options.log_errors = False
+    try:
+        pattern: _Pattern = re2.compile(f"(?m){_translated(written)}".encode(), options)
+    except re2.error:
+        return None
+    return pattern if pattern.programsize <= _LARGEST_PROGRAM else None
+
+
+def _translated(pattern: str) -> str:
+    """Python's syntax in RE2's; beside letters that its word edges miss they are left out."""
+    in_class = _class_places(pattern)
+    edges = pattern.isascii()
+
+    def translated(found: re.Match[str]) -> str:
+        letter = found[1]
+        if letter == "w":
+            return _WORD if found.start() in in_class else f"[{_WORD}]"
+        if letter == "W" and found.start() not in in_class:
+            return f"[^{_WORD}]"
+        if letter in "bB" and not edges:
+            return ""
+        return {"A": "^", "Z": "$"}.get(letter, found[0])
+
+    return _PERL_CLASS.sub(translated, pattern)
+
+
+def _class_places(pattern: str) -> set[int]:
+    """The places of a pattern that stand within [ and ]."""
+    places: set[int] = set()
+    for found in re.finditer(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", pattern, re.DOTALL):
+        if found[0].startswith("["):
+            places.update(range(found.start(), found.end()))
+    return places
+
+
+def _re2() -> Any:
+    try:
+        import re2  # noqa: PLC0415 - only this engine needs it
+    except ImportError as exc:
+        raise SearchError(
+            "the search engine 'regex' needs google-re2: "
+            "pip install 'tool-search-middleware[regex]'"
+        ) from exc
+    return re2

@@ -1,0 +1,1 @@
+"""The index that all engines share."""

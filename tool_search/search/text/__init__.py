@@ -1,0 +1,1 @@
+"""Text of tools and queries, cut into terms."""

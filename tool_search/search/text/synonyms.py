@@ -1,0 +1,88 @@
+"""Words for one action that APIs use for each other, in three languages.
+
+Written from general knowledge of how operations are named, not from any data
+set. A word stands here only if another of its row could take its place in most
+tools' names; words with many other meanings (set, make, run) stand in no row.
+Russian verbs have several stems: a request is an imperative (найди), a description
+in the third person of the other aspect (находит), and no stemmer joins them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from tool_search.search.text.tokenizer import pieces
+
+__all__ = ["related_terms"]
+
+_ROWS = """
+get read fetch retrieve obtain 获取 查询 读取 получить получает прочитать читает узнать
+create add new insert 创建 新增 添加 新建 создать создание добавить добавляет
+delete remove erase 删除 移除 удалить удали удаляет удаление убрать убери убирает
+list show display view 列出 显示 查看 список показать покажи показывает вывести выведи выводит
+search find lookup query 搜索 查找 查询 检索 найти найди находит искать ищи ищет поиск
+update edit modify change 更新 修改 编辑 изменить изменяет обновить обновляет редактировать
+send deliver post 发送 发出 寄送 отправить отправляет послать пошли посылает
+open launch 打开 开启 открыть открывает
+close shut 关闭 закрыть закрывает
+start begin launch 启动 开始 запустить запускает начать начни начинает
+stop end halt terminate 停止 结束 остановить останавливает завершить завершает
+cancel abort 取消 撤销 отменить отменяет отмена
+download 下载 скачать скачивает загрузка
+upload 上传 загрузить загружает выгрузить выгружает
+convert transform 转换 换算 конвертировать преобразовать преобразует перевести переведи переводит
+translate translation 翻译 перевести переведи переводит перевод
+calculate compute 计算 вычислить вычисляет посчитать считает рассчитать рассчитывает
+buy purchase order 购买 下单 купить покупает приобрести приобретает
+pay payment 支付 付款 оплатить оплачивает платеж заплатить платит
+book reserve reservation 预订 预约 预定 забронировать забронируй бронирует бронирование
+schedule arrange plan 安排 日程 запланировать запланируй планирует назначить назначает
+check verify validate 检查 验证 核对 проверить проверяет проверка
+recommend suggest 推荐 建议 рекомендовать рекомендует посоветовать советует
+compare comparison 比较 对比 сравнить сравнивает сравнение
+analyze analyse analysis 分析 проанализировать проанализируй анализирует анализ
+generate produce 生成 сгенерировать сгенерируй генерирует
+copy duplicate clone 复制 копировать копирует скопируй клонировать клонирует
+move transfer 移动 转移 переместить перемещает
+rename 重命名 переименовать переименуй переименовывает
+save store 保存 存储 сохранить сохраняет
+subscribe follow 订阅 关注 подписаться подпишись
+register signup enroll 注册 报名 зарегистрировать зарегистрируй регистрирует
+login signin 登录 войти войди вход
+install setup 安装 установить устанавливает
+remind reminder 提醒 напомнить напоминает напоминание
+notify notification alert 通知 уведомить уведомляет уведомление
+play 播放 воспроизвести воспроизводит включить включает
+share 分享 共享 поделиться
+summarize summary 总结 摘要 резюмировать резюмирует
+predict forecast 预测 предсказать предсказывает прогноз
+track monitor 跟踪 监控 追踪 отследить отслеживать
+count total 统计 计数 подсчитать подсчитывает
+merge combine 合并 объединить объединяет
+split divide 拆分 分割 разделить разделяет
+sort order rank 排序 сортировать сортирует отсортируй
+filter 筛选 过滤 отфильтровать отфильтруй фильтрует
+export 导出 экспортировать экспортирует
+import 导入 импортировать импортирует
+enable activate 启用 激活 включить включает активировать активирует
+disable deactivate 禁用 停用 отключить отключает выключить выключает
+"""
+_LONGEST_ROW = 400
+
+
+@cache
+def related_terms() -> Mapping[str, tuple[str, ...]]:
+    """For each term of the table the terms of its rows, itself left out."""
+    related: dict[str, dict[str, None]] = {}
+    for line in _ROWS.split("\n"):
+        row = dict.fromkeys(_term(word) for word in line.split())
+        for term in row:
+            related.setdefault(term, {}).update(row)
+    return {term: tuple(other for other in row if other != term) for term, row in related.items()}
+
+
+def _term(word: str) -> str:
+    """The longest term of a word: a pair of Chinese characters, or a stem."""
+    terms = [term for piece in pieces(word, longest=_LONGEST_ROW) for term in piece.words]
+    return max(terms, key=len)

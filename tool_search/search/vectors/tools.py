@@ -1,0 +1,188 @@
+"""The vector of a tool and of a query, and what a similarity between them means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tool_search.catalog.catalog import Tool
+from tool_search.search.text.documents import field_texts
+from tool_search.search.text.query import QUOTATION
+from tool_search.search.vectors.cache import VectorCache
+from tool_search.search.vectors.embedder import Embedder, EmbeddingProgress
+from tool_search.search.vectors.fitting_pairs import FITTING_PAIRS
+from tool_search.search.vectors.nonsense import NONSENSE
+from tool_search.search.vectors.vectors import (
+    Matrix,
+    Vector,
+    embedded,
+    exact,
+    from_bytes,
+    to_bytes,
+    unit,
+)
+
+__all__ = ["Scale", "ToolVectors"]
+
+_RECIPE = "2"
+_BATCH = 64
+_MOST_PARAMETERS = 400
+_LONGEST_PARAMETER_TEXTS = 600
+_LEAST_SPAN = 0.02
+# Chosen in `benchmarks/hybrid.md`.
+_NEAREST = 3
+_MARGIN = 0.15
+_LONGEST_QUERY = 4_000
+_WORD_EDGE = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[\s_.\-]+")
+
+
+class Scale(NamedTuple):
+    """What an embedder's similarities mean; they differ much between embedders.
+
+    Attributes:
+        noise: The similarity of a query to a tool that has nothing to do with it.
+        fit: Its similarity to a tool that fits.
+        nonsense: The vectors of texts that mean nothing.
+    """
+
+    noise: float
+    fit: float
+    nonsense: Matrix
+
+    def of(self, similarities: NDArray[np.float32]) -> NDArray[np.float64]:
+        """The similarities where `noise` is 0 and `fit` is 1."""
+        return (similarities.astype(np.float64) - self.noise) / (self.fit - self.noise)
+
+    def is_nonsense(self, query: Vector, nearest: float) -> bool:
+        """Whether a query means no more than texts that mean nothing.
+
+        Args:
+            query: Its vector.
+            nearest: On this scale, how well the tool fits that is nearest to it.
+        """
+        near = np.sort(np.einsum("ij,j->i", self.nonsense, query))[-_NEAREST:]
+        return nearest < float(np.mean(self.of(near))) + _MARGIN
+
+
+# One for each embedder of the process: they are few, and each takes 0.1 s to find out.
+_scales: dict[tuple[str, int], Scale] = {}
+
+
+class ToolVectors:
+    """Makes the vectors of tools and queries.
+
+    A tool's vector is the mean of those of its name, its description, both together,
+    the names and the texts of its parameters: each of them alone finds other tools
+    first. A query's is that of its text without quotations, which are values.
+
+    Args:
+        embedder: What makes vectors of texts.
+        cache: Where the vectors of tools are kept; without one they are made anew.
+    """
+
+    def __init__(self, embedder: Embedder, *, cache: VectorCache | None = None) -> None:
+        self._embedder = embedder
+        self._cache = cache
+
+    def of_tools(
+        self, tools: Iterable[Tool], *, progress: EmbeddingProgress | None = None
+    ) -> dict[str, Vector]:
+        """The vector of each tool, by name.
+
+        Args:
+            tools: Of different names.
+            progress: Told while vectors are made; not where all are kept already.
+
+        Raises:
+            SearchError: The embedder failed.
+        """
+        texts = {tool.name: _texts(tool) for tool in tools}
+        keys = {name: self._key(found) for name, found in texts.items()}
+        vectors = self._kept(keys)
+        missing = [name for name in texts if name not in vectors]
+        for start in range(0, len(missing), _BATCH):
+            names = missing[start : start + _BATCH]
+            made = self._made([texts[name] for name in names])
+            vectors.update(zip(names, made, strict=True))
+            if self._cache is not None:
+                self._cache.put({keys[name]: to_bytes(vectors[name]) for name in names})
+            if progress is not None:
+                progress(start + len(names), len(missing))
+        return vectors
+
+    def of_query(self, query: str) -> Vector:
+        """The vector of a query; 0 where it has no letter or digit.
+
+        Raises:
+            SearchError: The embedder failed.
+        """
+        wish = QUOTATION.sub(" ", query[:_LONGEST_QUERY])
+        if not any(map(str.isalnum, wish)):
+            wish = query
+        vector: Vector = exact(embedded(self._embedder, [" ".join(wish.split())]))[0]
+        return vector
+
+    def scale(self) -> Scale:
+        """What this embedder's similarities mean, by tools and queries that everybody knows.
+
+        Raises:
+            SearchError: The embedder failed.
+        """
+        key = self._embedder.identity, self._embedder.dimensions
+        if key not in _scales:
+            tools = self.of_tools(tool for _, tool in FITTING_PAIRS)
+            queries = exact(embedded(self._embedder, [query for query, _ in FITTING_PAIRS]))
+            found = queries @ np.stack([tools[tool.name] for _, tool in FITTING_PAIRS]).T
+            fitting = np.eye(len(FITTING_PAIRS), dtype=bool)
+            noise, fit = float(np.mean(found[~fitting])), float(np.mean(found[fitting]))
+            nonsense = exact(embedded(self._embedder, NONSENSE))
+            _scales[key] = Scale(noise, max(fit, noise + _LEAST_SPAN), nonsense)
+        return _scales[key]
+
+    def _kept(self, keys: dict[str, str]) -> dict[str, Vector]:
+        if self._cache is None:
+            return {}
+        entries = self._cache.get(list(keys.values()))
+        found = {
+            name: from_bytes(entries[key], self._embedder.dimensions)
+            for name, key in keys.items()
+            if key in entries
+        }
+        return {name: vector for name, vector in found.items() if vector is not None}
+
+    def _made(self, tools: Sequence[Sequence[str]]) -> Matrix:
+        """The vectors of tools that have these texts."""
+        different = list(dict.fromkeys(text for texts in tools for text in texts))
+        rows = dict(zip(different, embedded(self._embedder, different), strict=True))
+        sums = [np.sum([rows[text] for text in texts], axis=0, dtype=np.float32) for texts in tools]
+        return exact(unit(np.stack(sums)))
+
+    def _key(self, texts: Sequence[str]) -> str:
+        """A hash of all that the vector is made of."""
+        digest = sha256(f"{_RECIPE} {self._embedder.dimensions}".encode())
+        for text in (self._embedder.identity, *texts):
+            encoded = text.encode("utf-8", "replace")
+            digest.update(b"%d:" % len(encoded) + encoded)
+        return digest.hexdigest()
+
+
+def _texts(tool: Tool) -> tuple[str, ...]:
+    """What of a tool is embedded."""
+    fields = field_texts(tool)
+    name = ", ".join((_spoken(tool.name), *fields.get("aliases", ())))
+    described = " ".join(fields.get("description", ()))
+    both = f"{name}: {described}" if described else ""
+    parameters = " ".join(islice(fields.get("parameters", ()), _MOST_PARAMETERS))
+    about = " ".join(fields.get("parameter_texts", ()))[:_LONGEST_PARAMETER_TEXTS]
+    return tuple(part for part in (name, described, both, parameters, about) if part)
+
+
+def _spoken(name: str) -> str:
+    """An identifier as words: `createGitHubIssue` is create git hub issue."""
+    return " ".join(_WORD_EDGE.sub(" ", name).split()).lower()

@@ -1,0 +1,98 @@
+"""Vectors of texts: checked, of unit length, and exact to add up.
+
+Components are multiples of 2**-11. The product of two is a multiple of 2**-22, and no
+sum of products of two unit vectors leaves the range in which single precision holds
+all of these: a similarity is exact, the same in any order of adding, on any machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tool_search.errors import SearchError
+from tool_search.search.vectors.embedder import Embedder
+
+__all__ = ["Matrix", "Vector", "embedded", "exact", "from_bytes", "to_bytes", "unit"]
+
+Vector: TypeAlias = NDArray[np.float32]
+"""One vector, of unit length or all 0."""
+Matrix: TypeAlias = NDArray[np.float32]
+"""A vector a row."""
+
+_LONGEST_TEXT = 2_000
+_STEPS = np.float32(2048)
+
+
+def embedded(embedder: Embedder, texts: Sequence[str]) -> Matrix:
+    """Unit vectors of the texts, in their order; 0 for a text without letter or digit.
+
+    Args:
+        embedder: What makes them.
+        texts: Of any length; the first 2,000 characters of each count.
+
+    Raises:
+        SearchError: The embedder failed, or what it returned is no matrix of finite
+            numbers with a row for each text and its `dimensions`.
+    """
+    cleaned = [text[:_LONGEST_TEXT].encode("utf-8", "replace").decode("utf-8") for text in texts]
+    filled = [place for place, text in enumerate(cleaned) if any(map(str.isalnum, text))]
+    matrix = np.zeros((len(texts), embedder.dimensions), np.float32)
+    if filled:
+        matrix[filled] = unit(_asked(embedder, [cleaned[place] for place in filled]))
+    return matrix
+
+
+def _asked(embedder: Embedder, texts: Sequence[str]) -> Matrix:
+    try:
+        matrix: Matrix = np.asarray(embedder.embed(texts), dtype=np.float32)
+    except Exception as exc:
+        raise SearchError(
+            f"the embedder {embedder.identity!r} failed: {type(exc).__name__}: {exc}"
+        ) from exc
+    wanted = (len(texts), embedder.dimensions)
+    if matrix.shape != wanted:
+        raise SearchError(
+            f"the embedder {embedder.identity!r} returned {matrix.shape} numbers for "
+            f"{len(texts)} texts, and must return {wanted}: a row for each, of its dimensions"
+        )
+    if not np.isfinite(matrix).all():
+        raise SearchError(
+            f"the embedder {embedder.identity!r} returned a vector with NaN or infinity"
+        )
+    return matrix
+
+
+def unit(matrix: Matrix) -> Matrix:
+    """The rows, each divided by its length; rows of 0 stay."""
+    # Scaled first: the square of a large number is none that single precision holds.
+    largest = np.abs(matrix).max(axis=1, keepdims=True, initial=0.0)
+    scaled = matrix / np.where(largest > 0, largest, 1.0)
+    lengths = np.linalg.norm(scaled, axis=1, keepdims=True)
+    rows: Matrix = (scaled / np.where(lengths > 0, lengths, 1.0)).astype(np.float32, copy=False)
+    return rows
+
+
+def exact(matrix: Matrix) -> Matrix:
+    """The rows, each component the nearest multiple of 2**-11."""
+    rows: Matrix = (np.round(matrix * _STEPS) / _STEPS).astype(np.float32, copy=False)
+    return rows
+
+
+def to_bytes(vector: Vector) -> bytes:
+    """An exact vector in two bytes a component."""
+    return (vector * _STEPS).astype("<i2").tobytes()
+
+
+def from_bytes(content: bytes, dimensions: int) -> Vector | None:
+    """The vector that `to_bytes` wrote, or None where the bytes are none."""
+    if len(content) != 2 * dimensions:
+        return None
+    steps = np.frombuffer(content, "<i2")
+    if np.abs(steps.astype(np.int32)).max(initial=0) > _STEPS:
+        return None
+    vector: Vector = steps.astype(np.float32) / _STEPS
+    return vector

@@ -1,0 +1,1 @@
+from tool_search.stores.sqlite.store import SQLiteStore as SQLiteStore

@@ -1,0 +1,116 @@
+"""What is erased of a store's SQLite file at once, and shown before.
+
+Each function runs in a transaction of the caller's, so that nothing is erased that was not
+shown, and nothing is shown that stays.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from tool_search.stores.base import ConversationKey, Grant
+from tool_search.stores.sqlite.conversations import (
+    all_keys,
+    erase_conversations,
+    written_conversation,
+)
+from tool_search.stores.sqlite.evidence import erase_evidence, kept_evidence
+from tool_search.stores.sqlite.grants import erase_grants, kept_grants, kept_mode
+
+__all__ = ["Erased", "Export", "Selection", "erase", "shown"]
+
+Export = Callable[[Mapping[str, Iterable[Mapping[str, Any]]]], None]
+"""Writes what is about to be erased, by kind; where it fails nothing is erased."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What is to be erased.
+
+    Attributes:
+        conversations: Conversations, with all that belongs to them; None: all.
+        tools: Tools, with the evidence for them; None: all.
+        users: Users, with what they have granted; None: all.
+    """
+
+    conversations: tuple[ConversationKey, ...] | None = ()
+    tools: tuple[str, ...] | None = ()
+    users: tuple[str, ...] | None = ()
+
+
+class Erased(NamedTuple):
+    """How much was erased."""
+
+    evidence: int
+    conversations: int
+    grants: int
+
+
+def shown(
+    connection: sqlite3.Connection, selection: Selection
+) -> dict[str, Iterator[dict[str, Any]]]:
+    """Return what a selection means, as JSON objects by their kind."""
+    return {
+        "conversations": _conversations(connection, selection.conversations),
+        "grants": _grants(connection, selection.users),
+        "evidence": _evidence(connection, selection.tools),
+    }
+
+
+def erase(connection: sqlite3.Connection, selection: Selection) -> Erased:
+    """Erase what a selection means; return how much that was."""
+    tools, keys = selection.tools, selection.conversations
+    before = len(kept_grants(connection))
+    erase_grants(connection, _granted(connection, selection.users))
+    return Erased(
+        evidence=sum(erase_evidence(connection, tool) for tool in _each(tools)),
+        conversations=sum(erase_conversations(connection, key) for key in _each(keys)),
+        grants=before - len(kept_grants(connection)),
+    )
+
+
+def _each(names: tuple[str, ...] | None) -> tuple[str | None, ...]:
+    """Return the names, or None once, which means all."""
+    return (None,) if names is None else tuple(dict.fromkeys(names))
+
+
+def _conversations(
+    connection: sqlite3.Connection, keys: tuple[ConversationKey, ...] | None
+) -> Iterator[dict[str, Any]]:
+    granted = kept_grants(connection)
+    for key in all_keys(connection) if keys is None else keys:
+        content = written_conversation(connection, key)
+        mode = kept_mode(connection, key)
+        grants = [grant.to_dict() for grant in granted if grant.conversation == key]
+        if content or grants or mode:
+            yield {
+                "key": key,
+                **content,
+                **({"grants": grants} if grants else {}),
+                **({"permission_mode": mode} if mode else {}),
+            }
+
+
+def _granted(connection: sqlite3.Connection, users: tuple[str, ...] | None) -> list[Grant]:
+    return [grant for grant in kept_grants(connection) if users is None or grant.user in users]
+
+
+def _grants(
+    connection: sqlite3.Connection, users: tuple[str, ...] | None
+) -> Iterator[dict[str, Any]]:
+    for grant in _granted(connection, users):
+        yield grant.to_dict()
+
+
+def _evidence(
+    connection: sqlite3.Connection, tools: tuple[str, ...] | None
+) -> Iterator[dict[str, Any]]:
+    for tool in _each(tools):
+        for entry in kept_evidence(connection, tool):
+            at = datetime.fromtimestamp(entry.at, UTC).isoformat()
+            words = list(entry.words)
+            yield {"tool": entry.tool, "words": words, "strength": entry.strength, "at": at}

@@ -1,0 +1,120 @@
+"""Arguments of calls between a history, which has the tools' own keys, and the wire.
+
+One function of the key serves every dialect, so that a call made through one provider
+reads the same when another is sent the history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from tool_search.catalog.catalog import Tool
+from tool_search.catalog.schema.arguments import TooComplexError
+from tool_search.catalog.schema.plain import compact_json
+from tool_search.messages import Message, ToolCall
+from tool_search.values.arguments import read_arguments
+
+__all__ = ["inner_call", "on_wire", "under_own_keys"]
+
+Find = Callable[[str], Tool | None]
+
+
+def under_own_keys(message: Message, find: Find, call_tool_name: str) -> Message:
+    """Return a reply, the arguments of its calls under the tools' own keys.
+
+    Arguments that are unreadable, or that give a key under both its names, stay as they
+    are: deciding the call says so.
+
+    Args:
+        message: The reply.
+        find: Gives the tool of a name.
+        call_tool_name: The name of the tool that calls other tools.
+    """
+    return _translated(message, find, call_tool_name, _own_text)
+
+
+def on_wire(message: Message, find: Find, call_tool_name: str) -> Message:
+    """Return a reply, the arguments of its calls under the keys on the wire.
+
+    Args:
+        message: The reply.
+        find: Gives the tool of a name.
+        call_tool_name: The name of the tool that calls other tools.
+    """
+    return _translated(message, find, call_tool_name, _wire_text)
+
+
+def inner_call(arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | None:
+    """Return the call inside `call_tool`; arguments written as a JSON string are read too."""
+    name, inner = arguments.get("name"), arguments.get("arguments")
+    if not isinstance(name, str):
+        return None
+    if inner is None or isinstance(inner, str):
+        inner = read_arguments(inner or "")
+    return (name, inner) if isinstance(inner, Mapping) else None
+
+
+def _translated(
+    message: Message, find: Find, call_tool_name: str, text: Callable[[Tool, str], str]
+) -> Message:
+    calls = tuple(_call(call, find, call_tool_name, text) for call in message.tool_calls)
+    unchanged = all(a is b for a, b in zip(calls, message.tool_calls, strict=True))
+    return message if unchanged else replace(message, tool_calls=calls)
+
+
+def _call(
+    call: ToolCall, find: Find, call_tool_name: str, text: Callable[[Tool, str], str]
+) -> ToolCall:
+    tool = find(call.name)
+    if call.name != call_tool_name or (tool is not None and tool.name != call_tool_name):
+        return call if tool is None else _with(call, text(tool, call.arguments))
+    given = read_arguments(call.arguments)
+    inner = inner_call(given) if given is not None else None
+    tool = find(inner[0]) if inner is not None else None
+    if given is None or inner is None or tool is None or tool.declared_schema.keys is None:
+        return call
+    before = compact_json(inner[1])
+    after = text(tool, before)
+    if after == before:
+        return call
+    return _with(call, compact_json({**given, "arguments": read_arguments(after)}))
+
+
+def _with(call: ToolCall, arguments: str) -> ToolCall:
+    return call if arguments == call.arguments else replace(call, arguments=arguments)
+
+
+def _own_text(tool: Tool, arguments: str) -> str:
+    return arguments if tool.declared_schema.keys is None else _read_own(tool, arguments)
+
+
+def _wire_text(tool: Tool, arguments: str) -> str:
+    return arguments if tool.declared_schema.keys is None else _read_wire(tool, arguments)
+
+
+# A request repeats every call of its history.
+@lru_cache(maxsize=512)
+def _read_wire(tool: Tool, arguments: str) -> str:
+    given = read_arguments(arguments)
+    if given is None:
+        return arguments
+    try:
+        written = tool.declared_schema.on_wire(given)
+    except TooComplexError:
+        return arguments
+    return arguments if written == given else compact_json(written)
+
+
+@lru_cache(maxsize=512)
+def _read_own(tool: Tool, arguments: str) -> str:
+    given = read_arguments(arguments)
+    if given is None:
+        return arguments
+    try:
+        own, twice = tool.declared_schema.canonical(given)
+    except TooComplexError:
+        return arguments
+    return arguments if twice or own == given else compact_json(own)

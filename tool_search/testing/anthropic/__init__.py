@@ -1,0 +1,1 @@
+"""Rules and replies of Anthropic's Messages API."""

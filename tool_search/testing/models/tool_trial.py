@@ -1,0 +1,134 @@
+"""A place to try a tool in: for the tests of those who write tools.
+
+>>> import asyncio
+>>> from tool_search.testing import ToolTrial
+>>> def greet(name: str) -> str:
+...     "Greet somebody."
+...     return f"Hello, {name}"
+>>> asyncio.run(ToolTrial(greet).call(name="Bo")).content
+'Hello, Bo'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tool_search.catalog.schema.plain import compact_json
+from tool_search.errors import InvalidToolError
+from tool_search.events import ToolFinished, ToolPartial, ToolProgress
+from tool_search.execution import (
+    CallOptions,
+    CallRunner,
+    Cancellation,
+    ExecutableTool,
+    PermissionAnswer,
+    PermissionRequest,
+    Permissions,
+    ToolContext,
+    ToolFunction,
+    executable_tools,
+)
+from tool_search.messages import ToolCall
+
+__all__ = ["ToolTrial"]
+
+
+class ToolTrial:
+    """Calls one tool as a model would, and keeps what it says and asks.
+
+    Every step of a call is real: arguments are checked, permission is asked for, the
+    result is rendered. Only the user is played.
+
+    Args:
+        tool: What is tried.
+        others: Tools that it may call itself.
+        answers: What the user answers, in order; when they are used up he says no.
+        options: How calls are run; its permissions are replaced by the user's answers.
+        folder: Where the tool may work with files.
+        settings: What it is configured with.
+
+    Attributes:
+        context: Where it is called; a test may replace it.
+        progress: What people were told, in order.
+        partials: The pieces of results, in order.
+        asked: The questions to the user, in order.
+    """
+
+    def __init__(
+        self,
+        tool: ExecutableTool | ToolFunction,
+        *,
+        others: Iterable[ExecutableTool | ToolFunction] = (),
+        answers: Iterable[PermissionAnswer | bool] = (),
+        options: CallOptions | None = None,
+        folder: Path | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        made = executable_tools([tool, *others])
+        self._name = made[0].tool.name
+        self._answers = iter(tuple(answers))
+        given = options or CallOptions()
+        rules = given.permissions.settings if given.permissions else None
+        permissions = Permissions(rules, ask=self._answer)
+        self._runner = CallRunner(made, options=replace(given, permissions=permissions))
+        self._calls = 0
+        self.context = ToolContext(
+            conversation="trial",
+            language="en-US",
+            user="tester",
+            folder=folder,
+            settings=dict(settings or {}),
+        )
+        self.progress: list[str] = []
+        self.partials: list[str] = []
+        self.asked: list[PermissionRequest] = []
+
+    async def call(self, **arguments: Any) -> ToolFinished:
+        """The result of one call, as the model would read it.
+
+        Raises:
+            InvalidToolError: The arguments are no JSON, so no model could write them.
+        """
+        try:
+            written = compact_json(arguments)
+        except (TypeError, ValueError) as exc:
+            raise InvalidToolError(
+                f"tool {self._name!r}: a model writes arguments as JSON, which {arguments!r} is "
+                f"not: {exc}"
+            ) from exc
+        return await self.call_as_written(written)
+
+    async def call_as_written(self, arguments: str) -> ToolFinished:
+        """The same with arguments as a model wrote them, which may be broken."""
+        self._calls += 1
+        call = ToolCall(id=f"call_{self._calls}", name=self._name, arguments=arguments)
+        async with aclosing(self._runner.run([call], self.context)) as events:
+            async for event in events:
+                if isinstance(event, ToolProgress):
+                    self.progress.append(event.message)
+                elif isinstance(event, ToolPartial):
+                    self.partials.append(event.content)
+                elif isinstance(event, ToolFinished):
+                    return event
+        raise RuntimeError("a call has ended without a result")
+
+    def cancel(self) -> None:
+        """Stops the call that goes on, as a user would; the next ones are not affected."""
+        stopped, self.context = (
+            self.context,
+            replace(self.context, cancellation=Cancellation()),
+        )
+        stopped.cancellation.cancel()
+
+    async def close(self) -> None:
+        """Ends the trial: the tool cleans up."""
+        await self._runner.forget(self.context.conversation)
+        await self._runner.aclose()
+
+    async def _answer(self, request: PermissionRequest) -> PermissionAnswer | bool:
+        self.asked.append(request)
+        return next(self._answers, False)

@@ -1,0 +1,1 @@
+"""Rules and replies of OpenAI's Responses API."""

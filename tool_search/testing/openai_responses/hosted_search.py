@@ -1,0 +1,90 @@
+"""The search that OpenAI's service runs itself, inside of one reply.
+
+The model asks by `paths`, names of functions or namespaces, or in words; the service
+answers with definitions, and the model goes on. Both items are in the reply, without
+a `call_id`.
+
+Source: recorded replies (`test_openai_native_tool_search*`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tool_search.testing.models.likeness import likeness, words
+from tool_search.testing.openai_responses.tools import brought_by, members
+from tool_search.testing.openai_responses.view import items_of
+from tool_search.testing.view import VisibleTool
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    JSON = Mapping[str, Any]
+
+__all__ = ["hosted_search"]
+
+_MOST = 5
+
+
+def hosted_search(body: JSON, arguments: JSON, *, made: str) -> tuple[JSON, tuple[JSON, ...]]:
+    """The conversation after a search of the service's own, and the items of that search.
+
+    Args:
+        body: The request, with what was searched before in its input.
+        arguments: What the model asks for: `paths`, or words under any other name.
+        made: Makes the ids of the items.
+    """
+    call = {
+        "id": f"tsc_{made}",
+        "type": "tool_search_call",
+        "status": "completed",
+        "arguments": dict(arguments),
+        "call_id": None,
+        "execution": "server",
+    }
+    output = {
+        "id": f"tso_{made}",
+        "type": "tool_search_output",
+        "status": "completed",
+        "call_id": None,
+        "execution": "server",
+        "tools": list(_found(body, arguments)),
+    }
+    return {**body, "input": [*items_of(body), call, output]}, (call, output)
+
+
+def _found(body: JSON, arguments: JSON) -> Iterator[JSON]:
+    """The definitions as the request declares them, a namespace around its members."""
+    tools = body.get("tools") or ()
+    loaded = {tool["name"] for _, tool in brought_by(items_of(body))}
+    waiting = [
+        (namespace, tool)
+        for namespace, tool in members(tools, brought=False)
+        if tool.get("defer_loading") and tool["name"] not in loaded
+    ]
+    chosen = _chosen(waiting, arguments)
+    for tool in tools:
+        if tool["type"] == "function" and tool["name"] in chosen:
+            yield tool
+        elif tool["type"] == "namespace":
+            inner = [member for member in tool["tools"] if member["name"] in chosen]
+            if inner:
+                yield {**tool, "tools": inner}
+
+
+def _chosen(waiting: list[tuple[str | None, JSON]], arguments: JSON) -> set[str]:
+    paths = arguments.get("paths")
+    if isinstance(paths, list):
+        return {tool["name"] for space, tool in waiting if {tool["name"], space} & set(paths)}
+    asked = words(" ".join(map(str, arguments.values())))
+    scores = {tool["name"]: likeness(_visible(tool), asked) for _, tool in waiting}
+    best = sorted(scores, key=lambda name: -scores[name])[:_MOST]
+    return {name for name in best if scores[name] > 0}
+
+
+def _visible(tool: JSON) -> VisibleTool:
+    return VisibleTool(
+        name=tool["name"],
+        description=tool.get("description") or "",
+        parameters=tool.get("parameters") or {},
+    )

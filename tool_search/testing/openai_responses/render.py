@@ -1,0 +1,240 @@
+"""OpenAI Responses: the dialect, and replies as the service writes them.
+
+Source: the recorded replies of OpenAI models, and the types of the openai SDK
+(`Response`, `ResponseStreamEvent`). The ids of a search call differ between its
+first and its last event, as recorded: the last one counts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tool_search.testing.openai_chat.render_common import CREATED, OpenAIErrors
+from tool_search.testing.openai_responses.hosted_search import hosted_search
+from tool_search.testing.openai_responses.memory import recalled, remember
+from tool_search.testing.openai_responses.rules import check_openai_responses
+from tool_search.testing.openai_responses.stream import item_events
+from tool_search.testing.openai_responses.tools import brought_by
+from tool_search.testing.openai_responses.view import items_of, view_of
+from tool_search.testing.server.dialect import StreamEvent, dumped
+
+if TYPE_CHECKING:
+    from tool_search.testing.server.dialect import Answer, AnswerCall
+    from tool_search.testing.server.endpoint import Endpoint
+    from tool_search.testing.server.memory import ReplyMemory
+    from tool_search.testing.view import ModelView
+    from tool_search.testing.violations import Violation
+
+__all__ = ["OpenAIResponses"]
+
+JSON = Mapping[str, Any]
+
+
+class OpenAIResponses(OpenAIErrors):
+    """`POST /v1/responses` and `/v1/responses/input_tokens`."""
+
+    name = "openai_responses"
+    path = "/v1/responses"
+    count_path = "/v1/responses/input_tokens"
+
+    def recalled(self, body: JSON, memory: ReplyMemory) -> JSON | Violation:
+        """The request behind the reply that it names, or why there is none."""
+        return recalled(body, memory)
+
+    def remember(self, answer: Answer, memory: ReplyMemory) -> None:
+        """Keeps the conversation, unless the request says not to."""
+        if answer.body.get("store", True) is not False:
+            remember(_reply_id(answer), answer.conversation, _output(answer), memory)
+
+    def check(self, body: JSON, endpoint: Endpoint, *, counting: bool) -> Violation | None:  # noqa: ARG002 - both paths take the same
+        """The first rule that the request breaks, or None."""
+        return check_openai_responses(body, endpoint=endpoint)
+
+    def view(self, body: JSON) -> ModelView:
+        """What the model is shown."""
+        return view_of(body)
+
+    def searched(
+        self, conversation: JSON, arguments: JSON, *, made: str
+    ) -> tuple[JSON, tuple[JSON, ...]]:
+        """The conversation after a hosted search, and the two items of it."""
+        return hosted_search(conversation, arguments, made=made)
+
+    def counted(self, tokens: int) -> JSON:
+        """The body of a token count."""
+        return {"object": "response.input_tokens", "input_tokens": tokens}
+
+    def complete(self, answer: Answer) -> JSON:
+        """The `Response` of a reply."""
+        return _response(answer, _output(answer), done=True)
+
+    def stream(self, answer: Answer) -> Iterator[StreamEvent]:
+        """The reply as events, numbered; each item opens, grows and is done before the next."""
+        for number, event in enumerate(_events(answer)):
+            yield StreamEvent(
+                name=event["type"],
+                data=dumped({**event, "sequence_number": number}),
+                in_tool_call=event["type"] == "response.function_call_arguments.delta",
+            )
+
+    def error_event(self, violation: Violation, request_id: str) -> StreamEvent:
+        """The `error` event of a stream."""
+        body = {"type": "error", **self.error_body(violation, request_id)}
+        return StreamEvent(name="error", data=dumped(body))
+
+
+def _events(answer: Answer) -> Iterator[dict[str, Any]]:
+    opened = _response(answer, [], done=False)
+    yield {"type": "response.created", "response": opened}
+    yield {"type": "response.in_progress", "response": opened}
+    output = _output(answer)
+    for index, item in enumerate(output):
+        yield from item_events(index, item)
+    response = _response(answer, output, done=True)
+    yield {"type": f"response.{response['status']}", "response": response}
+
+
+def _reply_id(answer: Answer) -> str:
+    return f"resp_{answer.digest[:40]}"
+
+
+def _response(answer: Answer, output: list[dict[str, Any]], *, done: bool) -> dict[str, Any]:
+    body = answer.body
+    cut = answer.stop_reason if answer.stop_reason != "refusal" else None
+    status = "incomplete" if cut else "completed"
+    return {
+        "id": _reply_id(answer),
+        "object": "response",
+        "created_at": CREATED,
+        "status": status if done else "in_progress",
+        "background": False,
+        "completed_at": CREATED if done and not cut else None,
+        "error": None,
+        "incomplete_details": {"reason": cut} if done and cut else None,
+        "instructions": body.get("instructions"),
+        "max_output_tokens": body.get("max_output_tokens"),
+        "max_tool_calls": None,
+        "metadata": body.get("metadata") or {},
+        "model": body["model"],
+        "output": output,
+        "parallel_tool_calls": body.get("parallel_tool_calls", True),
+        "previous_response_id": body.get("previous_response_id"),
+        "prompt_cache_key": body.get("prompt_cache_key"),
+        "reasoning": body.get("reasoning") or {"effort": "none", "summary": None},
+        "service_tier": "default",
+        "store": body.get("store", True),
+        "temperature": 1.0,
+        "text": {"format": {"type": "text"}, "verbosity": "medium"},
+        "tool_choice": body.get("tool_choice") or "auto",
+        "tools": _echoed(answer.conversation),
+        "top_p": 0.98,
+        "truncation": "disabled",
+        "usage": _usage(answer) if done else None,
+        "user": None,
+    }
+
+
+def _echoed(body: JSON) -> list[JSON]:
+    """The request's tools as the service repeats them: what was brought in comes last, wrapped."""
+    brought: dict[str, list[JSON]] = {}
+    for namespace, function in brought_by(items_of(body)):
+        plain = {key: function[key] for key in function if key != "defer_loading"}
+        brought.setdefault(namespace or function["name"], []).append(plain)
+    kept = [tool for tool in body.get("tools") or () if tool.get("name") not in brought]
+    kept.sort(key=lambda tool: str(tool["type"]) == "tool_search")
+    wrapped = [
+        {
+            "type": "namespace",
+            "name": name,
+            "description": functions[0].get("description") or "",
+            "tools": functions,
+        }
+        for name, functions in brought.items()
+    ]
+    return [*kept, *wrapped]
+
+
+def _usage(answer: Answer) -> JSON:
+    usage = answer.usage
+    return {
+        "input_tokens": usage.input,
+        "input_tokens_details": {
+            "cached_tokens": usage.cache_read,
+            "cache_write_tokens": usage.cache_written,
+        },
+        "output_tokens": usage.output,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": usage.input + usage.output,
+    }
+
+
+def _output(answer: Answer) -> list[dict[str, Any]]:
+    """The reply's items: the service's own searches, reasoning, the text, the calls."""
+    items: list[dict[str, Any]] = [dict(item) for item in answer.searches]
+    if answer.thinking is not None:
+        items.append(_reasoning(answer, answer.thinking))
+    if answer.text or not answer.calls:
+        items.append(_message(answer))
+    items += [_call(answer, index, call) for index, call in enumerate(answer.calls)]
+    return items
+
+
+def _reasoning(answer: Answer, thinking: str) -> dict[str, Any]:
+    item: dict[str, Any] = {
+        "id": f"rs_{answer.digest[:40]}",
+        "type": "reasoning",
+        "summary": [{"type": "summary_text", "text": thinking}],
+    }
+    if "reasoning.encrypted_content" in (answer.body.get("include") or ()):
+        item["encrypted_content"] = f"standin:{answer.digest}"
+    return item
+
+
+def _message(answer: Answer) -> dict[str, Any]:
+    part: dict[str, Any] = {"type": "refusal", "refusal": answer.text}
+    if answer.stop_reason != "refusal":
+        part = {"type": "output_text", "annotations": [], "logprobs": [], "text": answer.text}
+    return {
+        "id": f"msg_{answer.digest[:40]}",
+        "type": "message",
+        "status": "completed",
+        "content": [part] if answer.text else [],
+        "phase": "commentary" if answer.calls else "final_answer",
+        "role": "assistant",
+    }
+
+
+def _call(answer: Answer, index: int, call: AnswerCall) -> dict[str, Any]:
+    made = f"{answer.digest[:20]}{index:02d}"
+    if call.is_search:
+        return {
+            "id": f"tsc_{made}",
+            "type": "tool_search_call",
+            "status": "completed",
+            "arguments": _read(call.arguments),
+            "call_id": f"call_{made}",
+            "execution": "client",
+        }
+    is_cut = answer.stop_reason is not None and isinstance(_read(call.arguments), str)
+    item = {
+        "id": f"fc_{made}",
+        "type": "function_call",
+        "status": "incomplete" if is_cut else "completed",
+        "arguments": call.arguments,
+        "call_id": f"call_{made}",
+        "name": call.name,
+    }
+    return item if call.namespace is None else {**item, "namespace": call.namespace}
+
+
+def _read(arguments: str) -> object:
+    """The arguments as an object, or as they are where they are not JSON.
+
+    The service itself only ever sends an object.
+    """
+    try:
+        return json.loads(arguments)
+    except ValueError:
+        return arguments

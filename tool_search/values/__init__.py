@@ -1,0 +1,1 @@
+"""Text and values from users, servers and models, read safely."""

@@ -1,0 +1,110 @@
+"""Secrets left out of what logs, traces and models are shown.
+
+By their names (arguments, fields, headers, parameters of an address) and by their form
+(keys of known services, tokens, what a user logs in with). Every pattern takes a time that
+is linear in the text.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+from tool_search.catalog.schema.plain import compact_json
+
+__all__ = ["log_failure", "redacted", "redacted_json", "redacted_text"]
+
+_MASK = "***"
+_LONGEST = 500
+# A longer text is cut before it is searched, which would hold the event loop: 16,000
+# characters take about 10 ms at the worst.
+_HEAD_CHARS = 12_000
+_TAIL_CHARS = 4_000
+_SECRET_NAME = re.compile(
+    r"pass(word|wd|phrase)?$|pwd|secret|token|(api|access|private)[-_ ]?key|credential|"
+    r"authorization|cookie|session_?id|signature|otp$|pin$|密码|密钥|口令|парол|секрет",
+    re.IGNORECASE,
+)
+_SECRET_VALUE = re.compile(
+    r"""
+      \b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{12,}          # keys of OpenAI, Anthropic, Stripe
+    | \bgh[pousr]_[A-Za-z0-9]{20,} | \bgithub_pat_\w{20,}
+    | \bxox[abprs]-[A-Za-z0-9-]{10,} | \bAKIA[A-Z0-9]{16}\b | \bAIza[A-Za-z0-9_-]{30,}
+    | \beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?    # JSON web tokens
+    | (?<=bearer\ )[A-Za-z0-9._~+/=-]{8,} | (?<=basic\ )[A-Za-z0-9+/=]{8,}
+    | (?<=://)[^/\s:@]{1,200}:[^/\s@]{1,200}(?=@)     # what a user logs in with
+    | (?<=://)[^/\s:@]{12,200}(?=@)                  # a token alone
+    | -----BEGIN[ A-Z]*PRIVATE\ KEY-----.*?(?:-----END[ A-Z]*PRIVATE\ KEY-----|\Z)
+    """,
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
+)
+
+
+_SECRET_FIELD = re.compile(
+    r"""
+      (?P<header>\b(?:proxy-)?authorization["']?\s{0,3}[:=]\s{0,3}["']?)[^\r\n"',}\]]{3,}
+    | (?P<field>
+        (?:password|passwd|passphrase|pwd|secret|(?:api|access|private)[-_ ]?key|credential
+          |set-cookie|cookie|session_?id|signature)[\w-]{0,20}["']?\s{0,3}[:=]\s{0,3}["']?
+      | token[\w-]{0,20}(?:=|["']\s{0,3}[:=]\s{0,3}["']?)
+      | (?<=[?&])(?:key|sig|auth|code)=
+      )
+      [^\s"'&,;<>}\])]{3,}
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def redacted_text(text: str) -> str:
+    """Return a text without the secrets that are in it; of a long one, both ends.
+
+    For what third parties write: exceptions, standard error, tracebacks.
+
+    >>> redacted_text("GET https://ann:pw1@db.example/?token=abc123 failed")
+    'GET https://***@db.example/?token=*** failed'
+    """
+    cut = len(text) - _HEAD_CHARS - _TAIL_CHARS
+    if cut > 0:
+        left_out = f"\n... [{cut} characters left out] ...\n"
+        text = f"{text[:_HEAD_CHARS]}{left_out}{text[-_TAIL_CHARS:]}"
+    text = _SECRET_VALUE.sub(_MASK, text)
+    return _SECRET_FIELD.sub(lambda m: f"{m['header'] or m['field']}{_MASK}", text)
+
+
+def log_failure(log: logging.Logger, message: str, *values: object) -> None:
+    """Log the exception that is being handled, with its traceback, and no secret of either.
+
+    Args:
+        log: Where.
+        message: What failed, with the places of `values` in it as logging has them.
+        values: What is put there.
+    """
+    log.error("%s\n%s", message % values, redacted_text(traceback.format_exc().rstrip()))
+
+
+def redacted(value: Any) -> Any:
+    """The value with what is or looks like a secret replaced by `***`.
+
+    >>> redacted({"to": "ann", "api_key": "k1", "text": "Bearer abcdefgh1234"})
+    {'to': 'ann', 'api_key': '***', 'text': 'Bearer ***'}
+    """
+    if isinstance(value, Mapping):
+        return {
+            key: _MASK if _SECRET_NAME.search(str(key)) and inner is not None else redacted(inner)
+            for key, inner in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [redacted(item) for item in value]
+    return _SECRET_VALUE.sub(_MASK, value) if isinstance(value, str) else value
+
+
+def redacted_json(value: Any) -> str:
+    """The same as JSON, at most 500 characters."""
+    try:
+        written = compact_json(redacted(value))
+    except (TypeError, ValueError, RecursionError) as exc:
+        return f"<{type(exc).__name__}>"
+    return written if len(written) <= _LONGEST else f"{written[: _LONGEST - 1]}…"

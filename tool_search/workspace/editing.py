@@ -1,0 +1,235 @@
+"""Changing files: exact replacements, and whole contents, of what was read before.
+
+None of these is marked destructive, so that the mode `accept` lets them through as
+Kode's `acceptEdits` does: what they replace was read in the same conversation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tool_search.execution import ExecutableTool, ToolContext, tool_from_function
+from tool_search.workspace.texts import ReadFiles, TextFile, snippet
+from tool_search.workspace.workspace import StoredFile, Workspace, WorkspaceError
+
+__all__ = ["Edit", "EditDesk", "checked_before", "editing_tools"]
+
+_CHANGES = {"read_only": False, "destructive": False, "concurrency_safe": False}
+
+
+class Edit(BaseModel):
+    """One replacement."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    old_string: str = Field(description="The exact text to replace; once in the file.")
+    new_string: str = Field(description="What stands there afterwards.")
+    replace_all: bool = Field(default=False, description="Replace every occurrence.")
+
+
+@dataclass(slots=True)
+class EditDesk:
+    """Where changes of a workspace are made, one at a time.
+
+    Attributes:
+        workspace: Which one.
+        seen: What conversations have read.
+    """
+
+    workspace: Workspace
+    seen: ReadFiles
+    lock: threading.Lock
+
+    def fresh(self, path: str, conversation: str) -> tuple[StoredFile, TextFile]:
+        """A file that this conversation may change.
+
+        Raises:
+            WorkspaceError: It was not read, changed since, or is not text.
+        """
+        file = self.workspace.read(path)
+        self.seen.require_fresh(conversation, file)
+        return file, TextFile.of(file)
+
+    def replaced(self, old: StoredFile, content: bytes, conversation: str) -> None:
+        """Writes a file, which the conversation then knows."""
+        self.seen.note(conversation, self.workspace.replace(old, content))
+
+
+def checked_before(
+    check: Callable[..., object],
+) -> Callable[[Mapping[str, Any], ToolContext], Awaitable[str | None]]:
+    """A check of arguments that needs the disk: what it raises is what is wrong.
+
+    Args:
+        check: Takes the arguments by name, and `conversation`; called in a thread.
+    """
+
+    async def complaint(arguments: Mapping[str, Any], context: ToolContext) -> str | None:
+        try:
+            await asyncio.to_thread(check, **arguments, conversation=context.conversation)
+        except WorkspaceError as exc:
+            return str(exc)
+        return None
+
+    return complaint
+
+
+def editing_tools(desk: EditDesk) -> tuple[ExecutableTool, ...]:
+    """The tools that change text files."""
+    return (_edit(desk), _multi_edit(desk), _write(desk))
+
+
+def _changing(
+    desk: EditDesk, function: Callable[..., str], check: Callable[..., None], **definition: Any
+) -> ExecutableTool:
+    """A tool that changes one file, and says before it is permitted what is wrong with that."""
+    return tool_from_function(
+        function,
+        tags=("files",),
+        annotations=_CHANGES,
+        needs_permission=True,
+        subjects=desk.workspace.subjects("file_path"),
+        validate_input=checked_before(check),
+        **definition,
+    )
+
+
+def _edit(desk: EditDesk) -> ExecutableTool:
+    def edit_file(
+        file_path: str,
+        old_string: str,
+        new_string: str,
+        context: ToolContext,
+        replace_all: bool = False,
+    ) -> str:
+        """Replace an exact text in a file of the workspace that was read before.
+
+        Args:
+            file_path: The file, relative to the workspace.
+            old_string: The exact text to replace, without line numbers. It must occur once:
+                take in the lines around it where it does not.
+            new_string: What stands there afterwards.
+            context: Where it is called.
+            replace_all: Replace every occurrence.
+        """
+        edit = Edit(old_string=old_string, new_string=new_string, replace_all=replace_all)
+        return _made(desk, file_path, [edit], context.conversation)
+
+    def check(file_path: str, conversation: str, **edit: Any) -> None:
+        file, text = desk.fresh(file_path, conversation)
+        _after(text, [Edit(**edit)], file.path)
+
+    return _changing(desk, edit_file, check, aliases=("Edit",))
+
+
+def _multi_edit(desk: EditDesk) -> ExecutableTool:
+    def multi_edit_file(file_path: str, edits: list[Edit], context: ToolContext) -> str:
+        """Make several exact replacements in one file of the workspace, all of them or none.
+
+        Each works on what those before it have left.
+
+        Args:
+            file_path: The file, relative to the workspace; it was read before.
+            edits: The replacements, in order.
+            context: Where it is called.
+        """
+        return _made(desk, file_path, edits, context.conversation)
+
+    def check(file_path: str, edits: list[dict[str, Any]], conversation: str) -> None:
+        file, text = desk.fresh(file_path, conversation)
+        _after(text, [Edit(**edit) for edit in edits], file.path)
+
+    return _changing(desk, multi_edit_file, check, aliases=("MultiEdit",))
+
+
+def _write(desk: EditDesk) -> ExecutableTool:
+    workspace = desk.workspace
+
+    def write_file(file_path: str, content: str, context: ToolContext) -> str:
+        """Write a whole text file of the workspace; an existing one must have been read.
+
+        Folders that are missing are made. To change a part of a file, use edit_file.
+
+        Args:
+            file_path: The file, relative to the workspace.
+            content: The whole content.
+            context: Where it is called.
+        """
+        with desk.lock:
+            if not workspace.exists(file_path):
+                created = workspace.create(file_path, TextFile(text="").encoded(content))
+                desk.seen.note(context.conversation, created)
+                return f"Created {created.path} with {_count(content)}."
+            file, text = desk.fresh(file_path, context.conversation)
+            desk.replaced(file, text.encoded(content), context.conversation)
+            return f"Wrote {file.path} with {_count(content)}."
+
+    def check(file_path: str, content: str, conversation: str) -> None:
+        if workspace.exists(file_path):
+            _, text = desk.fresh(file_path, conversation)
+            text.encoded(content)
+
+    return _changing(
+        desk,
+        write_file,
+        check,
+        aliases=(
+            "Write",
+            "Replace",
+        ),
+    )
+
+
+def _count(content: str) -> str:
+    lines = len(content.splitlines())
+    return "1 line" if lines == 1 else f"{lines:,} lines"
+
+
+def _made(desk: EditDesk, path: str, edits: Sequence[Edit], conversation: str) -> str:
+    with desk.lock:
+        file, text = desk.fresh(path, conversation)
+        after, place, count = _after(text, edits, file.path)
+        desk.replaced(file, text.encoded(after), conversation)
+    times = "1 replacement" if count == 1 else f"{count:,} replacements"
+    last = text.read_as_here(edits[-1].new_string)
+    return f"Made {times} in {file.path}. It now reads:\n{snippet(after, place, len(last))}"
+
+
+def _after(text: TextFile, edits: Sequence[Edit], path: str) -> tuple[str, int, int]:
+    """The text after some replacements, where the last of them is, and how many there were.
+
+    Raises:
+        WorkspaceError: A text is not there, is there more than once, or nothing changes.
+    """
+    if not edits:
+        raise WorkspaceError("edits is empty: give at least one replacement")
+    now, place, total = text.text, 0, 0
+    for number, edit in enumerate(edits, 1):
+        old, new = text.read_as_here(edit.old_string), text.read_as_here(edit.new_string)
+        which = f"edit {number}: " if len(edits) > 1 else ""
+        if not old:
+            raise WorkspaceError(f"{which}old_string is empty: to make a file, use write_file")
+        if old == new:
+            raise WorkspaceError(f"{which}old_string and new_string are the same")
+        count = now.count(old)
+        if count == 0:
+            mixed = " The file's lines end in different ways." if not text.newline else ""
+            raise WorkspaceError(
+                f"{which}old_string does not occur in {path!r}: copy it from the file exactly, "
+                f"without line numbers.{mixed}"
+            )
+        if count > 1 and not edit.replace_all:
+            raise WorkspaceError(
+                f"{which}old_string occurs {count:,} times in {path!r}: add the lines around the "
+                "one that is meant, or set replace_all"
+            )
+        place = now.index(old)
+        now = now.replace(old, new)
+        total += count
+    return now, place, total

@@ -1,0 +1,215 @@
+"""Reading from the web: http and https, public addresses, bounded in size and time.
+
+The address that was checked is the one that is connected to, so that a name which
+resolves otherwise a moment later leads nowhere else. A redirect is followed on the same
+host alone, and checked again; another host is told, because permissions name hosts.
+Nothing is sent but the address: no cookies, no keys; no proxy of the environment is used.
+"""
+
+from __future__ import annotations
+
+import http.client
+import re
+import socket
+import ssl
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from urllib.parse import SplitResult, quote, urljoin, urlsplit
+
+from tool_search.values.host_names import connected_host
+from tool_search.workspace.addresses import Resolve, public_address
+from tool_search.workspace.workspace import WorkspaceError
+
+__all__ = ["Line", "Page", "fetched"]
+
+_REDIRECTS = 5
+_LONGEST_URL = 4_000
+_MOVED = (301, 302, 303, 307, 308)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """What an address gave.
+
+    Attributes:
+        url: Where it came from, redirects followed.
+        kind: The media type, in lower case, without parameters.
+        charset: As the server names it.
+        body: Its bytes, unpacked.
+        is_cut: Whether there was more.
+        moved_to: The address on another host that it leads to, instead of a body.
+    """
+
+    url: str
+    kind: str = ""
+    charset: str = "utf-8"
+    body: bytes = b""
+    is_cut: bool = False
+    moved_to: str | None = None
+
+
+@dataclass(slots=True)
+class Line:
+    """The connection of one call, which another thread may cut.
+
+    Attributes:
+        is_cut: Whether it was cut.
+    """
+
+    is_cut: bool = False
+    _socket: socket.socket | None = field(default=None, init=False)
+
+    def take(self, connected: socket.socket) -> None:
+        """Takes a new connection over."""
+        self._socket = connected
+        if self.is_cut:
+            self.cut()
+
+    def cut(self) -> None:
+        """Ends the connection, and every wait for it."""
+        self.is_cut = True
+        if self._socket is not None:
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+
+class _Connection(http.client.HTTPConnection):
+    """A connection to an address that was checked, under the name of its host."""
+
+    def __init__(self, parts: SplitResult, address: str, line: Line, timeout_s: float) -> None:
+        is_tls = parts.scheme == "https"
+        self.default_port = 443 if is_tls else 80
+        super().__init__(parts.hostname or "", parts.port or self.default_port, timeout=timeout_s)
+        self._address = address
+        self._line = line
+        self._is_tls = is_tls
+        self._wait_s = timeout_s
+
+    def connect(self) -> None:
+        """Connects, and shakes hands where that is asked for."""
+        plain = socket.create_connection((self._address, self.port), self._wait_s)
+        self._line.take(plain)
+        self.sock = plain
+        if self._is_tls:
+            self.sock = _tls().wrap_socket(plain, server_hostname=self.host)
+            self._line.take(self.sock)
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    return ssl.create_default_context()
+
+
+def fetched(
+    url: str,
+    *,
+    most: int,
+    timeout_s: float,
+    line: Line,
+    resolve: Resolve,
+    may_connect: Callable[[str], bool],
+) -> Page:
+    """What an address gives.
+
+    Args:
+        url: The address.
+        most: Bytes of the body, unpacked.
+        timeout_s: Seconds that each answer of the network may take.
+        line: Lets others cut the connection.
+        resolve: Finds a host's addresses.
+        may_connect: Whether an address may be connected to.
+
+    Raises:
+        WorkspaceError: It is no address to fetch, cannot be reached, or refuses.
+    """
+    parts = _read(url)
+    for _ in range(_REDIRECTS + 1):
+        if line.is_cut:
+            break
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        address = public_address(parts.hostname or "", port, resolve, may_connect)
+        connection = _Connection(parts, address, line, timeout_s)
+        try:
+            found = _answer(connection, parts, most)
+        except (OSError, http.client.HTTPException, zlib.error) as exc:
+            raise WorkspaceError(f"{parts.geturl()!r} cannot be read: {exc or type(exc)}") from exc
+        finally:
+            connection.close()
+        if isinstance(found, Page):
+            return found
+        target = _read(found)
+        if target.hostname != parts.hostname or (target.scheme, parts.scheme) == ("http", "https"):
+            return Page(url=parts.geturl(), moved_to=target.geturl())
+        parts = target
+    raise WorkspaceError(f"{url!r} redirects more than {_REDIRECTS} times, or was given up")
+
+
+def _read(url: str) -> SplitResult:
+    """An address that may be fetched, with what is not ASCII escaped."""
+    if len(url) > _LONGEST_URL:
+        raise WorkspaceError(f"the address has {len(url):,} characters: {_LONGEST_URL:,} at most")
+    if re.search(r"[\x00-\x20\x7f]", url):
+        raise WorkspaceError(f"{url!r} has spaces or control characters: escape them")
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError as exc:
+        raise WorkspaceError(f"{url!r} is no address: {exc}") from exc
+    if parts.scheme not in ("http", "https") or not host or port == 0:
+        raise WorkspaceError(f"{url!r} is no address of the web: it must begin http:// or https://")
+    if parts.username is not None or parts.password is not None:
+        raise WorkspaceError("an address with a user's name or password is not fetched")
+    kept = "%/:=&?~+!$,;'@()*[]"
+    path = quote(parts.path or "/", safe=kept, errors="replace")
+    query = quote(parts.query, safe=kept, errors="replace")
+    # The very host that rules of permissions read: `socket` would encode by IDNA 2003.
+    name = connected_host(host)
+    if name is None:
+        raise WorkspaceError(f"the host {host!r} cannot be read for certain: write it plainly")
+    place = f"[{name}]" if ":" in name else name
+    netloc = place if port is None else f"{place}:{port}"
+    return parts._replace(netloc=netloc, path=path, query=query, fragment="")
+
+
+def _answer(connection: _Connection, parts: SplitResult, most: int) -> Page | str:
+    """The page, or the address it redirects to."""
+    target = f"{parts.path}?{parts.query}" if parts.query else parts.path
+    headers = {
+        "User-Agent": "tool-search",
+        "Accept": "text/html, text/*, application/json;q=0.9, */*;q=0.1",
+        "Accept-Encoding": "gzip, identity",
+        "Connection": "close",
+    }
+    connection.request("GET", target, headers=headers)
+    url = parts.geturl()
+    with connection.getresponse() as answer:
+        if answer.status in _MOVED:
+            return urljoin(url, answer.getheader("Location") or "")
+        if answer.status != 200:
+            raise WorkspaceError(f"{url!r} answers with {answer.status} {answer.reason}")
+        body, is_cut = _body(answer, most)
+        return Page(
+            url=url,
+            kind=answer.headers.get_content_type(),
+            charset=answer.headers.get_content_charset() or "",
+            body=body,
+            is_cut=is_cut,
+        )
+
+
+def _body(answer: http.client.HTTPResponse, most: int) -> tuple[bytes, bool]:
+    """The body, unpacked no further than its limit."""
+    encoding = (answer.getheader("Content-Encoding") or "identity").strip().lower()
+    if encoding not in ("identity", "gzip", "x-gzip", "deflate"):
+        raise WorkspaceError(f"it is packed as {encoding!r}, which is not read here")
+    unpacker = zlib.decompressobj(47) if encoding != "identity" else None
+    body = bytearray()
+    while len(body) <= most:
+        chunk = answer.read1(65_536)
+        if not chunk:
+            break
+        body += chunk if unpacker is None else unpacker.decompress(chunk, most + 1 - len(body))
+    return bytes(body[:most]), len(body) > most

@@ -1,0 +1,328 @@
+"""A shell that stays: one bash for each conversation, so that `cd` and variables last.
+
+What holds it: the operator's list of allowed commands, the user's permission, a clean
+environment, a view of processes without the bot's own (`isolation.py`), a folder to begin
+in and to be brought back to, a time for each command, an end to its whole process group.
+
+What does not: bash runs as the user that the bot runs as. A command that is allowed can
+read whatever that user can read outside the workspace, reach the network, and leave its
+process group. Where that matters, run the bot in a container, or have `launcher` put bash
+into a sandbox.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import shlex
+import signal
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from pydantic import Field
+
+from tool_search.errors import ConfigurationError
+from tool_search.execution import (
+    ExecutableTool,
+    ExecutionResult,
+    ToolContext,
+    tool_from_function,
+)
+from tool_search.workspace.commands import (
+    ANY_COMMAND,
+    READ_ONLY_COMMANDS,
+    refusal,
+    subjects_of,
+)
+from tool_search.workspace.isolation import isolating_launcher
+from tool_search.workspace.workspace import Workspace, WorkspaceError
+
+__all__ = ["ShellOptions", "shell_tools"]
+
+_LONGEST_S = 600
+_SHOWN_AT_ONCE = 20_000
+_MOST_BYTES = 20_000_000
+_CHUNK = 65_536
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShellOptions:
+    """How the shell is run.
+
+    Attributes:
+        commands: What may be run, each with the arguments it must begin with, such as
+            `git status`; `*` allows everything. A command that runs others (`env`,
+            `xargs`, `find`, `python`, `git` with settings) allows those too.
+        timeout_s: Seconds a command has, where the model asks for no other time.
+        longest_output: Characters that the model reads; of more, both ends.
+        environment: Variables beside `PATH`, `HOME` and `LANG`; nothing is inherited.
+        path: Where commands are looked for.
+        launcher: What bash is started by, such as a sandbox's command line; None: what
+            hides the bot's own processes on this system.
+
+    Raises:
+        ConfigurationError: A command is empty, or a number is below 1.
+    """
+
+    commands: Collection[str]
+    timeout_s: int = 120
+    longest_output: int = 30_000
+    environment: Mapping[str, str] = field(default_factory=dict)
+    path: str = "/usr/local/bin:/usr/bin:/bin"
+    launcher: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.commands, str) or not all(one.split() for one in self.commands):
+            raise ConfigurationError(
+                f"commands is {self.commands!r}: give a list of commands, such as ['ls', 'git log']"
+            )
+        if not 1 <= self.timeout_s <= _LONGEST_S or self.longest_output < 1:
+            raise ConfigurationError(
+                f"timeout_s is {self.timeout_s!r} and longest_output {self.longest_output!r}: "
+                f"they must be 1 to {_LONGEST_S}, and at least 1"
+            )
+
+
+def shell_tools(workspace: Workspace, options: ShellOptions) -> tuple[ExecutableTool, ...]:
+    """The tool that runs commands."""
+    shells = _Shells(workspace, options)
+    allowed = options.commands
+    said = "any" if ANY_COMMAND in allowed else ", ".join(sorted(allowed))
+
+    async def bash(
+        command: str,
+        context: ToolContext,
+        timeout_s: Annotated[int, Field(ge=1, le=_LONGEST_S)] = options.timeout_s,
+    ) -> ExecutionResult:
+        """Run a command in a bash that lasts for the conversation, in the workspace.
+
+        Args:
+            command: What to run.
+            context: Where it is called.
+            timeout_s: Seconds it may take; then it is ended, and the shell begins anew.
+        """
+        return await shells.run(command, context, timeout_s)
+
+    made = tool_from_function(
+        bash,
+        aliases=("Bash",),
+        tags=("shell",),
+        annotations={"read_only": False, "destructive": True, "concurrency_safe": False},
+        validate_input=lambda arguments, _: refusal(arguments["command"], allowed),
+        needs_permission=True,
+        is_read_only=lambda given: refusal(given.get("command", ""), READ_ONLY_COMMANDS) is None,
+        subjects=lambda given: subjects_of(given.get("command", "")),
+        timeout_s=_LONGEST_S + 30.0,
+        close=shells.close,
+        forget=shells.forget,
+        description=(
+            "Run a command in a bash that lasts for the conversation: the folder and variables "
+            f"stay. It begins in the workspace. Allowed commands: {said}."
+        ),
+    )
+    return (made,)
+
+
+class _Shells:
+    """The shells of all conversations."""
+
+    def __init__(self, workspace: Workspace, options: ShellOptions) -> None:
+        self._workspace = workspace
+        self._options = options
+        self._shells: dict[str, _Shell] = {}
+
+    async def run(self, command: str, context: ToolContext, seconds: int) -> ExecutionResult:
+        """Runs a command; what it writes is shown as it comes."""
+        key = context.conversation
+        shell = self._shells.setdefault(key, _Shell(self._workspace, self._options))
+        async with shell.lock:
+            return await shell.run(command, context, seconds)
+
+    async def forget(self, conversation: str) -> None:
+        """Ends a conversation's shell, and what it left running."""
+        shell = self._shells.pop(conversation, None)
+        if shell is not None:
+            await shell.end()
+
+    async def close(self) -> None:
+        """Ends all."""
+        for conversation in list(self._shells):
+            await self.forget(conversation)
+
+
+class _Shell:
+    """One bash, started when it is needed."""
+
+    def __init__(self, workspace: Workspace, options: ShellOptions) -> None:
+        self._workspace = workspace
+        self._options = options
+        self._process: asyncio.subprocess.Process | None = None
+        self._left = b""
+        self.lock = asyncio.Lock()
+
+    async def run(self, command: str, context: ToolContext, seconds: int) -> ExecutionResult:
+        """Runs one command to its end, or to the end of its time."""
+        output = _Output(context, self._options.longest_output)
+        try:
+            async with asyncio.timeout(seconds):
+                status, folder = await self._ran(command, output)
+        except TimeoutError:
+            await self.end()
+            content = output.text(
+                f"[ended after {seconds} s: the shell begins anew, in the workspace]"
+            )
+            return ExecutionResult(content=content, is_error=True, failure="timed_out")
+        except WorkspaceError as exc:
+            await self.end()
+            return ExecutionResult(content=output.text(f"[{exc}]"), is_error=True, failure="failed")
+        except BaseException:
+            # Cancelled: what it wrote so far has been passed on.
+            await self.end()
+            raise
+        told = [] if status == 0 else [f"[exit status {status}]"]
+        told += [await self._brought_back(folder)]
+        return ExecutionResult(
+            content=output.text(*told), data={"exit_status": status, "output": output.text()}
+        )
+
+    async def end(self) -> None:
+        """Kills bash and everything in its process group."""
+        process, self._process = self._process, None
+        self._left = b""
+        if process is None:
+            return
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+        transport = getattr(process, "_transport", None)
+        if transport is not None:
+            transport.close()
+
+    async def _ran(self, command: str, output: _Output) -> tuple[int, str]:
+        """The exit status of a command, and the folder it leaves the shell in."""
+        process = await self._started()
+        if process.stdin is None or process.stdout is None:
+            raise WorkspaceError("the shell has no streams")
+        mark = secrets.token_hex(16)
+        # Quoted as one word, so that no open quote swallows what follows.
+        line = (
+            f"eval {shlex.quote(command)} </dev/null\n"
+            f'builtin printf \'\\n{mark} %d %s\\n\' "$?" "$(builtin pwd -P)"\n'
+        )
+        try:
+            process.stdin.write(line.encode("utf-8", "replace"))
+            await process.stdin.drain()
+        except (BrokenPipeError, ConnectionResetError) as exc:
+            raise WorkspaceError("the shell has ended: it begins anew with the next call") from exc
+        return await self._read(process.stdout, f"\n{mark} ".encode(), output)
+
+    async def _read(
+        self, stream: asyncio.StreamReader, mark: bytes, output: _Output
+    ) -> tuple[int, str]:
+        held, self._left = self._left, b""
+        while True:
+            chunk = await stream.read(_CHUNK)
+            if not chunk:
+                output.add(held)
+                raise WorkspaceError("the shell has ended: it begins anew with the next call")
+            held += chunk
+            before, found, after = held.partition(mark)
+            if found and b"\n" in after:
+                output.add(before)
+                # What follows is of programs that were left running: the next command's output.
+                told, _, self._left = after.partition(b"\n")
+                status, _, folder = told.decode("utf-8", "replace").partition(" ")
+                return int(status), folder
+            if found:
+                continue
+            # What may be the beginning of the mark is held back.
+            keep = next((n for n in range(len(mark) - 1, 0, -1) if held.endswith(mark[:n])), 0)
+            output.add(held[: len(held) - keep])
+            held = held[len(held) - keep :]
+            if output.bytes > _MOST_BYTES:
+                raise WorkspaceError(f"ended after {_MOST_BYTES:,} bytes of output")
+
+    async def _started(self) -> asyncio.subprocess.Process:
+        if self._process is not None and self._process.returncode is None:
+            return self._process
+        await self.end()
+        folder, options = str(self._workspace.folder), self._options
+        environment = {
+            "PATH": options.path,
+            "HOME": folder,
+            "LANG": "C.UTF-8",
+            "TERM": "dumb",
+            "PAGER": "cat",
+            "GIT_PAGER": "cat",
+            "GIT_TERMINAL_PROMPT": "0",
+            **options.environment,
+        }
+        launcher = options.launcher
+        if launcher is None:
+            launcher = await asyncio.to_thread(isolating_launcher)
+        try:
+            self._process = await asyncio.create_subprocess_exec(
+                *launcher,
+                "bash",
+                "--noprofile",
+                "--norc",
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT,
+                cwd=folder,
+                env=environment,
+                start_new_session=True,
+            )
+        except OSError as exc:
+            raise WorkspaceError(f"the shell cannot be started: {exc.strerror}") from exc
+        return self._process
+
+    async def _brought_back(self, folder: str) -> str:
+        """Brings the shell back where a command has led it out; says so."""
+        root = str(self._workspace.folder)
+        if folder == root:
+            return ""
+        if folder.startswith(f"{root}{os.sep}"):
+            return f"[in {folder[len(root) + 1 :]}]"
+        process = self._process
+        if process is not None and process.stdin is not None:
+            process.stdin.write(f"cd -- {shlex.quote(root)}\n".encode())
+            with suppress(BrokenPipeError, ConnectionResetError):
+                await process.stdin.drain()
+        return "[the command left the workspace: the shell is back in it]"
+
+
+class _Output:
+    """What a command writes: shown at once up to a point, kept by its ends."""
+
+    def __init__(self, context: ToolContext, longest: int) -> None:
+        self._context = context
+        self._half = max(1, longest // 2)
+        self._head = b""
+        self._tail = b""
+        self._shown = 0
+        self.bytes = 0
+
+    def add(self, piece: bytes) -> None:
+        """Takes in what was written."""
+        if not piece:
+            return
+        self.bytes += len(piece)
+        if self._shown < _SHOWN_AT_ONCE:
+            shown = piece[: _SHOWN_AT_ONCE - self._shown]
+            self._shown += len(shown)
+            self._context.partial(shown.decode("utf-8", "replace"))
+        room = self._half - len(self._head)
+        self._head += piece[:room]
+        self._tail = (self._tail + piece[room:])[-self._half :]
+
+    def text(self, *told: str) -> str:
+        """The ends of it, how much is missing between them, and what else is told."""
+        left = self.bytes - len(self._head) - len(self._tail)
+        head, tail = (part.decode("utf-8", "replace") for part in (self._head, self._tail))
+        middle = f"\n... [{left:,} bytes left out] ...\n" if left else ""
+        said = [(head + middle + tail).strip("\n"), *told]
+        return "\n".join(part for part in said if part)

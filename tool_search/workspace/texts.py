@@ -1,0 +1,150 @@
+"""Files as text: encoding and line endings are found out, and kept by what is written."""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from tool_search.workspace.workspace import StoredFile, WorkspaceError
+
+__all__ = ["ReadFiles", "TextFile", "numbered", "snippet"]
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_MOST_CONVERSATIONS = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextFile:
+    r"""Text, and how it was written.
+
+    Attributes:
+        text: With `\n` at line ends where they are all alike.
+        encoding: UTF-8, UTF-16 with its mark, or else GB 18030.
+        mark: The byte order mark, if any.
+        newline: What ends lines; "" where they differ, and stay as they are.
+    """
+
+    text: str
+    encoding: str = "utf-8"
+    mark: bytes = b""
+    newline: str = "\n"
+
+    @classmethod
+    def of(cls, file: StoredFile) -> TextFile:
+        """The text of a file.
+
+        Raises:
+            WorkspaceError: It is not text, or of an unknown encoding.
+        """
+        content = file.content
+        mark, encoding = next((m for m in _MARKS if content.startswith(m[0])), (b"", ""))
+        body = content[len(mark) :]
+        if not encoding and b"\0" in body[:8192]:
+            raise WorkspaceError(f"{file.path!r} is a binary file of {len(content):,} bytes")
+        for candidate in (encoding,) if encoding else ("utf-8", "gb18030"):
+            try:
+                text = body.decode(candidate)
+            except UnicodeDecodeError:
+                continue
+            # What would not come back byte for byte is not taken for this encoding.
+            if text.encode(candidate) == body:
+                return cls._with_lines(text, candidate, mark)
+        raise WorkspaceError(f"{file.path!r} is not text in UTF-8, UTF-16 or GB 18030")
+
+    @classmethod
+    def _with_lines(cls, text: str, encoding: str, mark: bytes) -> TextFile:
+        ends, both = text.count("\n"), text.count("\r\n")
+        newline = "\n" if not both else "\r\n" if both == ends else ""
+        shown = text.replace("\r\n", "\n") if newline == "\r\n" else text
+        return cls(text=shown, encoding=encoding, mark=mark, newline=newline)
+
+    def read_as_here(self, written: str) -> str:
+        """A model's text with the line ends that `text` has."""
+        return written.replace("\r\n", "\n") if self.newline == "\r\n" else written
+
+    def encoded(self, text: str) -> bytes:
+        """Another text, written as this one was.
+
+        Raises:
+            WorkspaceError: The encoding has no such character.
+        """
+        if self.newline == "\r\n":
+            text = text.replace("\r\n", "\n").replace("\n", "\r\n")
+        try:
+            return self.mark + text.encode(self.encoding)
+        except UnicodeEncodeError as exc:
+            wrong = text[exc.start : exc.end]
+            raise WorkspaceError(f"the character {wrong!r} cannot be written as text") from exc
+
+
+class ReadFiles:
+    """What of a workspace each conversation has read, and how it was then.
+
+    A file counts as unchanged while its content is the same, whatever its time says.
+    """
+
+    def __init__(self) -> None:
+        self._seen: OrderedDict[str, dict[str, bytes]] = OrderedDict()
+
+    def note(self, conversation: str, file: StoredFile) -> None:
+        """Remembers that a conversation knows a file as it is."""
+        known = self._seen.setdefault(conversation, {})
+        known[file.path] = _digest(file)
+        self._seen.move_to_end(conversation)
+        if len(self._seen) > _MOST_CONVERSATIONS:
+            self._seen.popitem(last=False)
+
+    def require_fresh(self, conversation: str, file: StoredFile) -> None:
+        """Refuses to change what a conversation has not read, or what changed since.
+
+        Raises:
+            WorkspaceError: It has to read the file first.
+        """
+        known = self._seen.get(conversation, {}).get(file.path)
+        if known is None:
+            raise WorkspaceError(
+                f"{file.path!r} was not read in this conversation: read it with read_file first"
+            )
+        if known != _digest(file):
+            raise WorkspaceError(
+                f"{file.path!r} has changed since it was read: read it again with read_file"
+            )
+
+    async def forget(self, conversation: str) -> None:
+        """Drops what a conversation has read."""
+        self._seen.pop(conversation, None)
+
+
+def _digest(file: StoredFile) -> bytes:
+    return hashlib.sha256(file.content).digest()
+
+
+def numbered(lines: list[str], first: int, *, longest: int) -> str:
+    """Lines with their numbers, a long one cut."""
+    shown = []
+    for number, line in enumerate(lines, first):
+        left = len(line) - longest
+        cut = f"... [{left:,} characters left out]" if left > 0 else ""
+        shown.append(f"{number:>6}\t{line[:longest].removesuffix(chr(13))}{cut}")
+    return "\n".join(shown)
+
+
+def snippet(text: str, start: int, length: int, *, longest: int = 300) -> str:
+    """The numbered lines about a place of a text, at most 20.
+
+    Args:
+        text: The whole text.
+        start: Where the place begins, in characters.
+        length: How long it is.
+        longest: Characters of a line that are shown.
+    """
+    lines = text.split("\n")
+    first = max(0, text.count("\n", 0, start) - 3)
+    last = text.count("\n", 0, start + length) + 4
+    return numbered(lines[first : min(last, first + 20)], first + 1, longest=longest)

@@ -1,0 +1,203 @@
+"""The files of a workspace: what there is, what is ignored, and which names a glob means."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import Any, Protocol
+
+from tool_search.workspace.workspace import Workspace, WorkspaceError
+
+__all__ = ["FoundFile", "Walk", "glob_matcher"]
+
+_MOST_BRACES = 64
+_LONGEST_GLOB = 500
+_LONGEST_IGNORE = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundFile:
+    """A regular file that a walk came by.
+
+    Attributes:
+        path: Relative to the workspace.
+        size: In bytes.
+        changed_ns: When it was changed.
+    """
+
+    path: str
+    size: int
+    changed_ns: int
+
+
+class _Ignored(Protocol):
+    def match_file(self, file: str, /) -> bool: ...
+
+
+@dataclass(slots=True)
+class Walk:
+    """The regular files below a folder, by path; no link is followed.
+
+    `.git` is left out, and what `.gitignore` files name where pathspec is installed.
+
+    Attributes:
+        workspace: Where.
+        start: The folder, or one file.
+        is_cancelled: Asked now and then whether to stop.
+        visited: How many entries there were so far.
+        is_cut: Whether it ended at the limit of entries.
+    """
+
+    workspace: Workspace
+    start: str
+    is_cancelled: Callable[[], bool] = lambda: False
+    visited: int = 0
+    is_cut: bool = False
+    _rules: dict[str, list[tuple[str, _Ignored]]] = field(default_factory=dict)
+
+    def files(self) -> Iterator[FoundFile]:
+        """The files, folder by folder.
+
+        Raises:
+            WorkspaceError: There is nothing at the start.
+        """
+        workspace, place = self.workspace, self.workspace.located(self.start)
+        full = workspace.folder / place
+        if stat.S_ISREG(full.lstat().st_mode) if full.exists() else False:
+            found = full.lstat()
+            yield FoundFile(path=place, size=found.st_size, changed_ns=found.st_mtime_ns)
+            return
+        pending = [place]
+        self._take_in_above(place)
+        while pending and not self.is_cut and not self.is_cancelled():
+            folder = pending.pop()
+            try:
+                entries = workspace.entries(folder)
+            except WorkspaceError:
+                if folder == place:
+                    raise
+                continue  # gone, or closed to us: a walk takes what it finds
+            inner: list[str] = []
+            yield from self._taken(folder, entries, inner)
+            pending.extend(reversed(inner))
+
+    def _taken(
+        self, folder: str, entries: list[tuple[str, os.stat_result]], inner: list[str]
+    ) -> Iterator[FoundFile]:
+        if folder != ".":
+            above = folder.rpartition("/")[0] or "."
+            self._rules.setdefault(folder, self._rules.get(above, []))
+        self._add_rules(folder, {name for name, _ in entries})
+        for name, found in entries:
+            self.visited += 1
+            if self.visited > self.workspace.limits.entries:
+                self.is_cut = True
+                return
+            path = name if folder == "." else f"{folder}/{name}"
+            is_folder = stat.S_ISDIR(found.st_mode)
+            if name == ".git" or self._is_ignored(folder, path, is_folder=is_folder):
+                continue
+            if is_folder:
+                inner.append(path)
+            elif stat.S_ISREG(found.st_mode):
+                yield FoundFile(path=path, size=found.st_size, changed_ns=found.st_mtime_ns)
+
+    def _take_in_above(self, place: str) -> None:
+        """The rules of the folders that a start lies in."""
+        parts = place.split("/") if place != "." else []
+        above = "."
+        for depth in range(len(parts)):
+            folder = "/".join(parts[:depth]) or "."
+            self._rules.setdefault(folder, self._rules.get(above, []))
+            self._add_rules(folder, {".gitignore"})
+            above = folder
+
+    def _add_rules(self, folder: str, names: set[str]) -> None:
+        if ".gitignore" not in names:
+            return
+        path = ".gitignore" if folder == "." else f"{folder}/.gitignore"
+        try:
+            written = self.workspace.read(path, most=_LONGEST_IGNORE).content
+        except WorkspaceError:
+            return  # too large, a link out, gone: it ignores nothing
+        rules = _ignore_rules(written.decode("utf-8", "replace"))
+        if rules is not None:
+            self._rules[folder] = [*self._rules.get(folder, []), (folder, rules)]
+
+    def _is_ignored(self, folder: str, path: str, *, is_folder: bool) -> bool:
+        """Whether some `.gitignore` above names it; one below cannot take that back."""
+        shown = f"{path}/" if is_folder else path
+        return any(
+            rules.match_file(shown if home == "." else shown.removeprefix(f"{home}/"))
+            for home, rules in self._rules.get(folder, ())
+        )
+
+
+def _ignore_rules(written: str) -> _Ignored | None:
+    try:
+        from pathspec import GitIgnoreSpec  # noqa: PLC0415  # an extra's
+    except ImportError:
+        return None
+    kept: list[Any] = []
+    for line in written.splitlines()[:2_000]:
+        try:
+            kept.extend(GitIgnoreSpec.from_lines([line]).patterns)
+        except ValueError:
+            continue  # git passes over what it cannot read, too
+    rules: _Ignored = GitIgnoreSpec(kept)
+    return rules
+
+
+def glob_matcher(pattern: str, *, anywhere: bool = False) -> Callable[[str], bool]:
+    """Tells whether a relative path fits a glob: `*`, `?`, `[…]`, `**`, `{a,b}`.
+
+    Args:
+        pattern: The glob; `**` is any number of folders.
+        anywhere: Whether one without a slash means a name in any folder.
+
+    Raises:
+        WorkspaceError: It is too long, or has too many alternatives.
+
+    >>> glob_matcher("src/**/*.{py,pyi}")("src/a/b/c.py")
+    True
+    """
+    if not pattern or len(pattern) > _LONGEST_GLOB:
+        raise WorkspaceError(f"a glob must have 1 to {_LONGEST_GLOB} characters")
+    choices = []
+    for choice in _without_braces(pattern):
+        parts = tuple(part for part in choice.split("/") if part not in ("", "."))
+        choices.append(("**", *parts) if anywhere and len(parts) == 1 else parts)
+    return lambda path: any(_fits(choice, tuple(path.split("/"))) for choice in choices)
+
+
+def _without_braces(pattern: str) -> list[str]:
+    done, pending = [], [pattern]
+    while pending:
+        one = pending.pop()
+        end = one.find("}")
+        start = one.rfind("{", 0, end) if end >= 0 else -1
+        if start < 0:
+            done.append(one)
+            continue
+        pending += [
+            one[:start] + choice + one[end + 1 :] for choice in one[start + 1 : end].split(",")
+        ]
+        if len(done) + len(pending) > _MOST_BRACES:
+            raise WorkspaceError(f"{pattern!r} has more than {_MOST_BRACES} alternatives")
+    return done
+
+
+def _fits(pattern: tuple[str, ...], path: tuple[str, ...]) -> bool:
+    @cache
+    def fits(at: int, of: int) -> bool:
+        if at == len(pattern):
+            return of == len(path)
+        if pattern[at] == "**":
+            return fits(at + 1, of) or (of < len(path) and fits(at, of + 1))
+        return of < len(path) and fnmatchcase(path[of], pattern[at]) and fits(at + 1, of + 1)
+
+    return fits(0, 0)
