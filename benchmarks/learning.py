@@ -27,8 +27,16 @@ from search import MACRO, read_queries, read_tools
 from tool_search.config.bot import EngineName, SearchSettings
 from tool_search.search import JudgedQuery, ToolSearchIndex, build_index
 from tool_search.search.build import EMBEDDING_ENGINES
-from tool_search.search.learned import HALF_LIFE_S, Evidence, evidence_of, merged
-from tool_search.search.learned_votes import DEFAULT_VOTING, LearnedQueries, Voting, informed
+from tool_search.search.learned import (
+    DEFAULT_VOTING,
+    HALF_LIFE_S,
+    Evidence,
+    LearnedQueries,
+    Voting,
+    evidence_of,
+    informed,
+    merged,
+)
 from tool_search.search.vectors.embedder import embedder_named
 
 OTHERS = ("ultratool_zh2en",)

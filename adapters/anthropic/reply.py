@@ -19,7 +19,7 @@ from tool_search.adapters.sdk.failures import (
     error_in_body,
     shown_body,
 )
-from tool_search.adapters.sdk.progress import ReplyProgress
+from tool_search.adapters.sdk.reply_limits import ReplyProgress
 from tool_search.adapters.wire.arguments import arguments_object, arguments_text, is_whole
 from tool_search.adapters.wire.names import canonical_names
 from tool_search.adapters.wire.values import count_of, known, mapping_of, position_of, text_of

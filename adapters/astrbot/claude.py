@@ -21,7 +21,7 @@ from tool_search.catalog.names import wire_name
 from tool_search.i18n import text
 from tool_search.messages import ReferencePart, RequestPlan
 from tool_search.providers.profiles import ProviderProfile
-from tool_search.search.index.result import SearchResult
+from tool_search.search.index.protocol import SearchResult
 from tool_search.strategies import ClaudeToolSearchStrategy
 
 __all__ = ["ClaudeHook", "with_references"]

@@ -20,7 +20,7 @@ from tool_search.conversation.session import ToolSearchSession
 from tool_search.discovery.search_tool import CALL_TOOL_NAME
 from tool_search.messages import Message, RequestPlan, ToolCall
 from tool_search.providers.profiles import ProviderProfile, profile_for
-from tool_search.search.index.result import SearchResult
+from tool_search.search.index.protocol import SearchResult
 from tool_search.strategies import ToolsAssembler
 
 __all__ = ["LIMITED", "UNLIMITED", "AstrBotConversation", "AstrBotRun"]

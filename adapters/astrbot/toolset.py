@@ -23,7 +23,7 @@ from tool_search.conversation.calls import RunCall
 from tool_search.discovery.search_tool import CALL_TOOL_NAME, call_tool_definition
 from tool_search.i18n import text
 from tool_search.providers.profiles import ProviderProfile
-from tool_search.search.index.result import SearchResult
+from tool_search.search.index.protocol import SearchResult
 
 __all__ = ["run_of", "searching_tool_set"]
 

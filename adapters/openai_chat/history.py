@@ -16,13 +16,6 @@ from typing import Any
 from tool_search.adapters.openai_chat.reply import reasoning_of
 from tool_search.adapters.openai_chat.wire import REASONING_FIELDS
 from tool_search.adapters.wire.arguments import arguments_text
-from tool_search.adapters.wire.imported_values import (
-    attachment,
-    fields_of,
-    label_of,
-    mappings_of,
-    readable,
-)
 from tool_search.adapters.wire.searches import (
     ADDED,
     found,
@@ -31,8 +24,15 @@ from tool_search.adapters.wire.searches import (
     search_message,
     simple,
 )
-from tool_search.adapters.wire.values import text_of
-from tool_search.conversation.call_results import results_in_place
+from tool_search.adapters.wire.values import (
+    attachment,
+    fields_of,
+    label_of,
+    mappings_of,
+    readable,
+    text_of,
+)
+from tool_search.conversation.history import results_in_place
 from tool_search.i18n import Language
 from tool_search.messages import (
     ContentPart,

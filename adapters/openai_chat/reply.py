@@ -22,7 +22,7 @@ from tool_search.adapters.sdk.failures import (
     shown_body,
 )
 from tool_search.adapters.sdk.openai_failures import body_failure
-from tool_search.adapters.sdk.progress import ReplyProgress
+from tool_search.adapters.sdk.reply_limits import ReplyProgress
 from tool_search.adapters.wire.arguments import ObjectEnd, arguments_text, is_whole
 from tool_search.adapters.wire.names import canonical_names
 from tool_search.adapters.wire.values import (

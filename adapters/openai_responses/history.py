@@ -13,13 +13,6 @@ from typing import Any
 
 from tool_search.adapters.openai_responses.items import own_items, says_more
 from tool_search.adapters.wire.arguments import arguments_object, arguments_text
-from tool_search.adapters.wire.imported_values import (
-    attachment,
-    fields_of,
-    label_of,
-    mappings_of,
-    readable,
-)
 from tool_search.adapters.wire.searches import (
     ADDED,
     found,
@@ -29,8 +22,15 @@ from tool_search.adapters.wire.searches import (
     search_message,
     simple,
 )
-from tool_search.adapters.wire.values import text_of
-from tool_search.conversation.call_results import results_in_place
+from tool_search.adapters.wire.values import (
+    attachment,
+    fields_of,
+    label_of,
+    mappings_of,
+    readable,
+    text_of,
+)
+from tool_search.conversation.history import results_in_place
 from tool_search.i18n import Language
 from tool_search.messages import (
     ContentPart,

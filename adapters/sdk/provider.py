@@ -26,8 +26,7 @@ from tool_search.adapters.sdk.failures import (
     read_failure,
     retry_after_s,
 )
-from tool_search.adapters.sdk.progress import ReplyProgress
-from tool_search.adapters.sdk.reply_limits import ReplyLimits, ReplyMeter
+from tool_search.adapters.sdk.reply_limits import ReplyLimits, ReplyMeter, ReplyProgress
 from tool_search.adapters.sdk.reply_stream import ReplyReader, read_stream, read_whole
 from tool_search.execution.background import LARGE_CATALOG
 from tool_search.messages import RequestPlan

@@ -12,9 +12,8 @@ from typing import Any, Protocol
 
 from tool_search.adapters.sdk.event_stream import EventDecoder, SentEvent
 from tool_search.adapters.sdk.failures import BROKEN_REPLY, Failure, ReplyFailedError
-from tool_search.adapters.sdk.progress import ReplyProgress
-from tool_search.adapters.sdk.reply_limits import ReplyMeter
-from tool_search.adapters.wire.json import mended, mended_value, read_value
+from tool_search.adapters.sdk.reply_limits import ReplyMeter, ReplyProgress
+from tool_search.adapters.wire.values import mended, mended_value, read_value
 from tool_search.messages import Message, ToolCall
 from tool_search.providers.base import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent
 

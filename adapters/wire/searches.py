@@ -12,7 +12,7 @@ from typing import Any
 from tool_search.adapters.wire.values import mapping_of, text_of
 from tool_search.catalog.schema.plain import compact_json, read_json
 from tool_search.messages import ContentPart, Message, TextPart, ToolCall
-from tool_search.search.index.result import SearchMatch, SearchResult
+from tool_search.search.index.protocol import SearchMatch, SearchResult
 
 __all__ = [
     "ADDED",

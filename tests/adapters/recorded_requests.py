@@ -24,7 +24,7 @@ from tool_search.conversation.session import CallResult, ToolSearchSession
 from tool_search.messages import Message, RequestPlan, ToolCall
 from tool_search.providers.base import ReplyEnd
 from tool_search.providers.profiles import ProviderProfile, profile_for
-from tool_search.search.index.result import SearchResult
+from tool_search.search.index.protocol import SearchResult
 
 Way = Literal["auto", "generic", "deferred", "hosted"]
 """How a session tells of tools: as is known best, by a list, or a form of Responses."""

@@ -20,7 +20,7 @@ from tool_search.conversation.session import ToolSearchSession
 from tool_search.i18n import LANGUAGES, text
 from tool_search.messages import Message
 from tool_search.providers.profiles import ProviderProfile, profile_for
-from tool_search.search.index.result import SearchResult
+from tool_search.search.index.protocol import SearchResult
 from tool_search.testing import check_request
 
 needs_recordings = pytest.mark.skipif(not RECORDED.is_dir(), reason=REASON)

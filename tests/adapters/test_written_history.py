@@ -17,8 +17,7 @@ from tool_search.adapters.anthropic import wire as anthropic_wire
 from tool_search.adapters.openai_chat import wire as openai_chat_wire
 from tool_search.adapters.openai_responses import wire as openai_responses_wire
 from tool_search.adapters.openai_responses.wire import history_digest
-from tool_search.kept_work import KeptWork
-from tool_search.messages import DeclaredTool, NativeReply, RequestPlan, ToolList
+from tool_search.messages import DeclaredTool, KeptWork, NativeReply, RequestPlan, ToolList
 from tool_search.providers.profiles import ProviderProfile
 
 _RESPONSES = profile_for("openai_responses", "gpt-5.5")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tool_search.catalog.catalog import Tool
-from tool_search.compat.lexical import LexicalEngine
+from tool_search.compat.tooldiscovery import LexicalEngine
 from tool_search.search import SearchSettings, build_index
 
 TOOLS = (

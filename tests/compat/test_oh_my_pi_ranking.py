@@ -14,8 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tool_search.catalog.catalog import Tool
-from tool_search.compat.oh_my_pi.locale_order import locale_key
-from tool_search.compat.oh_my_pi.ranking import discoverable, oh_my_pi_recipe, oh_my_pi_tokens
+from tool_search.compat.oh_my_pi.ranking import (
+    discoverable,
+    locale_key,
+    oh_my_pi_recipe,
+    oh_my_pi_tokens,
+)
 from tool_search.compat.weighted_bm25 import WeightedBm25Index
 
 

@@ -22,7 +22,7 @@ from tool_search import (
 )
 from tool_search.i18n import text
 from tool_search.messages import ReferencePart
-from tool_search.providers.prefix_monitor import first_move
+from tool_search.providers.prompt_cache import first_move
 
 MODES = ("full", "skills_like", "tool_search")
 

@@ -26,10 +26,9 @@ from tool_search.adapters.openai_chat import wire as openai_chat_wire
 from tool_search.adapters.openai_responses import wire as openai_responses_wire
 from tool_search.adapters.openai_responses.wire import KEPT_REPLY, history_digest
 from tool_search.adapters.wire.names import canonical_names
-from tool_search.kept_work import KeptWork
-from tool_search.messages import NativeReply, RequestPlan
-from tool_search.providers.prefix_monitor import PrefixWatch
+from tool_search.messages import KeptWork, NativeReply, RequestPlan
 from tool_search.providers.profiles import ProviderProfile
+from tool_search.providers.prompt_cache import PrefixWatch
 
 _RESPONSES = profile_for("openai_responses", "gpt-5.5")
 _PROFILES = {

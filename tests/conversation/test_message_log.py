@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tool_search.conversation.history import open_calls, visible_names
 from tool_search.conversation.message_log import MessageLog
 from tool_search.messages import Message, ToolCall
-from tool_search.search.index.result import SearchMatch, SearchResult
+from tool_search.search.index.protocol import SearchMatch, SearchResult
 
 _IDS = st.sampled_from(["a", "b", "c", "d"])
 _FOUND = SearchResult(

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.conversations import CLAUDE, OPENAI, Chat, tool, toolbox
 from tool_search import Message, RequestPlan, TextPart, profile_for
 from tool_search.messages import NativeReply, NoticeCode, ToolList
-from tool_search.providers.prefix_monitor import PrefixWatch, first_move
 from tool_search.providers.profiles import ProviderProfile
+from tool_search.providers.prompt_cache import PrefixWatch, first_move
 
 RESPONSES = profile_for("openai_responses", "gpt-5.4")
 

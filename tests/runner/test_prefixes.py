@@ -22,7 +22,7 @@ from tests.runner.bench import (
 from tool_search import ToolCatalog, ToolSearchSession
 from tool_search.events import Warning
 from tool_search.execution import CallRunner, ToolContext, TurnCalls
-from tool_search.providers.prefix_monitor import PrefixWatch
+from tool_search.providers.prompt_cache import PrefixWatch
 from tool_search.runner.turn import ProviderPool, Turn
 from tool_search.stores import MemoryStore
 from tool_search.stores.backlog import Backlog

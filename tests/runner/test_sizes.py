@@ -11,8 +11,7 @@ from tests.runner.bench import Bench, named, say, turn
 from tool_search import Done, ImagePart, Message, TextPart, ToolSearchRunner, Usage, Warning
 from tool_search.adapters.openai_chat.wire import encode
 from tool_search.adapters.wire.written_history import WrittenHistory
-from tool_search.kept_work import KeptWork
-from tool_search.messages import RequestPlan
+from tool_search.messages import KeptWork, RequestPlan
 from tool_search.providers.base import ReplyEnd, ReplyEvent
 from tool_search.testing import Endpoint, ScriptedModel
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from tool_search import SearchSettings, Tool, ToolSearchIndex, build_index
 from tool_search.config.bot import EngineName
-from tool_search.search.learned import HALF_LIFE_S, Evidence, evidence_of
-from tool_search.search.learned_votes import LearnedQueries, informed
+from tool_search.search.learned import HALF_LIFE_S, Evidence, LearnedQueries, evidence_of, informed
 
 NOW = 2.0e9
 TOOLS = (

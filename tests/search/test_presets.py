@@ -15,7 +15,7 @@ from tool_search.compat.weighted_bm25 import WeightedBm25Index
 from tool_search.config.bot import load_config
 from tool_search.errors import ConfigurationError
 from tool_search.search import SearchSettings, ToolSearchIndex, build_index
-from tool_search.search.learned_votes import informed
+from tool_search.search.learned import informed
 
 PRESETS: tuple[Any, ...] = ("oh-my-pi", "tooldiscovery", "astrbot")
 WEIGHTED: tuple[Any, ...] = PRESETS[:2]

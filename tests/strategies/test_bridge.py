@@ -11,7 +11,7 @@ import pytest
 from tests.conversations import CLAUDE, COMPATIBLE, OPENAI, Chat, tool, toolbox
 from tool_search import BridgeToolSearchStrategy, RequestPlan
 from tool_search.providers.profiles import ProviderProfile
-from tool_search.search.index.result import SearchMatch, SearchResult
+from tool_search.search.index.protocol import SearchMatch, SearchResult
 
 BRIDGE = replace(OPENAI, strategy="bridge")
 

@@ -10,8 +10,7 @@ from pydantic import ValidationError
 from rich.progress import Progress
 
 from tool_search.catalog.catalog import Tool
-from tool_search.cli.exits import say
-from tool_search.cli.terminal import side_console
+from tool_search.cli.exits import say, side_console
 from tool_search.config.bot import EngineName, PresetName
 from tool_search.errors import ConfigurationError
 from tool_search.search import SearchSettings, ToolSearchIndex, build_index

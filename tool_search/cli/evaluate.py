@@ -15,9 +15,8 @@ from rich.table import Table
 
 from tool_search.catalog.catalog import Tool, ToolCatalog
 from tool_search.cli.engines import ENGINE_NAMES, PRESET_NAMES, index_of
-from tool_search.cli.exits import say, say_notices
+from tool_search.cli.exits import result_console, say, say_notices, side_console
 from tool_search.cli.files import read_catalog, read_judged_queries
-from tool_search.cli.terminal import result_console, side_console
 from tool_search.conversation.catalog_notices import catalog_notices
 from tool_search.search import JudgedQuery, SearchResult, ToolSearchIndex, evaluate
 

@@ -10,11 +10,39 @@ from functools import wraps
 from typing import ParamSpec
 
 import typer
+from rich.console import Console
 
 from tool_search.errors import CatalogError, ConfigurationError, ToolSearchError
 from tool_search.messages import Notice
 
-__all__ = ["FAILED", "INTERRUPTED", "WRONG_USE", "guarded", "say", "say_notices"]
+__all__ = [
+    "FAILED",
+    "INTERRUPTED",
+    "WRONG_USE",
+    "guarded",
+    "result_console",
+    "say",
+    "say_notices",
+    "side_console",
+]
+
+
+# What a terminal is shown.
+
+
+_PIPE_WIDTH = 160
+
+
+def result_console() -> Console:
+    """Standard output; wide where it is no terminal, so that names stay whole."""
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=_PIPE_WIDTH)
+
+
+def side_console() -> Console:
+    """Standard error, for all that is no result."""
+    return Console(stderr=True, highlight=False)
+
 
 FAILED = 1
 WRONG_USE = 2

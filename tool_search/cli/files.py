@@ -5,14 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.formats import json_values, parse_tools
+from tool_search.config.bot import load_config
+from tool_search.config.stores import StoreSettings
 from tool_search.errors import CatalogError, ConfigurationError
 from tool_search.search import JudgedQuery
 
-__all__ = ["QueryLine", "read_catalog", "read_judged_queries", "read_queries"]
+__all__ = [
+    "ConfigOption",
+    "QueryLine",
+    "StoreOption",
+    "read_catalog",
+    "read_judged_queries",
+    "read_queries",
+    "store_file",
+]
+
 
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
@@ -110,3 +123,31 @@ def _query(entry: Any, place: str) -> str:
     if not isinstance(query, str):
         raise ConfigurationError(f'{place}: must be an object with a "query", a text')
     return query
+
+
+# The store that a command reads or erases.
+
+
+ConfigOption = Annotated[Path | None, typer.Option("--config", help="The bot: a YAML file.")]
+StoreOption = Annotated[Path | None, typer.Option("--store", help="The store itself: a file.")]
+
+
+def store_file(config: Path | None, store: Path | None) -> Path:
+    """The file that is meant: a bot's, a named one, or what a bot without a file has.
+
+    Raises:
+        ConfigurationError: Both are named, or the bot keeps nothing.
+    """
+    if config is not None and store is not None:
+        raise ConfigurationError("give one of --config and --store")
+    if store is not None:
+        return store
+    if config is None:
+        return StoreSettings().file()
+    settings = load_config(config).store
+    if settings.type == "memory":
+        raise ConfigurationError(
+            f"{config}: store.type is 'memory': nothing outlives the bot's process; "
+            "set it to sqlite to keep what is learned"
+        )
+    return settings.file(config)

@@ -14,8 +14,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from tool_search.cli.store_file import ConfigOption, StoreOption, store_file
-from tool_search.cli.terminal import result_console
+from tool_search.cli.exits import result_console
+from tool_search.cli.files import ConfigOption, StoreOption, store_file
 from tool_search.discovery.search_tool import clean_description
 from tool_search.search.learned import Evidence
 from tool_search.stores import SQLiteStore

@@ -20,10 +20,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from tool_search.catalog.catalog import Tool
 from tool_search.catalog.schema.plain import encodable
-from tool_search.search.index.layered import BlockedList, LayeredTable
+from tool_search.search.index.protocol import SearchMatch, SearchResult
 from tool_search.search.index.ranking import attainable
-from tool_search.search.index.result import SearchMatch, SearchResult
-from tool_search.search.index.slots import SlotChange, Slots
+from tool_search.search.index.storage import BlockedList, LayeredTable, SlotChange, Slots
 
 __all__ = ["Bm25Recipe", "RankedTool", "WeightedBm25Index"]
 

@@ -19,7 +19,7 @@ from tool_search.discovery.search_tool import ToolSearchTool
 from tool_search.discovery.state import DiscoveryState
 from tool_search.i18n import Language, text
 from tool_search.messages import ContentPart, Message, ToolCall
-from tool_search.search.index.result import SearchResult
+from tool_search.search.index.protocol import SearchResult
 from tool_search.strategies.arguments import inner_call, under_own_keys
 from tool_search.values.arguments import read_arguments
 from tool_search.values.clean_text import quoted

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 
 from tool_search.messages import Message, ToolCall
-from tool_search.search.index.result import SearchResult
+from tool_search.search.index.protocol import SearchResult
 
 __all__ = ["MessageLog"]
 

@@ -14,7 +14,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from tool_search.conversation.calls import CallDecision, RunCall
-from tool_search.search.index.result import SearchResult
+from tool_search.search.index.protocol import SearchResult
 from tool_search.search.text.query_language import parsed, selected_names
 from tool_search.search.text.tokenizer import folded
 

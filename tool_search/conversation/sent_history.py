@@ -15,11 +15,11 @@ from tool_search.conversation.synthetic_searches import SyntheticExchanges
 from tool_search.conversation.tools import ConversationTools
 from tool_search.discovery.state import DiscoveryState
 from tool_search.messages import Message
-from tool_search.providers.message_sizes import Measure
 from tool_search.providers.omissions import (
     EVERYBODY,
     OF_PICTURES,
     HistoryView,
+    Measure,
     Omission,
     OmissionReason,
     Omissions,

@@ -47,10 +47,10 @@ from tool_search.discovery.search_tool import CALL_TOOL_NAME, instructed
 from tool_search.discovery.state import Discovery, DiscoveryState
 from tool_search.errors import SessionError
 from tool_search.i18n import Language, text
-from tool_search.kept_work import KeptWork
 from tool_search.messages import (
     ContentPart,
     ImagePart,
+    KeptWork,
     Message,
     Notice,
     Phase,

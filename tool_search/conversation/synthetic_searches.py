@@ -20,7 +20,7 @@ from tool_search.conversation.history import with_searches_named
 from tool_search.discovery.search_tool import clean_match
 from tool_search.i18n import Language, text
 from tool_search.messages import Message, ToolCall
-from tool_search.search.index.result import SearchMatch, SearchResult
+from tool_search.search.index.protocol import SearchMatch, SearchResult
 
 __all__ = ["Anchor", "SyntheticExchanges"]
 

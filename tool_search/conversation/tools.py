@@ -27,7 +27,7 @@ from tool_search.messages import Notice, NoticeCode
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.search import ToolSearchIndex, build_index
 from tool_search.search.index.ranking import Votes
-from tool_search.search.learned_votes import informed
+from tool_search.search.learned import informed
 
 __all__ = ["ConversationTools", "SettledTools"]
 

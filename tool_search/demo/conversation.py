@@ -17,7 +17,7 @@ from tool_search.demo.toolbox import TOOLBOX
 from tool_search.errors import ConfigurationError, ProviderError
 from tool_search.events import Done, ProviderSwitched, RunnerEvent, ToolFinished, ToolsDiscovered
 from tool_search.execution import executable_tools
-from tool_search.execution.closing import closing
+from tool_search.execution.tasks import closing
 from tool_search.messages import RequestPlan
 from tool_search.providers.base import ChatProvider, ReplyEvent
 from tool_search.providers.profiles import ProviderProfile

@@ -12,8 +12,7 @@ from tool_search.catalog.catalog import Tool, ToolCatalog
 from tool_search.catalog.schema.plain import encodable
 from tool_search.i18n import Language, text
 from tool_search.search.index.older_first import search_older_first
-from tool_search.search.index.protocol import ToolSearchIndex
-from tool_search.search.index.result import SearchMatch, SearchResult
+from tool_search.search.index.protocol import SearchMatch, SearchResult, ToolSearchIndex
 from tool_search.values.clean_text import clean_line, quoted
 from tool_search.values.redaction import log_failure
 

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from tool_search.execution.base import ToolExecutor
 from tool_search.execution.batch import CallBatch
 from tool_search.execution.call_runner import CallOptions, CallRunner
-from tool_search.execution.context import Cancellation, ToolContext
+from tool_search.execution.context import Cancellation, ToolContext, ToolExecutor
 from tool_search.execution.function_executor import FunctionExecutor
 from tool_search.execution.functions import (
     ExecutableTool,
     ToolFunction,
     executable_tools,
     named_tools,
+    stateful_tool,
     tool_from_function,
 )
 from tool_search.execution.hooks import HookAnswer, HookedCall, ToolHook
-from tool_search.execution.kinds import stateful_tool
 from tool_search.execution.limits import CallLimits
 from tool_search.execution.observers import ToolError, ToolExecution
-from tool_search.execution.outcome import CallOutcome
 from tool_search.execution.permissions.check import (
     AskUser,
     PermissionAnswer,
@@ -28,6 +26,7 @@ from tool_search.execution.permissions.check import (
 from tool_search.execution.permissions.grants import Grant, GrantBook, GrantFile, GrantStore
 from tool_search.execution.replay import RememberedResults, ResultMemory, TurnCalls
 from tool_search.execution.results import (
+    CallOutcome,
     CallPartial,
     CallProgress,
     ExecutionEvent,

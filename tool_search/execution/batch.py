@@ -28,10 +28,15 @@ from tool_search.events import (
 from tool_search.execution.call import CallServices, Decide, OneCall
 from tool_search.execution.context import ToolContext
 from tool_search.execution.observers import report
-from tool_search.execution.outcome import CallOutcome, meant_tool
-from tool_search.execution.rendering import failure_of
 from tool_search.execution.replay import NO_TURN, TurnCalls
-from tool_search.execution.results import CallPartial, CallProgress, ExecutionResult
+from tool_search.execution.results import (
+    CallOutcome,
+    CallPartial,
+    CallProgress,
+    ExecutionResult,
+    failure_of,
+    meant_tool,
+)
 from tool_search.execution.tasks import Runaways
 from tool_search.messages import ToolCall
 from tool_search.values.redaction import redacted_json

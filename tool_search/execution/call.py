@@ -16,15 +16,12 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from tool_search.catalog.schema.plain import compact_json, encodable
 from tool_search.catalog.validation import complaints_about
 from tool_search.conversation.calls import CallDecision, RunCall
-from tool_search.execution.base import ToolExecutor
-from tool_search.execution.closing import closing
-from tool_search.execution.context import CallChannel, ToolContext
+from tool_search.execution.context import CallChannel, ToolContext, ToolExecutor
 from tool_search.execution.functions import ExecutableTool
 from tool_search.execution.hooks import HookedCall, Hooks
 from tool_search.execution.limits import CallLimits, Slots
 from tool_search.execution.observers import CallObserver, CallTelemetry
 from tool_search.execution.permissions.check import Permissions
-from tool_search.execution.rendering import cause_of, failure_of, shortened, with_partials
 from tool_search.execution.replay import RememberedResults, ResultMemory, TurnCalls
 from tool_search.execution.results import (
     CallPartial,
@@ -32,8 +29,12 @@ from tool_search.execution.results import (
     CallStep,
     ExecutionResult,
     Failure,
+    cause_of,
+    failure_of,
+    shortened,
+    with_partials,
 )
-from tool_search.execution.tasks import CallClock, answer_of
+from tool_search.execution.tasks import CallClock, answer_of, closing
 from tool_search.i18n import text
 from tool_search.messages import ToolCall
 from tool_search.values.redaction import log_failure

@@ -25,10 +25,9 @@ from tool_search.discovery.search_tool import CALL_TOOL_NAME
 from tool_search.discovery.state import DiscoveryState
 from tool_search.errors import ConfigurationError
 from tool_search.events import RunnerEvent, ToolFinished
-from tool_search.execution.base import ToolExecutor
 from tool_search.execution.batch import CallBatch
 from tool_search.execution.call import CallServices, Decide
-from tool_search.execution.context import ToolContext
+from tool_search.execution.context import ToolContext, ToolExecutor
 from tool_search.execution.function_executor import FunctionExecutor
 from tool_search.execution.functions import (
     ExecutableTool,
@@ -39,9 +38,9 @@ from tool_search.execution.functions import (
 from tool_search.execution.hooks import Hooks, ToolHook
 from tool_search.execution.limits import CallLimits
 from tool_search.execution.observers import CallObserver, CallTelemetry
-from tool_search.execution.outcome import CallOutcome
 from tool_search.execution.permissions.check import Permissions
 from tool_search.execution.replay import RememberedResults, ResultMemory, TurnCalls
+from tool_search.execution.results import CallOutcome
 from tool_search.i18n import Language
 from tool_search.messages import ToolCall
 

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from tool_search.errors import ToolCallError
-from tool_search.execution.rendering import as_text
-from tool_search.execution.results import CallPartial, CallProgress, ExecutionResult
+from tool_search.execution.results import (
+    CallPartial,
+    CallProgress,
+    ExecutionEvent,
+    ExecutionResult,
+    as_text,
+)
 from tool_search.i18n import Language
+from tool_search.messages import ToolCall
 
-__all__ = ["SILENT", "CallChannel", "Cancellation", "ToolContext"]
+__all__ = ["SILENT", "CallChannel", "Cancellation", "ToolContext", "ToolExecutor"]
 
 
 class Cancellation:
@@ -184,3 +190,18 @@ class ToolContext:
         if result.is_error:
             raise ToolCallError(result.content)
         return result.content if result.data is None else result.data
+
+
+# The seam between a call that is decided and the one result it comes to.
+
+
+class ToolExecutor(Protocol):
+    """Runs tools, by canonical name."""
+
+    def run(self, call: ToolCall, context: ToolContext) -> AsyncIterator[ExecutionEvent]:
+        """Runs one call whose arguments fit its tool's schema.
+
+        A tool's failure is a result with `is_error`, never an exception; cancelling
+        the iteration cancels the tool.
+        """
+        ...

@@ -18,12 +18,14 @@ from tool_search.execution.functions import (
     FunctionArguments,
     context_parameter,
 )
-from tool_search.execution.rendering import as_result, cause_of, failure_of
 from tool_search.execution.results import (
     CallPartial,
     CallProgress,
     ExecutionEvent,
     ExecutionResult,
+    as_result,
+    cause_of,
+    failure_of,
 )
 from tool_search.execution.tasks import CallClock, NoResult, Runaways, called, is_async
 from tool_search.messages import ToolCall

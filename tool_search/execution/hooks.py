@@ -10,8 +10,7 @@ from typing import Any, Literal, TypeVar
 
 from tool_search.catalog.catalog import Tool
 from tool_search.execution.context import ToolContext
-from tool_search.execution.rendering import cause_of
-from tool_search.execution.results import ExecutionResult
+from tool_search.execution.results import ExecutionResult, cause_of
 from tool_search.execution.tasks import answer_of
 from tool_search.values.redaction import log_failure
 

@@ -11,8 +11,7 @@ from tool_search.catalog.catalog import Tool
 from tool_search.errors import ConfigurationError, ProviderError
 from tool_search.messages import DeclaredTool
 from tool_search.providers.known import NO_SIGNATURE
-from tool_search.providers.message_sizes import Measure
-from tool_search.providers.omissions import OmissionReason
+from tool_search.providers.omissions import Measure, OmissionReason
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.providers.refusals import Meaning, read_answers
 from tool_search.providers.refused_tools import SentTools, refused_tools

@@ -11,8 +11,7 @@ from tool_search.conversation.search_trail import Lesson
 from tool_search.errors import StoreError
 from tool_search.messages import Notice
 from tool_search.search.index.ranking import Votes
-from tool_search.search.learned import Evidence, evidence_of
-from tool_search.search.learned_votes import LearnedQueries
+from tool_search.search.learned import Evidence, LearnedQueries, evidence_of
 from tool_search.stores.backlog import Backlog, timely
 from tool_search.stores.base import ConversationStore, EvidenceStore
 from tool_search.stores.memory import MemoryStore

@@ -50,8 +50,8 @@ from tool_search.execution.batch import in_call
 from tool_search.i18n import language_of, text
 from tool_search.messages import ContentPart, Notice, user_message
 from tool_search.providers.base import ChatProvider, Usage
-from tool_search.providers.prefix_monitor import PrefixWatch
 from tool_search.providers.profiles import ProviderProfile
+from tool_search.providers.prompt_cache import PrefixWatch
 from tool_search.runner.compaction import Compact, compacted
 from tool_search.runner.learning import Learning
 from tool_search.runner.turn import ProviderPool, Turn

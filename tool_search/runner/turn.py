@@ -28,14 +28,14 @@ from tool_search.events import (
 )
 from tool_search.execution import CallOutcome, CallRunner, ToolContext, TurnCalls
 from tool_search.execution.background import Background
-from tool_search.execution.closing import closing
+from tool_search.execution.tasks import closing
 from tool_search.i18n import text
 from tool_search.messages import Message, Notice, NoticeCode, Phase, RequestPlan, ToolCall
 from tool_search.providers.base import ChatProvider, ReplyDelta, ReplyEnd, StopReason, Usage
 from tool_search.providers.errors import MAX_REPEATS, ProviderHealth, Remedy, Verdict, verdict_on
 from tool_search.providers.omissions import OF_PICTURES, OmissionReason
-from tool_search.providers.prefix_monitor import LATE_CALL, PrefixWatch
 from tool_search.providers.profiles import ProviderProfile
+from tool_search.providers.prompt_cache import LATE_CALL, PrefixWatch
 from tool_search.providers.refused_tools import SentTools
 from tool_search.runner.compaction import Compact, compacted
 

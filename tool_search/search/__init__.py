@@ -6,8 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tool_search.search.build import build_index
-from tool_search.search.index.protocol import ToolSearchIndex
-from tool_search.search.index.result import SearchMatch, SearchResult
+from tool_search.search.index.protocol import SearchMatch, SearchResult, ToolSearchIndex
 from tool_search.search.vectors.embedder import Embedder
 from tool_search.search.vectors.store import VectorStore
 

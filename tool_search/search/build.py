@@ -15,7 +15,7 @@ from tool_search.errors import DuplicateToolError, SearchError
 from tool_search.search.engines.bm25 import Bm25Engine
 from tool_search.search.index.protocol import ToolSearchIndex
 from tool_search.search.index.ranking import Engine, RankedIndex
-from tool_search.search.text.jieba_words import jieba_segmenter
+from tool_search.search.text.tokenizer import jieba_segmenter
 from tool_search.search.vectors.embedder import Embedder, EmbeddingProgress, embedder_named
 from tool_search.search.vectors.store import VectorStore
 
@@ -67,7 +67,7 @@ def _rank_bm25(tools: Iterable[Tool], _parts: _Parts) -> Engine:
 
 
 def _lexical(tools: Iterable[Tool], _parts: _Parts) -> Engine:
-    from tool_search.compat.lexical import LexicalEngine  # noqa: PLC0415 - few ask for it
+    from tool_search.compat.tooldiscovery import LexicalEngine  # noqa: PLC0415 - few ask for it
 
     return LexicalEngine(tools)
 

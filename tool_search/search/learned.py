@@ -10,23 +10,37 @@ Pure: the time is an argument, in seconds since 1970.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
 from itertools import islice
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from tool_search.search.index.protocol import ToolSearchIndex
+from tool_search.search.index.ranking import Votes
+from tool_search.search.index.storage import Postings, summed
 from tool_search.search.text.query import query_terms
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 __all__ = [
+    "DEFAULT_VOTING",
     "HALF_LIFE_S",
     "MOST_EVIDENCE",
     "MOST_PER_TOOL",
     "Evidence",
+    "LearnedQueries",
+    "Voting",
     "evidence_of",
     "evidence_words",
+    "informed",
     "kept",
     "merged",
 ]
+
 
 HALF_LIFE_S = 90 * 86_400.0
 """Seconds after which evidence counts half: 90 days."""
@@ -137,3 +151,180 @@ def _is_word(term: str) -> bool:
     if not any(char.isdigit() for char in term):
         return True
     return len(term) <= _LONGEST_CODE and any(char.isalpha() for char in term)
+
+
+# How evidence ranks: the nearest answered queries vote for their tools.
+#
+# A query is compared with every query that was answered, by the cosine of their
+# words, rare words counting more. The nearest ones vote for the tools that answered
+# them, and a sum of few votes is shrunk towards nothing. How far a distant neighbour
+# is trusted follows how likely it is that the wanted tool has any history at all:
+# one minus the share of tools that answered a single query, as Good and Turing
+# estimate it. A near neighbour is trusted by itself. Votes only add, so a tool
+# without history loses nothing but its place to a tool with votes.
+#
+# Source: I. J. Good, "The Population Frequencies of Species and the Estimation of
+# Population Parameters", Biometrika 40, 1953.
+
+
+# As if so many more queries without the word had been answered.
+_UNSEEN_QUERIES = 100.0
+# What a few answers say of the share of tools with a history, they say too loudly: as if
+# there had been ten more, of which seven went to a tool with a history.
+_SUPPOSED_QUERIES = 10.0
+_SUPPOSED_AGAIN = 7.0
+_LARGEST_IMPACT = 1.0 - 2.0**-24
+# More than vote: some of the nearest may have been answered by tools that are gone.
+_MOST_CANDIDATES = 128
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Voting:
+    """The constants of a vote; chosen in `benchmarks/learning.md`.
+
+    Attributes:
+        neighbours: How many of the nearest queries vote.
+        least_similarity: A cosine below it is no neighbour.
+        power: What a similarity is raised to.
+        shrinkage: Votes that are missing: added to the sum that votes are divided by.
+        worth: What a unanimous vote adds, where 1 is what the query could reach at most.
+    """
+
+    neighbours: int = 16
+    least_similarity: float = 0.03
+    power: float = 1.5
+    shrinkage: float = 0.5
+    worth: float = 2.5
+
+
+DEFAULT_VOTING = Voting()
+
+
+@runtime_checkable
+class _TakesVotes(Protocol):
+    """An index that can add votes to its scores."""
+
+    def with_votes(self, votes: Votes) -> ToolSearchIndex: ...
+
+
+def informed(index: ToolSearchIndex, votes: Votes | None) -> ToolSearchIndex:
+    """The index with votes added to its scores, where it can take any."""
+    if votes is None or not isinstance(index, _TakesVotes):
+        return index
+    return index.with_votes(votes)
+
+
+class LearnedQueries:
+    """An immutable snapshot of the evidence, indexed by word.
+
+    The order of the entries changes nothing.
+
+    Args:
+        entries: What was learned; keys differ.
+        voting: How it votes.
+    """
+
+    __slots__ = ("_answers", "_coverage", "_postings", "_size", "_voting")
+
+    def __init__(self, entries: Iterable[Evidence], *, voting: Voting = DEFAULT_VOTING) -> None:
+        self._voting = voting
+        by_words: dict[tuple[str, ...], list[Evidence]] = defaultdict(list)
+        for entry in entries:
+            by_words[entry.words].append(entry)
+        ordered = sorted(by_words)
+        self._answers = [sorted(by_words[words], key=lambda e: e.tool) for words in ordered]
+        self._size = sum(map(len, self._answers))
+        self._coverage = _coverage(self._answers)
+        having = Counter(word for words in ordered for word in words)
+        rarity = {word: _rarity(count, len(ordered)) for word, count in having.items()}
+        self._postings = Postings(
+            (number, _impacts(words, rarity)) for number, words in enumerate(ordered)
+        )
+
+    def __len__(self) -> int:
+        return self._size
+
+    def votes(self, query: str, *, now: float, may: Callable[[str], bool]) -> dict[str, float]:
+        """What each tool is given for a query, from 0 to `worth`, by name.
+
+        Args:
+            query: As it was asked.
+            now: In seconds since 1970; older evidence counts less.
+            may: Says by name which tools may be found; what the others answered is
+                as if it had never been asked.
+        """
+        voting = self._voting
+        sums: dict[str, float] = defaultdict(float)
+        total = 0.0
+        for similarity, answers in self._neighbours(query, may):
+            weight = similarity**voting.power
+            trust = max(self._coverage, similarity) ** 2
+            strengths = {entry.tool: entry.strength_at(now) for entry in answers}
+            total += weight * max(strengths.values())
+            for tool, strength in strengths.items():
+                sums[tool] += weight * strength * trust
+        return {
+            tool: voting.worth * given / (total + voting.shrinkage) for tool, given in sums.items()
+        }
+
+    def at(self, now: float) -> Votes:
+        """The votes at one time, as an index takes them."""
+        return lambda query, may: self.votes(query, now=now, may=may)
+
+    def _neighbours(
+        self, query: str, may: Callable[[str], bool]
+    ) -> Iterator[tuple[float, list[Evidence]]]:
+        """The nearest answered queries with what of their answers may be found."""
+        rarity = {word: self._rarity_of(word) for word in evidence_words(query)}
+        length = math.sqrt(math.fsum(value * value for value in rarity.values()))
+        known = ((self._postings.get(word), value) for word, value in rarity.items())
+        weighted = [(posting, value / length) for posting, value in known if posting]
+        if not weighted:
+            return
+        cosines = summed(weighted, len(self._answers))
+        open_ones = (
+            (similarity, answers)
+            for similarity, number in _nearest(cosines, self._voting.least_similarity)
+            if (answers := [entry for entry in self._answers[number] if may(entry.tool)])
+        )
+        yield from islice(open_ones, self._voting.neighbours)
+
+    def _rarity_of(self, word: str) -> float:
+        return _rarity(len(self._postings.get(word) or ()), len(self._answers))
+
+
+def _coverage(answers: Sequence[Sequence[Evidence]]) -> float:
+    """How likely it is that the next wanted tool has answered before.
+
+    Source: Good's estimate of the share of unseen species.
+    """
+    counts = Counter(entry.tool for entries in answers for entry in entries)
+    again = counts.total() - sum(count == 1 for count in counts.values())
+    return (again + _SUPPOSED_AGAIN) / (counts.total() + _SUPPOSED_QUERIES)
+
+
+def _rarity(having: int, queries: int) -> float:
+    return math.log(1.0 + (queries + _UNSEEN_QUERIES - having + 0.5) / (having + 0.5))
+
+
+def _impacts(words: Sequence[str], rarity: Mapping[str, float]) -> dict[str, float]:
+    values = [rarity[word] for word in words]
+    share = _LARGEST_IMPACT / math.sqrt(math.fsum(value * value for value in values))
+    return {word: value * share for word, value in zip(words, values, strict=True)}
+
+
+def _nearest(cosines: list[float] | NDArray[np.float64], least: float) -> list[tuple[float, int]]:
+    """The largest cosines with their places, equal ones by place."""
+    if isinstance(cosines, list):
+        near = ((-cosine, place) for place, cosine in enumerate(cosines) if cosine >= least)
+        return [(-cosine, place) for cosine, place in nsmallest(_MOST_CANDIDATES, near)]
+    places = (cosines >= least).nonzero()[0]
+    values = cosines[places]
+    if len(values) > _MOST_CANDIDATES:
+        edge = len(values) - _MOST_CANDIDATES
+        ordered = values.copy()
+        ordered.partition(edge)
+        chosen = values >= ordered[edge]
+        places, values = places[chosen], values[chosen]
+    order = (-values).argsort(kind="stable")
+    return list(zip(values[order].tolist(), places[order].tolist(), strict=True))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from tool_search.strategies.base import Conversation, ToolSearchStrategy
-from tool_search.strategies.bridge import BridgeToolSearchStrategy
 from tool_search.strategies.claude import ClaudeToolSearchStrategy
-from tool_search.strategies.generic import GenericToolSearchStrategy
-from tool_search.strategies.late_tools import LateToolsToolSearchStrategy
-from tool_search.strategies.openai_responses import OpenAIResponsesToolSearchStrategy
+from tool_search.strategies.generic import BridgeToolSearchStrategy, GenericToolSearchStrategy
+from tool_search.strategies.openai_responses import (
+    LateToolsToolSearchStrategy,
+    OpenAIResponsesToolSearchStrategy,
+)
 from tool_search.strategies.table import strategies_by_name
 from tool_search.strategies.tool_lists import ToolsAssembler
 

@@ -10,8 +10,8 @@ from typing import ClassVar
 
 from tool_search.catalog.catalog import Tool, ToolCatalog
 from tool_search.discovery.modes import Mode
-from tool_search.kept_work import KeptWork
 from tool_search.messages import (
+    KeptWork,
     Message,
     Phase,
     RequestPlan,
@@ -21,7 +21,7 @@ from tool_search.messages import (
     ToolList,
 )
 from tool_search.providers.profiles import ProviderProfile
-from tool_search.search.index.result import SearchResult
+from tool_search.search.index.protocol import SearchResult
 from tool_search.strategies.arguments import on_wire
 from tool_search.strategies.shown import ShownHistory
 from tool_search.strategies.tool_lists import ToolsAssembler

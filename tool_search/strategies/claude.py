@@ -21,7 +21,7 @@ from tool_search.messages import (
     TextPart,
     ToolList,
 )
-from tool_search.search.index.result import SearchResult
+from tool_search.search.index.protocol import SearchResult
 from tool_search.strategies.base import (
     Conversation,
     DeclaredNames,

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from tool_search.catalog.names import wire_name
+from tool_search.discovery.search_tool import clean_match
 from tool_search.messages import (
     Message,
     ResultPart,
@@ -18,10 +19,13 @@ from tool_search.messages import (
     TextPart,
     ToolList,
 )
-from tool_search.search.index.result import SearchMatch, SearchResult
+from tool_search.search.index.protocol import SearchMatch, SearchResult
 from tool_search.strategies.base import Conversation, DeclaredNames, ToolSearchStrategy, read_result
 
-__all__ = ["GenericToolSearchStrategy"]
+__all__ = [
+    "BridgeToolSearchStrategy",
+    "GenericToolSearchStrategy",
+]
 
 
 class GenericToolSearchStrategy(ToolSearchStrategy):
@@ -74,3 +78,53 @@ def _callable_match(
     if not needed or tool is None:
         return match if name == match.name else replace(match, name=name)
     return replace(match, name=name, parameters=tool.declared_schema.schema)
+
+
+# The core, `tool_search` and `call_tool`, and no other list ever.
+#
+# Chosen by configuration alone: for a provider that caches prefixes and takes no late
+# tools, where a list that grows would cost the cached conversation behind it. The price is
+# that the provider no longer holds a call's arguments to the tool's schema; we do.
+
+
+class BridgeToolSearchStrategy(GenericToolSearchStrategy):
+    """Declares what never changes; a search result is JSON text with every schema.
+
+    What was found is called through `call_tool`. A search for what is found already
+    brings its schema again, since nothing else in the request has to show it.
+    """
+
+    name: ClassVar[StrategyName] = "bridge"
+
+    def declare(self, conversation: Conversation) -> ToolList:
+        """The core and our two tools; in `full` mode every tool."""
+        if conversation.mode == "tool_search":
+            return self._assembler.bridged(conversation)
+        return self._assembler.full(conversation)
+
+    def _show_result(
+        self, message: Message, conversation: Conversation, tools: DeclaredNames
+    ) -> Message:
+        result = read_result(message.text)
+        if result is None or not result.loaded:
+            return super()._show_result(message, conversation, tools)
+        again = _found_again(result, conversation, tools)
+        shown = super()._show_result(replace(message, content=again.to_json()), conversation, tools)
+        return replace(shown, content=shown.text)
+
+
+def _found_again(
+    result: SearchResult, conversation: Conversation, tools: DeclaredNames
+) -> SearchResult:
+    """The result with what it calls available as matches, but for what can be called so."""
+    hidden = [n for n in result.loaded if not tools.declares(n) and conversation.definition(n)]
+    found = tuple(
+        clean_match(SearchMatch(name=tool.name, description=tool.description, server=tool.server))
+        for tool in conversation.definitions(tuple(hidden))
+    )
+    return replace(
+        result,
+        matches=(*result.matches, *found),
+        loaded=tuple(name for name in result.loaded if name not in hidden),
+        hint=result.hint if not found else None,
+    )

@@ -23,7 +23,7 @@ from tool_search.messages import (
     ToolCall,
     ToolList,
 )
-from tool_search.search.index.result import SearchResult
+from tool_search.search.index.protocol import SearchResult
 from tool_search.strategies.base import (
     Conversation,
     DeclaredNames,
@@ -32,7 +32,10 @@ from tool_search.strategies.base import (
     read_result,
 )
 
-__all__ = ["OpenAIResponsesToolSearchStrategy"]
+__all__ = [
+    "LateToolsToolSearchStrategy",
+    "OpenAIResponsesToolSearchStrategy",
+]
 
 
 class OpenAIResponsesToolSearchStrategy(ToolSearchStrategy):
@@ -182,3 +185,20 @@ def _under_wire_names(result: SearchResult, conversation: Conversation) -> Searc
         matches=tuple(replace(m, name=wire_name(m.name, rule)) for m in result.matches),
         loaded=tuple(wire_name(name, rule) for name in result.loaded),
     )
+
+
+# The core and our search; what it finds is appended to the messages, not to the list.
+#
+# Chosen for Kimi K3 where Moonshot serves it. Follows Moonshot AI's "Dynamic tool
+# loading": a system message with `tools` and no content makes them callable from its
+# place on, so that the list stays byte for byte what it was and the prompt cache holds.
+
+
+class LateToolsToolSearchStrategy(OpenAIResponsesToolSearchStrategy):
+    """Declares the core and our search as functions; definitions follow what found them.
+
+    It is what Responses models without tool search get, in another dialect: its
+    profiles have the `search_form` `additional`.
+    """
+
+    name: ClassVar[StrategyName] = "late_tools"

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 from tool_search.messages import StrategyName
 from tool_search.strategies.base import ToolSearchStrategy
-from tool_search.strategies.bridge import BridgeToolSearchStrategy
 from tool_search.strategies.claude import ClaudeToolSearchStrategy
-from tool_search.strategies.generic import GenericToolSearchStrategy
-from tool_search.strategies.late_tools import LateToolsToolSearchStrategy
-from tool_search.strategies.openai_responses import OpenAIResponsesToolSearchStrategy
+from tool_search.strategies.generic import BridgeToolSearchStrategy, GenericToolSearchStrategy
+from tool_search.strategies.openai_responses import (
+    LateToolsToolSearchStrategy,
+    OpenAIResponsesToolSearchStrategy,
+)
 from tool_search.strategies.tool_lists import ToolsAssembler
 
 __all__ = ["strategies_by_name"]

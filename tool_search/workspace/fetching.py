@@ -9,21 +9,90 @@ Nothing is sent but the address: no cookies, no keys; no proxy of the environmen
 from __future__ import annotations
 
 import http.client
+import ipaddress
 import re
 import socket
 import ssl
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
 from tool_search.values.host_names import connected_host
-from tool_search.workspace.addresses import Resolve, public_address
 from tool_search.workspace.workspace import WorkspaceError
 
-__all__ = ["Line", "Page", "fetched"]
+__all__ = [
+    "Line",
+    "Page",
+    "Resolve",
+    "fetched",
+    "is_public",
+    "public_address",
+    "resolved",
+]
+
+
+# Which addresses of the network a tool may connect to: public ones.
+
+
+Resolve = Callable[[str, int], Sequence[str]]
+"""The addresses of a host, for a port."""
+
+# Source: RFC 6052, section 2.1: the well-known prefix of addresses that hold IPv4 ones.
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+
+
+def resolved(host: str, port: int) -> list[str]:
+    """The addresses of a host, as the system finds them.
+
+    Raises:
+        OSError: There are none.
+    """
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+def is_public(address: str) -> bool:
+    """Whether an address is one of the open internet's, not of a private network or this host.
+
+    >>> [is_public(one) for one in ("93.184.216.34", "10.0.0.1", "::ffff:127.0.0.1")]
+    [True, False, False]
+    """
+    try:
+        read = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    if isinstance(read, ipaddress.IPv6Address):
+        inner = read.ipv4_mapped or read.sixtofour
+        if inner is None and read in _NAT64:
+            inner = ipaddress.IPv4Address(int(read) & 0xFFFFFFFF)
+        if inner is not None:
+            return is_public(str(inner))
+        if read.is_site_local:
+            return False
+    return read.is_global and not read.is_multicast and not read.is_reserved
+
+
+def public_address(
+    host: str, port: int, resolve: Resolve, may_connect: Callable[[str], bool]
+) -> str:
+    """The address to connect to; all that a name has must be allowed.
+
+    Raises:
+        WorkspaceError: The name has no address, or one that is not allowed.
+    """
+    try:
+        addresses = resolve(host, port)
+    except (OSError, UnicodeError) as exc:
+        raise WorkspaceError(f"the host {host!r} cannot be found: {exc}") from exc
+    if not addresses or not all(map(may_connect, addresses)):
+        raise WorkspaceError(
+            f"the host {host!r} is not on the public internet, and no other may be reached"
+        )
+    return addresses[0]
+
 
 _REDIRECTS = 5
 _LONGEST_URL = 4_000

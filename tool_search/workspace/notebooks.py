@@ -2,14 +2,157 @@
 
 from __future__ import annotations
 
+import json
+import re
+import secrets
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from tool_search.execution import ExecutableTool, ToolContext, tool_from_function
 from tool_search.workspace.editing import EditDesk, checked_before
-from tool_search.workspace.notebook_files import CellKind, NotebookFile
+from tool_search.workspace.texts import TextFile
 from tool_search.workspace.workspace import WorkspaceError
 
-__all__ = ["notebook_tools"]
+__all__ = [
+    "CellKind",
+    "NotebookFile",
+    "notebook_tools",
+    "source_lines",
+]
+
+
+# Jupyter notebooks: their cells, and the same JSON back.
+#
+# Source: nbformat, "The Notebook file format", version 4.
+
+
+CellKind = Literal["code", "markdown", "raw"]
+_LONGEST_OUTPUT = 4_000
+
+
+@dataclass(slots=True)
+class NotebookFile:
+    """A notebook that was read.
+
+    Attributes:
+        path: Where it is.
+        content: Its JSON.
+        indent: How it was written: columns, or a text such as a tab.
+    """
+
+    path: str
+    content: dict[str, Any]
+    indent: int | str
+
+    @classmethod
+    def of(cls, path: str, text: TextFile) -> NotebookFile:
+        """The notebook of a file.
+
+        Raises:
+            WorkspaceError: It is none.
+        """
+        try:
+            content = json.loads(text.text)
+        except (ValueError, RecursionError) as exc:
+            raise WorkspaceError(f"{path!r} is not the JSON of a notebook: {exc}") from exc
+        cells = content.get("cells") if isinstance(content, dict) else None
+        if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
+            raise WorkspaceError(f"{path!r} is no notebook of version 4: it has no list of cells")
+        found = re.match(r"\{\r?\n([ \t]+)\"", text.text)
+        return cls(path, content, (found[1] if "\t" in found[1] else len(found[1])) if found else 1)
+
+    @property
+    def cells(self) -> list[dict[str, Any]]:
+        """The cells, in order."""
+        cells: list[dict[str, Any]] = self.content["cells"]
+        return cells
+
+    def written(self, before: str) -> str:
+        """The JSON again.
+
+        Args:
+            before: As it was: whether it ended with a line end is kept.
+        """
+        end = "\n" if before.endswith("\n") else ""
+        return json.dumps(self.content, ensure_ascii=False, indent=self.indent) + end
+
+    def shown(self, most: int) -> str:
+        """The cells and the text of their outputs.
+
+        Args:
+            most: Characters; the rest is left out, and said.
+        """
+        parts = [_cell(number, cell) for number, cell in enumerate(self.cells)]
+        whole = "\n".join(parts) or f"{self.path!r} has no cells."
+        if len(whole) <= most:
+            return whole
+        return f"{whole[:most]}\n[{len(whole) - most:,} characters left out]"
+
+    def index(self, cell: str) -> int:
+        """The place of a cell.
+
+        Args:
+            cell: Its id, or its number from 0.
+
+        Raises:
+            WorkspaceError: There is none.
+        """
+        ids = [item.get("id") for item in self.cells]
+        if cell in ids:
+            return ids.index(cell)
+        if re.fullmatch(r"[0-9]{1,6}", cell) and int(cell) < len(ids):
+            return int(cell)
+        raise WorkspaceError(
+            f"{self.path!r} has no cell {cell!r}: give an id, or a number below {len(ids)}"
+        )
+
+    def new_cell(self, kind: CellKind, source: str) -> dict[str, Any]:
+        """A cell that fits this notebook's version."""
+        made: dict[str, Any] = {"cell_type": kind, "metadata": {}, "source": source_lines(source)}
+        version = (self.content.get("nbformat"), self.content.get("nbformat_minor"))
+        if version[0] == 4 and isinstance(version[1], int) and version[1] >= 5:
+            made = {"id": secrets.token_hex(4), **made}
+        if kind == "code":
+            made.update(execution_count=None, outputs=[])
+        return made
+
+
+def source_lines(source: str) -> list[str]:
+    """A cell's source as notebooks keep it: lines with their ends."""
+    lines = source.split("\n")
+    kept = [f"{line}\n" for line in lines[:-1]]
+    return [*kept, lines[-1]] if lines[-1] else kept
+
+
+def _cell(number: int, cell: dict[str, Any]) -> str:
+    named = f" id={cell['id']}" if isinstance(cell.get("id"), str) else ""
+    lines = [f"[cell {number}{named} {cell.get('cell_type')}]", _joined(cell.get("source"))]
+    outputs = cell.get("outputs")
+    for output in outputs if isinstance(outputs, list) else ():
+        said = _output(output) if isinstance(output, dict) else ""
+        if said:
+            left = len(said) - _LONGEST_OUTPUT
+            cut = f" [{left:,} characters left out]" if left > 0 else ""
+            lines.append(f"[output] {said[:_LONGEST_OUTPUT]}{cut}")
+    return "\n".join(lines)
+
+
+def _output(output: dict[str, Any]) -> str:
+    if output.get("output_type") == "error":
+        return f"{output.get('ename')}: {output.get('evalue')}"
+    data = output.get("data")
+    if isinstance(data, dict):
+        text = _joined(data.get("text/plain"))
+        others = [kind for kind in data if kind != "text/plain"]
+        return text or f"({', '.join(map(str, others))})"
+    return _joined(output.get("text"))
+
+
+def _joined(value: Any) -> str:
+    if isinstance(value, list):
+        return "".join(item for item in value if isinstance(item, str)).rstrip("\n")
+    return value.rstrip("\n") if isinstance(value, str) else ""
+
 
 EditMode = Literal["replace", "insert", "delete"]
 

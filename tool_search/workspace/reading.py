@@ -9,7 +9,7 @@ from pydantic import Field
 
 from tool_search.execution import ExecutableTool, ToolContext, tool_from_function
 from tool_search.messages import ImagePart, TextPart
-from tool_search.workspace.notebook_files import NotebookFile
+from tool_search.workspace.notebooks import NotebookFile
 from tool_search.workspace.texts import ReadFiles, TextFile, numbered
 from tool_search.workspace.workspace import StoredFile, Workspace, WorkspaceError
 

@@ -16,8 +16,7 @@ from tool_search.catalog.formats import parse_tools
 from tool_search.config.bot import HybridSettings
 from tool_search.search.index.explanation import Explanation
 from tool_search.search.index.ranking import RankedIndex
-from tool_search.search.learned import evidence_of
-from tool_search.search.learned_votes import LearnedQueries, informed
+from tool_search.search.learned import LearnedQueries, evidence_of, informed
 
 PLACE = {"type": "object", "properties": {"city": {"description": "Name of a city."}}}
 TOOLS = (

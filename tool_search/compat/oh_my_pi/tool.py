@@ -21,14 +21,17 @@ from tool_search.compat.oh_my_pi.answer import (
     DiscoveryDetails,
     DiscoveryMatch,
 )
-from tool_search.compat.oh_my_pi.locale_order import locale_key
-from tool_search.compat.oh_my_pi.ranking import DiscoverableTool, discoverable, oh_my_pi_tokens
+from tool_search.compat.oh_my_pi.ranking import (
+    DiscoverableTool,
+    discoverable,
+    locale_key,
+    oh_my_pi_tokens,
+)
 from tool_search.compat.oh_my_pi.settings import DEFAULT_LIMIT, SEARCH_TOOL_NAME
 from tool_search.compat.weighted_bm25 import RankedTool
 from tool_search.discovery.search_tool import ToolSearchTool, clean_description
 from tool_search.i18n import Language, text
-from tool_search.search.index.protocol import ToolSearchIndex
-from tool_search.search.index.result import SearchMatch, SearchResult
+from tool_search.search.index.protocol import SearchMatch, SearchResult, ToolSearchIndex
 from tool_search.values.clean_text import named
 from tool_search.values.redaction import log_failure
 

@@ -14,27 +14,70 @@ from __future__ import annotations
 import gc
 import math
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from tool_search.catalog.catalog import Tool
-from tool_search.search.engines.lone_characters import without_lone_characters
 from tool_search.search.index.filter import Lexicon
-from tool_search.search.index.layered import BlockedList
 from tool_search.search.index.ranking import Scores, attainable
-from tool_search.search.index.slots import Slots
-from tool_search.search.index.storage import Posting, Postings, squared, summed
+from tool_search.search.index.storage import BlockedList, Posting, Postings, Slots, squared, summed
+from tool_search.search.text.documents import ToolTerms, tool_terms
 from tool_search.search.text.query import query_terms
 from tool_search.search.text.synonyms import related_terms
-from tool_search.search.text.terms import ToolTerms, tool_terms
 from tool_search.search.text.tokenizer import Segmenter
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from tool_search.search.index.explanation import Reasons
 
-__all__ = ["Bm25Engine"]
+__all__ = [
+    "Bm25Engine",
+    "without_lone_characters",
+]
+
+
+# Hits by one Chinese character of several: they are chance, not relevance.
+#
+# A character is a syllable with many words: 权力 shares 权 with 权利 and means something
+# else. A tool that has of a query nothing but one of its characters is no hit, where the
+# query has more of them.
+
+
+def without_lone_characters(
+    values: list[float] | NDArray[np.float64],
+    characters: Sequence[Posting],
+    words: Sequence[Posting],
+) -> list[float] | NDArray[np.float64]:
+    """The scores by slot, with 0 where one character alone made them.
+
+    Args:
+        values: The scores; they may be changed.
+        characters: Postings of the query's single characters.
+        words: Postings of all else that gave a score.
+    """
+    if isinstance(values, list):
+        counts = Counter(map(int, chain.from_iterable(characters)))
+        covered = set(map(int, chain.from_iterable(words)))
+        for slot, count in counts.items():
+            if count == 1 and slot not in covered:
+                values[slot] = 0.0
+        return values
+    import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
+
+    met = np.zeros(len(values), np.intp)
+    for posting in characters:
+        met[np.frombuffer(posting).astype(np.intp)] += 1
+    for posting in words:
+        met[np.frombuffer(posting).astype(np.intp)] += 2
+    values[met == 1] = 0.0
+    return values
+
 
 # As if this many more tools without the word stood in the catalog: rarity among
 # three tools is no evidence, and a word in every tool must still be worth something.
@@ -145,8 +188,8 @@ class Bm25Engine:
             Reasons,
             Side,
             WordSums,
+            field_shares,
         )
-        from tool_search.search.index.field_shares import field_shares  # noqa: PLC0415 - likewise
 
         scores = self.scores(query)
         terms = query_terms(query, self._segmenter)

@@ -23,9 +23,9 @@ from tool_search.search.engines.semantic import SemanticEngine
 from tool_search.search.index.explanation import Reasons, Side, SideName
 from tool_search.search.index.filter import Lexicon
 from tool_search.search.index.ranking import Scores
-from tool_search.search.index.slots import Slots
-from tool_search.search.text.chinese_dictionary import in_english
+from tool_search.search.index.storage import Slots
 from tool_search.search.text.query import query_terms
+from tool_search.search.text.synonyms import in_english
 
 __all__ = ["Fusion", "HybridEngine"]
 

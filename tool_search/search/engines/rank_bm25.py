@@ -18,11 +18,10 @@ from typing import Any
 
 from tool_search.catalog.catalog import Tool
 from tool_search.search.index.ranking import Scores, attainable
-from tool_search.search.index.slots import Slots
+from tool_search.search.index.storage import Slots
 from tool_search.search.text.documents import field_texts
-from tool_search.search.text.jieba_words import jieba_segmenter
 from tool_search.search.text.query import query_terms
-from tool_search.search.text.tokenizer import Segmenter, pieces
+from tool_search.search.text.tokenizer import Segmenter, jieba_segmenter, pieces
 
 __all__ = ["RankBm25Engine"]
 

@@ -25,8 +25,8 @@ from tool_search.catalog.catalog import Tool
 from tool_search.errors import SearchError
 from tool_search.search.engines.bm25 import Bm25Engine
 from tool_search.search.index.filter import Lexicon
-from tool_search.search.index.layered import BlockedList
 from tool_search.search.index.ranking import Scores
+from tool_search.search.index.storage import BlockedList
 from tool_search.search.text.documents import FIELDS, FieldName, field_texts
 from tool_search.search.text.tokenizer import Segmenter
 

@@ -16,7 +16,7 @@ from tool_search.catalog.catalog import Tool
 from tool_search.errors import SearchError
 from tool_search.search.index.explanation import Reasons, Side
 from tool_search.search.index.ranking import Scores
-from tool_search.search.index.slots import Slots
+from tool_search.search.index.storage import Slots
 from tool_search.search.vectors.embedder import EmbeddingProgress
 from tool_search.search.vectors.store import ExactVectorStore, VectorStore
 from tool_search.search.vectors.tools import ToolVectors

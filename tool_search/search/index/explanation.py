@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, runtime_checkable
 
-from tool_search.search.text.documents import FieldName
+from tool_search.catalog.catalog import Tool
+from tool_search.search.index.scores import Weighed, relevance
+from tool_search.search.text.documents import FIELDS, FieldName, field_texts, tool_terms
+from tool_search.search.text.tokenizer import Segmenter
 
-__all__ = ["NO_REASONS", "Explanation", "Reasons", "Side", "SideName", "WordShare", "WordSums"]
+if TYPE_CHECKING:
+    from tool_search.search.index.ranking import Engine
+
+__all__ = [
+    "NO_REASONS",
+    "Explanation",
+    "Reasons",
+    "Side",
+    "SideName",
+    "WordShare",
+    "WordSums",
+    "explanations",
+    "field_shares",
+]
+
 
 SideName = Literal["words", "translation", "meaning"]
 
@@ -157,3 +174,115 @@ class WordSums:
 
 def _sorted(words: Iterable[WordShare]) -> tuple[WordShare, ...]:
     return tuple(sorted(words, key=lambda word: (-word.share, word.word, word.instead)))
+
+
+# Which fields of a definition make a term worth what it is worth.
+#
+# Asked of the engine's own reading of a definition: a term's frequencies add up over
+# the fields, so what a field gives is what a tool of that field alone would have.
+
+
+# A name without a word, as every tool must have one.
+_NAMELESS = "_"
+_VALUES = 40
+_FIELD_ROUNDING = 1e-9
+
+
+def field_shares(
+    tool: Tool, segmenter: Segmenter | None = None
+) -> dict[str, dict[FieldName, float]]:
+    """For each term of a tool the share that each field has in it; they add up to 1."""
+    found = {field: _frequencies(part, segmenter) for field, part in _parts(tool).items()}
+    texts = found["parameter_texts"]
+    # A schema cannot have the names of its parameters alone.
+    names = {term: value - texts.get(term, 0.0) for term, value in found["parameters"].items()}
+    found["parameters"] = {term: value for term, value in names.items() if value > _FIELD_ROUNDING}
+    shares: dict[str, dict[FieldName, float]] = {}
+    for field in FIELDS:
+        for term, value in found[field].items():
+            shares.setdefault(term, {})[field] = value
+    for own in shares.values():
+        whole = sum(own.values())
+        own.update((field, value / whole) for field, value in own.items())
+    return shares
+
+
+def _parts(tool: Tool) -> dict[FieldName, Tool]:
+    """For each field a tool that has nothing else; under `parameters` both fields of a schema."""
+    texts = field_texts(tool).get("parameter_texts", [])
+    schema = {
+        "type": "object",
+        "properties": {
+            _NAMELESS * (place + 1): {"enum": texts[start : start + _VALUES]}
+            for place, start in enumerate(range(0, len(texts), _VALUES))
+        },
+    }
+    return {
+        "name": Tool(name=tool.name),
+        "aliases": Tool(name=_NAMELESS, aliases=tool.aliases, title=tool.title),
+        "server": Tool(name=_NAMELESS, server=tool.server),
+        "tags": Tool(
+            name=_NAMELESS, tags=tool.tags, category=tool.category, namespace=tool.namespace
+        ),
+        "description": Tool(name=_NAMELESS, description=tool.description, summary=tool.summary),
+        "parameters": Tool(name=_NAMELESS, parameters=tool.parameters),
+        "parameter_texts": Tool(name=_NAMELESS, parameters=schema),
+    }
+
+
+def _frequencies(part: Tool, segmenter: Segmenter | None) -> Mapping[str, float]:
+    """Each term's frequency as the engine weighs it, in units of its own."""
+    impacts = tool_terms(part, segmenter).impacts
+    return {term: impact / (1.0 - impact) for term, impact in impacts.items()}
+
+
+# Puts together why tools have their scores, from what a search has of them anyway.
+
+
+# Impacts are kept in steps of 2**-24.
+_ROUNDING = 1e-6
+
+
+@runtime_checkable
+class Explains(Protocol):
+    """An engine that can say what its scores are made of."""
+
+    def reasons(self, query: str, slots: Sequence[int]) -> Sequence[Reasons]:
+        """What gave these tools their scores, in their order."""
+        ...
+
+
+def explanations(
+    engine: Engine, weighed: Weighed, slots: Sequence[int], *, named: Collection[int]
+) -> Iterator[Explanation]:
+    """Why the tools of these slots have their scores, in their order.
+
+    Args:
+        engine: What ranked them; one that cannot say why gives no reasons.
+        weighed: What it made of the query.
+        slots: Of tools that were found.
+        named: Slots of tools that the query names.
+    """
+    reasons: Sequence[Reasons] = [NO_REASONS] * len(slots)
+    if isinstance(engine, Explains):
+        reasons = engine.reasons(weighed.text, slots)
+    boosts = engine.boosts(weighed.text, slots)
+    learned = dict(weighed.voted)
+    for slot, why, boost in zip(slots, reasons, boosts, strict=True):
+        tool = engine.slots.tools[slot]
+        if tool is None:
+            continue
+        value, most = float(weighed.values[slot]), weighed.most or 1.0
+        whole = value / most
+        lifted = whole - sum(side.share for side in why.sides) - learned.get(slot, 0.0)
+        is_lifted = slot in weighed.sure and lifted > _ROUNDING and bool(why.sides)
+        yield Explanation(
+            tool=tool.name,
+            score=1.0 if slot in named else relevance(value * boost / most),
+            is_named=slot in named,
+            sum=whole,
+            boost=boost,
+            reasons=why,
+            operators=lifted if is_lifted else 0.0,
+            learned=learned.get(slot, 0.0),
+        )

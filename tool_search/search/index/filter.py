@@ -11,11 +11,15 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from tool_search.catalog.catalog import Tool
-from tool_search.search.index.slots import Slots
-from tool_search.search.index.storage import Postings
-from tool_search.search.text.documents import FIELDS, FieldName, field_texts
+from tool_search.search.index.storage import Postings, Slots
+from tool_search.search.text.documents import (
+    FIELDS,
+    FieldName,
+    field_texts,
+    sequence_of,
+    tool_terms,
+)
 from tool_search.search.text.query_language import FieldFilter, Group, Node, Term
-from tool_search.search.text.terms import sequence_of, tool_terms
 from tool_search.search.text.tokenizer import Piece, Segmenter, folded, pieces
 
 __all__ = ["Lexicon", "Passing", "lexicon_of", "passing"]

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from tool_search.catalog.catalog import Tool
 from tool_search.catalog.near_copies import words_of
-from tool_search.search.index.protocol import ToolSearchIndex
-from tool_search.search.index.result import SearchMatch, SearchResult
+from tool_search.search.index.protocol import SearchMatch, SearchResult, ToolSearchIndex
 
 __all__ = ["search_older_first"]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from tool_search.catalog.catalog import Tool
 from tool_search.search.index.filter import Lexicon, Passing, lexicon_of, passing
-from tool_search.search.index.result import SearchMatch, SearchResult
+from tool_search.search.index.protocol import SearchMatch, SearchResult
 from tool_search.search.index.scores import (
     Weighed,
     above,
@@ -21,7 +21,7 @@ from tool_search.search.index.scores import (
     lift,
     relevance,
 )
-from tool_search.search.index.slots import Slots
+from tool_search.search.index.storage import Slots
 from tool_search.search.text.query_language import parsed, selected_names
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ class RankedIndex:
         Raises:
             SearchError: The engine's embedder failed.
         """
-        from tool_search.search.index.explaining import explanations  # noqa: PLC0415 - few ask why
+        from tool_search.search.index.explanation import explanations  # noqa: PLC0415 - few ask why
 
         query, slots = _encodable(query), self._engine.slots
         is_open = _open_slots(slots, allowed)

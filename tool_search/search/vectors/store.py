@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from tool_search.search.index.layered import BlockedList, LayeredTable
+from tool_search.search.index.storage import BlockedList, LayeredTable
 
 if TYPE_CHECKING:
     import numpy as np
