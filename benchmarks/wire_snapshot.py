@@ -9,13 +9,15 @@ Fixed conversations are played on the stand-in server, and everything that depen
 time or an order of sets is left out, so that two runs on one commit are equal. A folder has:
 
 - `bodies/`: each request of a conversation, byte for byte; `vendors.txt` has requests for
-  services whose address decides what they are sent, and `astrbot-*` what AstrBot is given;
+  services whose address decides what they are sent, `schemas-*` drawn schemas as services are
+  sent them, and `astrbot-*` what AstrBot is given;
 - `events/`: the events of each turn, with their fields but no durations;
+- `words/`: what events say to operators in English, and the causes of a change of provider;
 - `answers/`: results of calls as the history keeps them, and answers to many searches;
 - `rankings/`: names and scores for committed queries, by set and engine.
 
 `compare` plays everything again, prints the first difference of each file that differs, and ends
-with 1. `--renamed` reads a text of the older events as its new spelling, as
+with 1. `--renamed` reads a text of the older events and words as its new spelling, as
 `--renamed Warning RunnerWarning`; the other parts are compared as they are. `--only` takes the
 files whose names contain a text.
 
@@ -44,17 +46,19 @@ from snapshot.astrbot import write_astrbot
 from snapshot.conversations import cases
 from snapshot.files import SnapshotError
 from snapshot.rankings import write_rankings
-from snapshot.sessions import write_answers, write_vendors
+from snapshot.sessions import write_answers, write_schemas, write_vendors
 from snapshot.stage import play
 
 import tool_search
 from tool_search.testing import StandInServer
 
-PARTS = ("bodies", "events", "answers", "rankings")
+PARTS = ("bodies", "events", "words", "answers", "rankings")
+_RESPELLED = ("events", "words")
 
 _SHOWN_CHARS = 60
 _OFFLINE: Mapping[str, Callable[[Path], None]] = {
     "vendors": write_vendors,
+    "schemas": write_schemas,
     "astrbot": write_astrbot,
     "search": write_answers,
     "rankings": write_rankings,
@@ -104,7 +108,7 @@ def differences(
             reports.append(f"{path}: only in the {'newer' if made.exists() else 'older'} snapshot")
             continue
         old, new = known.read_bytes(), made.read_bytes()
-        if path.parts[0] == "events":
+        if path.parts[0] in _RESPELLED:
             old = _respelled(old, renamed)
         if old != new:
             reports.append(f"{path}: {_first_difference(old, new)}")

@@ -49,6 +49,23 @@ _CLAUDE_HISTORY: Sequence[Mapping[str, Any]] = (
     {"role": "user", "content": [
         {"type": "tool_result", "tool_use_id": "toolu_1", "content": "Sunny."}]},
     {"role": "assistant", "content": "It is sunny."},
+    {"role": "user", "content": [
+        {"type": "document", "title": "Plan", "source": {"type": "text", "data": "Go north."}},
+        {"type": "document", "source": {"type": "url", "url": "https://example.com/a.pdf"}},
+        {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}},
+        {"type": "search_result", "title": "Rome", "source": "https://example.com",
+         "content": [{"type": "text", "text": "A city."}]},
+        {"type": "container_upload", "file_id": "file_1"}]},
+    {"role": "assistant", "content": [
+        {"type": "server_tool_use", "id": "srvtoolu_2", "name": "web_search",
+         "input": {"query": "Rome"}},
+        {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_2", "content": []},
+        {"type": "tool_use", "id": "toolu_2", "name": "find_tools", "input": {"pattern": "mail"}}]},
+    {"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": "toolu_2", "content": [
+            {"type": "tool_reference", "tool_name": "send_mail"}]},
+        {"type": "text", "text": "Tool loaded."}]},
+    {"role": "assistant", "content": [{"type": "text", "text": "I have it."}]},
 )  # fmt: skip
 _CHAT_HISTORY: Sequence[Mapping[str, Any]] = (
     {"role": "system", "content": "You are another bot."},
@@ -63,6 +80,19 @@ _CHAT_HISTORY: Sequence[Mapping[str, Any]] = (
             "name": "send_mail", "arguments": '{"to": "Ann", "text": "Hi"}'}}]},
     {"role": "tool", "tool_call_id": "call_2", "content": "Sent."},
     {"role": "assistant", "content": "Done."},
+    {"role": "user", "content": [
+        {"type": "image_url", "image_url": {"url": "https://example.com/b.png"}},
+        {"type": "input_audio", "input_audio": {"data": "", "format": "wav"}},
+        {"type": "file", "file": {"filename": "b.pdf"}}]},
+    {"role": "system", "tools": [{"type": "function", "function": {"name": "convert_money"}}]},
+    {"role": "assistant", "content": None, "function_call": {
+        "name": "get_time", "arguments": "{}"}},
+    {"role": "function", "name": "get_time", "content": "Noon."},
+    {"role": "assistant", "content": None, "tool_calls": [
+        {"id": "call_3", "type": "function", "function": {
+            "name": "tool_search", "arguments": '{"q": ["train"]}'}}]},
+    {"role": "tool", "tool_call_id": "call_3", "content": '{"tools": ["book_train"]}'},
+    {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]},
 )  # fmt: skip
 _RESPONSES_HISTORY: Sequence[Mapping[str, Any]] = (
     {"role": "user", "content": "Weather in Oslo?"},
@@ -75,6 +105,20 @@ _RESPONSES_HISTORY: Sequence[Mapping[str, Any]] = (
      "namespace": "get_forecast", "arguments": '{"city": "Oslo"}'},
     {"type": "function_call_output", "call_id": "call_9", "output": "Snow."},
     {"role": "assistant", "content": "It snows."},
+    {"role": "user", "content": [
+        {"type": "input_image", "image_url": "https://example.com/c.png"},
+        {"type": "input_file", "filename": "c.pdf"}, {"type": "input_audio"}]},
+    {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "c2VjcmV0"},
+    {"type": "tool_search_call", "call_id": "call_10", "execution": "client",
+     "status": "completed", "arguments": {"query": "mail"}},
+    {"type": "tool_search_output", "call_id": "call_10", "execution": "client",
+     "status": "completed", "tools": [{"type": "namespace", "name": "mail", "tools": [
+         {"type": "function", "name": "send_mail", "parameters": {}}]}]},
+    {"type": "additional_tools", "tools": [{"type": "function", "name": "convert_money"}]},
+    {"type": "custom_tool_call", "call_id": "call_11", "name": "shell", "input": "ls"},
+    {"type": "custom_tool_call_output", "call_id": "call_11", "output": "a b"},
+    {"type": "message", "role": "assistant", "phase": "final_answer",
+     "content": [{"type": "output_text", "text": "There."}]},
 )  # fmt: skip
 _HISTORIES: Mapping[str, tuple[Any, Sequence[Mapping[str, Any]]]] = {
     "anthropic": (anthropic.history_from_wire, _CLAUDE_HISTORY),
@@ -146,6 +190,16 @@ async def with_roles(stage: Play) -> None:
     await stage.say("Delete Ann.")
 
 
+async def with_role(stage: Play) -> None:
+    """An administrator speaks."""
+    await stage.say("Write to everybody.", roles=("admin",))
+
+
+async def for_three_turns(stage: Play) -> None:
+    """Three questions."""
+    await stage.say("What time is it?", "Tell me more.", "Say it again.")
+
+
 async def in_every_language(stage: Play) -> None:
     """The user writes three languages, the bot's own first."""
     own = stage.case.settings.get("tool_search", {}).get("language", "zh-CN")
@@ -169,6 +223,7 @@ def cases() -> Iterator[Case]:
                        script=None if hosted else BASIC)  # fmt: skip
     yield from _swaps()
     yield from _failures()
+    yield from _limits()
     yield from _modes()
     for kind in (*MAIN, "responses-hosted"):
         hosted = kind == "responses-hosted"
@@ -191,6 +246,7 @@ def cases() -> Iterator[Case]:
                        settings=settings)  # fmt: skip
 
 
+_TIME = calling(call("get_time"))
 _CHANGED: tuple[Step, ...] = (
     calling(call("send_mail", {"to": "Ann", "text": "Hi"}), call("get_forecast", {"city": "Rome"})),
     use("get_forecast", city="Rome", day="today"),
@@ -245,6 +301,39 @@ def _failures() -> Iterator[Case]:
                    endpoint=Endpoint(refused_tools=refused))  # fmt: skip
     yield Case(name="blind-glm-claude", kinds=["glm", "claude"], act=basic, may_refuse=True,
                script=BASIC, endpoint=Endpoint(takes_pictures=False))  # fmt: skip
+
+
+def _limits() -> Iterator[Case]:
+    """Return ends of turns that are no answer, limits of lists, and permissions."""
+    words = {
+        "claude": ("max_tokens", "refusal"),
+        "chat": ("length", "content_filter"),
+        "responses": ("max_output_tokens", "content_filter"),
+    }
+    for kind, (length, refusal) in words.items():
+        cut = ModelReply(
+            text="Once", calls=(call("get_time", '{"zone": "Eur'),), stop_reason=length
+        )
+        script: tuple[Step, ...] = (cut, _TIME, ModelReply(text="Upon a", stop_reason=length),
+                  ModelReply(text="No.", stop_reason=refusal), say("Yes."))  # fmt: skip
+        yield Case(name=f"end-{kind}", kinds=[kind], act=for_three_turns, script=script)
+        script = (_TIME, _TIME, say("Enough.")) * 3
+        yield Case(name=f"steps-{kind}", kinds=[kind], act=for_three_turns, script=script,
+                   settings={"max_steps": 2})  # fmt: skip
+    for kind in MAIN:
+        profile = {"match": {"host": "127.0.0.1"}, "max_tools": 6, "max_output_tokens": 512,
+                   "name_rule": "identifier", "set_aside": ["get_time"]}  # fmt: skip
+        if kind == "claude":
+            profile |= {"max_deferred": 5, "max_tool_bytes": 3_000}
+        yield Case(name=f"limits-{kind}", kinds=[kind], act=in_every_language, tools=toolbox,
+                   settings={"profiles": {"small": profile}})  # fmt: skip
+        rules = {"deny": ["send_mail(to=Bob)"], "ask": ["convert_money"], "hidden": "strict",
+                 "policy": {"deny": ["delete_user"]}}  # fmt: skip
+        script = (search("mail", "money", "delete user"), use("send_mail", to="Ann", text="Hi"),
+                  use("send_mail", to="Bob", text="Hi"), use("convert_money", amount="1"),
+                  use("delete_user", name="Ann"), say("Done."))  # fmt: skip
+        yield Case(name=f"permissions-{kind}", kinds=[kind], act=with_role, script=script,
+                   settings={"permissions": rules})  # fmt: skip
 
 
 def _modes() -> Iterator[Case]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from snapshot.files import write_lines
 from snapshot.script import toolbox
 
-from tool_search import BotConfig, Tool, build_index
+from tool_search import BotConfig, Tool, ToolSearchIndex, build_index
 
 SETS = Path(__file__).resolve().parent.parent / "sets"
 LISTED = ("russian", "chinese")
@@ -128,16 +128,21 @@ def write_rankings(target: Path) -> None:
         settings = BotConfig.model_validate({"tool_search": {"search": section}})
         for name in ("toolbox", *LISTED):
             index = build_index(tools(name), settings.tool_search.search)
-            lines = []
-            for query in queries(name):
-                result = index.search(query, limit=_FOUND)
-                found = [[match.name, match.score] for match in result.matches]
-                lines.append(
-                    {
-                        "query": query,
-                        "found": found,
-                        "total_found": result.total_found,
-                        "unmatched": list(result.unmatched),
-                    }
-                )
+            lines = [_ranked(index, query) for query in queries(name)]
             write_lines(target / "rankings" / f"{name}-{engine}.jsonl", lines)
+        # A catalog that has changed is not indexed anew.
+        gone = [tool.name for tool in tools("toolbox")[::3]]
+        index = build_index(tools("toolbox"), settings.tool_search.search)
+        index = index.updated(added=tools("chinese")[:60], removed=gone)
+        lines = [_ranked(index, query) for query in queries("toolbox")[:80]]
+        write_lines(target / "rankings" / f"changed-{engine}.jsonl", lines)
+
+
+def _ranked(index: ToolSearchIndex, query: str) -> Mapping[str, Any]:
+    result = index.search(query, limit=_FOUND)
+    return {
+        "query": query,
+        "found": [[match.name, match.score] for match in result.matches],
+        "total_found": result.total_found,
+        "unmatched": list(result.unmatched),
+    }

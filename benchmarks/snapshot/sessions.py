@@ -10,6 +10,7 @@ from typing import Any
 from snapshot.conversations import LANGUAGES
 from snapshot.files import plain, write, write_lines
 from snapshot.rankings import engines, queries
+from snapshot.schemas import odd_schemas
 from snapshot.script import some_tools, toolbox
 
 from tool_search import (
@@ -63,6 +64,8 @@ _SEARCHES: Sequence[str] = (
     "{}",
     '{"query": "cut off',
 )
+_SCHEMAS = 240
+_AT_ONCE = 60
 
 
 class _Loop:
@@ -111,6 +114,22 @@ def write_vendors(target: Path) -> None:
             written += [(name, request) for request in _turn(loop, profile)]
     lines = [f"# {name}\n{_body(request)}\n" for name, request in written]
     write(target / "bodies" / "vendors.txt", "".join(lines).encode())
+
+
+def write_schemas(target: Path) -> None:
+    """Write how each service is sent schemas that few of them take as they are."""
+    tools = odd_schemas(_SCHEMAS)
+    config = ToolSearchConfig(tool_schema_mode="full")
+    for dialect, model, address in _VENDORS:
+        profile = profile_for(dialect, model, base_url=address)
+        lines = []
+        for start in range(0, len(tools), _AT_ONCE):
+            loop = _Loop(ToolCatalog(tools[start : start + _AT_ONCE]), config)
+            loop.begin("Hello", profile)
+            request = _TO_WIRE[dialect](loop.session.plan(profile), profile)
+            lines += [*request["tools"], [notice.code for notice in loop.session.take_notices()]]
+        name = f"schemas-{dialect}-{model.replace(':', '-')}-{bool(address)}.jsonl"
+        write_lines(target / "bodies" / name, lines)
 
 
 def _turn(loop: _Loop, profile: Any) -> Iterator[Any]:

@@ -16,8 +16,10 @@ from snapshot.script import Step, some_tools
 
 from tool_search import (
     BotConfig,
+    CallOptions,
     ExecutableTool,
     MemoryStore,
+    Permissions,
     SQLiteStore,
     ToolSearchRunner,
     ToolSearchSession,
@@ -72,6 +74,7 @@ _PROFILES = {
 
 _KEY = "sk-of-the-snapshot-0123456789abcdef"
 _PATIENCE_S = 60.0
+_WORDING = ("message", "cause")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +118,7 @@ class Play:
 
     Attributes:
         events: The events so far, as JSON values.
+        words: What they say to operators.
         runner: The bot.
     """
 
@@ -124,6 +128,7 @@ class Play:
         self.case = case
         self.server = server
         self.events: list[Any] = []
+        self.words: list[Any] = []
         self._folder = folder
         self._config = self._configured()
         self._providers: dict[str, Any] = {}
@@ -146,6 +151,7 @@ class Play:
             cooldown_s=3600,
             store=self._store,
             history=self._config.history,
+            calls=CallOptions(permissions=Permissions(self._config.permissions)),
         )
 
     async def close(self) -> None:
@@ -164,7 +170,16 @@ class Play:
                 turn = self.runner.run(message, conversation="c", **options)
                 async with aclosing(turn) as events:
                     async for event in events:
-                        self.events.append({"event": type(event).__name__, **plain(event)})
+                        self._note(event)
+
+    def _note(self, event: Any) -> None:
+        """Keep an event, and apart from it the words that an edit of texts may change."""
+        fields = plain(event)
+        kind = {"event": type(event).__name__}
+        words = {name: fields.pop(name) for name in _WORDING if name in fields}
+        self.events.append({**kind, **fields})
+        if words:
+            self.words.append({**kind, **words})
 
     @property
     def session(self) -> ToolSearchSession:
@@ -190,7 +205,8 @@ class Play:
             if not self.case.streamed:
                 entry["extra_body"] = {"stream": False}
             providers.append(entry)
-        common = {"system_prompt": "You help.", "providers": providers, "profiles": _PROFILES}
+        profiles = {**_PROFILES, **settings.pop("profiles", {})}
+        common = {"system_prompt": "You help.", "providers": providers, "profiles": profiles}
         settings = {**common, **settings}
         path = self._folder / "bot.yaml"
         path.write_text(json.dumps(settings), "utf-8")  # each JSON text is YAML
@@ -226,5 +242,11 @@ async def play(case: Case, server: StandInServer, target: Path) -> None:
     ]
     write(target / "bodies" / f"{case.name}.txt", b"".join(requests))
     write_lines(target / "events" / f"{case.name}.jsonl", stage.events)
-    results = [plain(message) for message in history if message.role == "tool"]
+    if stage.words:
+        write_lines(target / "words" / f"{case.name}.jsonl", stage.words)
+    results = [
+        {"name": said.name, "id": said.tool_call_id, "error": said.is_error, "text": said.text}
+        for said in history
+        if said.role == "tool"
+    ]
     write_lines(target / "answers" / f"{case.name}.jsonl", results)
