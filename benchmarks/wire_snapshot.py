@@ -1,4 +1,4 @@
-"""Writes what this library sends, answers and ranks, to compare one commit with another.
+"""Snapshots of requests, events, answers and rankings, to compare one commit with another.
 
 Run::
 
@@ -9,17 +9,18 @@ Fixed conversations are played on the stand-in server, and everything that depen
 time or an order of sets is left out, so that two runs on one commit are equal. A folder has:
 
 - `bodies/`: each request of a conversation, byte for byte; `vendors.txt` has requests for
-  services whose address decides what they are sent, `schemas-*` drawn schemas as services are
-  sent them, and `astrbot-*` what AstrBot is given;
+  services whose address decides their form, `schemas-*` drawn schemas as services are
+  sent them, and `astrbot-*` the tools and histories that AstrBot is given;
 - `events/`: the events of each turn, with their fields but no durations;
-- `words/`: what events say to operators in English, and the causes of a change of provider;
+- `words/`: the English texts of events for operators, and the causes of a change of provider;
 - `answers/`: results of calls as the history keeps them, and answers to many searches;
 - `rankings/`: names and scores for committed queries, by set and engine.
 
 `compare` plays everything again, prints the first difference of each file that differs, and ends
 with 1. `--renamed` reads a text of the older events and words as its new spelling, as
-`--renamed Warning RunnerWarning`; the other parts are compared as they are. `--only` takes the
-files whose names contain a text.
+`--renamed Warning RunnerWarning`; the other parts are compared as they are. `--only` plays the
+conversations and writes the other files whose names contain a text: `vendors`, `schemas`,
+`astrbot`, `search`, `rankings`.
 
 The script imports only names that callers may rely on. To look at another commit, copy it there
 with its folder `snapshot/`. Engines `semantic` and `hybrid` rank with an embedder of its own,
@@ -63,7 +64,7 @@ _OFFLINE: Mapping[str, Callable[[Path], None]] = {
     "search": write_answers,
     "rankings": write_rankings,
 }
-"""What needs no server, by a text that `--only` chooses it with."""
+"""The writers that need no server, by the text that `--only` chooses them with."""
 
 
 def write_snapshot(target: Path, *, only: Sequence[str] = ()) -> int:
@@ -100,9 +101,10 @@ def differences(
     """
     if not (older / PARTS[0]).is_dir():
         raise SnapshotError(f"{str(older)!r} has no snapshot; write one with: write {older}")
-    before = {path for path in _files(older) if not only or _is_chosen(path.stem, only)}
+    # A part of a snapshot lacks files that the whole has.
+    paths = _files(newer) | (_files(older) if not only else set())
     reports = []
-    for path in sorted(before | _files(newer)):
+    for path in sorted(paths, key=lambda path: (PARTS.index(path.parts[0]), path)):
         known, made = older / path, newer / path
         if not known.exists() or not made.exists():
             reports.append(f"{path}: only in the {'newer' if made.exists() else 'older'} snapshot")

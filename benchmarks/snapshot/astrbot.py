@@ -1,4 +1,4 @@
-"""What AstrBot is given: its plugin's work, on a stand-in for the parts of AstrBot it touches.
+"""The work of the AstrBot plugin, on a stand-in for the parts of AstrBot that it touches.
 
 The real AstrBot needs an environment of its own; its tests are in `tests/astrbot`.
 """
@@ -23,7 +23,7 @@ from tool_search.adapters.astrbot import AstrBotToolSearch
 
 
 class FunctionTool:
-    """As AstrBot's, in what the plugin looks at."""
+    """As AstrBot's, with the fields that the plugin reads."""
 
     def __init__(self, name: str, description: str = "", parameters: Any = None) -> None:
         self.name = name
@@ -71,7 +71,7 @@ class ToolSet:
 
 
 class ProviderAnthropic:
-    """As AstrBot's: keeps what it is asked."""
+    """As AstrBot's; keeps its requests."""
 
     base_url = "https://api.anthropic.com"
     model = "claude-sonnet-4-6"
@@ -96,7 +96,7 @@ class ProviderAnthropic:
 
 
 class ProviderOpenAIResponses(ProviderAnthropic):
-    """As AstrBot's: keeps what it is asked."""
+    """As AstrBot's; keeps its requests."""
 
     model = "gpt-5.5"
     client = SimpleNamespace(base_url="https://api.openai.com/v1")
@@ -202,7 +202,7 @@ def _contexts(found: str) -> list[dict[str, Any]]:
 
 
 def write_astrbot(target: Path) -> None:
-    """Write what the plugin makes of requests, for both of its native providers and others."""
+    """Write requests as the plugin changes them, for its two native providers and for others."""
     with _astrbot():
         for language in LANGUAGES:
             for provider in (None, ProviderAnthropic(), ProviderOpenAIResponses()):
@@ -212,7 +212,7 @@ def write_astrbot(target: Path) -> None:
 
 
 async def _played(language: str, provider: Any) -> list[Any]:
-    """Play two conversations, the second with a saved history; return what was seen."""
+    """Play a new conversation and a saved one; return the tools and texts that AstrBot got."""
     context = SimpleNamespace(
         get_llm_tool_manager=SimpleNamespace,
         get_using_provider=lambda **_: provider,
@@ -232,7 +232,7 @@ async def _played(language: str, provider: Any) -> list[Any]:
 async def _request(
     plugin: AstrBotToolSearch, provider: Any, cid: str, contexts: list[Any]
 ) -> tuple[list[Any], str]:
-    """Prepare a request, search in it, and return what is seen and what was found."""
+    """Prepare a request and search in it; return the tools and texts, and the result."""
     tools = ToolSet(_tools())
     request = SimpleNamespace(
         func_tool=tools,
@@ -259,7 +259,7 @@ def _lists(tools: Any) -> list[Any]:
 
 
 async def _asked(provider: Any, tools: Any, contexts: list[Any]) -> list[Any]:
-    """Ask a provider as AstrBot's loop does; return what it is sent."""
+    """Ask a provider as AstrBot's loop does; return the requests."""
     if provider is None:
         return []
     provider.asked.clear()

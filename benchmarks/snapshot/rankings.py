@@ -114,7 +114,7 @@ def tools(name: str) -> Sequence[Tool]:
 
 @cache
 def queries(name: str) -> Sequence[str]:
-    """Return the queries of a set; of the toolbox also what its tools say of themselves."""
+    """Return the queries of a set; for the toolbox also the first line of each description."""
     if name == "toolbox":
         return [*_WRITTEN, *(tool.description.splitlines()[0] for tool in tools(name))]
     files = [f"{name}_queries.jsonl", f"{name}_traps.jsonl"]

@@ -1,4 +1,4 @@
-"""What the models of the snapshot's conversations say, and the tools that they have."""
+"""Replies and tools of the snapshot's conversations."""
 
 from __future__ import annotations
 

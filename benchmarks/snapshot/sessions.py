@@ -100,7 +100,7 @@ class _Loop:
 
 
 def write_vendors(target: Path) -> None:
-    """Write requests for services whose address decides what they are sent."""
+    """Write requests for services whose address decides their form."""
     catalog = ToolCatalog(item.tool for item in some_tools())
     config = ToolSearchConfig(tool_schema_mode="tool_search")
     profiles = {
@@ -117,7 +117,7 @@ def write_vendors(target: Path) -> None:
 
 
 def write_schemas(target: Path) -> None:
-    """Write how each service is sent schemas that few of them take as they are."""
+    """Write schemas that few services take, in the form that each of them is sent."""
     tools = odd_schemas(_SCHEMAS)
     config = ToolSearchConfig(tool_schema_mode="full")
     for dialect, model, address in _VENDORS:
@@ -149,7 +149,7 @@ def _body(request: Any) -> str:
 
 
 def write_answers(target: Path) -> None:
-    """Write what the search tool answers, in each language and by each engine."""
+    """Write answers of the search tool, in each language and by each engine."""
     catalog = ToolCatalog(item.tool for item in toolbox())
     profile = profile_for("openai_chat", "gpt-5.4")
     for language in LANGUAGES:

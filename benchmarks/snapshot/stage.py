@@ -79,18 +79,18 @@ _WORDING = ("message", "cause")
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A conversation: who answers, what is said, and what happens meanwhile.
+    """A conversation: its providers, its script and its events.
 
     Attributes:
         name: The name of its files.
         kinds: The providers, the first one primary, by keys of `KINDS`.
-        act: What the user and the operator do.
-        script: What the model says; None: a `KeywordModel` decides.
+        act: The part of the user and of the operator.
+        script: The replies of the model; None: a `KeywordModel` decides.
         settings: More of the bot's configuration.
         tools: Makes the tools.
         streamed: True if replies come piece by piece.
-        faults: What goes wrong at the service.
-        endpoint: What the service knows; None: as its vendor's.
+        faults: Failures of the service.
+        endpoint: The rules of the service; None: the vendor's own.
         is_kept: True if conversations are kept in a file.
         may_refuse: True if the service is meant to refuse a request.
     """
@@ -118,7 +118,7 @@ class Play:
 
     Attributes:
         events: The events so far, as JSON values.
-        words: What they say to operators.
+        words: Their texts for operators, kept apart: an edit may change them.
         runner: The bot.
     """
 
