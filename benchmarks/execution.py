@@ -18,14 +18,13 @@ from time import perf_counter
 from tool_search import (
     CallOptions,
     CallRunner,
-    HookedCall,
     Permissions,
     PermissionSettings,
     ToolCall,
     ToolContext,
-    ToolHook,
     tool_from_function,
 )
+from tool_search.execution import HookedCall, ToolHook
 
 _CALLS_A_ROUND = 200
 _CONTEXT = ToolContext(conversation="benchmark", language="en-US")

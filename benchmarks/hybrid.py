@@ -72,7 +72,7 @@ class Timed:
 
 
 def variants() -> dict[str, tuple[str, HybridSettings]]:
-    """Engine and settings by the variant's name."""
+    """Scorer and settings by the variant's name."""
     hybrids = {f"hybrid {weight}": HybridSettings(semantic_weight=weight) for weight in WEIGHTS} | {
         "no dictionary": HybridSettings(dictionary=False),
         "weights": HybridSettings(fusion="weights"),

@@ -39,8 +39,8 @@ from tool_search.providers.profiles import ProviderProfile, profile_for
 from tool_search.search.build import build_index
 from tool_search.strategies import (
     ClaudeToolSearchStrategy,
-    Conversation,
     GenericToolSearchStrategy,
+    PlanInput,
     ToolSearchStrategy,
 )
 
@@ -56,7 +56,7 @@ _VERBS = re.findall(
     r"\w+", "add check close convert count create delete export find get list move read send set"
 )
 _DISCOVERED = 5
-_MOST_FIRST, _MOST_LATER = 3.0, 0.1
+_MAX_FIRST, _MAX_LATER = 3.0, 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ class Row:
     @property
     def holds(self) -> bool:
         """Whether both ratios are within their bars."""
-        return self.first <= _MOST_FIRST and self.later <= _MOST_LATER
+        return self.first <= _MAX_FIRST and self.later <= _MAX_LATER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,14 +152,14 @@ def _sentence(source: random.Random, words: int) -> str:
     return f"{' '.join(source.choices(_WORDS, k=words)).capitalize()}."
 
 
-def conversation_of(tools: Sequence[Tool], profile: ProviderProfile) -> Conversation:
+def conversation_of(tools: Sequence[Tool], profile: ProviderProfile) -> PlanInput:
     """A conversation over these tools that has discovered five of them."""
     catalog = ToolCatalog(tools)
     names = catalog.names
     search = ToolSearchTool(build_index(catalog.deferred[:1]), catalog).definition()
     step = max(1, len(names) // _DISCOVERED)
     discovered = names[::step][:_DISCOVERED]
-    return Conversation(
+    return PlanInput(
         catalog=catalog,
         profile=profile,
         mode="tool_search",
@@ -241,12 +241,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="print JSON, not a table")
     options = parser.parse_args(arguments)
     rows = [measure(case, count) for case in _CASES for count in options.tools]
-    bars = {"first": _MOST_FIRST, "later": _MOST_LATER}
+    bars = {"first": _MAX_FIRST, "later": _MAX_LATER}
     if options.json:
         print(json.dumps({"rows": [asdict(row) for row in rows], "bars": bars}, indent=2))
     else:
         print(format_table(rows))
-        print(f"\nratios to json.dumps; at most {_MOST_FIRST} first, {_MOST_LATER} later")
+        print(f"\nratios to json.dumps; at most {_MAX_FIRST} first, {_MAX_LATER} later")
     return 0 if all(row.holds for row in rows) else 1
 
 

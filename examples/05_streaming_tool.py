@@ -8,19 +8,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
-from tool_search import (
-    CallPartial,
-    CallProgress,
-    CallRunner,
-    ToolCall,
-    ToolContext,
-    ToolFinished,
-    ToolPartial,
-    ToolProgress,
-)
+from tool_search import CallRunner, ToolCall, ToolContext, ToolFinished
+from tool_search.events import ToolOutputDelta, ToolProgress
+from tool_search.execution import CallOutputDelta, CallProgress
 
 
-async def translate(text: str) -> AsyncIterator[CallProgress | CallPartial | dict[str, str]]:
+async def translate(text: str) -> AsyncIterator[CallProgress | CallOutputDelta | dict[str, str]]:
     """Translate a text into capitals, word by word.
 
     Args:
@@ -31,7 +24,7 @@ async def translate(text: str) -> AsyncIterator[CallProgress | CallPartial | dic
         await asyncio.sleep(0.05)
         words.append(word.upper())
         yield CallProgress(f"{number} words")
-        yield CallPartial(f"{words[-1]} ")
+        yield CallOutputDelta(f"{words[-1]} ")
     yield {"translation": " ".join(words)}  # the first other item is the result
 
 
@@ -43,7 +36,7 @@ async def main() -> None:
     async for event in runner.run([call], context):
         if isinstance(event, ToolProgress):
             print(f"       {event.message}")
-        elif isinstance(event, ToolPartial):
+        elif isinstance(event, ToolOutputDelta):
             print(f"     + {event.content}")
         elif isinstance(event, ToolFinished):
             print(f"{event.outcome} in {event.duration_s:.2f} s: {event.content}")

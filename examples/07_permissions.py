@@ -11,7 +11,6 @@ from tool_search import (
     CallOptions,
     Done,
     PermissionAnswer,
-    PermissionRequest,
     Permissions,
     PermissionSettings,
     ProviderConfig,
@@ -20,6 +19,7 @@ from tool_search import (
     tool_from_function,
 )
 from tool_search.adapters import build_provider
+from tool_search.execution import PermissionRequest
 from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
 
 RULES = PermissionSettings(

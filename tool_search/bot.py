@@ -22,7 +22,7 @@ from pydantic import SecretStr
 from tool_search.adapters import build_provider
 from tool_search.catalog.naming import Source
 from tool_search.config.bot import BotConfig, ProviderConfig
-from tool_search.config.history import LONGEST_RESULT
+from tool_search.config.history import MAX_RESULT_CHARS
 from tool_search.config.stores import StoreSettings
 from tool_search.errors import (
     ConfigurationError,
@@ -146,7 +146,7 @@ def _call_options(
 ) -> CallOptions:
     """The options with the configuration's permissions and limits, and traces if possible."""
     settings, longest = config.permissions, config.history.longest_result
-    if calls.limits.longest_result == LONGEST_RESULT:
+    if calls.limits.longest_result == MAX_RESULT_CHARS:
         calls = replace(calls, limits=replace(calls.limits, longest_result=longest))
     if calls.permissions is None:
         file = settings.grants_file(source)

@@ -17,10 +17,11 @@ __all__ = [
     "Outcome",
     "ProviderSwitched",
     "RunnerEvent",
+    "RunnerWarning",
     "TextDelta",
     "ToolCallStarted",
     "ToolFinished",
-    "ToolPartial",
+    "ToolOutputDelta",
     "ToolProgress",
     "ToolsDiscovered",
     "TurnEnd",
@@ -89,7 +90,7 @@ class ToolProgress(RunnerEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolPartial(RunnerEvent):
+class ToolOutputDelta(RunnerEvent):
     """A running tool shows a piece of its result.
 
     Attributes:
@@ -174,7 +175,7 @@ class ContentLeftOut(RunnerEvent):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Warning(RunnerEvent):  # noqa: A001  # the name that this kind of event has everywhere
+class RunnerWarning(RunnerEvent):
     """Something an operator should know.
 
     Attributes:
@@ -184,6 +185,9 @@ class Warning(RunnerEvent):  # noqa: A001  # the name that this kind of event ha
 
     code: str
     message: str
+
+
+Warning = RunnerWarning  # noqa: A001 - its name before it stopped hiding the builtin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar, overload
 
 from tool_search.catalog.catalog import Tool
 from tool_search.catalog.names import NameRule, wire_name
-from tool_search.catalog.schema.plain import encodable, read_object
+from tool_search.values.json import encodable, read_object
 
 __all__ = [
     "ContentPart",

@@ -23,7 +23,6 @@ from tool_search.adapters.sdk.reply_limits import ReplyProgress
 from tool_search.adapters.wire.arguments import arguments_object, arguments_text, is_whole
 from tool_search.adapters.wire.names import canonical_names
 from tool_search.adapters.wire.values import count_of, known, mapping_of, position_of, text_of
-from tool_search.catalog.schema.plain import read_object
 from tool_search.messages import Message, NativeReply, RequestPlan, ToolCall
 from tool_search.providers.base import (
     CallDelta,
@@ -34,6 +33,7 @@ from tool_search.providers.base import (
     Usage,
 )
 from tool_search.providers.profiles import ProviderProfile
+from tool_search.values.json import read_object
 
 __all__ = ["StreamedReply", "body_failure", "events_of", "from_wire", "is_search_block"]
 
@@ -72,7 +72,7 @@ _STATUS_OF = {
     "overloaded_error": 529,
 }
 _SEARCH_TOOL = "tool_search_tool"
-_LONGEST_DETAIL = 300
+_MAX_DETAIL_CHARS = 300
 _NEUTRAL = ("text", "tool_use")
 # Of each kind of delta: where its text is, and where it goes in the block.
 _DELTAS = {
@@ -155,7 +155,7 @@ def _detail(details: object) -> str:
     """Return the service's words about a refusal: `stop_details`, a category and a sentence."""
     said = mapping_of(details)
     parts = (text_of(said.get("category")), text_of(said.get("explanation")))
-    return ": ".join(filter(None, parts))[:_LONGEST_DETAIL]
+    return ": ".join(filter(None, parts))[:_MAX_DETAIL_CHARS]
 
 
 def events_of(reply: object, plan: RequestPlan, profile: ProviderProfile) -> Iterator[ReplyEvent]:

@@ -18,7 +18,6 @@ from urllib.parse import unquote_to_bytes
 from tool_search.adapters.wire.arguments import arguments_object
 from tool_search.adapters.wire.written_history import encoded_body, encoded_messages, settled_count
 from tool_search.catalog.names import NameRule, wire_id, wire_name
-from tool_search.catalog.schema.plain import compact_json
 from tool_search.messages import (
     ContentPart,
     DeclaredTool,
@@ -32,6 +31,7 @@ from tool_search.messages import (
 )
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.providers.prompt_cache import CachePlan, cache_plan, marked_tool
+from tool_search.values.json import compact_json
 
 __all__ = ["MAX_TOKENS", "encode", "encode_tools", "to_wire"]
 

@@ -14,7 +14,7 @@ from tool_search.adapters.astrbot.settings import NativeChoice
 from tool_search.adapters.astrbot.toolset import run_of
 from tool_search.config.bot import Dialect, StrategyChoice
 from tool_search.errors import ProviderError, UnsupportedStrategyError
-from tool_search.providers.errors import Verdict, verdict_on
+from tool_search.providers.errors import ErrorAction, classify_error
 from tool_search.providers.profiles import ProviderProfile, profile_for
 
 __all__ = ["MethodHook", "NativeHook", "Wrapper"]
@@ -156,7 +156,7 @@ class NativeHook(MethodHook):
             return True
         return False
 
-    def _verdict(self, profile: ProviderProfile, exc: Exception) -> Verdict:
+    def _verdict(self, profile: ProviderProfile, exc: Exception) -> ErrorAction:
         status = cast("int | None", getattr(exc, "status_code", None))
         error = ProviderError(str(exc), provider=self.dialect, status=status)
-        return verdict_on(error, profile)
+        return classify_error(error, profile)

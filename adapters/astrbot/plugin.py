@@ -42,7 +42,7 @@ __all__ = ["AstrBotToolSearch", "ConversationId"]
 ConversationId = tuple[str, str]
 """AstrBot's `unified_msg_origin`, and the id of the conversation in it."""
 
-_MOST_CONVERSATIONS = 500
+_MAX_CONVERSATIONS = 500
 _SEEN = "_tool_search_seen"
 _RUN = "tool_search_run"
 _SCHEDULED = "CronMessageEvent"
@@ -278,12 +278,12 @@ class AstrBotToolSearch:
     def _keep(self, key: ConversationId, conversation: AstrBotConversation) -> None:
         self._conversations[key] = conversation
         self._conversations.move_to_end(key)
-        if len(self._conversations) > _MOST_CONVERSATIONS:
+        if len(self._conversations) > _MAX_CONVERSATIONS:
             self._conversations.popitem(last=False)
 
     async def _exchange_lessons(self, session: ToolSearchSession) -> None:
         if self.settings.config.learning.enabled:
-            await self._learning.learn(session.take_lessons())
+            await self._learning.learn(session.drain_lessons())
             session.inform(await self._learning.votes())
 
     def profile(self, event: Any, settings: AstrBotSettings | None = None) -> ProviderProfile:

@@ -14,7 +14,6 @@ from typing import Any
 from tool_search.adapters.astrbot.settings import AstrBotSettings, read_settings
 from tool_search.catalog.catalog import Tool
 from tool_search.catalog.names import wire_name
-from tool_search.catalog.schema.plain import compact_json
 from tool_search.conversation.calls import CallDecision, CallResult, RunCall
 from tool_search.conversation.session import ToolSearchSession
 from tool_search.discovery.search_tool import CALL_TOOL_NAME
@@ -22,6 +21,7 @@ from tool_search.messages import Message, RequestPlan, ToolCall
 from tool_search.providers.profiles import ProviderProfile, profile_for
 from tool_search.search.index.protocol import SearchResult
 from tool_search.strategies import ToolsAssembler
+from tool_search.values.json import compact_json
 
 __all__ = ["LIMITED", "UNLIMITED", "AstrBotConversation", "AstrBotRun"]
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
-from tool_search.catalog.schema.plain import compact_json
+from tool_search.values.json import compact_json
 
 __all__ = ["moonshot_schema"]
 

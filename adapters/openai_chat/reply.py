@@ -33,7 +33,6 @@ from tool_search.adapters.wire.values import (
     position_of,
     text_of,
 )
-from tool_search.catalog.schema.plain import compact_json
 from tool_search.messages import Message, NativeReply, RequestPlan, ToolCall
 from tool_search.providers.base import (
     CallDelta,
@@ -44,6 +43,7 @@ from tool_search.providers.base import (
     Usage,
 )
 from tool_search.providers.profiles import ProviderProfile
+from tool_search.values.json import compact_json
 
 __all__ = ["StreamedReply", "events_of", "from_wire", "reasoning_of"]
 

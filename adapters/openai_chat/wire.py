@@ -25,7 +25,6 @@ from tool_search.adapters.wire.values import text_of
 from tool_search.adapters.wire.written_history import encoded_body, encoded_messages, settled_count
 from tool_search.catalog.catalog import Tool
 from tool_search.catalog.names import NameRule, wire_id, wire_name
-from tool_search.catalog.schema.plain import compact_json
 from tool_search.i18n import text
 from tool_search.messages import (
     ContentPart,
@@ -40,6 +39,7 @@ from tool_search.messages import (
 )
 from tool_search.providers.known import OWN_HOSTS
 from tool_search.providers.profiles import ProviderProfile
+from tool_search.values.json import compact_json
 
 __all__ = ["REASONING_FIELDS", "encode", "encode_tools", "to_wire"]
 

@@ -15,13 +15,13 @@ from tool_search.adapters.wire.definitions import late_tools
 from tool_search.adapters.wire.strict_schemas import is_strict
 from tool_search.catalog.catalog import Tool
 from tool_search.catalog.names import wire_name
-from tool_search.catalog.schema.plain import compact_json
 from tool_search.messages import DeclaredTool, Message, ToolList
 from tool_search.providers.profiles import ProviderProfile
+from tool_search.values.json import compact_json
 
 __all__ = ["ToolHomes", "definitions", "encode_tools", "wire_tools"]
 
-_LONGEST_DESCRIPTION = 300
+_MAX_DESCRIPTION_CHARS = 300
 
 
 def encode_tools(tools: ToolList, profile: ProviderProfile) -> bytes:
@@ -113,9 +113,9 @@ def _server_namespace(tool: Tool, profile: ProviderProfile, among: ToolList) -> 
 def _listing(namespace: dict[str, Any]) -> str:
     """What a model reads of a namespace before it is loaded: the names within it."""
     names = ", ".join(function["name"] for function in namespace["tools"])
-    if len(names) <= _LONGEST_DESCRIPTION:
+    if len(names) <= _MAX_DESCRIPTION_CHARS:
         return names
-    return f"{names[: _LONGEST_DESCRIPTION - 1].rpartition(', ')[0]}…"
+    return f"{names[: _MAX_DESCRIPTION_CHARS - 1].rpartition(', ')[0]}…"
 
 
 class ToolHomes:

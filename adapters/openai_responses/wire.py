@@ -33,7 +33,6 @@ from tool_search.adapters.wire.written_history import (
 )
 from tool_search.catalog.catalog import Tool
 from tool_search.catalog.names import wire_id, wire_name
-from tool_search.catalog.schema.plain import compact_json
 from tool_search.messages import (
     ContentPart,
     ImagePart,
@@ -44,6 +43,7 @@ from tool_search.messages import (
     ToolCall,
 )
 from tool_search.providers.profiles import ProviderProfile
+from tool_search.values.json import compact_json
 
 __all__ = ["KEPT_REPLY", "brought_by", "encode", "encode_tools", "history_digest", "to_wire"]
 

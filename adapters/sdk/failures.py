@@ -54,7 +54,7 @@ MALFORMED_REPLY = "malformed_reply"
 REPLY_TOO_LARGE = "reply_too_large"
 """`ProviderError.code` of a reply with more bytes or calls than any model writes."""
 
-_LONGEST_DETAIL = 1_000
+_MAX_DETAIL_CHARS = 1_000
 # Enough that no part of a key at its end is left after the cut to what is shown.
 _MAX_MASKED_CHARS = 100_000
 _KEY_LIKE = re.compile(r"\b(?:sk|key|xai|gsk)-[\w*.-]{6,}")
@@ -133,7 +133,7 @@ def raise_failure(
     """
     key = secret.get_secret_value()
     error = ProviderError(
-        _masked(failure.detail[:_MAX_MASKED_CHARS], key)[:_LONGEST_DETAIL],
+        _masked(failure.detail[:_MAX_MASKED_CHARS], key)[:_MAX_DETAIL_CHARS],
         provider=provider,
         status=failure.status,
         code=failure.code,

@@ -6,8 +6,8 @@ import json
 import re
 from typing import Any
 
-from tool_search.catalog.schema.plain import compact_json, read_object
 from tool_search.messages import ToolCall
+from tool_search.values.json import compact_json, read_object
 
 __all__ = ["ObjectEnd", "arguments_json", "arguments_object", "arguments_text", "is_whole"]
 

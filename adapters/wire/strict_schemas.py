@@ -16,9 +16,9 @@ _KEYS = frozenset(
      "title", "type"),
 )  # fmt: skip
 _TYPES = frozenset(("array", "boolean", "integer", "null", "number", "object", "string"))
-_DEEPEST = 5
-_MOST_PROPERTIES = 100
-_MOST_VALUES = 500
+_MAX_DEPTH = 5
+_MAX_PROPERTIES = 100
+_MAX_VALUES = 500
 
 
 def is_strict(schema: Mapping[str, Any]) -> bool:
@@ -26,14 +26,14 @@ def is_strict(schema: Mapping[str, Any]) -> bool:
     parts = list(_parts(schema, 1))
     return (
         None not in parts
-        and sum(len(part.get("properties", ())) for part in parts if part) <= _MOST_PROPERTIES
-        and sum(len(part.get("enum", ())) for part in parts if part) <= _MOST_VALUES
+        and sum(len(part.get("properties", ())) for part in parts if part) <= _MAX_PROPERTIES
+        and sum(len(part.get("enum", ())) for part in parts if part) <= _MAX_VALUES
     )
 
 
 def _parts(schema: object, depth: int) -> Iterator[Mapping[str, Any] | None]:
     """The schema and all within it; None in place of what strict mode does not know."""
-    if not isinstance(schema, Mapping) or depth > _DEEPEST or not _is_known(schema):
+    if not isinstance(schema, Mapping) or depth > _MAX_DEPTH or not _is_known(schema):
         yield None
         return
     yield schema

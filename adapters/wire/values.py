@@ -94,7 +94,7 @@ def mended_value(value: Any) -> Any:
 
 
 # No request has so many tokens; a count that is no count must not become a sum of ours.
-_LARGEST_COUNT = 10**12
+_MAX_COUNT = 10**12
 
 
 def text_of(value: object) -> str:
@@ -115,7 +115,7 @@ def list_of(value: object) -> list[Any]:
 def count_of(value: object) -> int:
     """The number of tokens; 0 where it is none."""
     number = position_of(value)
-    return number if number is not None and number <= _LARGEST_COUNT else 0
+    return number if number is not None and number <= _MAX_COUNT else 0
 
 
 def position_of(value: object) -> int | None:

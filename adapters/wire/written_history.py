@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from tool_search.catalog.schema.plain import compact_json
 from tool_search.messages import Message, RequestPlan
+from tool_search.values.json import compact_json
 
 __all__ = [
     "Pieces",

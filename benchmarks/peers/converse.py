@@ -19,7 +19,7 @@ MODELS = {
     "openai_chat": "gpt-5.4",
     "openai_responses": "gpt-5.4",
 }
-MOST_REQUESTS = 8
+MAX_REQUESTS = 8
 
 
 def returned(name: str) -> str:
@@ -126,7 +126,7 @@ async def _chat_loop(job: Mapping[str, Any], listed: Any, call: Any) -> None:
     messages: Any = [{"role": "system", "content": job["prompt"]}]
     for turn in job["turns"]:
         messages.append({"role": "user", "content": turn})
-        for _ in range(MOST_REQUESTS):
+        for _ in range(MAX_REQUESTS):
             reply = await client.chat.completions.create(
                 model=MODELS["openai_chat"], messages=messages, tools=tools
             )
@@ -153,7 +153,7 @@ async def _claude_loop(job: Mapping[str, Any], listed: Any, call: Any) -> None:
     messages: list[Any] = []
     for turn in job["turns"]:
         content: list[Any] = [{"type": "text", "text": turn}]
-        for _ in range(MOST_REQUESTS):
+        for _ in range(MAX_REQUESTS):
             marked = [*content[:-1], {**content[-1], "cache_control": ends}]
             reply = await client.messages.create(
                 model=MODELS["anthropic"],

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from tests.adapters.contract import ADAPTERS, plan_of
-from tool_search import ProfileSettings, profile_for
+from tool_search import profile_for
+from tool_search.config import ProfileSettings
 from tool_search.errors import ProviderError
-from tool_search.providers.errors import Verdict, verdict_on
+from tool_search.providers.errors import ErrorAction, classify_error
 from tool_search.providers.known import OWN_HOSTS
 from tool_search.testing.anthropic.rules import check_anthropic
 
@@ -120,7 +121,7 @@ REFUSALS = {
 def test_refused_length_is_learned(detail: str, most: int) -> None:
     """In the words of several services."""
     profile = profile_for("anthropic", "new-model", base_url="https://llm.example.com")
-    said = verdict_on(ProviderError(detail, provider="p", status=400), profile)
+    said = classify_error(ProviderError(detail, provider="p", status=400), profile)
     assert said.remedy == "within_limit"
     assert said.profile is not None
     assert said.profile.max_output_tokens == most
@@ -129,7 +130,7 @@ def test_refused_length_is_learned(detail: str, most: int) -> None:
 def test_conversation_that_leaves_no_room_for_a_reply_is_shortened() -> None:
     detail = "input length and `max_tokens` exceed context limit: 199900 + 32000 > 200000"
     error = ProviderError(detail, provider="p", status=400)
-    assert verdict_on(error, profile_for("anthropic", "claude-sonnet-4-5")).remedy == "shorten"
+    assert classify_error(error, profile_for("anthropic", "claude-sonnet-4-5")).remedy == "shorten"
 
 
 def test_length_that_is_documented_is_not_learned_again() -> None:
@@ -137,4 +138,4 @@ def test_length_that_is_documented_is_not_learned_again() -> None:
     detail = "max_tokens: 128001 > 64000, which is the maximum allowed number of output tokens"
     profile = profile_for("anthropic", "claude-sonnet-4-5")
     error = ProviderError(detail, provider="p", status=400)
-    assert verdict_on(error, profile) == Verdict(remedy="next_provider")
+    assert classify_error(error, profile) == ErrorAction(remedy="next_provider")

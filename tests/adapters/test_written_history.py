@@ -12,12 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.adapters.plans import plans
-from tool_search import ImagePart, Message, ReferencePart, TextPart, Tool, ToolCall, profile_for
+from tool_search import ImagePart, Message, TextPart, Tool, ToolCall, profile_for
 from tool_search.adapters.anthropic import wire as anthropic_wire
 from tool_search.adapters.openai_chat import wire as openai_chat_wire
 from tool_search.adapters.openai_responses import wire as openai_responses_wire
 from tool_search.adapters.openai_responses.wire import history_digest
-from tool_search.messages import DeclaredTool, KeptWork, NativeReply, RequestPlan, ToolList
+from tool_search.messages import (
+    DeclaredTool,
+    KeptWork,
+    NativeReply,
+    ReferencePart,
+    RequestPlan,
+    ToolList,
+)
 from tool_search.providers.profiles import ProviderProfile
 
 _RESPONSES = profile_for("openai_responses", "gpt-5.5")

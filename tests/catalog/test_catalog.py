@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tool_search import CorePolicy, DuplicateToolError, InvalidToolError, Tool, ToolCatalog
+from tool_search import DuplicateToolError, InvalidToolError, Tool, ToolCatalog
+from tool_search.catalog import CorePolicy
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 NAMES = st.text("abcдб天 .-", min_size=1, max_size=4).filter(lambda name: name == name.strip())

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conversations import OPENAI, Chat, tool, toolbox
-from tool_search import AnsweredCall, RunCall, Tool
+from tool_search import RunCall, Tool
+from tool_search.conversation.calls import AnsweredCall
 
 ADMIN = tool("shutdown_server", roles=["admin"])
 

@@ -22,7 +22,7 @@ from tool_search import (
 )
 from tool_search.i18n import text
 from tool_search.messages import ReferencePart
-from tool_search.providers.prompt_cache import first_move
+from tool_search.providers.prompt_cache import first_divergence
 
 MODES = ("full", "skills_like", "tool_search")
 
@@ -104,10 +104,10 @@ def test_prefix_stays_after_the_change_and_no_restart_repeats_the_notice(
     first = again.turn(profile)
     again.session.take_notices()
     second = again.turn(profile)
-    assert first_move(first, second) is None
+    assert first_divergence(first, second) is None
     third = resumed(again, config)
     plan = third.turn(profile)
-    assert first_move(second, plan) is None
+    assert first_divergence(second, plan) is None
     assert plan.tools.fingerprint == second.tools.fingerprint
     assert third.codes == again.codes == []
 

@@ -21,7 +21,7 @@ from tool_search import (
     TextPart,
     ToolCall,
 )
-from tool_search.conversation.history import open_calls, paired, search_results, visible_names
+from tool_search.conversation.history import paired, search_results, unanswered_calls, visible_names
 from tool_search.messages import NativeReply
 
 HELLO = Message(role="user", content="hello")
@@ -290,10 +290,10 @@ def test_an_adopted_history_goes_on_whatever_it_was(history: list[Message]) -> N
 def test_open_calls_are_those_of_the_last_reply_without_result() -> None:
     """In their order."""
     history = [asks("0"), result("0"), asks("1", "2", "3"), result("2")]
-    assert [call.id for call in open_calls(history)] == ["1", "3"]
-    assert open_calls([asks("0"), result("0")]) == ()
-    assert open_calls([HELLO]) == ()
-    assert open_calls([]) == ()
+    assert [call.id for call in unanswered_calls(history)] == ["1", "3"]
+    assert unanswered_calls([asks("0"), result("0")]) == ()
+    assert unanswered_calls([HELLO]) == ()
+    assert unanswered_calls([]) == ()
 
 
 def test_a_search_result_introduces_its_matches_and_what_was_loaded() -> None:

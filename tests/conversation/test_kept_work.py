@@ -28,7 +28,7 @@ from tool_search.adapters.openai_responses.wire import KEPT_REPLY, history_diges
 from tool_search.adapters.wire.names import canonical_names
 from tool_search.messages import KeptWork, NativeReply, RequestPlan
 from tool_search.providers.profiles import ProviderProfile
-from tool_search.providers.prompt_cache import PrefixWatch
+from tool_search.providers.prompt_cache import PrefixMonitor
 
 _RESPONSES = profile_for("openai_responses", "gpt-5.5")
 _PROFILES = {
@@ -167,7 +167,7 @@ def test_messages_that_were_shown_are_the_same_objects() -> None:
     assert all(old is new for old, new in zip(before, after, strict=False))
 
 
-def _turn(chat: Chat, profile: ProviderProfile, watch: PrefixWatch, number: int) -> None:
+def _turn(chat: Chat, profile: ProviderProfile, watch: PrefixMonitor, number: int) -> None:
     """A user turn with a call; each request is planned, looked at and encoded."""
 
     def request() -> None:
@@ -206,7 +206,7 @@ def _calls_of(work: Callable[[], None]) -> int:
 @pytest.mark.parametrize("discovers", [False, True], ids=["plain", "discovering"])
 def test_late_turn_works_no_more_than_an_early_one(name: str, *, discovers: bool) -> None:
     """Counted in calls, since a time says little on a busy machine."""
-    chat, profile, watch = Chat(toolbox(5, core=1)), _PROFILES[name], PrefixWatch()
+    chat, profile, watch = Chat(toolbox(5, core=1)), _PROFILES[name], PrefixMonitor()
 
     def calls(number: int, found: str) -> int:
         """Return how many calls a turn takes, after its discovery if turns discover."""

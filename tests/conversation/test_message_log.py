@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tool_search.conversation.history import open_calls, visible_names
+from tool_search.conversation.history import unanswered_calls, visible_names
 from tool_search.conversation.message_log import MessageLog
 from tool_search.messages import Message, ToolCall
 from tool_search.search.index.protocol import SearchMatch, SearchResult
@@ -43,8 +43,8 @@ def _check(log: MessageLog) -> None:
     users = [index for index, message in enumerate(messages) if message.role == "user"]
     assert len(log) == len(messages)
     assert log.last_user == (users[-1] if users else None)
-    assert log.unanswered_calls == open_calls(messages)
-    assert all(map(log.awaits, (call.id for call in open_calls(messages))))
+    assert log.unanswered_calls == unanswered_calls(messages)
+    assert all(map(log.awaits, (call.id for call in unanswered_calls(messages))))
     assert log.call_ids == {call.id for message in messages for call in message.tool_calls}
     assert log.shown_tools == visible_names(messages, "tool_search")
 

@@ -21,9 +21,9 @@ from tool_search import (
     ToolCall,
 )
 from tool_search.conversation.record import message_from_dict, message_to_dict
-from tool_search.conversation.synthetic_searches import Anchor
+from tool_search.conversation.synthetic_searches import InsertionPoint
 from tool_search.conversation.thinking import ThinkingRecord
-from tool_search.discovery.tool_order import RosterRecord
+from tool_search.discovery.tool_order import ToolOrderRecord
 from tool_search.messages import NativeReply
 
 TEXT = st.text(max_size=6)
@@ -78,7 +78,7 @@ RECORDS = st.builds(
     decision=st.just(ModeDecision(mode="tool_search", reason="configured")),
     search_tool=TOOLS,
     roster=st.builds(
-        RosterRecord,
+        ToolOrderRecord,
         order=LISTED,
         ledger=LISTED,
         core=LISTED,
@@ -90,7 +90,7 @@ RECORDS = st.builds(
     ).map(tuple),
     anchors=st.lists(
         st.builds(
-            Anchor,
+            InsertionPoint,
             fingerprint=TEXT,
             ordinal=st.integers(0, 5),
             messages=st.lists(MESSAGES, max_size=2).map(tuple),

@@ -21,7 +21,7 @@ def chat() -> Chat:
 
 def lessons(made: Chat) -> list[tuple[str, str, float]]:
     """What was learned since the last look."""
-    return [(each.query, each.tool, each.strength) for each in made.session.take_lessons()]
+    return [(each.query, each.tool, each.strength) for each in made.session.drain_lessons()]
 
 
 def test_a_search_that_led_to_a_call_is_a_lesson() -> None:
@@ -29,7 +29,7 @@ def test_a_search_that_led_to_a_call_is_a_lesson() -> None:
     made = chat()
     made.search("weather tomorrow")
     made.call("get_forecast")
-    assert made.session.take_lessons() == (Lesson(query="weather tomorrow", tool="get_forecast"),)
+    assert made.session.drain_lessons() == (Lesson(query="weather tomorrow", tool="get_forecast"),)
     assert lessons(made) == []
 
 

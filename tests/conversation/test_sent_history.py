@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from tests.conversations import BOUND, CLAUDE, COMPATIBLE, OPENAI, Chat, toolbox
 from tool_search import (
     ConversationRecord,
-    HistorySettings,
     ImagePart,
     Message,
     TextPart,
     ToolSearchSession,
     profile_for,
 )
+from tool_search.config import HistorySettings
 from tool_search.messages import NativeReply, Notice, ReferencePart, RequestPlan
 from tool_search.providers.profiles import ProviderProfile
 

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conversations import CLAUDE, OPENAI, PROFILES, Chat, tool, toolbox
-from tool_search import Message, ReferencePart, RequestPlan
+from tool_search import Message, RequestPlan
 from tool_search.conversation.history import visible_names
+from tool_search.messages import ReferencePart
 
 
 def said(text: str) -> Message:

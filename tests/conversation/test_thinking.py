@@ -138,7 +138,7 @@ def test_a_catalog_beyond_claudes_limits_grows_without_old_thinking() -> None:
     small = profile_for("anthropic", "claude-opus-5-5")
     small = ProviderProfile(
         dialect=small.dialect, model=small.model, origin=small.origin,
-        strategy="claude", max_deferred=5, thinking_is_bound=True,
+        strategy="claude", max_deferred=5, thinking_bound_to_prefix=True,
     )  # fmt: skip
     session.begin_turn("one", profile=small)
     search(session, small)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.conversations import tool, toolbox
-from tool_search import ModeDecision, ToolCatalog, resolve_mode
+from tool_search import ModeDecision, ToolCatalog
 from tool_search.config.bot import SchemaMode
+from tool_search.discovery import resolve_mode
 from tool_search.discovery.modes import Mode, ModeReason, tool_tokens
 
 

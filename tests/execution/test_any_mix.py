@@ -14,20 +14,22 @@ from hypothesis import strategies as st
 
 from tests.execution.calling import CONTEXT, PATIENCE_S, calls, leftovers, nothing_left, tool
 from tool_search import (
-    CallBatch,
-    CallLimits,
     CallOptions,
-    CallOutcome,
-    CallPartial,
-    CallProgress,
     CallRunner,
     ExecutableTool,
-    HookAnswer,
-    HookedCall,
-    PermissionRequest,
     Permissions,
     PermissionSettings,
     ToolContext,
+)
+from tool_search.execution import (
+    CallBatch,
+    CallLimits,
+    CallOutputDelta,
+    CallProgress,
+    FinishedCall,
+    HookAnswer,
+    HookedCall,
+    PermissionRequest,
     ToolHook,
 )
 
@@ -60,7 +62,7 @@ async def _exits(**arguments: Any) -> str:
 
 async def _streams(**arguments: Any) -> Any:
     yield CallProgress("begun")
-    yield CallPartial("a piece")
+    yield CallOutputDelta("a piece")
     await asyncio.sleep(0)
     yield "streamed"
 
@@ -153,16 +155,16 @@ async def _one_mix(
     assert batch.runaways == ()
 
 
-async def _outcomes(batch: CallBatch, stop: int | None, how: str) -> list[CallOutcome]:
+async def _outcomes(batch: CallBatch, stop: int | None, how: str) -> list[FinishedCall]:
     """One outcome a call, of a turn that is stopped after so many events."""
-    outcomes: list[CallOutcome] = []
+    outcomes: list[FinishedCall] = []
 
     async def drain() -> None:
         async with aclosing(batch.events()) as events:
             number = 0
             async for event in events:
                 number += 1
-                if isinstance(event, CallOutcome):
+                if isinstance(event, FinishedCall):
                     outcomes.append(event)
                 if number == stop and how == "close":
                     return

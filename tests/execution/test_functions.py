@@ -18,14 +18,13 @@ from pydantic import BaseModel, Field
 from tool_search import (
     DuplicateToolError,
     ExecutableTool,
-    FunctionExecutor,
     InvalidToolError,
     Tool,
     ToolCall,
     ToolContext,
     tool_from_function,
 )
-from tool_search.execution import ExecutionResult, executable_tools
+from tool_search.execution import ExecutionResult, FunctionExecutor, executable_tools
 
 CONTEXT = ToolContext(conversation="c", language="en-US", user="ann")
 

@@ -23,22 +23,24 @@ from tests.execution.calling import (
     tool,
 )
 from tool_search import (
-    CallLimits,
     CallOptions,
-    CallOutcome,
     CallRunner,
-    Cancellation,
-    ExecutionResult,
-    HookedCall,
-    PermissionRequest,
     Permissions,
     PermissionSettings,
     Tool,
     ToolCatalog,
     ToolContext,
     ToolFinished,
+)
+from tool_search.events import ToolProgress
+from tool_search.execution import (
+    CallLimits,
+    Cancellation,
+    ExecutionResult,
+    FinishedCall,
+    HookedCall,
+    PermissionRequest,
     ToolHook,
-    ToolProgress,
 )
 
 SAFE = {"concurrency_safe": True}
@@ -67,7 +69,7 @@ async def test_turn_that_is_told_to_stop_does_not_wait_for_who_ignores_it(
     outcomes = []
     async with asyncio.timeout(PATIENCE_S), aclosing(batch.events()) as events:
         async for event in events:
-            if isinstance(event, CallOutcome):
+            if isinstance(event, FinishedCall):
                 outcomes.append(event.result.outcome)
             else:
                 asyncio.get_running_loop().call_soon(stop.cancel)

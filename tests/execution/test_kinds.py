@@ -14,21 +14,22 @@ import pytest
 from tests.execution.calling import CONTEXT, calls, of_kind, result, runner, told, tool
 from tool_search import (
     CallOptions,
-    CallPartial,
-    CallProgress,
-    ExecutionResult,
-    FunctionExecutor,
-    PermissionRequest,
     Permissions,
     PermissionSettings,
     ToolCall,
     ToolCallError,
     ToolContext,
     ToolFinished,
-    ToolPartial,
-    ToolProgress,
     stateful_tool,
     tool_from_function,
+)
+from tool_search.events import ToolOutputDelta, ToolProgress
+from tool_search.execution import (
+    CallOutputDelta,
+    CallProgress,
+    ExecutionResult,
+    FunctionExecutor,
+    PermissionRequest,
 )
 
 
@@ -40,7 +41,7 @@ async def count(until: int) -> AsyncIterator[Any]:
     """
     for number in range(until):
         yield CallProgress(f"{number} of {until}")
-        yield CallPartial(str(number))
+        yield CallOutputDelta(str(number))
     yield {"counted": until}
     yield "nobody reads this"
 
@@ -49,7 +50,7 @@ async def test_generator_yields_progress_pieces_and_one_result() -> None:
     """The first other item is the result, and the generator is closed there."""
     events = await told(runner(count), calls(("count", {"until": 2})))
     assert [event.message for event in of_kind(events, ToolProgress)] == ["0 of 2", "1 of 2"]
-    assert [event.content for event in of_kind(events, ToolPartial)] == ["0", "1"]
+    assert [event.content for event in of_kind(events, ToolOutputDelta)] == ["0", "1"]
     assert [event.content for event in of_kind(events, ToolFinished)] == ['{"counted":2}']
 
 
@@ -94,8 +95,8 @@ async def test_function_says_how_far_it_is(way: str) -> None:
     function = here if way == "async" else there
     events = await told(runner(function), calls(function.__name__))
     kinds = [type(event).__name__ for event in events]
-    assert kinds == ["ToolCallStarted", "ToolProgress", "ToolPartial", "ToolFinished"]
-    assert of_kind(events, ToolPartial)[0].content == '{"n":1}'
+    assert kinds == ["ToolCallStarted", "ToolProgress", "ToolOutputDelta", "ToolFinished"]
+    assert of_kind(events, ToolOutputDelta)[0].content == '{"n":1}'
 
 
 async def test_executor_alone_gives_the_same_events() -> None:

@@ -13,16 +13,10 @@ import pytest
 
 from tests.execution.calling import CONTEXT, calls, of_kind, result, runner, told, tool
 from tool_search import (
-    CallLimits,
     CallOptions,
-    CallPartial,
     CallRunner,
     ExecutableTool,
-    ExecutionResult,
-    HookAnswer,
-    HookedCall,
     ImagePart,
-    PermissionRequest,
     Permissions,
     PermissionSettings,
     TextPart,
@@ -32,8 +26,16 @@ from tool_search import (
     ToolCatalog,
     ToolContext,
     ToolFinished,
+)
+from tool_search.events import ToolProgress
+from tool_search.execution import (
+    CallLimits,
+    CallOutputDelta,
+    ExecutionResult,
+    HookAnswer,
+    HookedCall,
+    PermissionRequest,
     ToolHook,
-    ToolProgress,
 )
 from tool_search.i18n import Language
 
@@ -397,8 +399,8 @@ async def test_what_came_before_a_failure_is_not_lost() -> None:
     """The pieces of the result, for the model."""
 
     async def stream(**arguments: Any) -> Any:
-        yield CallPartial("first line")
-        yield CallPartial("second line")
+        yield CallOutputDelta("first line")
+        yield CallOutputDelta("second line")
         raise OSError("the line is cut")
 
     said = (await result(runner(mail(stream)), _GOOD)).content

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.execution.calling import CONTEXT, calls, result, runner, tool
-from tool_search import CallOptions, ToolError, ToolExecution
+from tool_search import CallOptions
+from tool_search.execution import ToolFailure, ToolRun
 from tool_search.values.redaction import redacted, redacted_json
 
 
@@ -23,8 +24,8 @@ async def _fails(**arguments: Any) -> str:
     raise ValueError("no such box")
 
 
-async def _seen(function: Any, wanted: Any = "it") -> list[ToolExecution | ToolError]:
-    seen: list[ToolExecution | ToolError] = []
+async def _seen(function: Any, wanted: Any = "it") -> list[ToolRun | ToolFailure]:
+    seen: list[ToolRun | ToolFailure] = []
     options = CallOptions(observers=[seen.append])
     await result(runner(tool(function), options=options), wanted)
     return seen
@@ -33,19 +34,19 @@ async def _seen(function: Any, wanted: Any = "it") -> list[ToolExecution | ToolE
 async def test_success_is_told_only_where_it_was_one() -> None:
     """Under the name `tool_execution`, with the tool and the seconds."""
     (good,) = await _seen(_works)
-    assert isinstance(good, ToolExecution)
+    assert isinstance(good, ToolRun)
     assert (good.name, good.tool, good.success) == ("tool_execution", "it", True)
     assert good.duration > 0
     assert set(good.to_dict()) == {"tool", "duration", "success"}
     bad, _ = await _seen(_fails)
-    assert isinstance(bad, ToolExecution)
+    assert isinstance(bad, ToolRun)
     assert bad.success is False
 
 
 async def test_failure_is_told_with_the_place_where_it_was_raised() -> None:
     """Under the name `tool_error`."""
     _, error = await _seen(_fails)
-    assert isinstance(error, ToolError)
+    assert isinstance(error, ToolFailure)
     assert (error.name, error.tool) == ("tool_error", "it")
     assert error.error == "it failed: ValueError: no such box"
     assert "in _fails" in error.stack
@@ -55,15 +56,15 @@ async def test_failure_is_told_with_the_place_where_it_was_raised() -> None:
 async def test_call_that_never_ran_is_an_error_without_a_stack() -> None:
     """An unknown tool, for example."""
     execution, error = await _seen(_works, "nobody")
-    assert isinstance(execution, ToolExecution)
-    assert isinstance(error, ToolError)
+    assert isinstance(execution, ToolRun)
+    assert isinstance(error, ToolFailure)
     assert (execution.success, error.stack) == (False, "")
 
 
 async def test_observer_that_fails_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
     """It is logged."""
 
-    def broken(event: ToolExecution | ToolError) -> None:
+    def broken(event: ToolRun | ToolFailure) -> None:
         raise RuntimeError("no database")
 
     seen: list[Any] = []

@@ -24,16 +24,10 @@ from tests.execution.calling import (
     tool,
 )
 from tool_search import (
-    CallLimits,
     CallOptions,
-    CallOutcome,
-    CallPartial,
     CallRunner,
-    Cancellation,
     ConfigurationError,
     ExecutableTool,
-    ExecutionResult,
-    PermissionRequest,
     Permissions,
     Tool,
     ToolCall,
@@ -41,9 +35,17 @@ from tool_search import (
     ToolCatalog,
     ToolContext,
     ToolFinished,
-    ToolProgress,
 )
-from tool_search.execution import TurnCalls
+from tool_search.events import ToolProgress
+from tool_search.execution import (
+    CallLimits,
+    CallOutputDelta,
+    Cancellation,
+    ExecutionResult,
+    FinishedCall,
+    PermissionRequest,
+    TurnCalls,
+)
 
 SAFE = {"concurrency_safe": True}
 
@@ -287,7 +289,7 @@ async def test_pieces_of_a_cancelled_call_survive() -> None:
 
     async def stream() -> Any:
         """Stream."""
-        yield CallPartial("half of it")
+        yield CallOutputDelta("half of it")
         begun.set()
         await asyncio.Event().wait()
 
@@ -338,7 +340,7 @@ async def test_tool_that_ignores_the_end_of_its_time_is_given_up_and_noticed(
     run = runner(tool(stubborn.run, "stubborn", timeout_s=0.02), options=options)
     batch = run.batch(calls("stubborn"), CONTEXT)
     async with asyncio.timeout(PATIENCE_S):
-        (outcome,) = [e async for e in batch.events() if isinstance(e, CallOutcome)]
+        (outcome,) = [e async for e in batch.events() if isinstance(e, FinishedCall)]
     assert "within 0.02 seconds" in outcome.result.content
     assert list(batch.runaways) == ["stubborn"]
     assert "'stubborn' ignores that it was cancelled" in caplog.text
@@ -437,7 +439,7 @@ class Counting:
 async def _turn(run: CallRunner, key: str | None, *wanted: Any, **more: Any) -> list[str]:
     context = replace(CONTEXT, **more)
     batch = run.batch(calls(*wanted), context, turn=TurnCalls(context.conversation, key))
-    return [e.result.content async for e in batch.events() if isinstance(e, CallOutcome)]
+    return [e.result.content async for e in batch.events() if isinstance(e, FinishedCall)]
 
 
 async def test_retried_turn_does_not_act_twice() -> None:

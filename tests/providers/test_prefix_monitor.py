@@ -12,7 +12,7 @@ from tests.conversations import CLAUDE, OPENAI, Chat, tool, toolbox
 from tool_search import Message, RequestPlan, TextPart, profile_for
 from tool_search.messages import NativeReply, NoticeCode, ToolList
 from tool_search.providers.profiles import ProviderProfile
-from tool_search.providers.prompt_cache import PrefixWatch, first_move
+from tool_search.providers.prompt_cache import PrefixMonitor, first_divergence
 
 RESPONSES = profile_for("openai_responses", "gpt-5.4")
 
@@ -45,23 +45,23 @@ def test_plan_of_a_longer_history_has_not_moved(chat: Chat, profile: ProviderPro
     chat.find("tool_007")
     chat.call("tool_004", {"count": 1})
     chat.answer()
-    assert first_move(before, chat.begin(profile)) is None
+    assert first_divergence(before, chat.begin(profile)) is None
 
 
 def test_first_tool_that_differs_is_named(chat: Chat) -> None:
     """By its place and its name, before anything behind it."""
     plan = chat.session.plan(OPENAI)
     other = without_tool(replace(plan, system="other"), 1)
-    assert first_move(plan, other) == "tools[1] (core_001)"
+    assert first_divergence(plan, other) == "tools[1] (core_001)"
 
 
 def test_longer_list_has_moved_where_search_is_native(chat: Chat) -> None:
     """A filtered list may grow, a whole catalog may not."""
     plan = chat.session.plan(CLAUDE)
     last = len(plan.tools) - 1
-    assert first_move(without_tool(plan, last), plan) == f"tools[{last}] (tool_029)"
+    assert first_divergence(without_tool(plan, last), plan) == f"tools[{last}] (tool_029)"
     filtered = chat.session.plan(OPENAI)
-    assert first_move(without_tool(filtered, len(filtered.tools) - 1), filtered) is None
+    assert first_divergence(without_tool(filtered, len(filtered.tools) - 1), filtered) is None
 
 
 def test_changed_definition_and_system_text_are_named(chat: Chat) -> None:
@@ -69,35 +69,38 @@ def test_changed_definition_and_system_text_are_named(chat: Chat) -> None:
     plan = chat.session.plan(OPENAI)
     entries = [replace(plan.tools[0], tool=tool("core_000", description="Other."))]
     changed = replace(plan, tools=ToolList([*entries, *plan.tools[1:]]))
-    assert first_move(plan, changed) == "tools[0] (core_000)"
-    assert first_move(plan, replace(plan, system="other")) == "system"
+    assert first_divergence(plan, changed) == "tools[0] (core_000)"
+    assert first_divergence(plan, replace(plan, system="other")) == "system"
 
 
 def test_first_message_that_differs_is_named(chat: Chat) -> None:
     """By its place and who speaks; own blocks of a reply are no text of the prompt's."""
     plan = chat.session.plan(CLAUDE)
     said = (TextPart("x"),)
-    assert first_move(plan, with_message(plan, 2, content=said)) == "messages[2] (tool)"
-    assert first_move(plan, replace(plan, messages=plan.messages[:1])) == "messages[1] (assistant)"
+    assert first_divergence(plan, with_message(plan, 2, content=said)) == "messages[2] (tool)"
+    assert (
+        first_divergence(plan, replace(plan, messages=plan.messages[:1]))
+        == "messages[1] (assistant)"
+    )
     native = NativeReply(origin="anthropic:api.anthropic.com", blocks=())
-    assert first_move(plan, with_message(plan, 1, native=native)) is None
+    assert first_divergence(plan, with_message(plan, 1, native=native)) is None
 
 
 @pytest.fixture
-def watch() -> PrefixWatch:
+def watch() -> PrefixMonitor:
     """A watch that has seen nothing."""
-    return PrefixWatch()
+    return PrefixMonitor()
 
 
 def look(
-    watch: PrefixWatch, chat: Chat, plan: RequestPlan, *announced: NoticeCode, provider: str = "a"
+    watch: PrefixMonitor, chat: Chat, plan: RequestPlan, *announced: NoticeCode, provider: str = "a"
 ) -> str | None:
     """What the watch says to a plan of this conversation."""
     history = chat.session.history
     return watch.look(provider, OPENAI, plan, history=history, announced=announced)
 
 
-def test_unannounced_move_is_told_once(watch: PrefixWatch, chat: Chat) -> None:
+def test_unannounced_move_is_told_once(watch: PrefixMonitor, chat: Chat) -> None:
     """The next request is compared with what was sent, not with what was before."""
     plan = chat.session.plan(OPENAI)
     moved = replace(plan, system="other")
@@ -108,7 +111,9 @@ def test_unannounced_move_is_told_once(watch: PrefixWatch, chat: Chat) -> None:
 @pytest.mark.parametrize(
     "code", ["catalog_changed", "schema_changed", "mode_changed", "core_tool_gone"]
 )
-def test_announced_move_is_not_told_again(watch: PrefixWatch, chat: Chat, code: NoticeCode) -> None:
+def test_announced_move_is_not_told_again(
+    watch: PrefixMonitor, chat: Chat, code: NoticeCode
+) -> None:
     """The cause has its event; of other events none explains it."""
     plan = chat.session.plan(OPENAI)
     look(watch, chat, plan)
@@ -119,7 +124,7 @@ def test_announced_move_is_not_told_again(watch: PrefixWatch, chat: Chat, code: 
     assert look(watch, chat, plan, "answer_missing") == "system"
 
 
-def test_each_provider_has_a_prefix_of_its_own(watch: PrefixWatch, chat: Chat) -> None:
+def test_each_provider_has_a_prefix_of_its_own(watch: PrefixMonitor, chat: Chat) -> None:
     """Another one, or one that has taught something, begins anew."""
     plan = chat.session.plan(OPENAI)
     moved = replace(plan, system="other")
@@ -129,7 +134,7 @@ def test_each_provider_has_a_prefix_of_its_own(watch: PrefixWatch, chat: Chat) -
     assert watch.look("a", smaller, moved, history=chat.session.history) is None
 
 
-def test_what_a_refusal_taught_is_expected_to_move(watch: PrefixWatch, chat: Chat) -> None:
+def test_what_a_refusal_taught_is_expected_to_move(watch: PrefixMonitor, chat: Chat) -> None:
     """A repaired request differs on purpose."""
     plan = chat.session.plan(OPENAI)
     look(watch, chat, plan)
@@ -137,14 +142,14 @@ def test_what_a_refusal_taught_is_expected_to_move(watch: PrefixWatch, chat: Cha
     assert look(watch, chat, replace(plan, system="other")) is None
 
 
-def test_history_that_the_bot_replaced_is_its_own_doing(watch: PrefixWatch, chat: Chat) -> None:
+def test_history_that_the_bot_replaced_is_its_own_doing(watch: PrefixMonitor, chat: Chat) -> None:
     """A compaction moves every prefix, and nobody has to be told."""
     look(watch, chat, chat.session.plan(OPENAI))
     chat.session.adopt_history([Message(role="user", content="What we said so far.")])
     assert look(watch, chat, chat.begin(OPENAI)) is None
 
 
-def test_phases_of_skills_like_stand_outside(watch: PrefixWatch, chat: Chat) -> None:
+def test_phases_of_skills_like_stand_outside(watch: PrefixMonitor, chat: Chat) -> None:
     """Their lists are other ones by design."""
     plan = chat.session.plan(OPENAI)
     look(watch, chat, plan)
@@ -163,7 +168,7 @@ def test_no_conversation_moves_its_prefix_unannounced(
     steps: list[tuple[str, int]], profile: ProviderProfile
 ) -> None:
     """Whatever is found, called, said, or listed anew."""
-    watch, chat = PrefixWatch(), Chat(toolbox(10, core=1))
+    watch, chat = PrefixMonitor(), Chat(toolbox(10, core=1))
     chat.begin(profile)
     for step, chosen in steps:
         if step == "find":
@@ -183,7 +188,7 @@ def test_no_conversation_moves_its_prefix_unannounced(
 
 def test_a_tool_that_was_called_before_it_was_there_is_named_as_the_cause() -> None:
     """Responses wants its namespace on the old call, once the tool is found."""
-    watch, chat = PrefixWatch(), Chat(toolbox(1, core=1))
+    watch, chat = PrefixMonitor(), Chat(toolbox(1, core=1))
     chat.begin(RESPONSES)
     chat.call("tool_001", {"count": 1})
     chat.answer()

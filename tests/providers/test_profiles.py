@@ -82,7 +82,7 @@ def test_openai_chat_takes_128_tools_and_no_claude_strategy() -> None:
 def test_models_with_bound_thinking_are_known(model: str, bound: bool) -> None:
     """Under either strategy."""
     profile = profile_for("anthropic", model)
-    assert profile.thinking_is_bound is profile.generic().thinking_is_bound is bound
+    assert profile.thinking_bound_to_prefix is profile.generic().thinking_bound_to_prefix is bound
 
 
 @pytest.mark.parametrize(

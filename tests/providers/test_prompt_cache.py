@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from tests.conversations import BOUND_GENERIC, CLAUDE, COMPATIBLE, OPENAI, Chat, toolbox
-from tool_search import cache_plan, profile_for
+from tool_search import profile_for
 from tool_search.adapters.anthropic import wire as anthropic_wire
 from tool_search.providers.profiles import ProviderProfile
+from tool_search.providers.prompt_cache import cache_plan
 
 RESPONSES = profile_for("openai_responses", "gpt-5.4")
 BRIDGE = profile_for("openai_chat", "deepseek-chat", strategy="bridge")

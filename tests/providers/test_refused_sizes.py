@@ -8,7 +8,7 @@ import pytest
 
 from tests.conversations import CLAUDE, OPENAI
 from tool_search import ProviderError, profile_for
-from tool_search.providers.errors import Verdict, verdict_on
+from tool_search.providers.errors import ErrorAction, classify_error
 from tool_search.providers.omissions import OmissionReason
 
 PROFILES = {
@@ -102,10 +102,12 @@ CONTENTS: dict[str, OmissionReason] = {
 DIALECTS = pytest.mark.parametrize("dialect", PROFILES)
 
 
-def verdict(detail: str, dialect: str, *, status: int = 400, code: str | None = None) -> Verdict:
+def verdict(
+    detail: str, dialect: str, *, status: int = 400, code: str | None = None
+) -> ErrorAction:
     """What is done about a refusal."""
     error = ProviderError(detail, provider="p", status=status, code=code)
-    return verdict_on(error, PROFILES[dialect])
+    return classify_error(error, PROFILES[dialect])
 
 
 @DIALECTS
@@ -124,20 +126,20 @@ def test_request_that_is_too_long_is_shortened_by_the_numbers_that_the_service_n
 def test_request_that_is_too_long_by_an_unknown_measure_is_made_shorter(
     detail: str, dialect: str
 ) -> None:
-    assert verdict(detail, dialect) == Verdict(remedy="shorten", share=0.7)
+    assert verdict(detail, dialect) == ErrorAction(remedy="shorten", share=0.7)
 
 
 @DIALECTS
 @pytest.mark.parametrize("detail", TOO_MANY_BYTES)
 def test_request_of_too_many_bytes_is_halved_in_bytes(detail: str, dialect: str) -> None:
-    wanted = Verdict(remedy="shorten", share=0.5, measure="bytes")
+    wanted = ErrorAction(remedy="shorten", share=0.5, measure="bytes")
     assert verdict(detail, dialect) == wanted
 
 
 @DIALECTS
 def test_status_413_says_enough(dialect: str) -> None:
     """Proxies answer it with a page of their own."""
-    wanted = Verdict(remedy="shorten", share=0.5, measure="bytes")
+    wanted = ErrorAction(remedy="shorten", share=0.5, measure="bytes")
     assert verdict("<html>413</html>", dialect, status=413) == wanted
 
 
@@ -154,7 +156,7 @@ def test_more_than_a_whole_minute_may_have_is_shortened_and_not_waited_for(diale
         "Request too large for gpt-5.4 in organization org-1 on tokens per min (TPM): Limit 30000, "
         "Requested 60000. The input or output tokens must be reduced in order to run successfully."
     )
-    assert verdict(detail, dialect, status=429) == Verdict(remedy="shorten", share=0.375)
+    assert verdict(detail, dialect, status=429) == ErrorAction(remedy="shorten", share=0.375)
     assert verdict("Rate limit reached", dialect, status=429).remedy == "next_provider"
 
 

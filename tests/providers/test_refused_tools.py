@@ -9,7 +9,7 @@ import pytest
 
 from tool_search import ProviderError, Tool, profile_for
 from tool_search.messages import DeclaredTool
-from tool_search.providers.errors import MAX_SET_ASIDE, Verdict, verdict_on
+from tool_search.providers.errors import MAX_SET_ASIDE, ErrorAction, classify_error
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.providers.refused_tools import SentTools
 
@@ -38,8 +38,8 @@ KEYS = "Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'"
 
 def verdict(
     detail: str, profile: ProviderProfile, sent: SentTools = SENT, status: int = 400
-) -> Verdict:
-    return verdict_on(ProviderError(detail, provider="p", status=status), profile, sent)
+) -> ErrorAction:
+    return classify_error(ProviderError(detail, provider="p", status=status), profile, sent)
 
 
 REFUSALS: dict[str, ProviderProfile] = {

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.runner.bench import FORECAST, Bench, call, calling, named, say, search, turn
-from tool_search import ProviderSwitched, Warning
+from tool_search import ProviderSwitched, RunnerWarning
 from tool_search.testing import Endpoint, ScriptedModel
 
 
@@ -28,10 +28,10 @@ async def test_endpoint_that_refuses_breakpoints_is_sent_none(bench: Bench) -> N
     bench.server.reset(model=ScriptedModel([say("Hi.")] * 3), endpoint=plain)
     runner = await bench.runner("glm")
     events = await turn(runner)
-    assert [event.code for event in named(events, Warning)] == ["cache_marks_refused"]
+    assert [event.code for event in named(events, RunnerWarning)] == ["cache_marks_refused"]
     assert named(events, ProviderSwitched) == []
     await turn(runner)
-    assert named(await turn(runner, conversation="another"), Warning) == []
+    assert named(await turn(runner, conversation="another"), RunnerWarning) == []
     assert [status for _, status in bench.asked] == [400, 200, 200, 200]
 
 
@@ -43,7 +43,7 @@ async def test_endpoint_that_knows_neither_search_nor_breakpoints_gets_its_answe
     bare = Endpoint(supports_cache_control=False, supports_tool_search=False)
     bench.server.reset(model=ScriptedModel([say("Hi.")]), endpoint=bare)
     runner = await bench.runner("claude")
-    warned = named(await turn(runner), Warning)
+    warned = named(await turn(runner), RunnerWarning)
     assert [event.code for event in warned] == ["strategy_replaced", "cache_marks_refused"]
 
 

@@ -38,9 +38,9 @@ from tool_search import (
     ToolCallStarted,
     ToolContext,
     ToolFinished,
-    ToolProgress,
     ToolSearchRunner,
 )
+from tool_search.events import ToolProgress
 from tool_search.execution import CallProgress, ExecutionEvent, ExecutionResult
 from tool_search.testing import Fault, ScriptedModel
 

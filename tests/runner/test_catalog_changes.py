@@ -27,11 +27,11 @@ from tool_search import (
     Done,
     DuplicateToolError,
     RunnerEvent,
+    RunnerWarning,
     ToolCatalog,
     ToolFinished,
     ToolSearchConfig,
     ToolSearchRunner,
-    Warning,
 )
 from tool_search.testing import ModelReply, ScriptedModel
 
@@ -44,7 +44,7 @@ RESERVED = tool("tool_search", "Somebody else's search.", "query")
 
 
 def _codes(events: list[RunnerEvent]) -> list[str]:
-    return [event.code for event in named(events, Warning)]
+    return [event.code for event in named(events, RunnerWarning)]
 
 
 def _discovered(runner: ToolSearchRunner) -> tuple[str, ...]:
@@ -130,7 +130,7 @@ async def test_catalog_with_the_search_tools_name_starts_in_full_mode(
     runner = await bench.runner(name, tools=[*some_tools(), RESERVED])
     events = await turn(runner)
     assert _codes(events) == ["catalog_refused"]
-    assert "'tool_search'" in named(events, Warning)[0].message
+    assert "'tool_search'" in named(events, RunnerWarning)[0].message
     assert bench.ran == [("tool_search", {"query": "x"})]
     assert set(bench.requests[0].tool_names) == {*(t.name for t in some_tools()), "tool_search"}
     assert _codes(await turn(runner)) == []

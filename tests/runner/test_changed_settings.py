@@ -12,7 +12,7 @@ import pytest
 from tests.runner.bench import FORECAST, Bench, assert_paired, call, calling, named, say, turn
 from tests.runner.kinds import KINDS, forecast
 from tests.runner.test_restart import JsonStore
-from tool_search import RunnerEvent, ToolSearchConfig, ToolSearchRunner, Warning
+from tool_search import RunnerEvent, RunnerWarning, ToolSearchConfig, ToolSearchRunner
 from tool_search.testing import ModelCall, ModelReply, ModelView, ScriptedModel
 from tool_search.testing.models.scripted import Step
 
@@ -56,7 +56,7 @@ class Bot:
         self.runner.use(kind or self.kinds[0])
         events: list[RunnerEvent] = await turn(self.runner, "And now?")
         assert not self.bench.server.violations, self.bench.server.violations
-        return [event.code for event in named(events, Warning)]
+        return [event.code for event in named(events, RunnerWarning)]
 
     def searches(self, name: str) -> ModelReply:
         """A search under a name, where the first kind's search has one."""

@@ -18,7 +18,7 @@ from tests.runner.bench import (
     search,
     turn,
 )
-from tool_search import Done, RunnerEvent, ToolFinished, Warning
+from tool_search import Done, RunnerEvent, RunnerWarning, ToolFinished
 from tool_search.i18n import text
 from tool_search.testing import Fault, ModelCall, ModelReply, ScriptedModel
 
@@ -30,7 +30,7 @@ REFUSAL = {**FILTER, "responses": "refusal"}
 
 def codes(events: list[RunnerEvent]) -> list[str]:
     """The codes of the warnings."""
-    return [event.code for event in named(events, Warning)]
+    return [event.code for event in named(events, RunnerWarning)]
 
 
 def done(events: list[RunnerEvent]) -> Done:

@@ -25,7 +25,6 @@ from tests.runner.bench import (
     turn,
 )
 from tool_search import (
-    CallLimits,
     CallOptions,
     Done,
     ExecutableTool,
@@ -38,7 +37,7 @@ from tool_search import (
     ToolSearchConfig,
     ToolSearchRunner,
 )
-from tool_search.execution import ExecutionEvent, ExecutionResult
+from tool_search.execution import CallLimits, ExecutionEvent, ExecutionResult
 from tool_search.testing import Fault, ModelReply, ScriptedModel
 
 BOTH = pytest.mark.parametrize("name", ["claude", "gpt"])

@@ -30,11 +30,11 @@ from tool_search import (
     Done,
     MemoryStore,
     RunnerEvent,
+    RunnerWarning,
     SessionError,
     SQLiteStore,
     StoreError,
     TextDelta,
-    Warning,
 )
 from tool_search.errors import UnreadableRecordError
 from tool_search.search.learned import Evidence
@@ -108,7 +108,7 @@ async def fill_up(store: SQLiteStore, *, is_full: bool) -> None:
 
 def codes(events: list[RunnerEvent]) -> list[str]:
     """What an operator was warned of."""
-    return [event.code for event in named(events, Warning)]
+    return [event.code for event in named(events, RunnerWarning)]
 
 
 def said(record: ConversationRecord | None) -> list[str]:
@@ -137,7 +137,9 @@ async def test_store_that_fails_is_a_warning_and_the_conversation_goes_on(
     first = await turn(runner, "Weather?")
     assert named(first, Done)[0].answer == "Found."
     assert set(codes(first)) == {"store_unavailable"}
-    assert any(str(error or "is gone") in warning.message for warning in named(first, Warning))
+    assert any(
+        str(error or "is gone") in warning.message for warning in named(first, RunnerWarning)
+    )
     second = await turn(runner, "Go on")
     assert named(second, Done)[0].answer == "Sunny."
     assert bench.ran == [("get_forecast", {"city": "Paris"})]
@@ -182,7 +184,7 @@ async def test_conversation_that_could_not_be_read_is_joined_with_what_the_store
         patch.setattr(store, "load", fail)
         events = await turn(runner, "Who are you?")
     assert len(bench.requests[-1].body["messages"]) == 4
-    assert named(events, Warning)[0].message.endswith("no default today")
+    assert named(events, RunnerWarning)[0].message.endswith("no default today")
     await turn(runner, "And now?")
     whole = ["Weather?", "Found.", "Who are you?", "New.", "And now?", "Both."]
     record = await store.load(KEY)
@@ -201,7 +203,7 @@ async def test_full_disk_silences_no_bot(bench: Bench, store: SQLiteStore) -> No
     await fill_up(store, is_full=True)
     events = await turn(runner, "Go on" * 2000)
     assert named(events, Done)[0].answer == "Sunny."
-    warnings = named(events, Warning)
+    warnings = named(events, RunnerWarning)
     assert "store_unavailable" in {warning.code for warning in warnings}
     assert all("make room" in warning.message for warning in warnings)
     assert not any("make it writable" in warning.message for warning in warnings)
@@ -223,7 +225,7 @@ async def test_store_that_another_process_locks_is_waited_for_once(
     other = sqlite3.connect(store.path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     events = await turn(runner, "Two")
-    assert "is locked by another process" in named(events, Warning)[0].message
+    assert "is locked by another process" in named(events, RunnerWarning)[0].message
     other.execute("ROLLBACK")
     other.close()
     await settled()
@@ -249,7 +251,7 @@ async def test_store_that_never_answers_is_given_up(
     for _ in range(2):
         events = await turn(runner, "Hello")
         assert named(events, Done)
-        assert "no answer within" in named(events, Warning)[-1].message
+        assert "no answer within" in named(events, RunnerWarning)[-1].message
     assert asked == ["load"]
     for task in asyncio.all_tasks() - {asyncio.current_task()}:
         task.cancel()
@@ -356,7 +358,7 @@ async def test_unreadable_record_is_set_aside_and_the_conversation_begins_anew(
     runner = await bench.runner("gpt", store=store)
     events = await turn(runner, "Hello")
     assert codes(events) == ["record_unreadable"]
-    warning = named(events, Warning)[0].message
+    warning = named(events, RunnerWarning)[0].message
     assert "'default' cannot be read: it is of version 9" in warning
     assert "old words" not in json.dumps(bench.requests[-1].body)
     assert codes(await turn(runner, "Go on")) == []
@@ -447,7 +449,7 @@ async def test_lessons_wait_for_the_store(bench: Bench) -> None:
     runner = await bench.runner("gpt", store=store)
     events = await turn(runner, "Weather?")
     assert codes(events) == ["learning_unavailable"]
-    assert "the store is gone: learn" in named(events, Warning)[0].message
+    assert "the store is gone: learn" in named(events, RunnerWarning)[0].message
     store.methods.clear()
     await settled()
     (entry,) = (await store.load_evidence()).entries

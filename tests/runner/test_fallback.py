@@ -28,12 +28,12 @@ from tool_search import (
     ConfigurationError,
     Done,
     ProviderSwitched,
+    RunnerWarning,
     TextDelta,
     ToolCallStarted,
     ToolFinished,
     ToolsDiscovered,
     ToolSearchConfig,
-    Warning,
 )
 from tool_search.catalog.names import wire_name
 from tool_search.testing import Endpoint, Fault, ScriptedModel, StandInServer
@@ -241,7 +241,7 @@ async def test_bad_request_is_not_repeated(bench: Bench) -> None:
     bench.server.faults.add(fault)
     events = await turn(await bench.runner())
     assert bench.asked == [("claude", 400), ("gpt", 200)]
-    assert named(events, Warning) == []
+    assert named(events, RunnerWarning) == []
 
 
 async def test_all_failed_names_each_with_its_cause(
@@ -309,11 +309,11 @@ async def test_endpoint_without_tool_search_gets_the_generic_strategy(bench: Ben
     bench.server.reset(model=ScriptedModel(script), endpoint=plain)
     runner = await bench.runner("claude")
     events = await turn(runner, "Weather in Paris?")
-    assert [event.code for event in named(events, Warning)] == ["strategy_replaced"]
+    assert [event.code for event in named(events, RunnerWarning)] == ["strategy_replaced"]
     assert named(events, ProviderSwitched) == []
     assert named(events, Done)[0].answer == "Sunny."
     await turn(runner)
-    assert named(await turn(runner, conversation="another"), Warning) == []
+    assert named(await turn(runner, conversation="another"), RunnerWarning) == []
     assert [status for _, status in bench.asked] == [400, 200, 200, 200, 200, 200]
     assert "get_forecast" not in bench.requests[-1].tool_names
 
@@ -333,7 +333,7 @@ async def test_endpoint_that_forgets_tool_search_in_a_conversation_gets_what_was
     )
     events = await turn(runner, "In Paris?")
     assert seen == 2
-    assert [event.code for event in named(events, Warning)] == ["strategy_replaced"]
+    assert [event.code for event in named(events, RunnerWarning)] == ["strategy_replaced"]
     assert bench.ran == [("get_forecast", {"city": "Paris"})]
 
 
@@ -351,7 +351,7 @@ async def test_learned_profile_of_one_provider_leaves_another_of_its_model(bench
     await turn(runner)
     runner.use("claude-generic")
     events = await turn(runner)
-    assert named(events, Warning) == []
+    assert named(events, RunnerWarning) == []
     assert bench.asked[-1] == ("claude", 200)
 
 
@@ -362,7 +362,7 @@ async def test_refused_reference_is_repaired_and_sent_once_more(bench: Bench) ->
     bench.server.faults.add(Fault(dialect="anthropic", status=400, message=NO_REFERENCE, skip=1))
     runner = await bench.runner("claude")
     events = await turn(runner, "Weather?")
-    assert [event.code for event in named(events, Warning)] == ["request_repaired"]
+    assert [event.code for event in named(events, RunnerWarning)] == ["request_repaired"]
     refused, repaired = bench.requests[1:3]
     assert '"tool_reference"' in json.dumps(refused.body["messages"])
     assert '"tool_reference"' not in json.dumps(repaired.body["messages"])
@@ -393,7 +393,7 @@ async def test_reference_refused_twice_goes_to_the_next_provider(bench: Bench) -
     fault = Fault(dialect="anthropic", status=400, message=NO_REFERENCE, skip=1, times=2)
     bench.server.faults.add(fault)
     events = await turn(await bench.runner(), "Weather in Paris?")
-    assert [event.code for event in named(events, Warning)] == ["request_repaired"]
+    assert [event.code for event in named(events, RunnerWarning)] == ["request_repaired"]
     assert named(events, ProviderSwitched)[0].to_provider == "gpt"
     statuses = [status for _, status in bench.asked]
     assert statuses == [200, 400, 400, 200, 200]
@@ -408,10 +408,10 @@ async def test_bad_name_is_rendered_by_the_narrower_rule(bench: Bench) -> None:
     bench.server.faults.add(Fault(dialect="openai_chat", status=400, message=message))
     runner = await bench.runner("gpt", tools=tools)
     events = await turn(runner)
-    assert [event.code for event in named(events, Warning)] == ["rendered_within_limit"]
+    assert [event.code for event in named(events, RunnerWarning)] == ["rendered_within_limit"]
     assert "2fa_code" in bench.requests[0].tool_names
     assert [name for name in bench.requests[1].tool_names if name[0].isdigit()] == []
-    assert named(await turn(runner), Warning) == []
+    assert named(await turn(runner), RunnerWarning) == []
     assert bench.requests[2].tool_names == bench.requests[1].tool_names
 
 

@@ -27,11 +27,11 @@ from tool_search import (
     Permissions,
     PermissionSettings,
     RunnerEvent,
+    RunnerWarning,
     Tool,
     ToolFinished,
     ToolSearchConfig,
     ToolSearchRunner,
-    Warning,
 )
 from tool_search.messages import Message
 from tool_search.testing import CapturedRequest, ModelCall, ModelReply, ScriptedModel
@@ -72,7 +72,7 @@ def history(runner: ToolSearchRunner) -> tuple[Message, ...]:
 
 def announced(events: Sequence[RunnerEvent]) -> list[str]:
     """The warnings of a turn that speak of its prefix."""
-    codes = [str(one.code) for one in named(events, Warning)]
+    codes = [str(one.code) for one in named(events, RunnerWarning)]
     return [code for code in codes if code in ("permitted_tools_changed", "prefix_moved")]
 
 

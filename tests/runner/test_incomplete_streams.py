@@ -14,7 +14,7 @@ from tests.runner.bench import (
     search,
     turn,
 )
-from tool_search import Done, ProviderSwitched, ToolFinished, Warning
+from tool_search import Done, ProviderSwitched, RunnerWarning, ToolFinished
 from tool_search.testing import Fault, ScriptedModel
 
 SCRIPT = [
@@ -58,7 +58,7 @@ async def test_conversation_goes_on_as_if_nothing_was_missing(
     events += [await turn(runner, "4"), await turn(runner, "5")]
     assert [named(one, Done)[0].answer for one in events] == ANSWERS
     assert {named(one, Done)[0].stop_reason for one in events} == {"answer"}
-    assert [warning for one in events for warning in named(one, Warning)] == []
+    assert [warning for one in events for warning in named(one, RunnerWarning)] == []
     assert bench.ran == [("get_forecast", {"city": "Paris"})] * 3
     swaps = [swap.cause for one in events for swap in named(one, ProviderSwitched)]
     assert swaps == ["asked for"] * 2
@@ -77,4 +77,4 @@ async def test_call_of_a_block_without_its_end_is_not_run(bench: Bench) -> None:
     assert (cut.is_error, again.is_error) == (True, False)
     assert "cut off" in cut.content
     assert len(bench.ran) == 1
-    assert [warning.code for warning in named(events, Warning)] == ["reply_cut"]
+    assert [warning.code for warning in named(events, RunnerWarning)] == ["reply_cut"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.runner.bench import Bench, named, say, search, turn
 from tests.runner.kinds import forecast
-from tool_search import Done, Warning
+from tool_search import Done, RunnerWarning
 from tool_search.testing import Endpoint, ScriptedModel
 
 KIMI: dict[str, Any] = {"strategy": "late_tools", "model": "kimi-k3"}
@@ -32,7 +32,7 @@ async def test_an_endpoint_that_refuses_them_gets_the_generic_strategy(bench: Be
     bench.server.reset(model=model, endpoint=plain)
     runner = await bench.runner(providers={"kimi": await bench.provider("kimi", **KIMI)})
     events = await turn(runner, conversation="c")
-    assert [event.code for event in named(events, Warning)] == ["strategy_replaced"]
+    assert [event.code for event in named(events, RunnerWarning)] == ["strategy_replaced"]
     assert named(events, Done)[0].answer == "Sunny."
-    assert named(await turn(runner, conversation="c"), Warning) == []
+    assert named(await turn(runner, conversation="c"), RunnerWarning) == []
     assert [status for _, status in bench.asked] == [200, 400, 200, 200, 200]

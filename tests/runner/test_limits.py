@@ -23,10 +23,10 @@ from tests.runner.bench import (
 from tool_search import (
     Done,
     RunnerEvent,
+    RunnerWarning,
     ToolCallStarted,
     ToolFinished,
     ToolSearchConfig,
-    Warning,
 )
 from tool_search.testing import Endpoint, Fault, ModelReply, ScriptedModel
 
@@ -49,11 +49,11 @@ async def test_endpoint_with_a_shorter_limit_is_sent_a_shorter_list(bench: Bench
     )
     runner = await bench.runner("gpt", tools=many_tools(60), config=WIDE)
     events = await turn(runner)
-    assert [event.code for event in named(events, Warning)] == ["rendered_within_limit"]
+    assert [event.code for event in named(events, RunnerWarning)] == ["rendered_within_limit"]
     assert [len(r.tool_names) for r in bench.requests] == [1, 61, 40]
     assert bench.requests[-1].tool_names[-1] == "call_tool"
-    assert named(await turn(runner), Warning) == []
-    assert named(await turn(runner, conversation="another"), Warning) == []
+    assert named(await turn(runner), RunnerWarning) == []
+    assert named(await turn(runner, conversation="another"), RunnerWarning) == []
     assert [status for _, status in bench.asked] == [200, 400, 200, 200, 200, 200]
 
 
@@ -74,7 +74,7 @@ async def test_full_mode_that_an_endpoint_refuses_becomes_tool_search(bench: Ben
     bench.server.reset(model=ScriptedModel([say("Hi.")]), endpoint=Endpoint(max_tools=40))
     runner = await bench.runner("gpt", tools=many_tools(60), config=FULL)
     events = await turn(runner)
-    codes = [event.code for event in named(events, Warning)]
+    codes = [event.code for event in named(events, RunnerWarning)]
     assert codes == ["rendered_within_limit", "mode_changed"]
     assert bench.requests[-1].tool_names == ("tool_search",)
     assert "tool_search" in bench.requests[-1].body["messages"][0]["content"]
@@ -92,7 +92,7 @@ async def test_a_catalog_that_claude_refused_has_references_again_once_it_is_sma
     bench.server.faults.add(fault)
     runner = await bench.runner("claude", tools=many_tools(30))
     events = await turn(runner, conversation="c")
-    codes = [event.code for event in named(events, Warning)]
+    codes = [event.code for event in named(events, RunnerWarning)]
     assert codes == ["rendered_within_limit", "catalog_over_limit"]
     assert [len(request.tool_names) for request in bench.requests] == [31, 1, 2]
     runner.replace_tools(map(bench.runnable, many_tools(20)))
@@ -212,7 +212,7 @@ async def test_core_above_the_limit_is_cut_with_a_way_to_the_rest(bench: Bench) 
     bench.server.reset(model=ScriptedModel(script))
     runner = await bench.runner("gpt", tools=tools)
     events = await turn(runner)
-    assert [event.code for event in named(events, Warning)] == ["catalog_over_limit"]
+    assert [event.code for event in named(events, RunnerWarning)] == ["catalog_over_limit"]
     assert bench.ran == [("core_139", {})]
     session = runner.session()
     assert session is not None
@@ -225,9 +225,9 @@ async def test_catalog_beyond_claude_gets_the_generic_strategy(bench: Bench) -> 
     bench.server.reset(model=ScriptedModel([say("Hi.")] * 2))
     runner = await bench.runner("claude", tools=tools)
     events = await turn(runner)
-    assert [event.code for event in named(events, Warning)] == ["catalog_over_limit"]
+    assert [event.code for event in named(events, RunnerWarning)] == ["catalog_over_limit"]
     assert bench.requests[0].tool_names == ("tool_search",)
-    assert named(await turn(runner), Warning) == []
+    assert named(await turn(runner), RunnerWarning) == []
 
 
 @pytest.mark.parametrize("mode", ["full", "tool_search"])
@@ -243,7 +243,7 @@ async def test_core_tools_that_a_learned_limit_has_no_room_for_are_found(
     config = ToolSearchConfig.model_validate({"tool_schema_mode": mode})
     runner = await bench.runner("gpt", tools=[*core, waiting], config=config)
     events = await turn(runner)
-    assert "rendered_within_limit" in [event.code for event in named(events, Warning)]
+    assert "rendered_within_limit" in [event.code for event in named(events, RunnerWarning)]
     assert all(len(request.tool_names) <= 10 for request in bench.requests[1:])
     assert "tool_search" in bench.requests[-1].tool_names
     assert bench.ran == [("gadget_019", {"part": "x"})]
@@ -257,7 +257,7 @@ async def test_endpoint_with_shorter_replies_is_asked_once_more(bench: Bench) ->
     )
     runner = await bench.runner("glm")
     events = await turn(runner)
-    assert [event.code for event in named(events, Warning)] == ["rendered_within_limit"]
+    assert [event.code for event in named(events, RunnerWarning)] == ["rendered_within_limit"]
     assert named(events, Done)[0].answer == "Hi."
     await turn(runner)
     assert [r.body["max_tokens"] for r in bench.requests] == [32_000, 8_192, 8_192]

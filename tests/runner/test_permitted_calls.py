@@ -25,23 +25,21 @@ from tests.runner.bench import (
 from tool_search import (
     AllProvidersFailedError,
     CallOptions,
-    CallPartial,
     Done,
     ExecutableTool,
-    ExecutionResult,
     ImagePart,
     PermissionAnswer,
-    PermissionRequest,
     Permissions,
     PermissionSettings,
     Tool,
     ToolCallStarted,
     ToolCatalog,
     ToolFinished,
-    ToolPartial,
     ToolSearchRunner,
     tool_from_function,
 )
+from tool_search.events import ToolOutputDelta
+from tool_search.execution import CallOutputDelta, ExecutionResult, PermissionRequest
 from tool_search.i18n import text
 from tool_search.testing import Fault, ScriptedModel
 
@@ -232,14 +230,14 @@ async def test_pieces_of_a_result_are_events_of_the_turn(bench: Bench) -> None:
 
     async def stream() -> Any:
         """Stream."""
-        yield CallPartial("one, ")
-        yield CallPartial("two")
+        yield CallOutputDelta("one, ")
+        yield CallOutputDelta("two")
         yield "one, two"
 
     made = tool_from_function(stream, always_load=True)
     bench.server.reset(model=ScriptedModel([calling(call("stream")), say("Done.")]))
     events = await turn(await bench.runner("gpt", tools=[made]))
-    assert [event.content for event in named(events, ToolPartial)] == ["one, ", "two"]
+    assert [event.content for event in named(events, ToolOutputDelta)] == ["one, ", "two"]
     assert named(events, ToolFinished)[0].content == "one, two"
 
 

@@ -20,9 +20,9 @@ from tests.runner.bench import (
     turn,
 )
 from tool_search import ToolCatalog, ToolSearchSession
-from tool_search.events import Warning
+from tool_search.events import RunnerWarning
 from tool_search.execution import CallRunner, ToolContext, TurnCalls
-from tool_search.providers.prompt_cache import PrefixWatch
+from tool_search.providers.prompt_cache import PrefixMonitor
 from tool_search.runner.turn import ProviderPool, Turn
 from tool_search.stores import MemoryStore
 from tool_search.stores.backlog import Backlog
@@ -41,7 +41,7 @@ async def test_request_that_leaves_its_prefix_untold_is_a_warning(
     session.begin_turn("Hi", profile=gpt.profile)
     plan = session.plan(gpt.profile)
     keeper = ConversationKeeper(MemoryStore(), Backlog())
-    watch = PrefixWatch()
+    watch = PrefixMonitor()
     last = plan if system is None else replace(plan, system=system)
     watch.look("gpt", gpt.profile, last, history=session.history)
     asked = Turn(
@@ -55,7 +55,7 @@ async def test_request_that_leaves_its_prefix_untold_is_a_warning(
         max_steps=2,
         prefixes=watch,
     )
-    warnings = named([event async for event in asked.run()], Warning)
+    warnings = named([event async for event in asked.run()], RunnerWarning)
     assert [warning.code for warning in warnings] == codes
     assert all("'gpt' is sent differs" in warning.message for warning in warnings)
     assert all("at system" in warning.message for warning in warnings)
@@ -69,10 +69,10 @@ async def test_conversation_with_swaps_tells_of_no_broken_cache(
     script = [search("weather"), forecast, say("Sunny."), say("Yes."), search("mail"), say("No.")]
     bench.server.reset(model=ScriptedModel(script))
     runner = await bench.runner("claude", "gpt")
-    warnings: list[Warning] = []
+    warnings: list[RunnerWarning] = []
     for provider in ("claude", "gpt", "claude"):
         runner.use(provider)
-        warnings += named(await turn(runner, "And now?"), Warning)
+        warnings += named(await turn(runner, "And now?"), RunnerWarning)
     assert warnings == []
     bodies = [r.raw_body for r in bench.server.requests if r.dialect == "anthropic"]
     assert len(bodies) == 5

@@ -22,11 +22,11 @@ from tool_search import (
     AllProvidersFailedError,
     Done,
     ProviderSwitched,
+    RunnerWarning,
     Tool,
     ToolFinished,
     ToolSearchConfig,
     ToolSearchRunner,
-    Warning,
 )
 from tool_search.testing import (
     Endpoint,
@@ -48,7 +48,9 @@ def refusing(*names: str) -> Endpoint:
 
 
 def warnings(events: list[Any]) -> list[str]:
-    return [event.message for event in named(events, Warning) if event.code == "tool_set_aside"]
+    return [
+        event.message for event in named(events, RunnerWarning) if event.code == "tool_set_aside"
+    ]
 
 
 async def failing(runner: ToolSearchRunner) -> list[Any]:

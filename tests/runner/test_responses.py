@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.runner.bench import FORECAST, Bench, call, calling, named, say, search, turn
-from tool_search import ProviderSwitched, ToolFinished, Warning
+from tool_search import ProviderSwitched, RunnerWarning, ToolFinished
 from tool_search.testing import Endpoint, Fault, ModelReply, ScriptedModel
 
 SCRIPT: list[ModelReply] = [search("weather"), calling(FORECAST), say("Sunny."), say("Yes.")]
@@ -20,7 +20,7 @@ FORGOTTEN = [
 
 def codes(events: list[Any]) -> list[str]:
     """The codes of the warnings among the events."""
-    return [event.code for event in named(events, Warning)]
+    return [event.code for event in named(events, RunnerWarning)]
 
 
 @pytest.mark.parametrize("name", ["responses", "kept", "late"])

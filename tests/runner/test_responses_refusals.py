@@ -16,7 +16,7 @@ from tests.runner.bench import (
     search,
     turn,
 )
-from tool_search import Done, ProviderSwitched, Warning
+from tool_search import Done, ProviderSwitched, RunnerWarning
 from tool_search.testing import Fault, ScriptedModel
 
 SCRIPT = [search("weather"), calling(FORECAST), say("Sunny."), say("You are welcome.")]
@@ -79,12 +79,12 @@ async def test_refused_request_is_sent_once_more_as_the_table_says(
     bench.server.faults.add(Fault(status=status, message=message, skip=skip))
     runner = await bench.runner("responses")
     events = await turn(runner, "Weather in Paris?")
-    assert [event.code for event in named(events, Warning)] == [code]
+    assert [event.code for event in named(events, RunnerWarning)] == [code]
     assert named(events, ProviderSwitched) == []
     assert named(events, Done)[0].answer == "Sunny."
     assert len(bench.requests) == 4
     after = await turn(runner, "Thanks.")
-    assert named(after, Warning) == []
+    assert named(after, RunnerWarning) == []
     session = runner.session()
     assert session is not None
     assert_paired(session.history)

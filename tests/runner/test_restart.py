@@ -27,10 +27,10 @@ from tool_search import (
     Done,
     ImagePart,
     MemoryStore,
+    RunnerWarning,
     TextPart,
     ToolFinished,
     ToolSearchConfig,
-    Warning,
 )
 from tool_search.discovery.state import Discovery
 from tool_search.testing import ModelReply, ScriptedModel
@@ -167,7 +167,7 @@ async def test_tool_that_went_away_meanwhile_fails_clearly(bench: Bench) -> None
     finished = named(events, ToolFinished)[0]
     assert finished.is_error
     assert '"weather" is not connected' in finished.content
-    assert [event.code for event in named(events, Warning)] == ["catalog_changed"]
+    assert [event.code for event in named(events, RunnerWarning)] == ["catalog_changed"]
     assert "get_forecast" in bench.requests[-1].tool_names
 
 
@@ -205,7 +205,7 @@ async def test_conversations_beyond_those_in_memory_go_on(bench: Bench) -> None:
     runner.replace_tools(map(bench.runnable, refused))
     for number in range(1030):  # each is given up at its first event, before any request
         async with aclosing(runner.run("Hello", conversation=f"c{number}")) as events:
-            assert isinstance(await anext(events), Warning)
+            assert isinstance(await anext(events), RunnerWarning)
     assert runner.session("first") is None
     runner.replace_tools(map(bench.runnable, some_tools()))
     await turn(runner, conversation="first")

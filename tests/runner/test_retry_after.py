@@ -10,7 +10,7 @@ from email.utils import format_datetime
 import pytest
 
 from tests.runner.bench import Bench, kinds, named, say, settled, turn
-from tool_search import Done, ProviderSwitched, Warning
+from tool_search import Done, ProviderSwitched, RunnerWarning
 from tool_search.adapters.sdk.failures import retry_after_s
 from tool_search.testing import Fault, ScriptedModel
 
@@ -34,7 +34,7 @@ async def test_primary_is_asked_again_after_a_short_wait(
     runner = await bench.runner(name, "glm")
     events = await turn(runner)
     assert named(events, ProviderSwitched) == []
-    assert [event.code for event in named(events, Warning)] == ["provider_waited_for"]
+    assert [event.code for event in named(events, RunnerWarning)] == ["provider_waited_for"]
     assert named(events, Done)[0].provider == name
     assert [status for _, status in bench.asked] == [status, 200]
     assert named(await turn(runner), Done)[0].provider == name
@@ -46,7 +46,7 @@ async def test_primary_is_waited_for_once(bench: Bench) -> None:
     bench.server.faults.add(busy("openai_chat", times=2, retry_after="0"))
     runner = await bench.runner("gpt", "glm")
     events = await turn(runner)
-    assert kinds(events) == ["Warning", "ProviderSwitched", "Done"]
+    assert kinds(events) == ["RunnerWarning", "ProviderSwitched", "Done"]
     assert named(await turn(runner), Done)[0].provider == "glm"
 
 
@@ -86,7 +86,7 @@ async def test_wait_counts_for_the_turn_and_can_be_cancelled(bench: Bench) -> No
     assert named(await turn(runner), Done)[0].stop_reason == "timeout"
     unlimited = await bench.runner("gpt")
     async with aclosing(unlimited.run("Hello")) as events:
-        assert isinstance(await anext(events), Warning)
+        assert isinstance(await anext(events), RunnerWarning)
         waiting = asyncio.ensure_future(anext(events))
         await asyncio.sleep(0.01)
         waiting.cancel()

@@ -10,7 +10,7 @@ import pytest
 from tests.conversations import PROFILES, Chat
 from tests.runner.bench import Bench, assert_paired, named, say, turn
 from tests.runner.kinds import KINDS, provider
-from tool_search import Done, Tool, ToolFinished, Warning
+from tool_search import Done, RunnerWarning, Tool, ToolFinished
 from tool_search.adapters.anthropic import wire as anthropic_wire
 from tool_search.adapters.openai_chat import wire as openai_chat_wire
 from tool_search.catalog.schema.keys import wire_key
@@ -115,7 +115,7 @@ async def test_an_operator_reads_what_is_left_out_once_by_tool_and_place(bench: 
     said = [
         event.message
         for _ in range(2)
-        for event in named(await turn(runner, "List.", conversation="c"), Warning)
+        for event in named(await turn(runner, "List.", conversation="c"), RunnerWarning)
         if event.code == "schema_incomplete"
     ]
     why = "is left out: '#/$defs/nowhere' leads to nothing in the schema"

@@ -26,10 +26,10 @@ from tool_search import (
     ProviderError,
     ProviderSwitched,
     RequestPlan,
+    RunnerWarning,
     SearchSettings,
     TextDelta,
     ToolSearchConfig,
-    Warning,
     profile_for,
 )
 from tool_search.messages import Message
@@ -65,7 +65,7 @@ async def test_reference_refused_in_a_stream_begins_the_reply_again(bench: Bench
     assert switch.discarded_text
     behind = events[events.index(switch) :]
     assert "".join(event.text for event in named(behind, TextDelta)) == "Sunny at last."
-    assert [event.code for event in named(events, Warning)] == ["request_repaired"]
+    assert [event.code for event in named(events, RunnerWarning)] == ["request_repaired"]
 
 
 class Scripted:
@@ -128,7 +128,7 @@ async def test_provider_learns_what_its_endpoint_taught(bench: Bench) -> None:
     own = Scripted(refusal, _end("Fine."))
     runner = await bench.runner(providers={"own": own})
     events = await turn(runner)
-    assert [event.code for event in named(events, Warning)] == ["rendered_within_limit"]
+    assert [event.code for event in named(events, RunnerWarning)] == ["rendered_within_limit"]
     assert own.profile.max_tools == 4
 
 

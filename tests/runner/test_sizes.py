@@ -8,7 +8,7 @@ import pytest
 
 from tests.conversations import OPENAI
 from tests.runner.bench import Bench, named, say, turn
-from tool_search import Done, ImagePart, Message, TextPart, ToolSearchRunner, Usage, Warning
+from tool_search import Done, ImagePart, Message, RunnerWarning, TextPart, ToolSearchRunner, Usage
 from tool_search.adapters.openai_chat.wire import encode
 from tool_search.adapters.wire.written_history import WrittenHistory
 from tool_search.messages import KeptWork, RequestPlan
@@ -30,7 +30,7 @@ async def test_conversation_goes_on_in_a_small_context(bench: Bench, name: str) 
     for number in range(30):
         runner.use(name if number % 10 < 7 else "gpt-other")
         events = await turn(runner, f"Question {number}? " * 5)
-        codes += [event.code for event in named(events, Warning)]
+        codes += [event.code for event in named(events, RunnerWarning)]
         assert [done.answer[:9] for done in named(events, Done)] == ["It is so."]
     assert set(codes) == {"turns_left_out"}
     assert 2 <= codes.count("turns_left_out") <= 20

@@ -21,10 +21,10 @@ from tests.runner.bench import (
 from tool_search import (
     Done,
     ProviderSwitched,
+    RunnerWarning,
     TextDelta,
     ToolSearchConfig,
     ToolSearchRunner,
-    Warning,
 )
 from tool_search.testing import CapturedRequest, Fault, ModelCall, ScriptedModel
 
@@ -178,7 +178,7 @@ async def test_bound_thinking_gets_tool_search_instead(bench: Bench) -> None:
     bench.server.reset(model=ScriptedModel([say("Hi.")]))
     runner = await bench.runner("bound", config=SKILLS)
     events = await turn(runner)
-    assert [event.code for event in named(events, Warning)] == ["mode_changed"]
+    assert [event.code for event in named(events, RunnerWarning)] == ["mode_changed"]
     session = runner.session()
     assert session is not None
     assert session.decision.mode == "tool_search"

@@ -26,6 +26,7 @@ from tool_search import (
     ExecutableTool,
     ImagePart,
     RunnerEvent,
+    RunnerWarning,
     TextDelta,
     TextPart,
     Tool,
@@ -34,7 +35,6 @@ from tool_search import (
     ToolFinished,
     ToolsDiscovered,
     ToolSearchConfig,
-    Warning,
 )
 from tool_search.i18n import Language, text
 from tool_search.testing import Fault, ModelReply, ScriptedModel
@@ -135,7 +135,7 @@ async def test_max_steps_answer_without_text_is_replaced(bench: Bench, name: str
     bench.server.reset(model=ScriptedModel([search("погода"), ModelReply()]))
     events = await turn(await bench.runner(name, max_steps=1), "Какая погода?")
     assert named(events, Done)[0].answer == text("answer.missing", "ru-RU")
-    assert [event.code for event in named(events, Warning)] == ["answer_missing"]
+    assert [event.code for event in named(events, RunnerWarning)] == ["answer_missing"]
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ async def test_empty_reply_gives_a_localized_answer_and_a_warning(
     bench.server.reset(model=ScriptedModel([ModelReply(), say("Fine.")]))
     runner = await bench.runner(name)
     events = await turn(runner, message)
-    assert [event.code for event in named(events, Warning)] == ["answer_missing"]
+    assert [event.code for event in named(events, RunnerWarning)] == ["answer_missing"]
     assert named(events, Done)[0].answer == text("answer.missing", language)
     assert named(await turn(runner, message), Done)[0].answer == "Fine."
 
@@ -160,7 +160,7 @@ async def test_empty_reply_that_a_provider_makes_is_an_answer_missing(bench: Ben
     """No text and no call at all, on the wire."""
     bench.server.faults.add(Fault(empty=True))
     events = await turn(await bench.runner("gpt"))
-    assert [event.code for event in named(events, Warning)] == ["answer_missing"]
+    assert [event.code for event in named(events, RunnerWarning)] == ["answer_missing"]
 
 
 @BOTH

@@ -29,17 +29,17 @@ from tests.runner.bench import (
 )
 from tests.runner.test_cancellation import SlowTool
 from tool_search import (
-    CallLimits,
     CallOptions,
     Done,
     ExecutableTool,
     RunnerEvent,
+    RunnerWarning,
     TextDelta,
     ToolCallStarted,
     ToolSearchRunner,
-    Warning,
 )
 from tool_search.errors import SessionError
+from tool_search.execution import CallLimits
 from tool_search.i18n import text
 from tool_search.testing import Fault, ScriptedModel
 
@@ -61,7 +61,7 @@ async def first_of(
 def timed_out(events: list[RunnerEvent]) -> None:
     """Asserts that the turn's last events say that its time was over."""
     warning, done = events[-2:]
-    assert isinstance(warning, Warning)
+    assert isinstance(warning, RunnerWarning)
     assert isinstance(done, Done)
     assert (warning.code, done.stop_reason) == ("turn_timed_out", "timeout")
     assert "turn_timeout_s" in warning.message

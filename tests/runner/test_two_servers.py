@@ -6,7 +6,7 @@ import pytest
 
 from tests.runner.bench import Bench, call, calling, named, say, search, tool, turn
 from tests.runner.test_restart import JsonStore
-from tool_search import ExecutableTool, Tool, ToolFinished, Warning
+from tool_search import ExecutableTool, RunnerWarning, Tool, ToolFinished
 from tool_search.testing import ScriptedModel
 
 NAMES = pytest.mark.parametrize("name", ["claude", "gpt", "responses", "late", "kimi", "bridge"])
@@ -42,7 +42,7 @@ async def test_both_tools_of_a_name_are_called_by_the_names_that_were_shown(
     runner = await bench.runner(name, tools=[runnable(bench, one) for one in listed("a", "b")])
     events = await turn(runner)
     assert [event.content for event in named(events, ToolFinished)][-2:] == ["from a", "from b"]
-    warned = [event for event in named(events, Warning) if event.code == "tool_renamed"]
+    warned = [event for event in named(events, RunnerWarning) if event.code == "tool_renamed"]
     assert ["'b__get'" in event.message for event in warned] == [True]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.runner.bench import Bench, call, calling, named, say, search, some_tools, tool, turn
 from tests.runner.kinds import KINDS, forecast, provider
-from tool_search import MemoryStore, Tool, ToolFinished, ToolSearchRunner, Warning
+from tool_search import MemoryStore, RunnerWarning, Tool, ToolFinished, ToolSearchRunner
 from tool_search.testing import ScriptedModel
 from tool_search.testing.models.scripted import Step
 
@@ -39,7 +39,7 @@ class Bot:
         else:
             self._runner.replace_tools(map(self._bench.runnable, tools))
         events = await turn(self._runner, "Weather?")
-        return [event.code for event in named(events, Warning)], named(events, ToolFinished)
+        return [event.code for event in named(events, RunnerWarning)], named(events, ToolFinished)
 
 
 @KIND

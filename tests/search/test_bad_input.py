@@ -16,10 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tool_search.catalog.catalog import Tool, ToolCatalog
-from tool_search.catalog.schema.plain import compact_json, object_schema
+from tool_search.catalog.schema.plain import object_schema
 from tool_search.discovery.search_tool import ToolSearchTool
 from tool_search.errors import InvalidToolError, ToolSearchError
 from tool_search.search import SearchSettings, ToolSearchIndex, build_index
+from tool_search.values.json import compact_json
 
 IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 SIZE = 100_000

@@ -20,7 +20,7 @@ from tool_search.catalog.catalog import Tool
 from tool_search.search import SearchSettings, build_index
 
 LEAST_RECALL = 0.9
-FEWEST_QUERIES = {"russian": 150, "chinese": 100}
+MIN_QUERIES = {"russian": 150, "chinese": 100}
 
 
 def answers(language: str, data: Path | None = None) -> tuple[Outcome, ...]:
@@ -36,7 +36,7 @@ def test_labels_name_tools_of_their_set(language: str) -> None:
     labels = [name for query in queries for name in (*query.relevant, *query.rivals)]
     labels += [name for trap in read_traps(language) for name in trap.forbidden if name != "*"]
     assert set(labels) <= names
-    assert len({query.query for query in queries}) == len(queries) >= FEWEST_QUERIES[language]
+    assert len({query.query for query in queries}) == len(queries) >= MIN_QUERIES[language]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tool_search.search import learned
 from tool_search.search.learned import (
     HALF_LIFE_S,
-    MOST_PER_TOOL,
+    MAX_PER_TOOL,
     Evidence,
     evidence_of,
     evidence_words,
@@ -95,8 +95,8 @@ def test_what_is_kept_is_bounded_and_the_strongest(entries: list[Evidence], chan
     """Whatever their order."""
     unique = list(merged((), entries).values())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(learned, "MOST_EVIDENCE", 6)
-        patch.setattr(learned, "MOST_PER_TOOL", 3)
+        patch.setattr(learned, "MAX_EVIDENCE", 6)
+        patch.setattr(learned, "MAX_PER_TOOL", 3)
         chosen = kept(unique, NOW)
         assert kept(reversed(unique), NOW) == chosen
     assert len(chosen) <= 6
@@ -109,4 +109,4 @@ def test_no_tool_takes_the_place_of_all_others() -> None:
     """One that is called all day has its share, and no more."""
     busy = [Evidence(tool="busy", words=(f"w{n}",), at=NOW) for n in range(1_000)]
     rare = Evidence(tool="rare", words=("w",), at=NOW - HALF_LIFE_S)
-    assert len(kept([*busy, rare], NOW)) == MOST_PER_TOOL + 1
+    assert len(kept([*busy, rare], NOW)) == MAX_PER_TOOL + 1

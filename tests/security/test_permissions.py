@@ -23,19 +23,24 @@ from tool_search import (
     CallOptions,
     CallRunner,
     ExecutableTool,
-    HookAnswer,
-    HookedCall,
     PermissionAnswer,
-    PermissionRequest,
     Permissions,
     PermissionSettings,
     Tool,
     ToolContext,
-    ToolHook,
     tool_from_function,
 )
 from tool_search.catalog.formats import parse_tools, tool_from_definition
-from tool_search.execution import FunctionExecutor, Grant, GrantBook, TurnCalls
+from tool_search.execution import (
+    FunctionExecutor,
+    Grant,
+    GrantBook,
+    HookAnswer,
+    HookedCall,
+    PermissionRequest,
+    ToolHook,
+    TurnCalls,
+)
 from tool_search.stores import MemoryStore, SQLiteStore
 
 _TABLES = (attempts_on_addresses.TRIED, attempts_on_names.TRIED, attempts_on_values.TRIED)

@@ -23,7 +23,7 @@ from tests.services.raw import (
 )
 from tool_search import ProviderConfig, ToolSearchConfig, ToolSearchRunner
 from tool_search.adapters import build_provider
-from tool_search.events import Done, RunnerEvent, Warning
+from tool_search.events import Done, RunnerEvent, RunnerWarning
 
 TOOLS = ("read_invoice", "water_plants", "book_flight", "tune_piano", "bake_bread")
 DEEPSEEK = "The `{}` in the thinking mode must be passed back to the API."
@@ -193,18 +193,22 @@ def plain(step: str, _: JSON) -> dict[str, Any]:
 
 def uninterleaved(body: JSON) -> str | None:
     """DeepSeek's rule: a reply's calls come together, and then their outputs."""
-    open_calls: list[str] = []
+    unanswered_calls: list[str] = []
     answering = False
     for item in body["input"]:
         if item.get("type") == "function_call":
-            if answering and open_calls:
-                return f"No tool output found for function call {open_calls[0]}."
+            if answering and unanswered_calls:
+                return f"No tool output found for function call {unanswered_calls[0]}."
             answering = False
-            open_calls.append(item["call_id"])
+            unanswered_calls.append(item["call_id"])
         elif item.get("type") == "function_call_output":
             answering = True
-            open_calls.remove(item["call_id"])
-    return f"No tool output found for function call {open_calls[0]}." if open_calls else None
+            unanswered_calls.remove(item["call_id"])
+    return (
+        f"No tool output found for function call {unanswered_calls[0]}."
+        if unanswered_calls
+        else None
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -407,5 +411,5 @@ async def test_five_turns_with_a_swap_in_the_middle_reach_their_answers(
         bodies = [body for body in bot.service.bodies if body["model"] == bot.model]
         sent = [unmarked(body["messages"]) for body in bodies]
         assert all(after[: len(before)] == before for before, after in pairwise(sent))
-    moved = [e for e in events if isinstance(e, Warning) and e.code == "prefix_moved"]
+    moved = [e for e in events if isinstance(e, RunnerWarning) and e.code == "prefix_moved"]
     assert moved == []

@@ -13,7 +13,7 @@ import pytest
 from tests.services.raw import JSON, RawService, Rule, google_error, vendor_error
 from tool_search import ExecutableTool, ProviderConfig, Tool, ToolSearchConfig, ToolSearchRunner
 from tool_search.adapters import build_provider
-from tool_search.events import Done, Warning
+from tool_search.events import Done, RunnerWarning
 
 KEY = re.compile(r"^[a-zA-Z0-9_.-]{1,64}$")
 TEXT = {"text": {"type": "string"}}
@@ -194,7 +194,7 @@ async def test_a_rule_on_schemas_costs_no_turn(name: str, always: bool) -> None:
     assert all(answer.startswith("answer") for answer in answers)
     assert len(service.refused) == case.learned, service.refused
     assert not other.refused
-    aside = [e for e in events if isinstance(e, Warning) and e.code == "tool_set_aside"]
+    aside = [e for e in events if isinstance(e, RunnerWarning) and e.code == "tool_set_aside"]
     assert len(aside) == case.learned
     expected = TOOLS[:-1] if case.learned else TOOLS
     assert [tool for tool, _ in ran] == list(expected)

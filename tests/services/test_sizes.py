@@ -14,7 +14,6 @@ import pytest
 from tests.services.raw import JSON, RawService, Rule
 from tool_search import (
     ExecutableTool,
-    HistorySettings,
     ImagePart,
     MemoryStore,
     Message,
@@ -24,8 +23,9 @@ from tool_search import (
     ToolSearchRunner,
 )
 from tool_search.adapters import build_provider
+from tool_search.config import HistorySettings
 from tool_search.config.bot import Dialect
-from tool_search.events import ContentLeftOut, Done, ProviderSwitched, RunnerEvent, Warning
+from tool_search.events import ContentLeftOut, Done, ProviderSwitched, RunnerEvent, RunnerWarning
 from tool_search.messages import ContentPart, TextPart
 from tool_search.testing.prefix import prefix_change
 
@@ -148,7 +148,7 @@ def loaded(body: JSON) -> set[str]:
 
 def codes(events: Sequence[RunnerEvent]) -> list[str]:
     """The codes of the warnings."""
-    return [event.code for event in events if isinstance(event, Warning)]
+    return [event.code for event in events if isinstance(event, RunnerWarning)]
 
 
 def answers(events: Sequence[RunnerEvent]) -> list[str]:

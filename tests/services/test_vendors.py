@@ -14,7 +14,7 @@ from tests.services.raw import JSON, RawService, Rule
 from tests.services.test_reasoning import TOOLS
 from tool_search import ExecutableTool, ProviderConfig, Tool, ToolSearchConfig, ToolSearchRunner
 from tool_search.adapters import build_provider
-from tool_search.events import Done, RunnerEvent, Warning
+from tool_search.events import Done, RunnerEvent, RunnerWarning
 
 MISTRAL = "mistral-large-2512"
 
@@ -106,7 +106,7 @@ async def ask(runner: ToolSearchRunner, text: str) -> list[RunnerEvent]:
 
 def warned(events: list[RunnerEvent]) -> list[str]:
     """The codes of the warnings."""
-    return [event.code for event in events if isinstance(event, Warning)]
+    return [event.code for event in events if isinstance(event, RunnerWarning)]
 
 
 def flavored(body: JSON) -> str | None:

@@ -29,11 +29,11 @@ from tool_search import (
     ExecutableTool,
     MemoryStore,
     ProviderConfig,
+    RunnerWarning,
     Tool,
     ToolSearchConfig,
     ToolSearchRunner,
     ToolSearchSession,
-    Warning,
 )
 from tool_search.adapters import build_provider
 from tool_search.catalog.names import wire_name
@@ -439,7 +439,7 @@ class Conversations(RuleBasedStateMachine):
     async def _turn(self, text: str) -> None:
         try:
             async for event in self.runner.run(text, conversation=_KEY):
-                if isinstance(event, Warning):
+                if isinstance(event, RunnerWarning):
                     self.warned.append((event.code, *self._counts()))
         except AllProvidersFailedError as failure:
             self.failed = set(failure.causes)

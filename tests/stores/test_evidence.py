@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tests.stores.conftest import Store
-from tool_search.search.learned import HALF_LIFE_S, MOST_PER_TOOL, Evidence
+from tool_search.search.learned import HALF_LIFE_S, MAX_PER_TOOL, Evidence
 
 NOW = 2.0e9
 
@@ -57,7 +57,7 @@ async def test_strength_has_a_bound(store: Store) -> None:
 async def test_a_tool_is_remembered_by_its_strongest_queries(store: Store) -> None:
     """A bounded number of them; other tools lose none."""
     await store.add_evidence([success("get_forecast", "weather", at=NOW - 60)])
-    old = [success("send_mail", f"word{n}", at=NOW - n) for n in range(MOST_PER_TOOL)]
+    old = [success("send_mail", f"word{n}", at=NOW - n) for n in range(MAX_PER_TOOL)]
     await store.add_evidence(old)
     await store.add_evidence([success("send_mail", "newest", at=NOW + 1)])
     left = await kept_in(store)

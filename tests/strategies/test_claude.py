@@ -10,7 +10,6 @@ from tests.conversations import CLAUDE, OPENAI, Chat, deferred, tool, toolbox
 from tool_search import (
     ClaudeToolSearchStrategy,
     Message,
-    ReferencePart,
     RequestPlan,
     SearchMatch,
     SearchResult,
@@ -18,6 +17,7 @@ from tool_search import (
     Tool,
     ToolCall,
 )
+from tool_search.messages import ReferencePart
 
 
 def results(plan: RequestPlan) -> list[object]:
@@ -149,7 +149,7 @@ def test_a_reference_that_was_refused_is_left_out_by_either_name() -> None:
     chat = Chat([*toolbox(3), tool("files.read")])
     chat.begin(CLAUDE)
     chat.find("files.read", "tool_001", "tool_002")
-    chat.session.refuse_references(["files_read_601e4eb6", "tool_001"])
+    chat.session.drop_references(["files_read_601e4eb6", "tool_001"])
     plan = chat.session.plan(CLAUDE)
     assert referred(plan) == ["tool_002"]
     assert len(plan.tools) == 5
@@ -195,7 +195,7 @@ def test_no_request_refers_to_a_tool_that_it_does_not_declare(
         elif step == "call":
             chat.call(name, {"count": 1})
         elif step == "refuse":
-            chat.session.refuse_references([name])
+            chat.session.drop_references([name])
         else:
             chat.answer()
             chat.begin(OPENAI if step == "swap" else CLAUDE, tools=[EVERYTHING[n] for n in kept])

@@ -187,7 +187,7 @@ def test_refused_tool_is_declared_plainly(chat: Chat) -> None:
     """The service does not take it as it was brought in."""
     chat.begin(RESPONSES)
     chat.find("tool_003")
-    chat.session.refuse_references(["tool_003"])
+    chat.session.drop_references(["tool_003"])
     plan = chat.session.plan(RESPONSES)
     assert plan.tools.names[-1] == "tool_003"
     assert brought(plan) == [()]

@@ -10,7 +10,6 @@ import pytest
 
 from tool_search import (
     CallOptions,
-    CallPartial,
     InvalidToolError,
     PermissionAnswer,
     Permissions,
@@ -18,6 +17,7 @@ from tool_search import (
     ToolContext,
     stateful_tool,
 )
+from tool_search.execution import CallOutputDelta
 from tool_search.testing import ToolTrial
 
 
@@ -73,7 +73,7 @@ async def test_call_can_be_stopped_as_a_user_would() -> None:
         Args:
             wait: For good.
         """
-        yield CallPartial("half")
+        yield CallOutputDelta("half")
         begun.set()
         if wait:
             await asyncio.Event().wait()

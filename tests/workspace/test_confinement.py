@@ -17,13 +17,13 @@ from tool_search import (
     CallRunner,
     ConfigurationError,
     PermissionAnswer,
-    PermissionRequest,
     Permissions,
     PermissionSettings,
     ToolCall,
     ToolContext,
 )
 from tool_search.bot import tools_from_modules
+from tool_search.execution import PermissionRequest
 from tool_search.workspace import Limits, workspace_tools
 from tool_search.workspace.configured import tools_from_environment
 from tool_search.workspace.workspace import StoredFile, Workspace, WorkspaceError

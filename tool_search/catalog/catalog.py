@@ -20,17 +20,11 @@ from tool_search.catalog.names import NameRule, wire_name
 from tool_search.catalog.naming import NameBook, Source, name_tools, reserved_keys
 from tool_search.catalog.near_copies import near_copies
 from tool_search.catalog.schema.declared import DeclaredSchema, declare
-from tool_search.catalog.schema.plain import (
-    JSON,
-    compact_json,
-    encodable,
-    normalized_parameters,
-    plain_copy,
-    shown,
-)
+from tool_search.catalog.schema.plain import normalized_parameters
 from tool_search.catalog.text_limits import TextLimits
 from tool_search.errors import DuplicateToolError, InvalidToolError
 from tool_search.values.clean_text import clean_name, clean_schema, clean_text
+from tool_search.values.json import JSON, compact_json, encodable, plain_copy, shown
 
 __all__ = ["CorePolicy", "Tool", "ToolCatalog", "ToolKind"]
 
@@ -38,10 +32,10 @@ _T = TypeVar("_T")
 ToolKind = Literal["builtin", "plugin", "mcp", "handoff"]
 
 _KINDS = get_args(ToolKind)
-_LONGEST_NAME = 256
+_MAX_NAME_CHARS = 256
 # Views of a catalog that are kept: conversations of one bot nearly always share one.
 _MAX_VIEWS = 8
-_NAMES = f"names have 1 to {_LONGEST_NAME} characters, none of them a control character"
+_NAMES = f"names have 1 to {_MAX_NAME_CHARS} characters, none of them a control character"
 # Control characters, lone surrogates, separators of lines and paragraphs.
 _UNFIT = frozenset(("Cc", "Cs", "Zl", "Zp"))
 _SELDOM = ("title", "summary", "category", "namespace", "version")
@@ -217,7 +211,7 @@ def _checked_name(given: object) -> str:
         raise InvalidToolError(
             f"tool {given[:60]!r}: its name is empty or ends in a space; {_NAMES}"
         )
-    if len(given) > _LONGEST_NAME:
+    if len(given) > _MAX_NAME_CHARS:
         raise InvalidToolError(f"tool {given[:60]!r}...: has {len(given)} characters; {_NAMES}")
     name = clean_name(given)
     if not name:

@@ -36,7 +36,7 @@ _FORMATS = (
 _SERVER_TOOL = re.compile(r"[a-z_]+_\d{8}")
 _DECODER = json.JSONDecoder()
 # Of wrong definitions that are named beside the first.
-_MOST_PLACES = 8
+_MAX_PLACES = 8
 _GAP = re.compile(r"[ \t\r\n]*")
 
 
@@ -89,8 +89,8 @@ def _refusal(wrong: Sequence[tuple[str, InvalidToolError]]) -> InvalidToolError:
     (place, problem), *others = wrong
     message = f"{place}: {problem}"
     if others:
-        listed = "; ".join(other for other, _ in others[:_MOST_PLACES])
-        more = f" and {len(others) - _MOST_PLACES} more" if len(others) > _MOST_PLACES else ""
+        listed = "; ".join(other for other, _ in others[:_MAX_PLACES])
+        more = f" and {len(others) - _MAX_PLACES} more" if len(others) > _MAX_PLACES else ""
         message += f" (and {len(others)} other wrong definitions: {listed}{more})"
     return InvalidToolError(message)
 

@@ -20,11 +20,11 @@ NameRule = Literal["common", "identifier"]
 """`common`: `[a-zA-Z0-9_-]{1,64}`; `identifier`: the same, not starting with `-` or a digit, and of
 at least three characters (Moonshot AI, Tool Use: `^[a-zA-Z_][a-zA-Z0-9-_]{2,63}$`)."""
 
-_LONGEST = 64
+_MAX_CHARS = 64
 _INVALID = re.compile(r"[^a-zA-Z0-9_-]")
 _SHORTENED = re.compile(r"_[0-9a-f]{8}\Z")
 _IDENTIFIER = re.compile(r"[a-zA-Z_].{2}")
-_LONGEST_ID = 40
+_MAX_ID_CHARS = 40
 
 
 @lru_cache(maxsize=65_536)
@@ -41,9 +41,9 @@ def wire_name(name: str, rule: NameRule = "common") -> str:
     plain = _INVALID.sub("_", name)
     if rule == "identifier" and not _IDENTIFIER.match(plain):
         plain = f"t_{plain}"
-    if plain == name and 0 < len(name) <= _LONGEST and not _SHORTENED.search(name):
+    if plain == name and 0 < len(name) <= _MAX_CHARS and not _SHORTENED.search(name):
         return name
-    return f"{plain[: _LONGEST - 9]}_{_digest(name)}"
+    return f"{plain[: _MAX_CHARS - 9]}_{_digest(name)}"
 
 
 @lru_cache(maxsize=65_536)
@@ -54,9 +54,9 @@ def wire_id(call_id: str) -> str:
     some compatible providers write ids such as `functions.get_weather:0`.
     """
     plain = _INVALID.sub("_", call_id)
-    if plain == call_id and 0 < len(call_id) <= _LONGEST_ID:
+    if plain == call_id and 0 < len(call_id) <= _MAX_ID_CHARS:
         return call_id
-    return f"{plain[: _LONGEST_ID - 9]}_{_digest(call_id)}"
+    return f"{plain[: _MAX_ID_CHARS - 9]}_{_digest(call_id)}"
 
 
 def _digest(text: str) -> str:

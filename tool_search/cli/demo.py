@@ -21,10 +21,10 @@ from tool_search.events import (
     Done,
     ProviderSwitched,
     RunnerEvent,
+    RunnerWarning,
     ToolCallStarted,
     ToolFinished,
     ToolsDiscovered,
-    Warning,
 )
 
 __all__ = [
@@ -86,7 +86,7 @@ def _shortened(text: str) -> str:
     return line if len(line) <= _MAX_LABEL_CHARS else f"{line[: _MAX_LABEL_CHARS - 1]}…"
 
 
-_LONGEST = 110
+_MAX_CHARS = 110
 
 
 def demo_command(
@@ -167,11 +167,11 @@ def _line(event: RunnerEvent) -> str | None:
         return _cut(f"< {event.content}")
     if isinstance(event, ToolsDiscovered):
         return f"+ {', '.join(event.names)}"
-    return f"! {event.message}" if isinstance(event, Warning) else None
+    return f"! {event.message}" if isinstance(event, RunnerWarning) else None
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return text if len(text) <= _MAX_CHARS else f"{text[: _MAX_CHARS - 1]}…"
 
 
 def _print_figures(console: Console, demo: Demo) -> None:

@@ -24,7 +24,7 @@ __all__ = ["evaluate_command"]
 
 _NS_PER_US = 1_000
 _NS_PER_MS = 1_000_000
-_MOST_NAMED = 3
+_MAX_NAMED = 3
 
 
 def evaluate_command(
@@ -132,8 +132,8 @@ def _warn_of_unknown(judged: Iterable[JudgedQuery], catalog: ToolCatalog) -> Non
     relevant = {name for query in judged for name in query.relevant}
     unknown = sorted(relevant.difference(catalog))
     if unknown:
-        named = ", ".join(map(repr, unknown[:_MOST_NAMED]))
+        named = ", ".join(map(repr, unknown[:_MAX_NAMED]))
         say(
             f"warning: {len(unknown)} relevant tools are not in the catalog, and count as "
-            f"not found: {named}{', ...' if len(unknown) > _MOST_NAMED else ''}"
+            f"not found: {named}{', ...' if len(unknown) > _MAX_NAMED else ''}"
         )

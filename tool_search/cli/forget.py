@@ -12,11 +12,11 @@ from typing import Annotated, Any
 
 import typer
 
-from tool_search.catalog.schema.plain import encodable
 from tool_search.cli.files import ConfigOption, StoreOption, store_file
 from tool_search.errors import ConfigurationError, StoreError
 from tool_search.stores import SQLiteStore
 from tool_search.stores.sqlite.erasure import Erased, Export, Selection
+from tool_search.values.json import encodable
 
 __all__ = [
     "forget_command",

@@ -24,7 +24,7 @@ from tool_search.conversation.catalog_notices import catalog_notices
 from tool_search.discovery.search_tool import clean_description
 from tool_search.errors import ConfigurationError
 from tool_search.search import SearchResult, ToolSearchIndex
-from tool_search.search.index.explanation import Explanation, WordShare
+from tool_search.search.index.explanation import Explanation, TermScore
 from tool_search.search.index.older_first import search_older_first
 from tool_search.search.index.ranking import RankedIndex
 from tool_search.search.learned import Evidence, LearnedQueries, informed
@@ -47,8 +47,8 @@ __all__ = [
 
 
 HOW_SCORES_ARE_MADE = "a score is 1 - e^-(sum x boost)"
-_LONGEST_FIELD = 20_000
-_MOST_WORDS = 12
+_MAX_FIELD_CHARS = 20_000
+_MAX_WORDS = 12
 
 
 def matched_words(query: str, tool: Tool) -> dict[FieldName, list[str]]:
@@ -62,7 +62,7 @@ def matched_words(query: str, tool: Tool) -> dict[FieldName, list[str]]:
         terms = {
             term
             for text in texts
-            for piece in pieces(text, longest=_LONGEST_FIELD)
+            for piece in pieces(text, longest=_MAX_FIELD_CHARS)
             for term in (*piece.words, *piece.compounds)
         }
         words: dict[str, None] = {}
@@ -119,8 +119,8 @@ def explanation_lines(found: Explanation) -> Iterator[str]:
         if len(sides) > 1 or side.name == "meaning":
             yield f"{side.name} {side.share:.2f} = weight {side.weight:.2f} x {side.score:.2f}"
         words = [word for word in found.reasons.words if word.side == side.name]
-        yield from map(_word_line, words[:_MOST_WORDS])
-        if rest := words[_MOST_WORDS:]:
+        yield from map(_word_line, words[:_MAX_WORDS])
+        if rest := words[_MAX_WORDS:]:
             yield f"- {len(rest)} more words {sum(word.share for word in rest):.2f}"
     for name, share in (("operators", found.operators), ("learned", found.learned)):
         if share:
@@ -132,7 +132,7 @@ def places(found: Mapping[FieldName, Iterable[str]]) -> str:
     return "; ".join(f"{field}: {', '.join(words)}" for field, words in found.items())
 
 
-def _word_line(word: WordShare) -> str:
+def _word_line(word: TermScore) -> str:
     fields = ", ".join(f"{field} {share:.2f}" for field, share in word.fields.items())
     instead = f" (as {', '.join(word.instead)})" if word.instead else ""
     return f"- {word.word}{instead} {word.share:.2f}: {fields}"

@@ -19,9 +19,9 @@ from itertools import chain
 from typing import NamedTuple
 
 from tool_search.catalog.catalog import Tool
-from tool_search.compat.weighted_bm25 import Bm25Recipe
+from tool_search.compat.weighted_bm25 import Bm25Recipe, WeightedBm25Index
 from tool_search.search.index.ranking import Scores
-from tool_search.search.index.storage import BlockedList, Slots
+from tool_search.search.index.storage import ChunkedArray, DocumentIds
 from tool_search.search.text.documents import FieldName, field_texts
 from tool_search.search.text.stop_words import FUNCTION_WORDS
 from tool_search.search.text.tokenizer import folded
@@ -29,6 +29,7 @@ from tool_search.search.text.tokenizer import folded
 __all__ = [
     "Boosts",
     "LexicalEngine",
+    "build",
     "tooldiscovery_recipe",
     "tooldiscovery_tokens",
 ]
@@ -49,15 +50,15 @@ _IN_NAME = 100
 _IS_NAME = 50
 _IN_SPACE = 50
 _IN_TEXT = 10
-_MOST_POINTS = _IN_NAME + _IS_NAME + _IN_SPACE
+_MAX_POINTS = _IN_NAME + _IS_NAME + _IN_SPACE
 # A straight line from points to scores, so that no default floor cuts the few points
 # of a hit in the text: tooldiscovery has no floor.
 _BASE = 0.5
 _SPAN = 1.5
 _LEXICAL_TEXT_FIELDS: tuple[FieldName, ...] = ("name", "aliases", "server", "tags", "description")
 _MAX_LEXICAL_FIELD_CHARS = 20_000
-_LONGEST_UNMATCHED = 100
-_MOST_PARTS = 96
+_MAX_UNMATCHED_CHARS = 100
+_MAX_PARTS = 96
 
 
 class LexicalEngine:
@@ -72,8 +73,8 @@ class LexicalEngine:
     most_boost = 1.0
 
     def __init__(self, tools: Iterable[Tool] = ()) -> None:
-        self.slots = Slots(tools)
-        self._texts = BlockedList(_texts(tool) for _, tool in self.slots.taken())
+        self.slots = DocumentIds(tools)
+        self._texts = ChunkedArray(_texts(tool) for _, tool in self.slots.taken())
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> LexicalEngine:
         """The same ranking over changed tools, sharing what did not change."""
@@ -86,7 +87,7 @@ class LexicalEngine:
         return engine
 
     def scores(self, query: str) -> Scores:
-        """How well each tool fits; see `Engine.scores`."""
+        """How well each tool fits; see `Scorer.scores`."""
         parts = _parts(query)
         if not parts:
             return Scores([0.0] * len(self._texts), 0.0)
@@ -103,7 +104,7 @@ class LexicalEngine:
             having = [slot for slot, texts in enumerate(self._texts) if _score(part, texts)]
             return bool(having) and has_tool(having)
 
-        parts = (part for part in _parts(query) if len(part) <= _LONGEST_UNMATCHED)
+        parts = (part for part in _parts(query) if len(part) <= _MAX_UNMATCHED_CHARS)
         return [part for part in parts if not is_known(part)]
 
 
@@ -134,7 +135,7 @@ def _texts(tool: Tool) -> _Texts:
 
 def _parts(query: str) -> tuple[str, ...]:
     """The lines of a query, which operators make: a or b is two of them."""
-    lines = map(folded, query.splitlines()[:_MOST_PARTS])
+    lines = map(folded, query.splitlines()[:_MAX_PARTS])
     return tuple(dict.fromkeys(line for line in lines if any(map(str.isalnum, line))))
 
 
@@ -152,11 +153,11 @@ def _score(part: str, texts: _Texts) -> float:
         points += _IN_SPACE
     if not points and part in texts.text:
         points = _IN_TEXT
-    return _BASE + _SPAN * points / _MOST_POINTS if points else 0.0
+    return _BASE + _SPAN * points / _MAX_POINTS if points else 0.0
 
 
 _TEXT_FIELDS: tuple[FieldName, ...] = ("name", "aliases", "server", "tags", "description")
-_LONGEST_FIELD = 20_000
+_MAX_FIELD_CHARS = 20_000
 _CJK = "\u2e80-\u2fdf\u3005-\u3007\u3041-\u3096\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 # One mark between two letters (don't, e.g, a:b) or two digits (3,5) is inside a word.
 _WORD = re.compile(
@@ -179,7 +180,7 @@ def tooldiscovery_tokens(text: str) -> list[str]:
     >>> tooldiscovery_tokens("Create the issue with create_issue: don't use file-read")
     ['create', 'issue', 'create_issue', "don't", 'use', 'file', 'read']
     """
-    words = (found[0] for found in _WORD.finditer(text[:_LONGEST_FIELD].lower()))
+    words = (found[0] for found in _WORD.finditer(text[:_MAX_FIELD_CHARS].lower()))
     return [word for word in words if word.strip("_") and word not in FUNCTION_WORDS]
 
 
@@ -214,3 +215,8 @@ def tooldiscovery_recipe(boosts: Boosts | None = None) -> Bm25Recipe:
 def _searched_texts(tool: Tool) -> list[str]:
     found = field_texts(tool)
     return [text for field in _TEXT_FIELDS for text in found.get(field, ())]
+
+
+def build(tools: Iterable[Tool], min_relevance: float) -> WeightedBm25Index:
+    """Return the index of the preset `tooldiscovery`; hits below `min_relevance` are dropped."""
+    return WeightedBm25Index(tools, tooldiscovery_recipe(), min_relevance=min_relevance)

@@ -19,17 +19,17 @@ from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 from tool_search.catalog.catalog import Tool
-from tool_search.catalog.schema.plain import encodable
 from tool_search.search.index.protocol import SearchMatch, SearchResult
 from tool_search.search.index.ranking import attainable
-from tool_search.search.index.storage import BlockedList, LayeredTable, SlotChange, Slots
+from tool_search.search.index.storage import ChunkedArray, DocumentIds, PersistentMap, SlotChange
+from tool_search.values.json import encodable
 
 __all__ = ["Bm25Recipe", "RankedTool", "WeightedBm25Index"]
 
-_MOST_QUERIES = 16
-_MOST_UNMATCHED = 12
-_LONGEST_QUERY = 20_000
-_LONGEST_UNMATCHED = 100
+_MAX_QUERIES = 16
+_MAX_UNMATCHED = 12
+_MAX_QUERY_CHARS = 20_000
+_MAX_UNMATCHED_CHARS = 100
 _Score = TypeVar("_Score", float, tuple[float, float])
 
 
@@ -84,15 +84,15 @@ class WeightedBm25Index:
     ) -> None:
         self._recipe = recipe
         self._min_relevance = min_relevance
-        self._slots = Slots(tools)
+        self._slots = DocumentIds(tools)
         bags = [recipe.weights(tool) for _, tool in self._slots.taken()]
         postings: dict[str, dict[int, int]] = {}
         for slot, bag in enumerate(bags):
             for word, weight in bag.items():
                 postings.setdefault(word, {})[slot] = weight
-        self._bags = BlockedList(bags)
-        self._postings = LayeredTable(postings)
-        self._lengths = BlockedList(sum(bag.values()) for bag in bags)
+        self._bags = ChunkedArray(bags)
+        self._postings = PersistentMap(postings)
+        self._lengths = ChunkedArray(sum(bag.values()) for bag in bags)
         self._length = sum(self._lengths)
 
     def __len__(self) -> int:
@@ -131,7 +131,7 @@ class WeightedBm25Index:
         # The raw score too: shares of long queries round to the same.
         best: dict[int, tuple[float, float]] = {}
         unmatched: dict[str, None] = {}
-        for text in queries[:_MOST_QUERIES]:
+        for text in queries[:_MAX_QUERIES]:
             counts = self._counts(text)
             scores = self._open_scores(counts, hidden)
             most = attainable(self._worth(counts))
@@ -147,7 +147,7 @@ class WeightedBm25Index:
             matches=tuple(_match(tool, share) for tool, (share, _) in self._sorted(best)[:limit]),
             total_found=len(hits),
             total_tools=len(self._slots) - len(hidden),
-            unmatched=tuple(unmatched)[:_MOST_UNMATCHED],
+            unmatched=tuple(unmatched)[:_MAX_UNMATCHED],
         )
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> WeightedBm25Index:
@@ -186,7 +186,7 @@ class WeightedBm25Index:
     def _counts(self, query: str) -> dict[str, int]:
         """How often the query has each word, in the order of the query."""
         counts: dict[str, int] = {}
-        for token in self._recipe.tokens(query[:_LONGEST_QUERY]):
+        for token in self._recipe.tokens(query[:_MAX_QUERY_CHARS]):
             counts[token] = counts.get(token, 0) + 1
         return counts
 
@@ -250,7 +250,7 @@ class WeightedBm25Index:
         """The words that no tool has that may be found."""
         for word in counts:
             having = self._postings.get(word) or {}
-            if len(word) <= _LONGEST_UNMATCHED and having.keys() <= hidden:
+            if len(word) <= _MAX_UNMATCHED_CHARS and having.keys() <= hidden:
                 yield word
 
 

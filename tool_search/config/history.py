@@ -8,9 +8,9 @@ from pydantic import Field
 
 from tool_search.config.search import Settings
 
-__all__ = ["LONGEST_RESULT", "HistorySettings"]
+__all__ = ["MAX_RESULT_CHARS", "HistorySettings"]
 
-LONGEST_RESULT = 30_000
+MAX_RESULT_CHARS = 30_000
 """Characters of a tool's result, where nothing else is set."""
 
 _MIN_TOKENS = 1_000
@@ -38,4 +38,4 @@ class HistorySettings(Settings):
 
     max_tokens: Annotated[int, Field(ge=_MIN_TOKENS, le=_MAX_TOKENS)] | None = None
     keep_turns: Annotated[int, Field(ge=1, le=_MAX_TURNS)] | None = None
-    longest_result: Annotated[int, Field(ge=_MIN_RESULT, le=_MAX_RESULT)] | None = LONGEST_RESULT
+    longest_result: Annotated[int, Field(ge=_MIN_RESULT, le=_MAX_RESULT)] | None = MAX_RESULT_CHARS

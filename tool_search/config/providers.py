@@ -84,7 +84,7 @@ class ProfileSettings(Settings):
         name_rule: What tool names may be: `common` is `[a-zA-Z0-9_-]{1,64}`,
             `identifier` the same without `-` or a digit first, of three characters at least.
         cache: How prompts are cached; `explicit` writes breakpoints in Anthropic's dialect.
-        thinking_is_bound: Whether thinking is refused once what is before it changed.
+        thinking_bound_to_prefix: Whether thinking is refused once what is before it changed.
         search_form: Of the strategy `openai_responses`: `client`, or `additional` for
             models without tool search.
         gives_reasoning: Of OpenAI Responses: whether reasoning is asked for, encrypted.
@@ -109,7 +109,7 @@ class ProfileSettings(Settings):
     max_tool_bytes: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
     name_rule: NameRule = "common"
     cache: CacheKind = "automatic"
-    thinking_is_bound: bool = False
+    thinking_bound_to_prefix: bool = False
     search_form: Literal["client", "additional"] = "client"
     gives_reasoning: bool = False
     returns_reasoning: bool = True

@@ -13,7 +13,6 @@ from typing import Any, get_args
 from tool_search.catalog.catalog import Tool, ToolCatalog
 from tool_search.catalog.names import NameRule, wire_name
 from tool_search.catalog.schema.arguments import TooComplexError
-from tool_search.catalog.schema.plain import compact_json, read_json
 from tool_search.catalog.validation import complaints_about
 from tool_search.discovery.search_tool import ToolSearchTool
 from tool_search.discovery.state import DiscoveryState
@@ -23,13 +22,21 @@ from tool_search.search.index.protocol import SearchResult
 from tool_search.strategies.arguments import inner_call, under_own_keys
 from tool_search.values.arguments import read_arguments
 from tool_search.values.clean_text import quoted
+from tool_search.values.json import compact_json, read_json
 from tool_search.values.look_alikes import look_alike_keys
 
-__all__ = ["AnsweredCall", "CallDecision", "CallDesk", "CallResult", "RunCall", "allowed_to_all"]
+__all__ = [
+    "AnsweredCall",
+    "CallDecision",
+    "CallResolver",
+    "CallResult",
+    "RunCall",
+    "allowed_to_all",
+]
 
-_LONGEST_SHOWN = 200
-_MOST_NEAR = 3
-_LONGEST_SCHEMA = 4000
+_MAX_SHOWN_CHARS = 200
+_MAX_NEAR = 3
+_MAX_SCHEMA_CHARS = 4000
 _MAX_SHOWN_KEYS = 5
 
 
@@ -102,7 +109,7 @@ def declared_to_all(tool: Tool) -> bool:  # noqa: ARG001  # it looks at none
     return False
 
 
-class CallDesk:
+class CallResolver:
     """Decides calls for one conversation.
 
     Args:
@@ -161,7 +168,7 @@ class CallDesk:
         if name == self.call_tool_name and name not in self.catalog:
             inner = inner_call(arguments)
             if inner is None:
-                shown = compact_json(arguments)[:_LONGEST_SHOWN]
+                shown = compact_json(arguments)[:_MAX_SHOWN_CHARS]
                 return self._refuse(call, self._say("broken_json", name, cause="name", start=shown))
             name, arguments = inner
         if name == self.search_tool_name and self.search_tool is not None:
@@ -197,7 +204,7 @@ class CallDesk:
         except TooComplexError as exc:
             return self._refuse(call, self._say("invalid", tool.name, complaints=str(exc)))
         if twice:
-            pairs = (f"{name} = {own[:_LONGEST_SHOWN]}" for name, own in twice[:_MAX_SHOWN_KEYS])
+            pairs = (f"{name} = {own[:_MAX_SHOWN_CHARS]}" for name, own in twice[:_MAX_SHOWN_KEYS])
             keys = "; ".join(pairs)
             return self._refuse(call, self._say("keys_twice", tool.name, keys=keys))
         complaints = complaints_about(tool, arguments)
@@ -207,7 +214,7 @@ class CallDesk:
         is_listed = tool.name in self.core or tool.name in self.discoveries
         if is_listed and call.name != self.call_tool_name:
             return self._refuse(call, message)
-        schema = tool.schema_json[:_LONGEST_SCHEMA]
+        schema = tool.schema_json[:_MAX_SCHEMA_CHARS]
         hint = self._say("schema", tool.name, schema=schema)
         return AnsweredCall(call=call, content=f"{message} {hint}", is_error=True, names_tool=tool)
 
@@ -280,9 +287,9 @@ class CallDesk:
         )
 
     def _unknown(self, name: str) -> str:
-        shown = name[:_LONGEST_SHOWN]
+        shown = name[:_MAX_SHOWN_CHARS]
         known = [tool.name for tool in self.catalog.active if self.permits(tool)]
-        near = get_close_matches(name[:64], known, n=_MOST_NEAR, cutoff=0.7)
+        near = get_close_matches(name[:64], known, n=_MAX_NEAR, cutoff=0.7)
         if self.search_tool is None:
             listed = f" ({', '.join(near)}?)" if near else ""
             return self._say("unknown", shown) + listed
@@ -302,7 +309,7 @@ class CallDesk:
             cause = f"it is a {type(read_json(call.arguments)).__name__}"
         except (ValueError, RecursionError) as exc:
             cause = str(exc)
-        start = repr(call.arguments[:_LONGEST_SHOWN])
+        start = repr(call.arguments[:_MAX_SHOWN_CHARS])
         return self._say("broken_json", call.name, cause=cause, start=start)
 
     def _say(self, key: str, name: str, **values: object) -> str:

@@ -9,19 +9,19 @@ from dataclasses import dataclass, field, replace
 from typing import get_args
 
 from tool_search.catalog.names import unique_id
-from tool_search.catalog.schema.plain import shown
 from tool_search.errors import SessionError
 from tool_search.messages import ImagePart, Message, ReferencePart, Role, TextPart, ToolCall
 from tool_search.search.index.protocol import SearchResult
+from tool_search.values.json import shown
 
 __all__ = [
     "CallPlace",
     "checked",
-    "open_calls",
     "paired",
     "results_in_place",
     "results_of_calls",
     "search_results",
+    "unanswered_calls",
     "visible_names",
     "with_own_ids",
     "with_searches_named",
@@ -270,7 +270,7 @@ def with_searches_named(
     return [renamed(message) for message in messages]
 
 
-def open_calls(history: Sequence[Message]) -> tuple[ToolCall, ...]:
+def unanswered_calls(history: Sequence[Message]) -> tuple[ToolCall, ...]:
     """The calls of the last assistant message that no result answers yet, in order."""
     answered = set()
     for message in reversed(history):

@@ -8,14 +8,13 @@ from typing import Any
 
 from tool_search.catalog.catalog import Tool
 from tool_search.catalog.naming import Source
-from tool_search.catalog.schema.plain import compact_json
 from tool_search.config.bot import SchemaMode
 from tool_search.conversation.record_shape import VERSION, check_record
-from tool_search.conversation.synthetic_searches import Anchor
+from tool_search.conversation.synthetic_searches import InsertionPoint
 from tool_search.conversation.thinking import ThinkingRecord
 from tool_search.discovery.modes import ModeDecision
 from tool_search.discovery.state import Discovery
-from tool_search.discovery.tool_order import RosterRecord
+from tool_search.discovery.tool_order import ToolOrderRecord
 from tool_search.errors import CatalogError, UnreadableRecordError
 from tool_search.i18n import Language
 from tool_search.messages import (
@@ -28,6 +27,7 @@ from tool_search.messages import (
     plain_text,
 )
 from tool_search.providers.omissions import Omission
+from tool_search.values.json import compact_json
 
 __all__ = ["ConversationRecord", "message_from_dict", "message_to_dict"]
 
@@ -55,9 +55,9 @@ class ConversationRecord:
     language: Language
     decision: ModeDecision
     search_tool: Tool
-    roster: RosterRecord
+    roster: ToolOrderRecord
     discoveries: tuple[Discovery, ...] = ()
-    anchors: tuple[Anchor, ...] = ()
+    anchors: tuple[InsertionPoint, ...] = ()
     history: tuple[Message, ...] = ()
     thinking: ThinkingRecord = field(default_factory=ThinkingRecord)
     left_out: Mapping[str, str] = field(default_factory=dict)
@@ -127,7 +127,7 @@ class ConversationRecord:
             language=content["language"],
             decision=ModeDecision(mode=content["mode"], reason=content["reason"]),
             search_tool=Tool.from_dict(content["search_tool"]),
-            roster=RosterRecord(
+            roster=ToolOrderRecord(
                 order=tuple(roster["order"]),
                 ledger=tuple(roster["ledger"]),
                 core=tuple(roster["core"]),
@@ -141,7 +141,7 @@ class ConversationRecord:
                 for entry in content["discoveries"]
             ),
             anchors=tuple(
-                Anchor(
+                InsertionPoint(
                     fingerprint=anchor["fingerprint"],
                     ordinal=anchor["ordinal"],
                     messages=tuple(map(message_from_dict, anchor["messages"])),
@@ -172,7 +172,7 @@ def _configured(content: Mapping[str, Any]) -> SchemaMode | None:
 _OWN, _NOBODY = -1, -2  # the operator's own tools, and names of the library's
 
 
-def _sources_to_dict(roster: RosterRecord) -> dict[str, Any]:
+def _sources_to_dict(roster: ToolOrderRecord) -> dict[str, Any]:
     """Where the tools of `order` come from: servers once, a number for each tool."""
     if roster.sources is None:
         return {}

@@ -19,13 +19,13 @@ from pydantic import (
     model_validator,
 )
 
-from tool_search.catalog.schema.plain import plain_copy
 from tool_search.config.bot import SchemaMode
 from tool_search.discovery.modes import Mode, ModeReason
 from tool_search.discovery.state import DiscoveryWay
 from tool_search.i18n import Language
 from tool_search.messages import Role
 from tool_search.providers.omissions import OmissionReason
+from tool_search.values.json import plain_copy
 
 __all__ = ["VERSION", "check_discovery", "check_record"]
 

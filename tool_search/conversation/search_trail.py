@@ -21,7 +21,7 @@ from tool_search.search.text.tokenizer import folded
 __all__ = ["Lesson", "SearchTrail"]
 
 _AGAIN_IN_OTHER_WORDS = 0.5
-_MOST_SEARCHES = 4
+_MAX_SEARCHES = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +79,7 @@ class SearchTrail:
         elif decision.result is not None and decision.result.error is None:
             self._searched(decision.result)
 
-    def take_lessons(self) -> tuple[Lesson, ...]:
+    def drain_lessons(self) -> tuple[Lesson, ...]:
         """What was learned since the last call of this."""
         lessons, self._lessons = tuple(self._lessons), []
         return lessons
@@ -90,13 +90,13 @@ class SearchTrail:
             return
         if not result.names:
             self._missed.append(_Search(query, self._turn, self._step))
-            del self._missed[:-_MOST_SEARCHES]
+            del self._missed[:-_MAX_SEARCHES]
             return
         before = tuple(missed for missed in self._missed if missed.step < self._step)
         search = _Search(query, self._turn, self._step, before)
         for name in result.names:
             if folded(query) != folded(name):
-                self._waiting[name] = [*self._waiting[name], search][-_MOST_SEARCHES:]
+                self._waiting[name] = [*self._waiting[name], search][-_MAX_SEARCHES:]
 
     def _learned(self, name: str) -> list[Lesson]:
         searches = self._waiting.pop(name, [])

@@ -11,8 +11,8 @@ from tool_search.catalog.catalog import Tool
 from tool_search.config.history import HistorySettings
 from tool_search.conversation.history import visible_names
 from tool_search.conversation.message_log import MessageLog
-from tool_search.conversation.synthetic_searches import SyntheticExchanges
-from tool_search.conversation.tools import ConversationTools
+from tool_search.conversation.synthetic_searches import SyntheticSearches
+from tool_search.conversation.tools import ToolState
 from tool_search.discovery.state import DiscoveryState
 from tool_search.messages import Message
 from tool_search.providers.omissions import (
@@ -50,8 +50,8 @@ class SentHistory:
         self,
         log: MessageLog,
         *,
-        tools: ConversationTools,
-        exchanges: SyntheticExchanges,
+        tools: ToolState,
+        exchanges: SyntheticSearches,
         discoveries: DiscoveryState,
         limits: HistorySettings,
         omissions: Iterable[Omission] = (),

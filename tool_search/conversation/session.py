@@ -14,14 +14,13 @@ from dataclasses import replace
 
 from tool_search.catalog.catalog import Tool, ToolCatalog
 from tool_search.catalog.names import wire_name
-from tool_search.catalog.schema.plain import encodable
 from tool_search.config.bot import ToolSearchConfig
 from tool_search.config.history import HistorySettings
 from tool_search.config.permissions import HiddenTools
 from tool_search.conversation.calls import (
     AnsweredCall,
     CallDecision,
-    CallDesk,
+    CallResolver,
     CallResult,
     RunCall,
     allowed_to_all,
@@ -39,9 +38,9 @@ from tool_search.conversation.message_log import MessageLog
 from tool_search.conversation.record import ConversationRecord
 from tool_search.conversation.search_trail import Lesson
 from tool_search.conversation.sent_history import SentHistory
-from tool_search.conversation.synthetic_searches import SyntheticExchanges
-from tool_search.conversation.thinking import BoundThinking
-from tool_search.conversation.tools import ConversationTools
+from tool_search.conversation.synthetic_searches import SyntheticSearches
+from tool_search.conversation.thinking import PrefixBoundThinking
+from tool_search.conversation.tools import ToolState
 from tool_search.discovery.modes import Mode, ModeDecision
 from tool_search.discovery.search_tool import CALL_TOOL_NAME, instructed
 from tool_search.discovery.state import Discovery, DiscoveryState
@@ -62,7 +61,8 @@ from tool_search.messages import (
 )
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.search.index.ranking import Votes
-from tool_search.strategies import Conversation, ToolsAssembler, strategies_by_name
+from tool_search.strategies import PlanInput, ToolsAssembler, strategies_by_name
+from tool_search.values.json import encodable
 from tool_search.values.look_alikes import look_alike_keys
 
 __all__ = ["CallResult", "ToolSearchSession"]
@@ -105,16 +105,16 @@ class ToolSearchSession:
         self._system_prompt = system_prompt
         self._strategies = strategies_by_name(assembler or ToolsAssembler())
         self.discoveries = DiscoveryState(record.discoveries if record else ())
-        self._tools = ConversationTools(
+        self._tools = ToolState(
             catalog, config=self._config, discoveries=self.discoveries, max_tools=max_tools
         )
         self._log = MessageLog(record.history if record else (), search_tool_name=name)
-        self._exchanges = SyntheticExchanges(
+        self._exchanges = SyntheticSearches(
             name,
             record.anchors if record else (),
             former=record.former_search_names if record else (),
         )
-        self._thinking = BoundThinking(record.thinking if record else None)
+        self._thinking = PrefixBoundThinking(record.thinking if record else None)
         self._kept = KeptWork()
         self.sent = SentHistory(
             self._log,
@@ -178,9 +178,9 @@ class ToolSearchSession:
         """Lets what was learned take part in every search from now on; None: nothing."""
         self._tools.votes = votes
 
-    def take_lessons(self) -> tuple[Lesson, ...]:
+    def drain_lessons(self) -> tuple[Lesson, ...]:
         """Which queries were answered by which tools, since the last call of this."""
-        return self._tools.trail.take_lessons()
+        return self._tools.trail.drain_lessons()
 
     def record(self) -> ConversationRecord:
         """The state as a store keeps it.
@@ -265,7 +265,7 @@ class ToolSearchSession:
             phase = "answer"
         strategy = self._strategies[fitted.strategy]
         self._planned = len(self._log)
-        if fitted.thinking_is_bound:
+        if fitted.thinking_bound_to_prefix:
             plan = self._thinking.plan(
                 lambda start: strategy.plan(replace(conversation, thinking_from=start), phase=phase)
             )
@@ -318,10 +318,10 @@ class ToolSearchSession:
         """What becomes of a call; commits nothing."""
         return self._desk().decide(call)
 
-    def _desk(self) -> CallDesk:
+    def _desk(self) -> CallResolver:
         """What decides calls as things are now."""
         searching = self.decision.mode == "tool_search"
-        return CallDesk(
+        return CallResolver(
             catalog=self._tools.catalog,
             discoveries=self.discoveries,
             core=self._tools.roster.core,
@@ -448,7 +448,7 @@ class ToolSearchSession:
                 self.discoveries.commit((entry.tool,), via=entry.via)
         self._tools.roster.append(self.discoveries.names)
 
-    def refuse_references(self, names: Iterable[str]) -> None:
+    def drop_references(self, names: Iterable[str]) -> None:
         """Leaves references to these tools out of requests: a provider refused them.
 
         Args:
@@ -458,7 +458,7 @@ class ToolSearchSession:
         known |= {name: tool.name for name, tool in self._tools.catalog.by_wire_name.items()}
         self._refused |= {known.get(name, name) for name in names}
 
-    def refuse_replies(self, origin: str) -> None:
+    def drop_native_blocks(self, origin: str) -> None:
         """Forgets the own blocks of earlier replies from there: a provider refused them."""
         self._log.replace(without_blocks(self.history, origin))
 
@@ -493,20 +493,20 @@ class ToolSearchSession:
         tool = self._tools.catalog.get(name)
         return tool is not None and tool.active
 
-    def _conversation(self, profile: ProviderProfile, selected: tuple[str, ...]) -> Conversation:
+    def _conversation(self, profile: ProviderProfile, selected: tuple[str, ...]) -> PlanInput:
         settled, roster = self._tools.required, self._tools.roster
         mode = settled.decision.mode
-        if mode == "skills_like" and profile.thinking_is_bound:
+        if mode == "skills_like" and profile.thinking_bound_to_prefix:
             mode = "full"  # nothing is deferred: its phases would change the list in a turn
         searching = mode == "tool_search"
         prompt, name = self._system_prompt, self._tools.search_tool_name
-        return Conversation(
+        return PlanInput(
             catalog=self._tools.catalog,
             retained=roster.retained(self.discoveries),
             profile=profile,
             mode=mode,
             order=roster.order,
-            ledger=self._turn_ledger if profile.thinking_is_bound else roster.ledger,
+            ledger=self._turn_ledger if profile.thinking_bound_to_prefix else roster.ledger,
             core=roster.core,
             search_tool=settled.search_tool if searching else None,
             call_tool=settled.call_tool,

@@ -15,18 +15,18 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tool_search.catalog.catalog import Tool
-from tool_search.catalog.schema.plain import compact_json
 from tool_search.conversation.history import with_searches_named
 from tool_search.discovery.search_tool import clean_match
 from tool_search.i18n import Language, text
 from tool_search.messages import Message, ToolCall
 from tool_search.search.index.protocol import SearchMatch, SearchResult
+from tool_search.values.json import compact_json
 
-__all__ = ["Anchor", "SyntheticExchanges"]
+__all__ = ["InsertionPoint", "SyntheticSearches"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Anchor:
+class InsertionPoint:
     """Where an exchange stands in a history that the bot owns.
 
     Attributes:
@@ -40,7 +40,7 @@ class Anchor:
     messages: tuple[Message, ...]
 
 
-class SyntheticExchanges:
+class SyntheticSearches:
     """The exchanges of one conversation, each with its place.
 
     Args:
@@ -52,7 +52,7 @@ class SyntheticExchanges:
     def __init__(
         self,
         search_tool_name: str,
-        anchors: Iterable[Anchor] = (),
+        anchors: Iterable[InsertionPoint] = (),
         former: Iterable[str] = (),
     ) -> None:
         self._search_tool_name = search_tool_name
@@ -85,7 +85,7 @@ class SyntheticExchanges:
         return with_searches_named(history, former, self._search_tool_name)
 
     @property
-    def anchors(self) -> tuple[Anchor, ...]:
+    def anchors(self) -> tuple[InsertionPoint, ...]:
         """The exchanges, oldest first."""
         return tuple(self._anchors)
 
@@ -113,7 +113,9 @@ class SyntheticExchanges:
             messages = (_opening_line(language), *messages)
         fingerprint = _fingerprint(before)
         equal = sum(m.role == "user" and _fingerprint(m) == fingerprint for m in history)
-        self._anchors.append(Anchor(fingerprint=fingerprint, ordinal=equal, messages=messages))
+        self._anchors.append(
+            InsertionPoint(fingerprint=fingerprint, ordinal=equal, messages=messages)
+        )
         return messages
 
     def opening(
@@ -168,7 +170,7 @@ class SyntheticExchanges:
         shown = {call.id for message in messages for call in message.tool_calls}
         places = {(a.fingerprint, a.ordinal): a for a in self._anchors}
         seen: Counter[str] = Counter()
-        found: list[Anchor] = []
+        found: list[InsertionPoint] = []
         whole: list[Message] = []
         for message in messages:
             if message.role == "user":

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from tool_search.messages import Message, RequestPlan
 
-__all__ = ["BoundThinking", "ThinkingRecord"]
+__all__ = ["PrefixBoundThinking", "ThinkingRecord"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class ThinkingRecord:
     digest: str = ""
 
 
-class BoundThinking:
+class PrefixBoundThinking:
     """Keeps the thinking of one conversation valid.
 
     Args:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypedDict
+from importlib import import_module
+from typing import TypedDict, cast
 
 from tool_search.catalog.catalog import CorePolicy, Tool, ToolCatalog
 from tool_search.catalog.naming import NameBook, Source
@@ -20,7 +21,7 @@ from tool_search.conversation.search_trail import SearchTrail
 from tool_search.discovery.modes import Mode, ModeDecision, ModeReason, resolve_mode
 from tool_search.discovery.search_tool import CALL_TOOL_NAME, ToolSearchTool, call_tool_definition
 from tool_search.discovery.state import DiscoveryState
-from tool_search.discovery.tool_order import ToolRoster
+from tool_search.discovery.tool_order import ToolOrder
 from tool_search.errors import SearchError, SessionError
 from tool_search.i18n import Language, language_of
 from tool_search.messages import Notice, NoticeCode
@@ -29,7 +30,7 @@ from tool_search.search import ToolSearchIndex, build_index
 from tool_search.search.index.ranking import Votes
 from tool_search.search.learned import informed
 
-__all__ = ["ConversationTools", "SettledTools"]
+__all__ = ["FrozenSettings", "ToolState"]
 
 # Places of a provider's tool list that core tools leave free: for `tool_search`, `call_tool`
 # and what is discovered.
@@ -40,7 +41,7 @@ _MAX_SCHEMA_NOTICES = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SettledTools:
+class FrozenSettings:
     """Settings that the first turn decides; later only a changed configuration does.
 
     Attributes:
@@ -58,7 +59,7 @@ class SettledTools:
     configured: SchemaMode | None
 
 
-class ConversationTools:
+class ToolState:
     """The tools of one conversation.
 
     Args:
@@ -87,14 +88,14 @@ class ConversationTools:
         self._noticed: set[Notice] = set()
         self._withheld: tuple[Tool, ...] = ()
         self._incomplete: set[str] = set()
-        self.roster = ToolRoster(ToolCatalog(), order=(), ledger=(), core=())
-        self.settled: SettledTools | None = None
+        self.roster = ToolOrder(ToolCatalog(), order=(), ledger=(), core=())
+        self.settled: FrozenSettings | None = None
         self._given = catalog
         self._names = catalog.book
         self.catalog = self._view(catalog, self.own_names)
 
     @property
-    def required(self) -> SettledTools:
+    def required(self) -> FrozenSettings:
         """What is settled.
 
         Raises:
@@ -244,14 +245,14 @@ class ConversationTools:
         A tool that took the name of the library's own meanwhile is left out: the next
         user turn says so.
         """
-        self.roster = ToolRoster.restored(record.roster)
+        self.roster = ToolOrder.restored(record.roster)
         self._names = NameBook(record.names)
         self._use(self._view(self._given, (record.search_tool.name, CALL_TOOL_NAME)))
         if record.decision.mode == "tool_search":
             own = (record.search_tool.name, CALL_TOOL_NAME)
             self._withheld = tuple(self.catalog[name] for name in own if name in self.catalog)
             self._use(self.catalog.updated(removed=own))
-        self.settled = SettledTools(
+        self.settled = FrozenSettings(
             language=record.language,
             decision=self._with_index(record.decision),
             search_tool=record.search_tool,
@@ -273,7 +274,11 @@ class ConversationTools:
             self._defer_core(profile.max_tools)
         if too_long and self.mode != "tool_search" and self.catalog.deferred:
             self._search_from_now("above_provider_limit")
-        if self.mode == "skills_like" and profile.thinking_is_bound and self.catalog.deferred:
+        if (
+            self.mode == "skills_like"
+            and profile.thinking_bound_to_prefix
+            and self.catalog.deferred
+        ):
             self._search_from_now("not_offered")
         deferred, text_bytes = len(self.catalog.deferred), self.catalog.text_bytes
         deferred += len(self.roster.retained(self._discoveries))
@@ -317,14 +322,14 @@ class ConversationTools:
         language = language_of(sample) if config.language == "auto" else config.language
         decision = self._with_index(decision)
         search_tool = self.search_tool(language)
-        self.settled = SettledTools(
+        self.settled = FrozenSettings(
             language=language,
             decision=decision,
             search_tool=search_tool.definition() if search_tool else Tool(name=self.own_names[0]),
             call_tool=call_tool_definition(language),
             configured=config.tool_schema_mode,
         )
-        self.roster = ToolRoster.start(catalog, search_tool_name=config.search_tool_name)
+        self.roster = ToolOrder.start(catalog, search_tool_name=config.search_tool_name)
         self.roster.append(self._discoveries.names)
         if len(catalog.core) == self._max_core:
             self.notice(
@@ -334,7 +339,7 @@ class ConversationTools:
     def _decided(self, catalog: ToolCatalog, profile: ProviderProfile) -> ModeDecision:
         """Decide the mode by the configuration, within what the provider takes."""
         decision = self._resolved(catalog, profile)
-        if decision.mode != "skills_like" or not profile.thinking_is_bound:
+        if decision.mode != "skills_like" or not profile.thinking_bound_to_prefix:
             return decision
         mode: Mode = "tool_search" if catalog.deferred else "full"
         self.notice(
@@ -387,7 +392,7 @@ class ConversationTools:
             Notice("settings_changed", f"the configuration has changed: {'; '.join(changes)}")
         )
 
-    def _wanted(self, catalog: ToolCatalog, profile: ProviderProfile) -> SettledTools:
+    def _wanted(self, catalog: ToolCatalog, profile: ProviderProfile) -> FrozenSettings:
         """Return the settings with what the configuration names otherwise than they were.
 
         `auto` keeps what is settled, and so does a setting that cannot be followed.
@@ -460,7 +465,7 @@ class ConversationTools:
             raise SessionError(f"the changed catalog cannot be searched: {exc}") from exc
 
     def _follow_catalog(self) -> None:
-        self._notices += self.roster.take_in(
+        self._notices += self.roster.apply_catalog(
             self.catalog, self._discoveries, mode=self.mode, own=self.own_names
         )
 
@@ -504,12 +509,11 @@ def _search_tool_class(config: ToolSearchConfig, name: str) -> type[ToolSearchTo
     """What answers searches: under oh-my-pi's preset and tool name, its answers."""
     if config.search.preset != "oh-my-pi" or name != "search_tool_bm25":
         return ToolSearchTool
-    from tool_search.compat.oh_my_pi.tool import SearchToolBm25  # noqa: PLC0415 - few ask for it
+    tool = import_module("tool_search.compat.oh_my_pi.tool")
+    return cast("type[ToolSearchTool]", tool.SearchToolBm25)
 
-    return SearchToolBm25
 
-
-def _changes(before: SettledTools, after: SettledTools) -> list[str]:
+def _changes(before: FrozenSettings, after: FrozenSettings) -> list[str]:
     """Name each setting that differs, with both values."""
     settings = (
         ("tool_schema_mode", before.decision.mode, after.decision.mode),

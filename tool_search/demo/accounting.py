@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from time import perf_counter
 
 from tool_search.catalog.catalog import Tool, ToolCatalog
-from tool_search.catalog.schema.plain import compact_json
 from tool_search.catalog.tokens import estimate_tokens
 from tool_search.execution.tasks import closing
 from tool_search.messages import ContentPart, Message, ReferencePart, RequestPlan, TextPart
 from tool_search.providers.base import ChatProvider, ReplyEvent
 from tool_search.providers.profiles import ProviderProfile
+from tool_search.values.json import compact_json
 
 __all__ = ["Ledger", "RecordedProvider", "RequestFigures"]
 

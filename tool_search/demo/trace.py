@@ -14,7 +14,7 @@ from tool_search.events import (
     ProviderSwitched,
     RunnerEvent,
     ToolFinished,
-    ToolPartial,
+    ToolOutputDelta,
     ToolProgress,
 )
 
@@ -42,7 +42,7 @@ class Trace:
         self._take_requests()
         if isinstance(event, ToolProgress):
             self._said.setdefault(event.call.id, []).append(event.message)
-        elif isinstance(event, ToolPartial):
+        elif isinstance(event, ToolOutputDelta):
             self._said.setdefault(event.call.id, []).append(event.content)
         elif isinstance(event, ToolFinished):
             self._requests[-1]["calls"].append(self._call(event))

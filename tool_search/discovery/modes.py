@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tool_search.catalog.catalog import Tool, ToolCatalog
-from tool_search.catalog.schema.plain import compact_json
 from tool_search.catalog.tokens import estimate_tokens
 from tool_search.config.bot import SchemaMode
+from tool_search.values.json import compact_json
 
 __all__ = ["Mode", "ModeDecision", "ModeReason", "resolve_mode", "tool_tokens"]
 

@@ -9,11 +9,11 @@ from itertools import islice
 from typing import Any
 
 from tool_search.catalog.catalog import Tool, ToolCatalog
-from tool_search.catalog.schema.plain import encodable
 from tool_search.i18n import Language, text
 from tool_search.search.index.older_first import search_older_first
 from tool_search.search.index.protocol import SearchMatch, SearchResult, ToolSearchIndex
 from tool_search.values.clean_text import clean_line, quoted
+from tool_search.values.json import encodable
 from tool_search.values.redaction import log_failure
 
 __all__ = [
@@ -27,10 +27,10 @@ __all__ = [
 
 CALL_TOOL_NAME = "call_tool"
 
-_LONGEST_DESCRIPTION = 300
-_LONGEST_TOOL_DESCRIPTION = 1200
-_LONGEST_QUERY_SHOWN = 1000
-_LONGEST_SERVER = 100
+_MAX_DESCRIPTION_CHARS = 300
+_MAX_TOOL_DESCRIPTION_CHARS = 1200
+_MAX_QUERY_SHOWN_CHARS = 1000
+_MAX_SERVER_CHARS = 100
 _log = logging.getLogger(__name__)
 
 
@@ -39,12 +39,12 @@ def clean_description(description: str) -> str:
 
     One line, without control and invisible characters, at most 300 characters.
     """
-    return clean_line(description, _LONGEST_DESCRIPTION)
+    return clean_line(description, _MAX_DESCRIPTION_CHARS)
 
 
 def clean_match(match: SearchMatch) -> SearchMatch:
     """A match as a model reads it: its description and its server clean, and not too long."""
-    server = clean_line(match.server, _LONGEST_SERVER) if match.server else None
+    server = clean_line(match.server, _MAX_SERVER_CHARS) if match.server else None
     return replace(match, description=clean_description(match.description), server=server)
 
 
@@ -188,7 +188,7 @@ class ToolSearchTool:
         # No more than these can fit: a name in quotes, a count and a comma take eight characters.
         counts = [
             f"{quoted(server)} ({count})"
-            for server, count in islice(servers.items(), _LONGEST_TOOL_DESCRIPTION // 8)
+            for server, count in islice(servers.items(), _MAX_TOOL_DESCRIPTION_CHARS // 8)
         ]
         for kept in range(len(counts), 0, -1):
             listed = counts[:kept]
@@ -196,7 +196,7 @@ class ToolSearchTool:
                 rest = len(servers) - kept
                 listed.append(text("search_tool.servers_more", self._language, count=rest))
             line = text("search_tool.servers", self._language, servers=", ".join(listed))
-            if len(head) + 1 + len(line) <= _LONGEST_TOOL_DESCRIPTION:
+            if len(head) + 1 + len(line) <= _MAX_TOOL_DESCRIPTION_CHARS:
                 return f"{head} {line}"
         return head
 
@@ -214,9 +214,9 @@ def _queries(value: object) -> list[str]:
 def _shown(queries: Sequence[str]) -> str:
     """The queries as a result repeats them: a history keeps that as long as it lives."""
     joined = " | ".join(queries)
-    if len(joined) <= _LONGEST_QUERY_SHOWN:
+    if len(joined) <= _MAX_QUERY_SHOWN_CHARS:
         return joined
-    return f"{joined[: _LONGEST_QUERY_SHOWN - 1]}…"
+    return f"{joined[: _MAX_QUERY_SHOWN_CHARS - 1]}…"
 
 
 def call_tool_definition(language: Language, *, name: str = CALL_TOOL_NAME) -> Tool:

@@ -15,13 +15,13 @@ from tool_search.discovery.modes import Mode
 from tool_search.discovery.state import DiscoveryState
 from tool_search.messages import Notice
 
-__all__ = ["RosterRecord", "ToolRoster"]
+__all__ = ["ToolOrder", "ToolOrderRecord"]
 
 _MAX_LEFT = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RosterRecord:
+class ToolOrderRecord:
     """A roster as a store keeps it.
 
     Attributes:
@@ -45,7 +45,7 @@ class RosterRecord:
     former: Mapping[str, Source] = field(default_factory=dict)
 
 
-class ToolRoster:
+class ToolOrder:
     """The declared names of one conversation.
 
     Args:
@@ -71,13 +71,13 @@ class ToolRoster:
         self.ledger = tuple(ledger)
         self.core = frozenset(core)
         self.left: tuple[str, ...] = ()
-        self._recorded: RosterRecord | None = None
+        self._recorded: ToolOrderRecord | None = None
         # What these were last made of, and what came out: most turns change nothing of it.
-        self._last_record: tuple[ToolCatalog, object, RosterRecord] | None = None
+        self._last_record: tuple[ToolCatalog, object, ToolOrderRecord] | None = None
         self._last_retained: tuple[ToolCatalog, object, dict[str, Tool]] | None = None
 
     @classmethod
-    def start(cls, catalog: ToolCatalog, *, search_tool_name: str) -> ToolRoster:
+    def start(cls, catalog: ToolCatalog, *, search_tool_name: str) -> ToolOrder:
         """The roster of a new conversation: both groups by name, the search tool between."""
         core = [tool.name for tool in catalog.core]
         deferred = [tool.name for tool in catalog.deferred]
@@ -110,14 +110,14 @@ class ToolRoster:
         self.ledger = tuple(n for n in self.ledger if n not in waiting or n in discoveries)
 
     @classmethod
-    def restored(cls, record: RosterRecord) -> ToolRoster:
-        """The roster of a recorded conversation; `take_in` its catalog next."""
+    def restored(cls, record: ToolOrderRecord) -> ToolOrder:
+        """The roster of a recorded conversation; `apply_catalog` its catalog next."""
         roster = cls(ToolCatalog(), order=record.order, ledger=record.ledger, core=record.core)
         roster.left = tuple(record.former)
         roster._recorded = record
         return roster
 
-    def record(self, mode: Mode) -> RosterRecord:
+    def record(self, mode: Mode) -> ToolOrderRecord:
         """The roster as a store keeps it; the mode says which tools the model was shown."""
         state = (mode, self.order, self.ledger, self.core, self.left)
         last = self._last_record
@@ -125,10 +125,10 @@ class ToolRoster:
             last = self._last_record = (self.catalog, state, self._record(mode))
         return last[2]
 
-    def _record(self, mode: Mode) -> RosterRecord:
+    def _record(self, mode: Mode) -> ToolOrderRecord:
         shown = self.ledger if mode == "tool_search" else self.order
         held = {name: source for source, name in self.catalog.book.held.items()}
-        return RosterRecord(
+        return ToolOrderRecord(
             order=self.order,
             ledger=self.ledger,
             core=tuple(sorted(self.core)),
@@ -150,7 +150,7 @@ class ToolRoster:
             last = self._last_retained = (self.catalog, discoveries.version, retained)
         return last[2]
 
-    def take_in(
+    def apply_catalog(
         self, catalog: ToolCatalog, discoveries: DiscoveryState, *, mode: Mode, own: Iterable[str]
     ) -> tuple[Notice, ...]:
         """Takes a new catalog in; gives what that does to lists already sent.

@@ -16,7 +16,7 @@ from tool_search.execution.functions import (
 )
 from tool_search.execution.hooks import HookAnswer, HookedCall, ToolHook
 from tool_search.execution.limits import CallLimits
-from tool_search.execution.observers import ToolError, ToolExecution
+from tool_search.execution.observers import ToolFailure, ToolRun
 from tool_search.execution.permissions.check import (
     AskUser,
     PermissionAnswer,
@@ -26,11 +26,11 @@ from tool_search.execution.permissions.check import (
 from tool_search.execution.permissions.grants import Grant, GrantBook, GrantFile, GrantStore
 from tool_search.execution.replay import RememberedResults, ResultMemory, TurnCalls
 from tool_search.execution.results import (
-    CallOutcome,
-    CallPartial,
+    CallOutputDelta,
     CallProgress,
     ExecutionEvent,
     ExecutionResult,
+    FinishedCall,
 )
 
 __all__ = [
@@ -38,14 +38,14 @@ __all__ = [
     "CallBatch",
     "CallLimits",
     "CallOptions",
-    "CallOutcome",
-    "CallPartial",
+    "CallOutputDelta",
     "CallProgress",
     "CallRunner",
     "Cancellation",
     "ExecutableTool",
     "ExecutionEvent",
     "ExecutionResult",
+    "FinishedCall",
     "FunctionExecutor",
     "Grant",
     "GrantBook",
@@ -59,11 +59,11 @@ __all__ = [
     "RememberedResults",
     "ResultMemory",
     "ToolContext",
-    "ToolError",
-    "ToolExecution",
     "ToolExecutor",
+    "ToolFailure",
     "ToolFunction",
     "ToolHook",
+    "ToolRun",
     "TurnCalls",
     "executable_tools",
     "named_tools",

@@ -22,22 +22,22 @@ from tool_search.events import (
     CallStep,
     RunnerEvent,
     ToolCallStarted,
-    ToolPartial,
+    ToolOutputDelta,
     ToolProgress,
 )
-from tool_search.execution.call import CallServices, Decide, OneCall
+from tool_search.execution.call import CallRun, CallServices, Decide
 from tool_search.execution.context import ToolContext
 from tool_search.execution.observers import report
 from tool_search.execution.replay import NO_TURN, TurnCalls
 from tool_search.execution.results import (
-    CallOutcome,
-    CallPartial,
+    CallOutputDelta,
     CallProgress,
     ExecutionResult,
+    FinishedCall,
     failure_of,
     meant_tool,
 )
-from tool_search.execution.tasks import Runaways
+from tool_search.execution.tasks import OrphanedTasks
 from tool_search.messages import ToolCall
 from tool_search.values.redaction import redacted_json
 
@@ -54,11 +54,11 @@ class _Job:
 
     call: ToolCall
     decision: CallDecision | None = None
-    one: OneCall | None = None
+    one: CallRun | None = None
     task: asyncio.Task[None] | None = None
     decided: tuple[CallStep, ...] = ()
     began: float = 0.0
-    outcome: CallOutcome | None = None
+    outcome: FinishedCall | None = None
     cancelled_as: str = "call.cancelled"
     is_running: bool = False
     has_begun: bool = False
@@ -95,7 +95,7 @@ class CallBatch:
         self._turn = turn or NO_TURN
         self._is_heard = is_heard
         self._grace_s = services.limits.grace_s
-        self._runaways = Runaways(grace_s=self._grace_s)
+        self._runaways = OrphanedTasks(grace_s=self._grace_s)
         self._said: deque[RunnerEvent] = deque()
         self._running = 0
         self._next = 0
@@ -123,7 +123,7 @@ class CallBatch:
             self._end_early(job)
         self._wake()
 
-    def undelivered(self) -> tuple[CallOutcome, ...]:
+    def undelivered(self) -> tuple[FinishedCall, ...]:
         """After `events` was closed: the outcomes it has not given, in call order.
 
         Calls that were not over are cancelled; what had ended by then keeps its result.
@@ -134,7 +134,7 @@ class CallBatch:
         self._delivered = len(self._jobs)
         return tuple(job.outcome for job in left if job.outcome is not None)
 
-    async def events(self) -> AsyncGenerator[RunnerEvent | CallOutcome, None]:
+    async def events(self) -> AsyncGenerator[RunnerEvent | FinishedCall, None]:
         """What the calls say as they say it, and one outcome a call, in call order."""
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
@@ -200,8 +200,8 @@ class CallBatch:
         """Whether a call before the next has discovered something that is not taken in yet."""
         return self._last_found >= self._delivered
 
-    def _life_of(self, job: _Job, decision: RunCall) -> OneCall:
-        return OneCall(
+    def _life_of(self, job: _Job, decision: RunCall) -> CallRun:
+        return CallRun(
             decision,
             self._context,
             services=self._services,
@@ -211,7 +211,7 @@ class CallBatch:
             overdue=lambda seconds: self._give_up(job, seconds),
         )
 
-    def _start(self, job: _Job, one: OneCall) -> None:
+    def _start(self, job: _Job, one: CallRun) -> None:
         job.one = one
         self._begun(job, one.tool.name)
         self._running += 1
@@ -222,7 +222,7 @@ class CallBatch:
         context.run(in_call.set, True)
         job.task = loop.create_task(self._run(job, one), name=one.tool.name, context=context)
 
-    async def _run(self, job: _Job, one: OneCall) -> None:
+    async def _run(self, job: _Job, one: CallRun) -> None:
         job.has_begun = True
         telemetry = self._services.telemetry
         span = telemetry.start(one.tool, job.call, self._context) if telemetry else None
@@ -294,7 +294,7 @@ class CallBatch:
         one = job.one
         job.one = None  # it holds on to the job: nothing of a call waits for the garbage collector
         steps = (*job.decided, *one.steps) if one else job.decided
-        job.outcome = CallOutcome(
+        job.outcome = FinishedCall(
             call=job.call, decision=job.decision, result=result, duration_s=duration_s, steps=steps
         )
         if self._services.observers:
@@ -322,12 +322,12 @@ class CallBatch:
         if self._is_heard:
             self._said.append(ToolCallStarted(call=job.call, tool=tool))
 
-    def _say(self, job: _Job, event: CallProgress | CallPartial) -> None:
+    def _say(self, job: _Job, event: CallProgress | CallOutputDelta) -> None:
         """Passes on what a call says; from any thread, and until it is over."""
         if job.outcome is not None or not self._is_heard:
             return
-        if isinstance(event, CallPartial):
-            self._said.append(ToolPartial(call=job.call, content=event.content))
+        if isinstance(event, CallOutputDelta):
+            self._said.append(ToolOutputDelta(call=job.call, content=event.content))
         else:
             self._said.append(ToolProgress(call=job.call, message=event.message))
         if threading.get_ident() == self._thread:

@@ -13,18 +13,17 @@ from dataclasses import InitVar, dataclass, field, replace
 from time import perf_counter
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from tool_search.catalog.schema.plain import compact_json, encodable
 from tool_search.catalog.validation import complaints_about
 from tool_search.conversation.calls import CallDecision, RunCall
 from tool_search.execution.context import CallChannel, ToolContext, ToolExecutor
 from tool_search.execution.functions import ExecutableTool
 from tool_search.execution.hooks import HookedCall, Hooks
-from tool_search.execution.limits import CallLimits, Slots
+from tool_search.execution.limits import CallLimits, ConcurrencyLimiter
 from tool_search.execution.observers import CallObserver, CallTelemetry
 from tool_search.execution.permissions.check import Permissions
 from tool_search.execution.replay import RememberedResults, ResultMemory, TurnCalls
 from tool_search.execution.results import (
-    CallPartial,
+    CallOutputDelta,
     CallProgress,
     CallStep,
     ExecutionResult,
@@ -37,11 +36,12 @@ from tool_search.execution.results import (
 from tool_search.execution.tasks import CallClock, answer_of, closing
 from tool_search.i18n import text
 from tool_search.messages import ToolCall
+from tool_search.values.json import compact_json, encodable
 from tool_search.values.redaction import log_failure
 
-__all__ = ["CallServices", "KnowsTools", "OneCall"]
+__all__ = ["CallRun", "CallServices", "KnowsTools"]
 
-_DEEPEST = 8
+_MAX_DEPTH = 8
 _log = logging.getLogger(__name__)
 
 
@@ -86,13 +86,13 @@ class CallServices:
     memory: ResultMemory = field(default_factory=RememberedResults)
     observers: Sequence[CallObserver] = ()
     telemetry: CallTelemetry | None = None
-    slots: Slots = field(init=False)
+    slots: ConcurrencyLimiter = field(init=False)
     limited: bool = field(init=False)
     runs: ToolExecutor = field(init=False)
     functions: KnowsTools | None = field(init=False)
 
     def __post_init__(self, executor: ToolExecutor) -> None:
-        self.slots = Slots(self.limits)
+        self.slots = ConcurrencyLimiter(self.limits)
         self.limited = self.slots.limited or self.limits.timeout_s is not None
         self.use(executor)
 
@@ -110,7 +110,7 @@ Decide = Callable[[ToolCall], "CallDecision | Awaitable[CallDecision]"]
 """Says what becomes of a call, at once or when awaited."""
 
 
-class OneCall:
+class CallRun:
     """One call on its way; also the channel that its tool speaks through.
 
     Args:
@@ -132,7 +132,7 @@ class OneCall:
         services: CallServices,
         decide: Decide,
         turn: TurnCalls,
-        emit: Callable[[CallProgress | CallPartial], None],
+        emit: Callable[[CallProgress | CallOutputDelta], None],
         overdue: Callable[[float], None],
         outer: CallClock | None = None,
     ) -> None:
@@ -204,9 +204,9 @@ class OneCall:
         """A failure of ours, in the language of the conversation."""
         return failure_of(failure, key, self._context.language, name=self.tool.name, **values)
 
-    def say(self, event: CallProgress | CallPartial) -> None:
+    def say(self, event: CallProgress | CallOutputDelta) -> None:
         """Passes on what the tool says, and keeps the pieces of its result."""
-        if isinstance(event, CallPartial):
+        if isinstance(event, CallOutputDelta):
             self.partials.append(event.content)
         self._emit(event)
 
@@ -218,7 +218,7 @@ class OneCall:
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ExecutionResult:
         """Calls another tool as the model would; it takes part in this call's place."""
-        if self._context.depth >= _DEEPEST:
+        if self._context.depth >= _MAX_DEPTH:
             return self.error("failed", "call.too_deep")
         self._nested += 1
         call = ToolCall(
@@ -231,7 +231,7 @@ class OneCall:
             return ExecutionResult(
                 content=decision.content, is_error=decision.is_error, failure=failure
             )
-        inner = OneCall(
+        inner = CallRun(
             decision,
             replace(self._context, depth=self._context.depth + 1),
             services=self._services,

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tool_search.catalog.catalog import Tool, ToolCatalog
-from tool_search.conversation.calls import CallDesk
+from tool_search.conversation.calls import CallResolver
 from tool_search.discovery.search_tool import CALL_TOOL_NAME
 from tool_search.discovery.state import DiscoveryState
 from tool_search.errors import ConfigurationError
@@ -40,7 +40,7 @@ from tool_search.execution.limits import CallLimits
 from tool_search.execution.observers import CallObserver, CallTelemetry
 from tool_search.execution.permissions.check import Permissions
 from tool_search.execution.replay import RememberedResults, ResultMemory, TurnCalls
-from tool_search.execution.results import CallOutcome
+from tool_search.execution.results import FinishedCall
 from tool_search.i18n import Language
 from tool_search.messages import ToolCall
 
@@ -55,7 +55,7 @@ class CallOptions:
         permissions: Who may call what; default: what no rule names runs.
         hooks: Called around calls, in order.
         limits: How many at a time, how long, and how much of a result.
-        observers: Are told of each call: `ToolExecution`, and `ToolError` where it failed.
+        observers: Are told of each call: `ToolRun`, and `ToolFailure` where it failed.
         telemetry: Traces each call, such as `tool_search.adapters.opentelemetry.OpenTelemetry()`.
         memory: Remembers what turns with an idempotency key did; default: the process does,
             until it ends.
@@ -109,7 +109,7 @@ class CallRunner:
         self.catalog = self.permissions.offered(offered if catalog is None else catalog)
         self._no_discoveries = DiscoveryState(())
         # The replies of a turn share their context.
-        self._last: tuple[ToolContext, CallDesk] | None = None
+        self._last: tuple[ToolContext, CallResolver] | None = None
         self._services = CallServices(
             executor=executor,
             permissions=self.permissions,
@@ -164,7 +164,7 @@ class CallRunner:
         batch = self.batch(calls, context)
         async with aclosing(batch.events()) as events:
             async for event in events:
-                yield event.finished() if isinstance(event, CallOutcome) else event
+                yield event.finished() if isinstance(event, FinishedCall) else event
 
     async def results(
         self, calls: Sequence[ToolCall], context: ToolContext
@@ -172,7 +172,7 @@ class CallRunner:
         """The same without what happens meanwhile."""
         events = self.batch(calls, context, is_heard=False).events()
         try:
-            over = [one.finished() async for one in events if isinstance(one, CallOutcome)]
+            over = [one.finished() async for one in events if isinstance(one, FinishedCall)]
         finally:
             await events.aclose()
         return tuple(over)
@@ -233,13 +233,13 @@ class CallRunner:
         if close is not None:
             await close()
 
-    def _desk(self, context: ToolContext) -> CallDesk:
+    def _desk(self, context: ToolContext) -> CallResolver:
         last = self._last
         if last is None or last[0] is not context:
             last = self._last = context, self._desk_of(context)
         return last[1]
 
-    def _desk_of(self, context: ToolContext) -> CallDesk:
+    def _desk_of(self, context: ToolContext) -> CallResolver:
         refusal = self.refusal(lambda: context)
         roles = context.roles
 
@@ -248,7 +248,7 @@ class CallRunner:
                 return ""
             return refusal(self.catalog.executable(tool))
 
-        return CallDesk(
+        return CallResolver(
             catalog=self.catalog,
             discoveries=self._no_discoveries,
             core=self.catalog,

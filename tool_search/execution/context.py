@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from tool_search.errors import ToolCallError
 from tool_search.execution.results import (
-    CallPartial,
+    CallOutputDelta,
     CallProgress,
     ExecutionEvent,
     ExecutionResult,
@@ -72,7 +72,7 @@ class Cancellation:
 class CallChannel(Protocol):
     """Where a tool's words go: to whoever runs its call."""
 
-    def say(self, event: CallProgress | CallPartial) -> None:
+    def say(self, event: CallProgress | CallOutputDelta) -> None:
         """Tells people how far the call is; from any thread."""
         ...
 
@@ -92,7 +92,7 @@ class CallChannel(Protocol):
 class _Silent:
     """A channel to nobody."""
 
-    def say(self, event: CallProgress | CallPartial) -> None:
+    def say(self, event: CallProgress | CallOutputDelta) -> None:
         """Nobody hears it."""
 
     async def ask(self, question: str) -> bool:  # noqa: ARG002  # nobody reads it
@@ -163,7 +163,7 @@ class ToolContext:
 
     def partial(self, value: object) -> None:
         """Shows people a piece of the result, and keeps it for the model should the rest fail."""
-        self.channel.say(CallPartial(as_text(value)))
+        self.channel.say(CallOutputDelta(as_text(value)))
 
     async def ask(self, question: str) -> bool:
         """Asks the user for permission; False where he refuses or cannot be asked.

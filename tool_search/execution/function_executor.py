@@ -19,7 +19,7 @@ from tool_search.execution.functions import (
     context_parameter,
 )
 from tool_search.execution.results import (
-    CallPartial,
+    CallOutputDelta,
     CallProgress,
     ExecutionEvent,
     ExecutionResult,
@@ -27,7 +27,7 @@ from tool_search.execution.results import (
     cause_of,
     failure_of,
 )
-from tool_search.execution.tasks import CallClock, NoResult, Runaways, called, is_async
+from tool_search.execution.tasks import CallClock, NoResult, OrphanedTasks, called, is_async
 from tool_search.messages import ToolCall
 from tool_search.values.redaction import log_failure
 
@@ -114,7 +114,7 @@ class FunctionExecutor:
         self, tools: Iterable[ExecutableTool], *, timeout_s: float = 60.0, grace_s: float = 2.0
     ) -> None:
         self._grace_s = grace_s
-        self._given_up = Runaways(grace_s=grace_s)
+        self._given_up = OrphanedTasks(grace_s=grace_s)
         self._tools: dict[str, _Prepared] = {}
         for item in tools:
             if item.tool.name in self._tools:
@@ -238,12 +238,12 @@ class _Line:
     def __init__(self, outer: CallChannel) -> None:
         self._outer = outer
         self._loop = asyncio.get_running_loop()
-        self._said: deque[CallProgress | CallPartial] = deque()
+        self._said: deque[CallProgress | CallOutputDelta] = deque()
         self._waiter: asyncio.Future[None] | None = None
         self.clock: CallClock | None = None
         self.is_given_up = False
 
-    def say(self, event: CallProgress | CallPartial) -> None:
+    def say(self, event: CallProgress | CallOutputDelta) -> None:
         """Passes an event on; from any thread."""
         self._said.append(event)
         if not self._loop.is_closed():

@@ -54,7 +54,7 @@ class ExecutableTool:
         tool: The definition.
         function: Sync or async; takes the arguments by keyword. A parameter annotated
             `ToolContext` gets the context and is in no schema. An async generator
-            yields `CallProgress` and `CallPartial`, and its first other item is the
+            yields `CallProgress` and `CallOutputDelta`, and its first other item is the
             result, at which it is closed.
         arguments: Reads arguments into Python types, where the function's own
             annotations ask for more than JSON.

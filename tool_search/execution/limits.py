@@ -8,10 +8,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
 from tool_search.catalog.catalog import Tool
-from tool_search.config.history import LONGEST_RESULT
+from tool_search.config.history import MAX_RESULT_CHARS
 from tool_search.errors import ConfigurationError
 
-__all__ = ["CallLimits", "Slots"]
+__all__ = ["CallLimits", "ConcurrencyLimiter"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class CallLimits:
     timeout_s: float | None = None
     grace_s: float = 5.0
     longest_error: int = 10_000
-    longest_result: int | None = LONGEST_RESULT
+    longest_result: int | None = MAX_RESULT_CHARS
     cancels_siblings: bool = False
 
     def __post_init__(self) -> None:
@@ -52,7 +52,7 @@ class CallLimits:
 
 
 @dataclass(slots=True)
-class Slots:
+class ConcurrencyLimiter:
     """The places that calls take while they run.
 
     Attributes:

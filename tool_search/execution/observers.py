@@ -14,13 +14,13 @@ from tool_search.execution.results import ExecutionResult
 from tool_search.messages import ToolCall
 from tool_search.values.redaction import log_failure
 
-__all__ = ["CallObserver", "CallSpan", "CallTelemetry", "ToolError", "ToolExecution", "report"]
+__all__ = ["CallObserver", "CallSpan", "CallTelemetry", "ToolFailure", "ToolRun", "report"]
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolExecution:
+class ToolRun:
     """A call is over.
 
     Attributes:
@@ -40,7 +40,7 @@ class ToolExecution:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolError:
+class ToolFailure:
     """A call has failed, been denied or been cancelled.
 
     Attributes:
@@ -59,7 +59,7 @@ class ToolError:
         return asdict(self)
 
 
-CallObserver = Callable[[ToolExecution | ToolError], None]
+CallObserver = Callable[[ToolRun | ToolFailure], None]
 
 
 class CallSpan(Protocol):
@@ -82,12 +82,12 @@ def report(
     observers: Iterable[CallObserver], tool: str, result: ExecutionResult, duration_s: float
 ) -> None:
     """Tells everybody of one call; an observer that fails is logged, and stops nothing."""
-    events: list[ToolExecution | ToolError] = [
-        ToolExecution(tool=tool, duration=duration_s, success=not result.is_error)
+    events: list[ToolRun | ToolFailure] = [
+        ToolRun(tool=tool, duration=duration_s, success=not result.is_error)
     ]
     if result.is_error:
         stack = "".join(traceback.format_exception(result.error)) if result.error else ""
-        events.append(ToolError(tool=tool, error=result.content, stack=stack))
+        events.append(ToolFailure(tool=tool, error=result.content, stack=stack))
     for observer in observers:
         for event in events:
             try:

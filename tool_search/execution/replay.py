@@ -7,8 +7,8 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from tool_search.catalog.schema.plain import compact_json
 from tool_search.execution.results import ExecutionResult
+from tool_search.values.json import compact_json
 
 __all__ = ["NO_TURN", "RememberedResults", "ResultMemory", "TurnCalls"]
 

@@ -8,24 +8,24 @@ from typing import Any, Literal
 
 from pydantic_core import to_jsonable_python
 
-from tool_search.catalog.schema.plain import compact_json
 from tool_search.conversation.calls import AnsweredCall, CallDecision, CallResult, RunCall
 from tool_search.errors import ToolSearchError
 from tool_search.events import CallStep, Outcome, ToolFinished
 from tool_search.i18n import Language, text
 from tool_search.messages import ContentPart, ImagePart, TextPart, ToolCall, plain_text
+from tool_search.values.json import compact_json
 from tool_search.values.redaction import redacted_text
 from tool_search.values.shortening import cut
 
 __all__ = [
-    "LONGEST_ERROR",
-    "CallOutcome",
-    "CallPartial",
+    "MAX_ERROR_CHARS",
+    "CallOutputDelta",
     "CallProgress",
     "CallStep",
     "ExecutionEvent",
     "ExecutionResult",
     "Failure",
+    "FinishedCall",
     "Outcome",
     "as_result",
     "as_text",
@@ -49,7 +49,7 @@ class CallProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class CallPartial:
+class CallOutputDelta:
     """A piece of the result before the rest, for people.
 
     The model reads the final result alone; where there is none, because the call
@@ -91,14 +91,14 @@ class ExecutionResult:
         return "cancelled" if self.failure == "cancelled" else "failed"
 
 
-ExecutionEvent = CallProgress | CallPartial | ExecutionResult
+ExecutionEvent = CallProgress | CallOutputDelta | ExecutionResult
 
 
 # What a call of a batch came to: for the session, and as an event.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallOutcome:
+class FinishedCall:
     """A call is over.
 
     Attributes:
@@ -163,7 +163,7 @@ def meant_tool(decision: CallDecision) -> str:
 
 _PARTS = (TextPart, ImagePart)
 _MAY_HAVE_PARTS = (*_PARTS, list, tuple)
-LONGEST_ERROR = 10_000
+MAX_ERROR_CHARS = 10_000
 """Characters of an error; of a longer one the first and the last half are kept."""
 
 

@@ -25,14 +25,14 @@ from itertools import count
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from tool_search.execution.results import CallPartial, CallProgress
+from tool_search.execution.results import CallOutputDelta, CallProgress
 from tool_search.values.redaction import log_failure
 
 __all__ = [
     "MAX_TOOL_THREADS",
     "CallClock",
     "NoResult",
-    "Runaways",
+    "OrphanedTasks",
     "ToolThreads",
     "answer_of",
     "called",
@@ -323,7 +323,7 @@ def called(
     arguments: Mapping[str, Any],
     *,
     asynchronous: bool | None = None,
-    say: Callable[[CallProgress | CallPartial], None] | None = None,
+    say: Callable[[CallProgress | CallOutputDelta], None] | None = None,
 ) -> Coroutine[Any, Any, Any]:
     """What a function gives for these arguments, awaited where it can be.
 
@@ -370,7 +370,7 @@ async def _given(
     function: Callable[..., Any],
     arguments: Mapping[str, Any],
     at_once: bool,
-    say: Callable[[CallProgress | CallPartial], None] | None,
+    say: Callable[[CallProgress | CallOutputDelta], None] | None,
 ) -> Any:
     value = function(**arguments) if at_once else await in_thread(partial(function, **arguments))
     if inspect.isawaitable(value):
@@ -381,11 +381,11 @@ async def _given(
 
 
 async def _drained(
-    items: AsyncGenerator[Any, Any], say: Callable[[CallProgress | CallPartial], None]
+    items: AsyncGenerator[Any, Any], say: Callable[[CallProgress | CallOutputDelta], None]
 ) -> Any:
     """The first item that is neither progress nor a piece; the generator is closed there."""
     async for item in items:
-        if isinstance(item, CallProgress | CallPartial):
+        if isinstance(item, CallProgress | CallOutputDelta):
             say(item)
             continue
         try:
@@ -409,7 +409,7 @@ async def _contained(work: Awaitable[Any]) -> Any:
         raise carried(exc) from exc
 
 
-class Runaways:
+class OrphanedTasks:
     """Tasks that did not end when they were cancelled: kept in sight until they do.
 
     Args:

@@ -20,13 +20,13 @@ __all__ = [
     "MAX_REPEATS",
     "MAX_SET_ASIDE",
     "MAX_WAIT_S",
+    "Action",
+    "ErrorAction",
     "ProviderHealth",
-    "Remedy",
-    "Verdict",
-    "verdict_on",
+    "classify_error",
 ]
 
-Remedy = Literal[
+Action = Literal[
     "generic_strategy",
     "repair",
     "within_limit",
@@ -42,7 +42,7 @@ Remedy = Literal[
     "wait",
     "next_provider",
 ]
-MAX_REPEATS: Mapping[Remedy, int] = {
+MAX_REPEATS: Mapping[Action, int] = {
     "with_reasoning": 3, "in_its_form": 3, "without_tool": 8, "shorten": 8, "leave_out": 4,
 }  # fmt: skip
 """The most requests of one reply that a remedy repeats at a provider; 1 for the others."""
@@ -75,7 +75,7 @@ _BLANK_REASONING = " "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class ErrorAction:
     """What to do about a provider's error.
 
     Attributes:
@@ -91,7 +91,7 @@ class Verdict:
         left_out: Why the newest content is to be left out.
     """
 
-    remedy: Remedy
+    remedy: Action
     rests: bool = False
     wait_s: float = 0.0
     profile: ProviderProfile | None = None
@@ -120,9 +120,9 @@ class _Refusal:
     sent: SentTools
 
 
-def verdict_on(
+def classify_error(
     error: ProviderError, profile: ProviderProfile, sent: SentTools | None = None
-) -> Verdict:
+) -> ErrorAction:
     """Decide what to do about a provider's error, given what was asked of it.
 
     Time-outs, lost connections, 401, 403, 408, 409, 429 and 5xx say nothing about
@@ -146,50 +146,50 @@ def verdict_on(
     if error.status not in _REJECTED:
         wait_s = error.retry_after_s
         if wait_s is not None and wait_s <= MAX_WAIT_S:
-            return Verdict(remedy="wait", rests=True, wait_s=wait_s)
-        return Verdict(remedy="next_provider", rests=True)
+            return ErrorAction(remedy="wait", rests=True, wait_s=wait_s)
+        return ErrorAction(remedy="next_provider", rests=True)
     for meaning, found in read_answers(profile.dialect, said):
         verdict = _REMEDIES[meaning](_Refusal(said, found, profile, sent or SentTools()))
         if verdict is not None:
             return verdict
     if error.status == _TOO_LARGE:
-        return Verdict(remedy="shorten", share=_FEWER_BYTES, measure="bytes")
-    return Verdict(remedy="next_provider")
+        return ErrorAction(remedy="shorten", share=_FEWER_BYTES, measure="bytes")
+    return ErrorAction(remedy="next_provider")
 
 
-def _without_feature(refusal: _Refusal) -> Verdict | None:
+def _without_feature(refusal: _Refusal) -> ErrorAction | None:
     profile = refusal.profile
     # A model that takes tools in messages was sent no other feature.
     if not profile.is_native or profile.strategy == "late_tools":
         return None
-    return Verdict(remedy="generic_strategy", profile=profile.generic())
+    return ErrorAction(remedy="generic_strategy", profile=profile.generic())
 
 
-def _without_tools_in_messages(refusal: _Refusal) -> Verdict | None:
+def _without_tools_in_messages(refusal: _Refusal) -> ErrorAction | None:
     if refusal.profile.strategy != "late_tools":
         return None
-    return Verdict(remedy="generic_strategy", profile=refusal.profile.generic())
+    return ErrorAction(remedy="generic_strategy", profile=refusal.profile.generic())
 
 
-def _without_reference(refusal: _Refusal) -> Verdict | None:
+def _without_reference(refusal: _Refusal) -> ErrorAction | None:
     if not refusal.profile.is_native:
         return None
-    return Verdict(remedy="repair", references=(refusal.found["name"],))
+    return ErrorAction(remedy="repair", references=(refusal.found["name"],))
 
 
-def _without_cache_marks(refusal: _Refusal) -> Verdict | None:
+def _without_cache_marks(refusal: _Refusal) -> ErrorAction | None:
     if refusal.profile.cache != "explicit":
         return None
     profile = replace(refusal.profile, cache="automatic")
-    return Verdict(remedy="without_cache_marks", profile=profile)
+    return ErrorAction(remedy="without_cache_marks", profile=profile)
 
 
-def _without_replies(refusal: _Refusal) -> Verdict:
+def _without_replies(refusal: _Refusal) -> ErrorAction:
     del refusal
-    return Verdict(remedy="repair", replies=True)
+    return ErrorAction(remedy="repair", replies=True)
 
 
-def _with_reasoning(refusal: _Refusal) -> Verdict | None:
+def _with_reasoning(refusal: _Refusal) -> ErrorAction | None:
     """The next form of missing reasoning that some service takes; none is left: None."""
     profile = refusal.profile
     if profile.missing_reasoning is None or not profile.returns_reasoning:
@@ -200,81 +200,81 @@ def _with_reasoning(refusal: _Refusal) -> Verdict | None:
         form = replace(profile, states_effort=True)
     else:
         return None
-    return Verdict(remedy="with_reasoning", profile=form)
+    return ErrorAction(remedy="with_reasoning", profile=form)
 
 
-def _without_reasoning(refusal: _Refusal) -> Verdict | None:
+def _without_reasoning(refusal: _Refusal) -> ErrorAction | None:
     profile = refusal.profile
     if not profile.returns_reasoning:
         return None
     form = replace(profile, returns_reasoning=False, missing_reasoning=None)
-    return Verdict(remedy="without_reasoning", profile=form)
+    return ErrorAction(remedy="without_reasoning", profile=form)
 
 
-def _with_signatures(refusal: _Refusal) -> Verdict | None:
+def _with_signatures(refusal: _Refusal) -> ErrorAction | None:
     if refusal.profile.missing_signature is not None:
         return None
     profile = replace(refusal.profile, missing_signature=NO_SIGNATURE)
-    return Verdict(remedy="with_signatures", profile=profile)
+    return ErrorAction(remedy="with_signatures", profile=profile)
 
 
-def _with_message_rules(refusal: _Refusal) -> Verdict | None:
+def _with_message_rules(refusal: _Refusal) -> ErrorAction | None:
     if refusal.profile.message_rules == "mistral":
         return None
     return _in_its_form(replace(refusal.profile, message_rules="mistral"))
 
 
-def _with_schema_rules(refusal: _Refusal) -> Verdict | None:
+def _with_schema_rules(refusal: _Refusal) -> ErrorAction | None:
     if refusal.profile.schema_rules == "moonshot":
         return None
     return _in_its_form(replace(refusal.profile, schema_rules="moonshot"))
 
 
-def _without_stream_options(refusal: _Refusal) -> Verdict | None:
+def _without_stream_options(refusal: _Refusal) -> ErrorAction | None:
     if not refusal.profile.takes_stream_options:
         return None
     return _in_its_form(replace(refusal.profile, takes_stream_options=False))
 
 
-def _without_tool_choice(refusal: _Refusal) -> Verdict | None:
+def _without_tool_choice(refusal: _Refusal) -> ErrorAction | None:
     if not refusal.profile.takes_tool_choice_none:
         return None
     return _in_its_form(replace(refusal.profile, takes_tool_choice_none=False))
 
 
-def _in_its_form(profile: ProviderProfile) -> Verdict:
-    return Verdict(remedy="in_its_form", profile=profile)
+def _in_its_form(profile: ProviderProfile) -> ErrorAction:
+    return ErrorAction(remedy="in_its_form", profile=profile)
 
 
-def _without_tool(refusal: _Refusal) -> Verdict | None:
+def _without_tool(refusal: _Refusal) -> ErrorAction | None:
     profile = refusal.profile
     refused = refused_tools(refusal.found, refusal.sent, profile)
     known = profile.set_aside.union(tool.shown_fingerprint for tool in refused)
     if not refused or len(known) > MAX_SET_ASIDE:
         return None
     profile = replace(profile, set_aside=known)
-    return Verdict(remedy="without_tool", profile=profile, set_aside=refused)
+    return ErrorAction(remedy="without_tool", profile=profile, set_aside=refused)
 
 
-def _once_more(refusal: _Refusal) -> Verdict:
+def _once_more(refusal: _Refusal) -> ErrorAction:
     """The request was right: the model wrote a broken call, and may write a good one."""
     del refusal
-    return Verdict(remedy="once_more")
+    return ErrorAction(remedy="once_more")
 
 
-def _within_limit(refusal: _Refusal) -> Verdict:
+def _within_limit(refusal: _Refusal) -> ErrorAction:
     shorter = _shorter(refusal.profile, refusal.said, refusal.sent.listed)
-    return Verdict(remedy="within_limit", profile=shorter)
+    return ErrorAction(remedy="within_limit", profile=shorter)
 
 
-def _with_plain_names(refusal: _Refusal) -> Verdict | None:
+def _with_plain_names(refusal: _Refusal) -> ErrorAction | None:
     if refusal.profile.name_rule == "identifier":
         return None
     profile = replace(refusal.profile, name_rule="identifier")
-    return Verdict(remedy="within_limit", profile=profile)
+    return ErrorAction(remedy="within_limit", profile=profile)
 
 
-def _with_shorter_reply(refusal: _Refusal) -> Verdict | None:
+def _with_shorter_reply(refusal: _Refusal) -> ErrorAction | None:
     """A reply as long as the service allows; what a user set himself stays as it is."""
     profile, named = refusal.profile, refusal.found.groupdict()
     if profile.dialect != "anthropic":
@@ -288,40 +288,40 @@ def _with_shorter_reply(refusal: _Refusal) -> Verdict | None:
         most = most if most >= _MIN_REPLY_TOKENS else 0
     if not 0 < most < (profile.max_output_tokens or most + 1):
         return None
-    return Verdict(remedy="within_limit", profile=replace(profile, max_output_tokens=most))
+    return ErrorAction(remedy="within_limit", profile=replace(profile, max_output_tokens=most))
 
 
-def _shortened(refusal: _Refusal) -> Verdict:
+def _shortened(refusal: _Refusal) -> ErrorAction:
     """A request within the limit that the message names, or noticeably shorter."""
     groups = refusal.found.groupdict()
     limit, sent, reserved = (
         int((groups.get(name) or "0").replace(",", "")) for name in ("limit", "sent", "reserved")
     )
     share = _MARGIN * (limit - reserved) / sent if limit and sent else _UNCOUNTED
-    return Verdict(remedy="shorten", share=min(max(share, _MIN_SHARE), _MARGIN))
+    return ErrorAction(remedy="shorten", share=min(max(share, _MIN_SHARE), _MARGIN))
 
 
-def _with_fewer_bytes(refusal: _Refusal) -> Verdict:
+def _with_fewer_bytes(refusal: _Refusal) -> ErrorAction:
     del refusal
-    return Verdict(remedy="shorten", share=_FEWER_BYTES, measure="bytes")
+    return ErrorAction(remedy="shorten", share=_FEWER_BYTES, measure="bytes")
 
 
-def _without_picture(refusal: _Refusal) -> Verdict:
+def _without_picture(refusal: _Refusal) -> ErrorAction:
     del refusal
-    return Verdict(remedy="leave_out", left_out="picture_refused")
+    return ErrorAction(remedy="leave_out", left_out="picture_refused")
 
 
-def _without_pictures(refusal: _Refusal) -> Verdict:
+def _without_pictures(refusal: _Refusal) -> ErrorAction:
     profile = replace(refusal.profile, takes_pictures=False)
-    return Verdict(remedy="leave_out", left_out="pictures_unknown", profile=profile)
+    return ErrorAction(remedy="leave_out", left_out="pictures_unknown", profile=profile)
 
 
-def _without_content(refusal: _Refusal) -> Verdict:
+def _without_content(refusal: _Refusal) -> ErrorAction:
     del refusal
-    return Verdict(remedy="leave_out", left_out="message_refused")
+    return ErrorAction(remedy="leave_out", left_out="message_refused")
 
 
-_REMEDIES: Mapping[Meaning, Callable[[_Refusal], Verdict | None]] = {
+_REMEDIES: Mapping[Meaning, Callable[[_Refusal], ErrorAction | None]] = {
     "feature_unknown": _without_feature,
     "tools_in_messages_unknown": _without_tools_in_messages,
     "reference_unknown": _without_reference,

@@ -30,8 +30,8 @@ __all__ = [
     "NO_SIGNATURE",
     "OPENAI_MOST_TOOLS",
     "OWN_HOSTS",
-    "Facts",
     "KnownProvider",
+    "ProviderFacts",
     "known_facts",
     "stated_facts",
 ]
@@ -50,7 +50,7 @@ OWN_HOSTS: Mapping[Dialect, str] = {
 """The vendor's own endpoint of each dialect."""
 
 
-class Facts(TypedDict, total=False):
+class ProviderFacts(TypedDict, total=False):
     """What may be known; a name that is missing is not.
 
     `native` is the strategy of its own that a model has, `knows_native` whether an
@@ -69,7 +69,7 @@ class Facts(TypedDict, total=False):
     max_tool_bytes: int | None
     name_rule: NameRule
     cache: CacheKind
-    thinking_is_bound: bool
+    thinking_bound_to_prefix: bool
     search_form: Literal["client", "additional"]
     gives_reasoning: bool
     takes_strict: bool
@@ -96,7 +96,7 @@ class KnownProvider:
         models: Globs of the model, without a gateway's prefix, in lower case.
     """
 
-    facts: Facts
+    facts: ProviderFacts
     source: str
     types: tuple[Dialect, ...] = ()
     hosts: tuple[str, ...] = ("*",)
@@ -112,21 +112,21 @@ class KnownProvider:
         return None if by_host is None or by_model is None else (by_host, by_model)
 
 
-def known_facts(dialect: Dialect, host: str, model: str) -> Facts:
+def known_facts(dialect: Dialect, host: str, model: str) -> ProviderFacts:
     """What the table knows of a model at a host."""
     return _merged(KNOWN_PROVIDERS, dialect, host, model)
 
 
 def stated_facts(
     profiles: Mapping[str, ProfileSettings], dialect: Dialect, host: str, model: str
-) -> Facts:
+) -> ProviderFacts:
     """What a configuration's `profiles` say of a model at a host."""
     rows = [
         KnownProvider(
             types=(entry.match.type,) if entry.match.type else (),
             hosts=tuple(pattern.lower() for pattern in entry.match.host) or ("*",),
             models=tuple(pattern.lower() for pattern in entry.match.model) or ("*",),
-            facts=cast("Facts", entry.stated),
+            facts=cast("ProviderFacts", entry.stated),
             source=f"profiles.{name}",
         )
         for name, entry in profiles.items()
@@ -134,13 +134,15 @@ def stated_facts(
     return _merged(rows, dialect, host, model)
 
 
-def _merged(rows: Iterable[KnownProvider], dialect: Dialect, host: str, model: str) -> Facts:
+def _merged(
+    rows: Iterable[KnownProvider], dialect: Dialect, host: str, model: str
+) -> ProviderFacts:
     """The facts of all rows that fit, the closest row's word before a wider one's.
 
     Of two that fit as closely, the later one counts.
     """
     fitting = [(fit, row) for row in rows if (fit := row.fit(dialect, host, model)) is not None]
-    facts: Facts = {}
+    facts: ProviderFacts = {}
     for _, row in sorted(fitting, key=lambda found: found[0]):
         facts.update(row.facts)
     return facts
@@ -243,7 +245,7 @@ _ANTHROPIC: tuple[KnownProvider, ...] = (
             "claude-fable-5-[12]*", "claude-mythos-5-2*",
             "claude-opus-5-5*", "claude-sonnet-5-5*", "claude-haiku-5-5*",
         ),
-        facts={"thinking_is_bound": True},
+        facts={"thinking_bound_to_prefix": True},
         source="Anthropic, Extended thinking: prefix binding",
     ),
 )  # fmt: skip

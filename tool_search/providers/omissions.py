@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from tool_search.catalog.schema.plain import compact_json
 from tool_search.catalog.tokens import estimate_tokens
 from tool_search.i18n import Language, text
 from tool_search.messages import ContentPart, ImagePart, Message, TextPart
+from tool_search.values.json import compact_json
 from tool_search.values.shortening import cut
 
 __all__ = [

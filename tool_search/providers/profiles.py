@@ -17,7 +17,7 @@ from tool_search.config.bot import Dialect, ProviderConfig, SearchForm, Strategy
 from tool_search.config.providers import CacheKind, MessageRules, ProfileSettings, SchemaRules
 from tool_search.errors import UnsupportedStrategyError
 from tool_search.messages import StrategyName
-from tool_search.providers.known import OWN_HOSTS, Facts, known_facts, stated_facts
+from tool_search.providers.known import OWN_HOSTS, ProviderFacts, known_facts, stated_facts
 
 __all__ = ["ProviderProfile", "profile_for", "profile_of"]
 
@@ -50,7 +50,7 @@ class ProviderProfile:
         name_rule: What its tool names may be.
         cache: How its prompts are cached: where a request marks it, wherever prefixes
             are equal, or not at all.
-        thinking_is_bound: Whether its thinking is refused once `tools`, the system
+        thinking_bound_to_prefix: Whether its thinking is refused once `tools`, the system
             text or earlier messages have changed.
         search_form: How an OpenAI Responses model is told of what was found: as in the
             configuration, or `additional`: our search is an ordinary function, and
@@ -88,7 +88,7 @@ class ProviderProfile:
     max_tool_bytes: int | None = None
     name_rule: NameRule = "common"
     cache: CacheKind = "automatic"
-    thinking_is_bound: bool = False
+    thinking_bound_to_prefix: bool = False
     search_form: SearchForm | Literal["additional"] = "client"
     keeps_replies: bool = False
     gives_reasoning: bool = False
@@ -177,7 +177,7 @@ def profile_for(
     """
     host = (_host(base_url) if base_url else "") or OWN_HOSTS[dialect]
     stated = stated_facts(profiles, dialect, host, model)
-    facts: Facts = {**known_facts(dialect, host, model), **stated}
+    facts: ProviderFacts = {**known_facts(dialect, host, model), **stated}
     chosen = _strategy(dialect, model, strategy, facts)
     responses = dialect == "openai_responses"
     gives_reasoning = responses and facts.get("reasons", False)
@@ -195,7 +195,7 @@ def profile_for(
         max_tool_bytes=facts.get("max_tool_bytes") if chosen == "claude" else None,
         name_rule=facts.get("name_rule", "common"),
         cache=facts.get("cache", "automatic"),
-        thinking_is_bound=facts.get("thinking_is_bound", False),
+        thinking_bound_to_prefix=facts.get("thinking_bound_to_prefix", False),
         search_form=_search_form(search_form, chosen, facts, f"{model!r} at {host}"),
         keeps_replies=keeps_replies and responses,
         gives_reasoning=facts.get("gives_reasoning", gives_reasoning),
@@ -212,7 +212,9 @@ def profile_for(
     )
 
 
-def _strategy(dialect: Dialect, model: str, asked: StrategyChoice, facts: Facts) -> StrategyName:
+def _strategy(
+    dialect: Dialect, model: str, asked: StrategyChoice, facts: ProviderFacts
+) -> StrategyName:
     """The strategy that was asked for, or the best that is known to work."""
     stated = facts.get("strategy")
     wanted = asked if asked != "auto" else stated
@@ -236,7 +238,7 @@ def _strategy(dialect: Dialect, model: str, asked: StrategyChoice, facts: Facts)
 
 
 def _search_form(
-    asked: SearchForm, strategy: StrategyName, facts: Facts, model: str
+    asked: SearchForm, strategy: StrategyName, facts: ProviderFacts, model: str
 ) -> SearchForm | Literal["additional"]:
     """How late tools come, under the strategy that knows several ways."""
     if strategy == "late_tools":

@@ -25,9 +25,9 @@ __all__ = [
     "LATE_CALL",
     "CachePlan",
     "ListChange",
-    "PrefixWatch",
+    "PrefixMonitor",
     "cache_plan",
-    "first_move",
+    "first_divergence",
     "marked_tool",
 ]
 
@@ -36,7 +36,7 @@ ListChange = Literal["never", "at its end", "anew"]
 """How the next request's list may differ while catalog and core do not: not at all, by
 more entries, or as a phase of `skills_like` wants it."""
 
-_MOST_BREAKPOINTS = 4
+_MAX_BREAKPOINTS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ def cache_plan(plan: RequestPlan, profile: ProviderProfile, *, reserved: int = 0
     marked = marked_tool(plan.tools, profile)
     marks = profile.cache == "explicit"
     system = marks and plan.cache_system and bool(plan.system.strip())
-    left = max(0, _MOST_BREAKPOINTS - reserved - (marked is not None) - system) if marks else 0
+    left = max(0, _MAX_BREAKPOINTS - reserved - (marked is not None) - system) if marks else 0
     phased = plan.phase in ("select", "detail")
     grows: ListChange = "at its end" if plan.strategy == "generic" else "never"
     return CachePlan(
@@ -142,7 +142,7 @@ class _Sent:
     history: Sequence[Message]
 
 
-class PrefixWatch:
+class PrefixMonitor:
     """Remembers the last request of one conversation to each provider."""
 
     def __init__(self) -> None:
@@ -181,10 +181,10 @@ class PrefixWatch:
             return None
         if _messages_move(before.history, history) is not None:
             return None
-        return first_move(before.plan, plan)
+        return first_divergence(before.plan, plan)
 
 
-def first_move(before: RequestPlan, after: RequestPlan) -> str | None:
+def first_divergence(before: RequestPlan, after: RequestPlan) -> str | None:
     """The first place where the next plan is not what the last one was, or None.
 
     A filtered list may grow at its end, any history likewise; a list of a strategy

@@ -31,7 +31,7 @@ from tool_search.errors import (
     SessionError,
     ToolSearchError,
 )
-from tool_search.events import Done, ProviderSwitched, RunnerEvent, Warning
+from tool_search.events import Done, ProviderSwitched, RunnerEvent, RunnerWarning
 from tool_search.execution import (
     CallOptions,
     CallRunner,
@@ -51,7 +51,7 @@ from tool_search.i18n import language_of, text
 from tool_search.messages import ContentPart, Notice, user_message
 from tool_search.providers.base import ChatProvider, Usage
 from tool_search.providers.profiles import ProviderProfile
-from tool_search.providers.prompt_cache import PrefixWatch
+from tool_search.providers.prompt_cache import PrefixMonitor
 from tool_search.runner.compaction import Compact, compacted
 from tool_search.runner.learning import Learning
 from tool_search.runner.turn import ProviderPool, Turn
@@ -64,9 +64,8 @@ from tool_search.strategies import ToolsAssembler
 
 __all__ = ["ToolSearchRunner"]
 
-_MOST_SESSIONS = 1024
-# The bytes of a conversation's last request are as large as its history.
-_MAX_WARM_SESSIONS = 256
+_MAX_SESSIONS = 1024
+_MAX_WARM_SESSIONS = 256  # a conversation's last request is as large as its history
 _COOLDOWN_S = 60.0
 # A consumer that takes no event for so long is not waited for by `forget`.
 _IDLE_S = 1.0
@@ -76,12 +75,12 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class _Conversation:
+class _OpenConversation:
     key: ConversationKey
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     session: ToolSearchSession | None = None
     last: str | None = None
-    prefixes: PrefixWatch = field(default_factory=PrefixWatch)
+    prefixes: PrefixMonitor = field(default_factory=PrefixMonitor)
     kept: KeptConversation | None = None
     users: int = 0
     watch: TurnWatch | None = None
@@ -176,7 +175,7 @@ class ToolSearchRunner:
             Learning(self._store, backlog=self._backlog) if self._config.learning.enabled else None
         )
         self._assembler = ToolsAssembler()
-        self._conversations: OrderedDict[ConversationKey, _Conversation] = OrderedDict()
+        self._conversations: OrderedDict[ConversationKey, _OpenConversation] = OrderedDict()
         self._chosen: dict[ConversationKey | None, str] = {}
         self._prepared: ToolCatalog | None = None
         self._names = NameBook()
@@ -381,7 +380,9 @@ class ToolSearchRunner:
                 async for event in events:
                     yield event
 
-    async def _turn(self, known: _Conversation, asked: _Asked) -> AsyncGenerator[RunnerEvent, None]:
+    async def _turn(
+        self, known: _OpenConversation, asked: _Asked
+    ) -> AsyncGenerator[RunnerEvent, None]:
         provider = self._first(known.key)
         if known.last not in (None, provider):
             yield self._switched(known, provider)
@@ -422,7 +423,7 @@ class ToolSearchRunner:
                 yield event
 
     async def _kept_turn(
-        self, known: _Conversation, kept: KeptConversation, turn: Turn
+        self, known: _OpenConversation, kept: KeptConversation, turn: Turn
     ) -> AsyncGenerator[RunnerEvent, None]:
         """A turn's events; `Done` comes when the conversation is kept."""
         is_kept = False
@@ -445,8 +446,8 @@ class ToolSearchRunner:
                 await self._keep(known, kept, turn)
 
     async def _keep(
-        self, known: _Conversation, kept: KeptConversation, turn: Turn
-    ) -> list[Warning]:
+        self, known: _OpenConversation, kept: KeptConversation, turn: Turn
+    ) -> list[RunnerWarning]:
         """Keep what a turn has come to; return what went wrong."""
         session = turn.session
         known.last = turn.provider
@@ -455,7 +456,7 @@ class ToolSearchRunner:
         notice = await self._keeper.save(kept, record)
         notices = [notice] if notice is not None else []
         if self._learning is not None and not kept.is_forgotten:
-            await self._learning.learn(session.take_lessons())
+            await self._learning.learn(session.drain_lessons())
             notices += self._learning.take_notices()
         return list(map(_warning, notices))
 
@@ -464,7 +465,7 @@ class ToolSearchRunner:
         session: ToolSearchSession,
         asked: _Asked,
         profile: ProviderProfile,
-    ) -> tuple[ToolSearchSession, ToolContext, Warning | None]:
+    ) -> tuple[ToolSearchSession, ToolContext, RunnerWarning | None]:
         """Begins a turn with the catalog of now; where it is refused, without it, and warns."""
 
         @cache
@@ -487,12 +488,12 @@ class ToolSearchRunner:
             begin(begun, catalog=self._catalog)
         except SessionError as exc:
             _log.warning("catalog_refused: %s", exc)
-            warning = Warning(code="catalog_refused", message=str(exc))
+            warning = RunnerWarning(code="catalog_refused", message=str(exc))
             begun = session if session.has_begun else self._without_search()
             begin(begun)
         return begun, context(), warning
 
-    def _switched(self, known: _Conversation, provider: str) -> ProviderSwitched:
+    def _switched(self, known: _OpenConversation, provider: str) -> ProviderSwitched:
         return ProviderSwitched(
             from_provider=str(known.last),
             to_provider=provider,
@@ -508,10 +509,10 @@ class ToolSearchRunner:
         return self._chosen.get(key) or self._chosen.get(None)
 
     @asynccontextmanager
-    async def _alone(self, key: ConversationKey) -> AsyncGenerator[_Conversation, None]:
+    async def _alone(self, key: ConversationKey) -> AsyncGenerator[_OpenConversation, None]:
         """The conversation, once no other turn of it goes on."""
         while True:
-            known = self._conversations.setdefault(key, _Conversation(key))
+            known = self._conversations.setdefault(key, _OpenConversation(key))
             self._conversations.move_to_end(key)
             known.users += 1
             try:
@@ -531,21 +532,21 @@ class ToolSearchRunner:
             known = next(islice(self._conversations.values(), cold - 1, None))
             if known.session is not None and not known.users:
                 known.session.forget_work()
-        spare = len(self._conversations) - _MOST_SESSIONS
+        spare = len(self._conversations) - _MAX_SESSIONS
         if spare > 0:
             idle = (key for key, known in self._conversations.items() if not known.users)
             for key in list(islice(idle, spare)):
                 del self._conversations[key]
 
     async def _opened(
-        self, known: _Conversation
+        self, known: _OpenConversation
     ) -> tuple[ToolSearchSession, KeptConversation, Notice | None]:
         """Return the session of a conversation, and what is wrong with the store it is from."""
         if known.session is not None and known.kept is not None:
             if await self._keeper.is_current(known.kept):
                 return known.session, known.kept, None
             # The store has more of it, or nothing any more: what was sent is no prefix now.
-            known.session, known.prefixes = None, PrefixWatch()
+            known.session, known.prefixes = None, PrefixMonitor()
         opened = await self._keeper.open(known.key)
         known.kept = opened.kept
         made = partial(self._new_session, self._catalog, opened.record)
@@ -577,7 +578,7 @@ class ToolSearchRunner:
         )
 
 
-async def _turn_is_over(known: _Conversation) -> bool:
+async def _turn_is_over(known: _OpenConversation) -> bool:
     """Wait until no turn of a conversation goes on; False: its consumer takes no events."""
     if not known.lock.locked():
         return True
@@ -594,6 +595,6 @@ async def _turn_is_over(known: _Conversation) -> bool:
     return True
 
 
-def _warning(notice: Notice) -> Warning:
-    _log.warning("%s: %s", notice.code, notice.message)
-    return Warning(code=notice.code, message=notice.message)
+def _warning(given: Notice) -> RunnerWarning:
+    _log.warning("%s: %s", given.code, given.message)
+    return RunnerWarning(code=given.code, message=given.message)

@@ -21,21 +21,27 @@ from tool_search.events import (
     Done,
     ProviderSwitched,
     RunnerEvent,
+    RunnerWarning,
     TextDelta,
     ToolsDiscovered,
     TurnEnd,
-    Warning,
 )
-from tool_search.execution import CallOutcome, CallRunner, ToolContext, TurnCalls
+from tool_search.execution import CallRunner, FinishedCall, ToolContext, TurnCalls
 from tool_search.execution.background import Background
 from tool_search.execution.tasks import closing
 from tool_search.i18n import text
 from tool_search.messages import Message, Notice, NoticeCode, Phase, RequestPlan, ToolCall
 from tool_search.providers.base import ChatProvider, ReplyDelta, ReplyEnd, StopReason, Usage
-from tool_search.providers.errors import MAX_REPEATS, ProviderHealth, Remedy, Verdict, verdict_on
+from tool_search.providers.errors import (
+    MAX_REPEATS,
+    Action,
+    ErrorAction,
+    ProviderHealth,
+    classify_error,
+)
 from tool_search.providers.omissions import OF_PICTURES, OmissionReason
 from tool_search.providers.profiles import ProviderProfile
-from tool_search.providers.prompt_cache import LATE_CALL, PrefixWatch
+from tool_search.providers.prompt_cache import LATE_CALL, PrefixMonitor
 from tool_search.providers.refused_tools import SentTools
 from tool_search.runner.compaction import Compact, compacted
 
@@ -119,7 +125,7 @@ class Turn:
     keys: TurnCalls
     keep: KeepDiscoveries
     max_steps: int
-    prefixes: PrefixWatch = field(default_factory=PrefixWatch)
+    prefixes: PrefixMonitor = field(default_factory=PrefixMonitor)
     background: Background = field(default_factory=Background)
     is_heavy: bool = False
     searches_aside: bool = False
@@ -195,7 +201,7 @@ class Turn:
             self._paused.clear()
         return self.session.accept(message, is_paused=reason == "pause")
 
-    def _ended(self) -> Iterator[Warning]:
+    def _ended(self) -> Iterator[RunnerWarning]:
         """What an operator should know about the reply's end."""
         if self._is_unanswerable:
             return  # it is our answer
@@ -282,14 +288,14 @@ class Turn:
     ) -> AsyncGenerator[RunnerEvent, None]:
         """Asks providers until one has given a whole reply."""
         causes: dict[str, ProviderError] = {}
-        repeats: Counter[tuple[str, Remedy]] = Counter()
+        repeats: Counter[tuple[str, Action]] = Counter()
         # Whoever would be sent a line in place of the user's whole message is not asked.
         failed = {name for name, why in self._refused.items() if why not in OF_PICTURES}
         while not self._is_unanswerable:
             profile = self.pool.profile(self.provider)
             if self.session.sent.hides_pictures_from(profile):
                 blind = ProviderError("the model takes no pictures", provider=self.provider)
-                verdict = Verdict(remedy="leave_out", left_out="pictures_unknown")
+                verdict = ErrorAction(remedy="leave_out", left_out="pictures_unknown")
                 async with aclosing(self._pass_on(verdict, blind, failed, causes)) as events:
                     async for event in events:
                         yield event
@@ -325,20 +331,20 @@ class Turn:
         error: ProviderError,
         asked: ProviderProfile,
         plan: RequestPlan,
-        repeats: Counter[tuple[str, Remedy]],
-    ) -> Verdict:
+        repeats: Counter[tuple[str, Action]],
+    ) -> ErrorAction:
         """What to do about an error; a remedy is tried so often and no more."""
-        verdict = verdict_on(error, asked, self._sent(plan))
+        verdict = classify_error(error, asked, self._sent(plan))
         repeats[self.provider, verdict.remedy] += 1
         is_fallback = verdict.remedy == "wait" and self.provider != self._primary
         most = MAX_REPEATS.get(verdict.remedy, 1)
         if is_fallback or repeats[self.provider, verdict.remedy] > most:
-            return Verdict(remedy="next_provider", rests=verdict.rests)
+            return ErrorAction(remedy="next_provider", rests=verdict.rests)
         return verdict
 
     async def _pass_on(
         self,
-        verdict: Verdict,
+        verdict: ErrorAction,
         error: ProviderError,
         failed: set[str],
         causes: dict[str, ProviderError],
@@ -372,7 +378,7 @@ class Turn:
                 discarded_text=discarded,
             )
 
-    async def _shortened(self, verdict: Verdict) -> tuple[Verdict, Notice | None]:
+    async def _shortened(self, verdict: ErrorAction) -> tuple[ErrorAction, Notice | None]:
         """Has the next request carry less; where nothing may go, the message is too long itself.
 
         The bot's own compaction goes first, once a turn.
@@ -387,9 +393,9 @@ class Turn:
         profile = self.pool.profile(self.provider)
         if self.session.sent.shorten(profile, share=verdict.share, measure=verdict.measure):
             return verdict, notice
-        return Verdict(remedy="leave_out", left_out="message_too_long"), notice
+        return ErrorAction(remedy="leave_out", left_out="message_too_long"), notice
 
-    def _left_out(self, verdict: Verdict) -> Verdict:
+    def _left_out(self, verdict: ErrorAction) -> ErrorAction:
         """Has later requests here leave out what was refused; the user's newest may fit others."""
         self.prefixes.forget(self.provider)
         refused = self.session.sent.leave_out(self.pool.profile(self.provider), verdict.left_out)
@@ -397,15 +403,15 @@ class Turn:
             return verdict
         if refused == "message":
             self._refused[self.provider] = verdict.left_out
-        return Verdict(remedy="next_provider")
+        return ErrorAction(remedy="next_provider")
 
     def _planned(
         self, profile: ProviderProfile, phase: Phase, selected: Sequence[str]
-    ) -> tuple[RequestPlan, list[Warning]]:
+    ) -> tuple[RequestPlan, list[RunnerWarning]]:
         plan = self._plan = self.session.plan(profile, phase=phase, selected=selected)
         return plan, list(self._noticed(profile, plan))
 
-    def _noticed(self, profile: ProviderProfile, plan: RequestPlan) -> Iterator[Warning]:
+    def _noticed(self, profile: ProviderProfile, plan: RequestPlan) -> Iterator[RunnerWarning]:
         """What the session has to tell, and where a prompt cache breaks untold."""
         notices = self.session.take_notices()
         for notice in notices:
@@ -450,7 +456,7 @@ class Turn:
         self._usage += reply.usage
 
     def _move_on(
-        self, verdict: Verdict, failed: set[str], causes: Mapping[str, ProviderError]
+        self, verdict: ErrorAction, failed: set[str], causes: Mapping[str, ProviderError]
     ) -> Iterator[RunnerEvent]:
         """Makes the next provider the one to ask, or gives up.
 
@@ -495,7 +501,7 @@ class Turn:
         )
         self._is_unanswerable = True
 
-    def _remedied(self, verdict: Verdict, error: ProviderError) -> Warning:
+    def _remedied(self, verdict: ErrorAction, error: ProviderError) -> RunnerWarning:
         """Takes in what an error taught, so that the next plan avoids it."""
         if verdict.remedy == "wait":
             what = f"sent once more after {verdict.wait_s:g} seconds, because {error}"
@@ -503,10 +509,10 @@ class Turn:
         self.prefixes.forget(self.provider)
         plan = self._plan
         if verdict.references and plan is not None:
-            self.session.refuse_references(verdict.references)
+            self.session.drop_references(verdict.references)
         if verdict.replies:
-            self.session.refuse_replies(self.pool.profile(self.provider).origin)
-        codes: dict[Remedy, NoticeCode] = {
+            self.session.drop_native_blocks(self.pool.profile(self.provider).origin)
+        codes: dict[Action, NoticeCode] = {
             "generic_strategy": "strategy_replaced",
             "repair": "request_repaired",
             "within_limit": "rendered_within_limit",
@@ -535,7 +541,7 @@ class Turn:
         try:
             async with aclosing(batch.events()) as events:
                 async for event in events:
-                    if not isinstance(event, CallOutcome):
+                    if not isinstance(event, FinishedCall):
                         yield event
                         continue
                     committed = partial(self.session.commit, (event.to_commit(),))
@@ -570,6 +576,6 @@ class Turn:
             yield ToolsDiscovered(names=names, total=len(self.session.discoveries))
 
     @staticmethod
-    def _warning(code: NoticeCode, message: str) -> Warning:
+    def _warning(code: NoticeCode, message: str) -> RunnerWarning:
         _log.warning("%s: %s", code, message)
-        return Warning(code=code, message=message)
+        return RunnerWarning(code=code, message=message)

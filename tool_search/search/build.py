@@ -6,15 +6,16 @@ import hashlib
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from tool_search.catalog.catalog import Tool
 from tool_search.config.plugins import installed_engines
 from tool_search.errors import DuplicateToolError, SearchError
 from tool_search.search.engines.bm25 import Bm25Engine
 from tool_search.search.index.protocol import ToolSearchIndex
-from tool_search.search.index.ranking import Engine, RankedIndex
+from tool_search.search.index.ranking import RankedIndex, Scorer
 from tool_search.search.text.tokenizer import jieba_segmenter
 from tool_search.search.vectors.embedder import Embedder, EmbeddingProgress, embedder_named
 from tool_search.search.vectors.store import VectorStore
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["EMBEDDING_ENGINES", "ENGINES", "build_index"]
 
-_MOST_CACHED = 8
+_MAX_CACHED = 8
 # Those of `SearchSettings`, which a test compares.
 _DEFAULTS = ("bm25", 0.1, "builtin")
 
@@ -53,26 +54,25 @@ class _Parts:
     progress: EmbeddingProgress | None = None
 
 
-_EngineBuilder = Callable[[Iterable[Tool], _Parts], Engine]
+_EngineBuilder = Callable[[Iterable[Tool], _Parts], Scorer]
 
 
 def _bm25(tools: Iterable[Tool], parts: _Parts) -> Bm25Engine:
     return Bm25Engine(tools, segmenter=jieba_segmenter() if parts.segmenter == "jieba" else None)
 
 
-def _rank_bm25(tools: Iterable[Tool], _parts: _Parts) -> Engine:
+def _rank_bm25(tools: Iterable[Tool], _parts: _Parts) -> Scorer:
     from tool_search.search.engines.rank_bm25 import RankBm25Engine  # noqa: PLC0415 - few ask for it
 
     return RankBm25Engine(tools)
 
 
-def _lexical(tools: Iterable[Tool], _parts: _Parts) -> Engine:
-    from tool_search.compat.tooldiscovery import LexicalEngine  # noqa: PLC0415 - few ask for it
+def _lexical(tools: Iterable[Tool], _parts: _Parts) -> Scorer:
+    tooldiscovery = import_module("tool_search.compat.tooldiscovery")
+    return cast("Scorer", tooldiscovery.LexicalEngine(tools))
 
-    return LexicalEngine(tools)
 
-
-def _regex(tools: Iterable[Tool], parts: _Parts) -> Engine:
+def _regex(tools: Iterable[Tool], parts: _Parts) -> Scorer:
     from tool_search.search.engines.regex import RegexEngine  # noqa: PLC0415 - few ask for it
 
     return RegexEngine(tools, segmenter=jieba_segmenter() if parts.segmenter == "jieba" else None)
@@ -90,7 +90,7 @@ def _semantic(tools: Iterable[Tool], parts: _Parts) -> SemanticEngine:
     return SemanticEngine(tools, vectors=vectors, store=parts.vector_store, progress=parts.progress)
 
 
-def _hybrid(tools: Iterable[Tool], parts: _Parts) -> Engine:
+def _hybrid(tools: Iterable[Tool], parts: _Parts) -> Scorer:
     from tool_search.search.engines.hybrid import Fusion, HybridEngine  # noqa: PLC0415 - loads numpy
 
     fusion = Fusion()
@@ -149,7 +149,7 @@ class _RecentIndexes:
     def keep(self, key: str, index: ToolSearchIndex) -> None:
         with self._lock:
             self._indexes[key] = index
-            while len(self._indexes) > _MOST_CACHED:
+            while len(self._indexes) > _MAX_CACHED:
                 self._indexes.popitem(last=False)
 
 

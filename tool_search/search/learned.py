@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 __all__ = [
     "DEFAULT_VOTING",
     "HALF_LIFE_S",
-    "MOST_EVIDENCE",
-    "MOST_PER_TOOL",
+    "MAX_EVIDENCE",
+    "MAX_PER_TOOL",
     "Evidence",
     "LearnedQueries",
     "Voting",
@@ -44,16 +44,16 @@ __all__ = [
 
 HALF_LIFE_S = 90 * 86_400.0
 """Seconds after which evidence counts half: 90 days."""
-MOST_PER_TOOL = 64
+MAX_PER_TOOL = 64
 """How many different queries one tool is remembered by."""
-MOST_EVIDENCE = 10_000
+MAX_EVIDENCE = 10_000
 """How many entries there are at most."""
 
-_MOST_WORDS = 64
-_MOST_STRENGTH = 4.0
+_MAX_WORDS = 64
+_MAX_STRENGTH = 4.0
 # Less than that is left of one success after more than a year.
 _LEAST_STRENGTH = 0.05
-_LONGEST_CODE = 4
+_MAX_CODE_CHARS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,7 @@ class Evidence:
         at = max(self.at, newer.at)
         strength = self.strength_at(at) + newer.strength_at(at)
         return Evidence(
-            tool=self.tool, words=self.words, at=at, strength=min(strength, _MOST_STRENGTH)
+            tool=self.tool, words=self.words, at=at, strength=min(strength, _MAX_STRENGTH)
         )
 
 
@@ -112,7 +112,7 @@ def evidence_words(query: str) -> tuple[str, ...]:
         for term, weight in terms.weights.items()
         if weight >= 1.0 and term not in terms.compounds and _is_word(term)
     )
-    return tuple(sorted(islice(wished, _MOST_WORDS)))
+    return tuple(sorted(islice(wished, _MAX_WORDS)))
 
 
 def evidence_of(query: str, tool: str, *, now: float, strength: float = 1.0) -> Iterator[Evidence]:
@@ -139,10 +139,10 @@ def kept(entries: Iterable[Evidence], now: float) -> list[Evidence]:
     counts: dict[str, int] = defaultdict(int)
     chosen: list[Evidence] = []
     for entry in sorted(entries, key=lambda entry: (-entry.level, entry.key)):
-        if len(chosen) == MOST_EVIDENCE or entry.strength_at(now) < _LEAST_STRENGTH:
+        if len(chosen) == MAX_EVIDENCE or entry.strength_at(now) < _LEAST_STRENGTH:
             break
         counts[entry.tool] += 1
-        if counts[entry.tool] <= MOST_PER_TOOL:
+        if counts[entry.tool] <= MAX_PER_TOOL:
             chosen.append(entry)
     return chosen
 
@@ -150,7 +150,7 @@ def kept(entries: Iterable[Evidence], now: float) -> list[Evidence]:
 def _is_word(term: str) -> bool:
     if not any(char.isdigit() for char in term):
         return True
-    return len(term) <= _LONGEST_CODE and any(char.isalpha() for char in term)
+    return len(term) <= _MAX_CODE_CHARS and any(char.isalpha() for char in term)
 
 
 # How evidence ranks: the nearest answered queries vote for their tools.
@@ -173,9 +173,9 @@ _UNSEEN_QUERIES = 100.0
 # there had been ten more, of which seven went to a tool with a history.
 _SUPPOSED_QUERIES = 10.0
 _SUPPOSED_AGAIN = 7.0
-_LARGEST_IMPACT = 1.0 - 2.0**-24
+_MAX_IMPACT = 1.0 - 2.0**-24
 # More than vote: some of the nearest may have been answered by tools that are gone.
-_MOST_CANDIDATES = 128
+_MAX_CANDIDATES = 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -309,7 +309,7 @@ def _rarity(having: int, queries: int) -> float:
 
 def _impacts(words: Sequence[str], rarity: Mapping[str, float]) -> dict[str, float]:
     values = [rarity[word] for word in words]
-    share = _LARGEST_IMPACT / math.sqrt(math.fsum(value * value for value in values))
+    share = _MAX_IMPACT / math.sqrt(math.fsum(value * value for value in values))
     return {word: value * share for word, value in zip(words, values, strict=True)}
 
 
@@ -317,11 +317,11 @@ def _nearest(cosines: list[float] | NDArray[np.float64], least: float) -> list[t
     """The largest cosines with their places, equal ones by place."""
     if isinstance(cosines, list):
         near = ((-cosine, place) for place, cosine in enumerate(cosines) if cosine >= least)
-        return [(-cosine, place) for cosine, place in nsmallest(_MOST_CANDIDATES, near)]
+        return [(-cosine, place) for cosine, place in nsmallest(_MAX_CANDIDATES, near)]
     places = (cosines >= least).nonzero()[0]
     values = cosines[places]
-    if len(values) > _MOST_CANDIDATES:
-        edge = len(values) - _MOST_CANDIDATES
+    if len(values) > _MAX_CANDIDATES:
+        edge = len(values) - _MAX_CANDIDATES
         ordered = values.copy()
         ordered.partition(edge)
         chosen = values >= ordered[edge]

@@ -7,31 +7,38 @@ the rankings that no engine has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
+from typing import cast
 
 from tool_search.catalog.catalog import Tool
-from tool_search.compat.oh_my_pi.ranking import oh_my_pi_recipe
-from tool_search.compat.tooldiscovery import tooldiscovery_recipe
-from tool_search.compat.weighted_bm25 import Bm25Recipe, WeightedBm25Index
+from tool_search.search.index.protocol import ToolSearchIndex
 
 __all__ = ["preset_index"]
 
-_RECIPES: Mapping[tuple[str, str], Callable[[], Bm25Recipe]] = {
-    ("oh-my-pi", "bm25"): oh_my_pi_recipe,
-    ("tooldiscovery", "bm25"): tooldiscovery_recipe,
+# By preset and engine: the function that builds the index, loaded when it is chosen.
+_RANKINGS: Mapping[tuple[str, str], str] = {
+    ("oh-my-pi", "bm25"): "tool_search.compat.oh_my_pi.ranking:build",
+    ("tooldiscovery", "bm25"): "tool_search.compat.tooldiscovery:build",
 }
 
 
 def preset_index(
     tools: Iterable[Tool], *, preset: str | None, engine: str, min_relevance: float
-) -> WeightedBm25Index | None:
-    """The index of a preset, or None where its engine has the ranking.
+) -> ToolSearchIndex | None:
+    """Return the index of a preset, or None if the engine itself has the ranking.
 
     Args:
-        tools: What is searched.
+        tools: The tools to search.
         preset: `search.preset`.
         engine: `search.engine`.
-        min_relevance: Hits below it are none, from 0 to 1.
+        min_relevance: Hits below it are dropped, from 0 to 1.
     """
-    recipe = _RECIPES.get((preset or "", engine))
-    return WeightedBm25Index(tools, recipe(), min_relevance=min_relevance) if recipe else None
+    home = _RANKINGS.get((preset or "", engine))
+    if home is None:
+        return None
+    module, _, name = home.partition(":")
+    build = cast(
+        "Callable[[Sequence[Tool], float], ToolSearchIndex]", getattr(import_module(module), name)
+    )
+    return build(tuple(tools), min_relevance)

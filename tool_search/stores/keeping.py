@@ -17,7 +17,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from tool_search.catalog.schema.plain import encodable
 from tool_search.conversation.history import paired
 from tool_search.conversation.record import ConversationRecord
 from tool_search.conversation.thinking import ThinkingRecord
@@ -32,6 +31,7 @@ from tool_search.stores import (
     SetAsideStore,
 )
 from tool_search.stores.backlog import Backlog, timely
+from tool_search.values.json import encodable
 
 __all__ = ["ConversationKeeper", "KeptConversation", "OpenedConversation", "joined"]
 

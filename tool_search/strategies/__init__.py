@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tool_search.strategies.base import Conversation, ToolSearchStrategy
+from tool_search.strategies.base import PlanInput, ToolSearchStrategy
 from tool_search.strategies.claude import ClaudeToolSearchStrategy
 from tool_search.strategies.generic import BridgeToolSearchStrategy, GenericToolSearchStrategy
 from tool_search.strategies.openai_responses import (
-    LateToolsToolSearchStrategy,
     OpenAIResponsesToolSearchStrategy,
+    ToolsInMessagesToolSearchStrategy,
 )
 from tool_search.strategies.table import strategies_by_name
 from tool_search.strategies.tool_lists import ToolsAssembler
@@ -15,11 +15,11 @@ from tool_search.strategies.tool_lists import ToolsAssembler
 __all__ = [
     "BridgeToolSearchStrategy",
     "ClaudeToolSearchStrategy",
-    "Conversation",
     "GenericToolSearchStrategy",
-    "LateToolsToolSearchStrategy",
     "OpenAIResponsesToolSearchStrategy",
+    "PlanInput",
     "ToolSearchStrategy",
     "ToolsAssembler",
+    "ToolsInMessagesToolSearchStrategy",
     "strategies_by_name",
 ]

@@ -13,9 +13,9 @@ from typing import Any
 
 from tool_search.catalog.catalog import Tool
 from tool_search.catalog.schema.arguments import TooComplexError
-from tool_search.catalog.schema.plain import compact_json
 from tool_search.messages import Message, ToolCall
 from tool_search.values.arguments import read_arguments
+from tool_search.values.json import compact_json
 
 __all__ = ["inner_call", "on_wire", "under_own_keys"]
 

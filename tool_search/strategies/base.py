@@ -27,16 +27,16 @@ from tool_search.strategies.shown import ShownHistory
 from tool_search.strategies.tool_lists import ToolsAssembler
 
 __all__ = [
-    "Conversation",
     "DeclaredNames",
     "HistoryShower",
+    "PlanInput",
     "ToolSearchStrategy",
     "read_result",
 ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conversation:
+class PlanInput:
     """What a strategy plans a request from; a session makes one for each request.
 
     Attributes:
@@ -179,15 +179,15 @@ class HistoryShower:
 
     def __init__(
         self,
-        conversation: Conversation,
+        conversation: PlanInput,
         tools: ToolList,
-        show_result: Callable[[Message, Conversation, DeclaredNames], Message],
+        show_result: Callable[[Message, PlanInput, DeclaredNames], Message],
     ) -> None:
         self._conversation = conversation
         self._declared = DeclaredNames(tools)
         self._show_result = show_result
 
-    def follow(self, conversation: Conversation, tools: ToolList) -> bool:
+    def follow(self, conversation: PlanInput, tools: ToolList) -> bool:
         """Goes on with another request, for which the strategy's key is the same.
 
         Returns:
@@ -238,14 +238,14 @@ class ToolSearchStrategy(ABC):
         self._assembler = assembler or ToolsAssembler()
 
     @abstractmethod
-    def declare(self, conversation: Conversation) -> ToolList:
+    def declare(self, conversation: PlanInput) -> ToolList:
         """The tools that a request of this conversation declares."""
 
     @abstractmethod
     def format_result(self, result: SearchResult) -> ResultPart:
         """A search result as this provider family takes it."""
 
-    def plan(self, conversation: Conversation, *, phase: Phase = "answer") -> RequestPlan:
+    def plan(self, conversation: PlanInput, *, phase: Phase = "answer") -> RequestPlan:
         """The next request, before a dialect writes it."""
         tools = self._tools(conversation, phase)
         messages = self._messages(conversation, tools)
@@ -261,14 +261,14 @@ class ToolSearchStrategy(ABC):
             kept=conversation.kept,
         )
 
-    def _tools(self, conversation: Conversation, phase: Phase) -> ToolList:
+    def _tools(self, conversation: PlanInput, phase: Phase) -> ToolList:
         if phase == "detail":
             return self._assembler.chosen(conversation)
         if conversation.mode == "skills_like":
             return self._assembler.light(conversation)
         return self.declare(conversation)
 
-    def _messages(self, conversation: Conversation, tools: ToolList) -> tuple[Message, ...]:
+    def _messages(self, conversation: PlanInput, tools: ToolList) -> tuple[Message, ...]:
         kept, key, history = conversation.kept, self._key(conversation), conversation.history
         shown = kept.get(_Shown, key)
         if (
@@ -280,7 +280,7 @@ class ToolSearchStrategy(ABC):
             shown = kept.put(key, _Shown(shower, kept.last(_Shown)))
         return shown.through(history)
 
-    def _key(self, conversation: Conversation) -> object:
+    def _key(self, conversation: PlanInput) -> object:
         """All that decides how this strategy shows a message, but for what a shower follows."""
         return (
             self.name,
@@ -296,13 +296,13 @@ class ToolSearchStrategy(ABC):
             conversation.retained,
         )
 
-    def _shower(self, conversation: Conversation, tools: ToolList) -> HistoryShower:
+    def _shower(self, conversation: PlanInput, tools: ToolList) -> HistoryShower:
         """Shows the messages of a conversation's history, in order."""
         return HistoryShower(conversation, tools, self._show_result)
 
     @abstractmethod
     def _show_result(
-        self, message: Message, conversation: Conversation, tools: DeclaredNames
+        self, message: Message, conversation: PlanInput, tools: DeclaredNames
     ) -> Message:
         """A search result of the history as this request shows it."""
 

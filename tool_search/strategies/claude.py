@@ -23,9 +23,9 @@ from tool_search.messages import (
 )
 from tool_search.search.index.protocol import SearchResult
 from tool_search.strategies.base import (
-    Conversation,
     DeclaredNames,
     HistoryShower,
+    PlanInput,
     ToolSearchStrategy,
     read_result,
 )
@@ -42,7 +42,7 @@ class ClaudeToolSearchStrategy(ToolSearchStrategy):
 
     name: ClassVar[StrategyName] = "claude"
 
-    def declare(self, conversation: Conversation) -> ToolList:
+    def declare(self, conversation: PlanInput) -> ToolList:
         """The whole catalog; in `full` mode with nothing deferred."""
         return self._assembler.deferring(conversation)
 
@@ -50,13 +50,13 @@ class ClaudeToolSearchStrategy(ToolSearchStrategy):
         """References to all the result makes callable, or its JSON where that is nothing."""
         return ReferencePart(result.names) if result.names else TextPart(result.to_json())
 
-    def _shower(self, conversation: Conversation, tools: ToolList) -> HistoryShower:
+    def _shower(self, conversation: PlanInput, tools: ToolList) -> HistoryShower:
         if not conversation.boundary:
             return super()._shower(conversation, tools)
         return _BoundedShower(conversation, tools, self._show_result)
 
     def _show_result(
-        self, message: Message, conversation: Conversation, tools: DeclaredNames
+        self, message: Message, conversation: PlanInput, tools: DeclaredNames
     ) -> Message:
         """References to what this very request declares, and never to anything else."""
         result = read_result(message.text)

@@ -20,7 +20,7 @@ from tool_search.messages import (
     ToolList,
 )
 from tool_search.search.index.protocol import SearchMatch, SearchResult
-from tool_search.strategies.base import Conversation, DeclaredNames, ToolSearchStrategy, read_result
+from tool_search.strategies.base import DeclaredNames, PlanInput, ToolSearchStrategy, read_result
 
 __all__ = [
     "BridgeToolSearchStrategy",
@@ -37,7 +37,7 @@ class GenericToolSearchStrategy(ToolSearchStrategy):
 
     name: ClassVar[StrategyName] = "generic"
 
-    def declare(self, conversation: Conversation) -> ToolList:
+    def declare(self, conversation: PlanInput) -> ToolList:
         """The filtered list; in `full` mode every tool."""
         if conversation.mode == "tool_search":
             return self._assembler.filtered(conversation)
@@ -48,7 +48,7 @@ class GenericToolSearchStrategy(ToolSearchStrategy):
         return TextPart(result.to_json())
 
     def _show_result(
-        self, message: Message, conversation: Conversation, tools: DeclaredNames
+        self, message: Message, conversation: PlanInput, tools: DeclaredNames
     ) -> Message:
         """The result with the names and schemas that this very request calls by."""
         result = read_result(message.text)
@@ -65,7 +65,7 @@ class GenericToolSearchStrategy(ToolSearchStrategy):
 
 
 def _callable_match(
-    match: SearchMatch, conversation: Conversation, tools: DeclaredNames
+    match: SearchMatch, conversation: PlanInput, tools: DeclaredNames
 ) -> SearchMatch:
     """The match under its declared name, with its schema where the request declares none.
 
@@ -73,7 +73,7 @@ def _callable_match(
     a message must not change when the tool enters the list.
     """
     name = wire_name(match.name, conversation.profile.name_rule)
-    needed = conversation.profile.thinking_is_bound or not tools.declares(match.name)
+    needed = conversation.profile.thinking_bound_to_prefix or not tools.declares(match.name)
     tool = conversation.definition(match.name)
     if not needed or tool is None:
         return match if name == match.name else replace(match, name=name)
@@ -96,14 +96,14 @@ class BridgeToolSearchStrategy(GenericToolSearchStrategy):
 
     name: ClassVar[StrategyName] = "bridge"
 
-    def declare(self, conversation: Conversation) -> ToolList:
+    def declare(self, conversation: PlanInput) -> ToolList:
         """The core and our two tools; in `full` mode every tool."""
         if conversation.mode == "tool_search":
             return self._assembler.bridged(conversation)
         return self._assembler.full(conversation)
 
     def _show_result(
-        self, message: Message, conversation: Conversation, tools: DeclaredNames
+        self, message: Message, conversation: PlanInput, tools: DeclaredNames
     ) -> Message:
         result = read_result(message.text)
         if result is None or not result.loaded:
@@ -114,7 +114,7 @@ class BridgeToolSearchStrategy(GenericToolSearchStrategy):
 
 
 def _found_again(
-    result: SearchResult, conversation: Conversation, tools: DeclaredNames
+    result: SearchResult, conversation: PlanInput, tools: DeclaredNames
 ) -> SearchResult:
     """The result with what it calls available as matches, but for what can be called so."""
     hidden = [n for n in result.loaded if not tools.declares(n) and conversation.definition(n)]

@@ -25,16 +25,16 @@ from tool_search.messages import (
 )
 from tool_search.search.index.protocol import SearchResult
 from tool_search.strategies.base import (
-    Conversation,
     DeclaredNames,
     HistoryShower,
+    PlanInput,
     ToolSearchStrategy,
     read_result,
 )
 
 __all__ = [
-    "LateToolsToolSearchStrategy",
     "OpenAIResponsesToolSearchStrategy",
+    "ToolsInMessagesToolSearchStrategy",
 ]
 
 
@@ -48,7 +48,7 @@ class OpenAIResponsesToolSearchStrategy(ToolSearchStrategy):
 
     name: ClassVar[StrategyName] = "openai_responses"
 
-    def declare(self, conversation: Conversation) -> ToolList:
+    def declare(self, conversation: PlanInput) -> ToolList:
         """The search tool and the core; in `full` mode every tool."""
         if conversation.mode == "tool_search":
             return self._assembler.natively_searched(conversation)
@@ -58,7 +58,7 @@ class OpenAIResponsesToolSearchStrategy(ToolSearchStrategy):
         """References to all the result makes callable, or its JSON where that is nothing."""
         return ReferencePart(result.names) if result.names else TextPart(result.to_json())
 
-    def _shower(self, conversation: Conversation, tools: ToolList) -> HistoryShower:
+    def _shower(self, conversation: PlanInput, tools: ToolList) -> HistoryShower:
         if conversation.search_tool is None:
             return super()._shower(conversation, tools)
         return _IntroducingShower(conversation, tools, self._show_result)
@@ -66,7 +66,7 @@ class OpenAIResponsesToolSearchStrategy(ToolSearchStrategy):
     def _show_result(
         self,
         message: Message,
-        conversation: Conversation,
+        conversation: PlanInput,
         tools: DeclaredNames,  # noqa: ARG002 - definitions come with the message
     ) -> Message:
         """What was found, beside its text where the search is an ordinary function."""
@@ -94,9 +94,9 @@ class _IntroducingShower(HistoryShower):
 
     def __init__(
         self,
-        conversation: Conversation,
+        conversation: PlanInput,
         tools: ToolList,
-        show_result: Callable[[Message, Conversation, DeclaredNames], Message],
+        show_result: Callable[[Message, PlanInput, DeclaredNames], Message],
     ) -> None:
         super().__init__(conversation, tools, show_result)
         self._tools = tools
@@ -107,7 +107,7 @@ class _IntroducingShower(HistoryShower):
         self._asked: dict[str, str | None] = {}
         self._shown: set[str] = set()
 
-    def follow(self, conversation: Conversation, tools: ToolList) -> bool:
+    def follow(self, conversation: PlanInput, tools: ToolList) -> bool:
         """Goes on with another request; a name called unknown may be discovered there."""
         if conversation.ledger != self._ledger:
             discovered = self._by_wire_name(conversation)
@@ -132,7 +132,7 @@ class _IntroducingShower(HistoryShower):
             return replace(message, content=tuple(map(self._found, message.content)))
         return message
 
-    def _by_wire_name(self, conversation: Conversation) -> dict[str, str]:
+    def _by_wire_name(self, conversation: PlanInput) -> dict[str, str]:
         """The discoveries by their names as a model may write them: as the dialect does."""
         own = conversation.search_tool
         return {
@@ -178,7 +178,7 @@ class _IntroducingShower(HistoryShower):
         return ReferencePart(tuple(tool.name for tool in tools), tools)
 
 
-def _under_wire_names(result: SearchResult, conversation: Conversation) -> SearchResult:
+def _under_wire_names(result: SearchResult, conversation: PlanInput) -> SearchResult:
     rule = conversation.profile.name_rule
     return replace(
         result,
@@ -194,7 +194,7 @@ def _under_wire_names(result: SearchResult, conversation: Conversation) -> Searc
 # place on, so that the list stays byte for byte what it was and the prompt cache holds.
 
 
-class LateToolsToolSearchStrategy(OpenAIResponsesToolSearchStrategy):
+class ToolsInMessagesToolSearchStrategy(OpenAIResponsesToolSearchStrategy):
     """Declares the core and our search as functions; definitions follow what found them.
 
     It is what Responses models without tool search get, in another dialect: its

@@ -9,8 +9,8 @@ from tool_search.strategies.base import ToolSearchStrategy
 from tool_search.strategies.claude import ClaudeToolSearchStrategy
 from tool_search.strategies.generic import BridgeToolSearchStrategy, GenericToolSearchStrategy
 from tool_search.strategies.openai_responses import (
-    LateToolsToolSearchStrategy,
     OpenAIResponsesToolSearchStrategy,
+    ToolsInMessagesToolSearchStrategy,
 )
 from tool_search.strategies.tool_lists import ToolsAssembler
 
@@ -24,6 +24,6 @@ def strategies_by_name(assembler: ToolsAssembler) -> Mapping[StrategyName, ToolS
         ClaudeToolSearchStrategy(assembler),
         OpenAIResponsesToolSearchStrategy(assembler),
         BridgeToolSearchStrategy(assembler),
-        LateToolsToolSearchStrategy(assembler),
+        ToolsInMessagesToolSearchStrategy(assembler),
     )
     return {strategy.name: strategy for strategy in made}

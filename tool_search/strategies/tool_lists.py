@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tool_search.messages import DeclaredTool, ToolList
 
 if TYPE_CHECKING:
-    from tool_search.strategies.base import Conversation
+    from tool_search.strategies.base import PlanInput
 
 __all__ = ["ToolsAssembler", "bridged_names", "declared_names"]
 
@@ -31,27 +31,27 @@ class ToolsAssembler:
         self._capacity = capacity
         self._lists: OrderedDict[Hashable, ToolList] = OrderedDict()
 
-    def full(self, conversation: Conversation) -> ToolList:
+    def full(self, conversation: PlanInput) -> ToolList:
         """Every tool, shown: the order of the whole catalog, no search tool."""
         return self._kept("full", conversation, all_names(conversation), self._shown)
 
-    def filtered(self, conversation: Conversation) -> ToolList:
+    def filtered(self, conversation: PlanInput) -> ToolList:
         """The core, the search tool, and what was discovered, within the provider's limit."""
         names = declared_names(conversation)
         return self._kept("filtered", conversation, names, self._shown)
 
-    def bridged(self, conversation: Conversation) -> ToolList:
+    def bridged(self, conversation: PlanInput) -> ToolList:
         """The core, the search tool and `call_tool`: what no discovery changes."""
         return self._kept("bridged", conversation, bridged_names(conversation), self._shown)
 
-    def deferring(self, conversation: Conversation) -> ToolList:
+    def deferring(self, conversation: PlanInput) -> ToolList:
         """The whole catalog, a cache breakpoint on the last tool that is shown.
 
         In `tool_search` mode all but the core and the search tool is deferred.
         """
         return self._kept("deferring", conversation, conversation.order, self._deferring)
 
-    def natively_searched(self, conversation: Conversation) -> ToolList:
+    def natively_searched(self, conversation: PlanInput) -> ToolList:
         """The provider's own kind of search tool and the core; what else its form asks for.
 
         Tools that come late stand in the history, so no discovery changes the list.
@@ -72,20 +72,20 @@ class ToolsAssembler:
         make = partial(self._searched, waiting=frozenset(waiting))
         return self._kept(f"searched/{len(plain)}", conversation, names, make)
 
-    def light(self, conversation: Conversation) -> ToolList:
+    def light(self, conversation: PlanInput) -> ToolList:
         """Every tool by name and description, with an empty schema."""
         return self._kept("light", conversation, all_names(conversation), self._light)
 
-    def chosen(self, conversation: Conversation) -> ToolList:
+    def chosen(self, conversation: PlanInput) -> ToolList:
         """The full definitions of the tools that a `skills_like` model picked."""
         return self._kept("chosen", conversation, conversation.selected, self._shown)
 
     def _kept(
         self,
         kind: str,
-        conversation: Conversation,
+        conversation: PlanInput,
         names: tuple[str, ...],
-        make: Callable[[Conversation, tuple[str, ...]], ToolList],
+        make: Callable[[PlanInput, tuple[str, ...]], ToolList],
     ) -> ToolList:
         if conversation.hidden:
             names = tuple(name for name in names if name not in conversation.hidden)
@@ -110,12 +110,12 @@ class ToolsAssembler:
         return known
 
     @staticmethod
-    def _shown(conversation: Conversation, names: tuple[str, ...]) -> ToolList:
+    def _shown(conversation: PlanInput, names: tuple[str, ...]) -> ToolList:
         return ToolList(DeclaredTool(tool) for tool in conversation.definitions(names))
 
     @staticmethod
     def _searched(
-        conversation: Conversation, names: tuple[str, ...], *, waiting: frozenset[str]
+        conversation: PlanInput, names: tuple[str, ...], *, waiting: frozenset[str]
     ) -> ToolList:
         search = conversation.search_tool
         return ToolList(
@@ -124,12 +124,12 @@ class ToolsAssembler:
         )
 
     @staticmethod
-    def _light(conversation: Conversation, names: tuple[str, ...]) -> ToolList:
+    def _light(conversation: PlanInput, names: tuple[str, ...]) -> ToolList:
         tools = conversation.definitions(names)
         return ToolList(DeclaredTool(replace(tool, parameters={})) for tool in tools)
 
     @staticmethod
-    def _deferring(conversation: Conversation, names: tuple[str, ...]) -> ToolList:
+    def _deferring(conversation: PlanInput, names: tuple[str, ...]) -> ToolList:
         search, tools = conversation.search_tool, list(conversation.definitions(names))
         searching = conversation.mode == "tool_search"
         waiting = [searching and t is not search and t.name not in conversation.core for t in tools]
@@ -140,7 +140,7 @@ class ToolsAssembler:
         )
 
 
-def all_names(conversation: Conversation) -> tuple[str, ...]:
+def all_names(conversation: PlanInput) -> tuple[str, ...]:
     """Every name; where the provider takes fewer, the first ones and `call_tool`.
 
     Only core tools come to that: a catalog with deferred ones is searched instead.
@@ -152,7 +152,7 @@ def all_names(conversation: Conversation) -> tuple[str, ...]:
     return known if len(known) <= most else (*known[: most - 1], conversation.call_tool.name)
 
 
-def declared_names(conversation: Conversation) -> tuple[str, ...]:
+def declared_names(conversation: PlanInput) -> tuple[str, ...]:
     """The names in a filtered list, in order, within the provider's limit.
 
     Where discoveries may outgrow the list, its last place is `call_tool`'s from the
@@ -163,7 +163,7 @@ def declared_names(conversation: Conversation) -> tuple[str, ...]:
     ledger, most = conversation.ledger, conversation.profile.max_tools
     if search is None:
         return ledger
-    if conversation.profile.thinking_is_bound:
+    if conversation.profile.thinking_bound_to_prefix:
         return _with_call_tool(ledger, search.name, call, most)
     if most is None or len(ledger) < most:
         return ledger
@@ -172,7 +172,7 @@ def declared_names(conversation: Conversation) -> tuple[str, ...]:
     return (*ledger[: most - 2], search.name, call)
 
 
-def bridged_names(conversation: Conversation) -> tuple[str, ...]:
+def bridged_names(conversation: PlanInput) -> tuple[str, ...]:
     """The core, the search tool and `call_tool`, within the provider's limit.
 
     A core tool that comes late stands at the end, where the list has room for it.

@@ -92,7 +92,7 @@ PrefixCause = Literal[
 ]
 
 _THOUGHTS = ("thinking", "redacted_thinking", "reasoning")
-_LONGEST_EXCERPT = 120
+_MAX_EXCERPT_CHARS = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +196,7 @@ def _excerpt(value: object) -> str:
     if value is None:
         return ""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _LONGEST_EXCERPT else f"{text[: _LONGEST_EXCERPT - 1]}…"
+    return text if len(text) <= _MAX_EXCERPT_CHARS else f"{text[: _MAX_EXCERPT_CHARS - 1]}…"
 
 
 def _tool_changes(old: JSON, new: JSON) -> Iterator[PrefixChange]:

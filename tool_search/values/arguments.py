@@ -12,12 +12,12 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tool_search.catalog.schema.plain import read_json, read_object
+from tool_search.values.json import read_json, read_object
 
 __all__ = ["read_arguments"]
 
 # Nobody means so much by one call, and Python's own parser is slow.
-_LONGEST_LITERAL = 100_000
+_MAX_LITERAL_CHARS = 100_000
 _FENCE = re.compile(r"\A```(?:json)?[ \t]*\r?\n(.*?)\r?\n?```\Z", re.DOTALL | re.IGNORECASE)
 _STRING_OR_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|,(?<![\s{\[,],)(?=\s*[}\]])', re.DOTALL)
 _CONTROL = {char: f"\\u{char:04x}" for char in range(0x20)}
@@ -60,7 +60,7 @@ def _as_json(written: str) -> Iterator[Callable[[], Any]]:
 
 
 def _as_python(written: str) -> Iterator[Callable[[], Any]]:
-    if written.startswith("{") and len(written) <= _LONGEST_LITERAL:
+    if written.startswith("{") and len(written) <= _MAX_LITERAL_CHARS:
         yield lambda: read_json(json.dumps(ast.literal_eval(written), allow_nan=False))
 
 

@@ -13,12 +13,12 @@ import traceback
 from collections.abc import Mapping
 from typing import Any
 
-from tool_search.catalog.schema.plain import compact_json
+from tool_search.values.json import compact_json
 
 __all__ = ["log_failure", "redacted", "redacted_json", "redacted_text"]
 
 _MASK = "***"
-_LONGEST = 500
+_MAX_CHARS = 500
 # A longer text is cut before it is searched, which would hold the event loop: 16,000
 # characters take about 10 ms at the worst.
 _HEAD_CHARS = 12_000
@@ -107,4 +107,4 @@ def redacted_json(value: Any) -> str:
         written = compact_json(redacted(value))
     except (TypeError, ValueError, RecursionError) as exc:
         return f"<{type(exc).__name__}>"
-    return written if len(written) <= _LONGEST else f"{written[: _LONGEST - 1]}…"
+    return written if len(written) <= _MAX_CHARS else f"{written[: _MAX_CHARS - 1]}…"

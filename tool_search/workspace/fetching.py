@@ -95,7 +95,7 @@ def public_address(
 
 
 _REDIRECTS = 5
-_LONGEST_URL = 4_000
+_MAX_URL_CHARS = 4_000
 _MOVED = (301, 302, 303, 307, 308)
 
 
@@ -218,8 +218,8 @@ def fetched(
 
 def _read(url: str) -> SplitResult:
     """An address that may be fetched, with what is not ASCII escaped."""
-    if len(url) > _LONGEST_URL:
-        raise WorkspaceError(f"the address has {len(url):,} characters: {_LONGEST_URL:,} at most")
+    if len(url) > _MAX_URL_CHARS:
+        raise WorkspaceError(f"the address has {len(url):,} characters: {_MAX_URL_CHARS:,} at most")
     if re.search(r"[\x00-\x20\x7f]", url):
         raise WorkspaceError(f"{url!r} has spaces or control characters: escape them")
     try:

@@ -20,7 +20,7 @@ Limit = Annotated[int, Field(ge=1, le=1_000)]
 OutputMode = Literal["content", "files_with_matches", "count"]
 _READS = {"read_only": True, "concurrency_safe": True}
 _BATCH_CHARACTERS = 2_000_000
-_LONGEST_LINE = 400
+_MAX_LINE_CHARS = 400
 _KINDS = ((stat.S_ISDIR, "/"), (stat.S_ISLNK, "@"), (stat.S_ISFIFO, "|"), (stat.S_ISSOCK, "="))
 
 
@@ -254,9 +254,9 @@ class _Report:
 
 def _cut(line: str) -> str:
     line = line.removesuffix("\r")
-    if len(line) <= _LONGEST_LINE:
+    if len(line) <= _MAX_LINE_CHARS:
         return line
-    return f"{line[:_LONGEST_LINE]}... [{len(line) - _LONGEST_LINE:,} characters left out]"
+    return f"{line[:_MAX_LINE_CHARS]}... [{len(line) - _MAX_LINE_CHARS:,} characters left out]"
 
 
 def _listed(lines: list[str], left: int, otherwise: str) -> str:

@@ -26,7 +26,7 @@ __all__ = ["LineMatcher", "TimeBudget", "TurnBudgets", "line_matcher"]
 LineMatcher = Callable[[Sequence[str]], list[list[int]]]
 """For each text, the numbers from 0 of its lines that match."""
 
-_LONGEST = 1_000
+_MAX_CHARS = 1_000
 _SECONDS = 15.0
 _MEMORY = 16 << 20
 _PROGRAM = """
@@ -98,8 +98,8 @@ def line_matcher(pattern: str, *, ignore_case: bool, budget: TimeBudget) -> Line
     Raises:
         WorkspaceError: It is empty or too long; an invalid one is told when it is used.
     """
-    if not pattern or len(pattern) > _LONGEST:
-        raise WorkspaceError(f"a pattern must have 1 to {_LONGEST:,} characters")
+    if not pattern or len(pattern) > _MAX_CHARS:
+        raise WorkspaceError(f"a pattern must have 1 to {_MAX_CHARS:,} characters")
     compiled = _linear(pattern, ignore_case=ignore_case)
     if compiled is None:
         return _Aside(pattern, ignore_case=ignore_case, budget=budget)

@@ -27,7 +27,7 @@ __all__ = [
 
 
 CellKind = Literal["code", "markdown", "raw"]
-_LONGEST_OUTPUT = 4_000
+_MAX_OUTPUT_CHARS = 4_000
 
 
 @dataclass(slots=True)
@@ -131,9 +131,9 @@ def _cell(number: int, cell: dict[str, Any]) -> str:
     for output in outputs if isinstance(outputs, list) else ():
         said = _output(output) if isinstance(output, dict) else ""
         if said:
-            left = len(said) - _LONGEST_OUTPUT
+            left = len(said) - _MAX_OUTPUT_CHARS
             cut = f" [{left:,} characters left out]" if left > 0 else ""
-            lines.append(f"[output] {said[:_LONGEST_OUTPUT]}{cut}")
+            lines.append(f"[output] {said[:_MAX_OUTPUT_CHARS]}{cut}")
     return "\n".join(lines)
 
 

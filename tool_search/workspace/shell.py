@@ -42,9 +42,9 @@ from tool_search.workspace.workspace import Workspace, WorkspaceError
 
 __all__ = ["ShellOptions", "shell_tools"]
 
-_LONGEST_S = 600
+_MAX_SECONDS = 600
 _SHOWN_AT_ONCE = 20_000
-_MOST_BYTES = 20_000_000
+_MAX_BYTES = 20_000_000
 _CHUNK = 65_536
 
 
@@ -79,10 +79,10 @@ class ShellOptions:
             raise ConfigurationError(
                 f"commands is {self.commands!r}: give a list of commands, such as ['ls', 'git log']"
             )
-        if not 1 <= self.timeout_s <= _LONGEST_S or self.longest_output < 1:
+        if not 1 <= self.timeout_s <= _MAX_SECONDS or self.longest_output < 1:
             raise ConfigurationError(
                 f"timeout_s is {self.timeout_s!r} and longest_output {self.longest_output!r}: "
-                f"they must be 1 to {_LONGEST_S}, and at least 1"
+                f"they must be 1 to {_MAX_SECONDS}, and at least 1"
             )
 
 
@@ -95,7 +95,7 @@ def shell_tools(workspace: Workspace, options: ShellOptions) -> tuple[Executable
     async def bash(
         command: str,
         context: ToolContext,
-        timeout_s: Annotated[int, Field(ge=1, le=_LONGEST_S)] = options.timeout_s,
+        timeout_s: Annotated[int, Field(ge=1, le=_MAX_SECONDS)] = options.timeout_s,
     ) -> ExecutionResult:
         """Run a command in a bash that lasts for the conversation, in the workspace.
 
@@ -115,7 +115,7 @@ def shell_tools(workspace: Workspace, options: ShellOptions) -> tuple[Executable
         needs_permission=True,
         is_read_only=lambda given: refusal(given.get("command", ""), READ_ONLY_COMMANDS) is None,
         subjects=lambda given: subjects_of(given.get("command", "")),
-        timeout_s=_LONGEST_S + 30.0,
+        timeout_s=_MAX_SECONDS + 30.0,
         close=shells.close,
         forget=shells.forget,
         description=(
@@ -242,8 +242,8 @@ class _Shell:
             keep = next((n for n in range(len(mark) - 1, 0, -1) if held.endswith(mark[:n])), 0)
             output.add(held[: len(held) - keep])
             held = held[len(held) - keep :]
-            if output.bytes > _MOST_BYTES:
-                raise WorkspaceError(f"ended after {_MOST_BYTES:,} bytes of output")
+            if output.bytes > _MAX_BYTES:
+                raise WorkspaceError(f"ended after {_MAX_BYTES:,} bytes of output")
 
     async def _started(self) -> asyncio.subprocess.Process:
         if self._process is not None and self._process.returncode is None:

@@ -16,7 +16,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_MOST_CONVERSATIONS = 1_000
+_MAX_CONVERSATIONS = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ class ReadFiles:
         known = self._seen.setdefault(conversation, {})
         known[file.path] = _digest(file)
         self._seen.move_to_end(conversation)
-        if len(self._seen) > _MOST_CONVERSATIONS:
+        if len(self._seen) > _MAX_CONVERSATIONS:
             self._seen.popitem(last=False)
 
     def require_fresh(self, conversation: str, file: StoredFile) -> None:

@@ -14,9 +14,9 @@ from tool_search.workspace.workspace import Workspace, WorkspaceError
 
 __all__ = ["FoundFile", "Walk", "glob_matcher"]
 
-_MOST_BRACES = 64
-_LONGEST_GLOB = 500
-_LONGEST_IGNORE = 100_000
+_MAX_BRACES = 64
+_MAX_GLOB_CHARS = 500
+_MAX_IGNORE_CHARS = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +121,7 @@ class Walk:
             return
         path = ".gitignore" if folder == "." else f"{folder}/.gitignore"
         try:
-            written = self.workspace.read(path, most=_LONGEST_IGNORE).content
+            written = self.workspace.read(path, most=_MAX_IGNORE_CHARS).content
         except WorkspaceError:
             return  # too large, a link out, gone: it ignores nothing
         rules = _ignore_rules(written.decode("utf-8", "replace"))
@@ -165,8 +165,8 @@ def glob_matcher(pattern: str, *, anywhere: bool = False) -> Callable[[str], boo
     >>> glob_matcher("src/**/*.{py,pyi}")("src/a/b/c.py")
     True
     """
-    if not pattern or len(pattern) > _LONGEST_GLOB:
-        raise WorkspaceError(f"a glob must have 1 to {_LONGEST_GLOB} characters")
+    if not pattern or len(pattern) > _MAX_GLOB_CHARS:
+        raise WorkspaceError(f"a glob must have 1 to {_MAX_GLOB_CHARS} characters")
     choices = []
     for choice in _without_braces(pattern):
         parts = tuple(part for part in choice.split("/") if part not in ("", "."))
@@ -186,8 +186,8 @@ def _without_braces(pattern: str) -> list[str]:
         pending += [
             one[:start] + choice + one[end + 1 :] for choice in one[start + 1 : end].split(",")
         ]
-        if len(done) + len(pending) > _MOST_BRACES:
-            raise WorkspaceError(f"{pattern!r} has more than {_MOST_BRACES} alternatives")
+        if len(done) + len(pending) > _MAX_BRACES:
+            raise WorkspaceError(f"{pattern!r} has more than {_MAX_BRACES} alternatives")
     return done
 
 

@@ -115,7 +115,7 @@ def html_text(page: str) -> str:
 _OUTSIDE = {"read_only": True, "concurrency_safe": True, "open_world": True}
 _TEXT_KINDS = re.compile(r"text/.*|application/(.*\+)?(json|xml|javascript|yaml|x-yaml|toml)")
 _PAGE_KINDS = ("text/html", "application/xhtml+xml")
-_MOST_CACHED = 64
+_MAX_CACHED = 64
 # The encodings of the WHATWG's standard that Python has, by Python's names.
 _CODECS = frozenset(
     {
@@ -238,7 +238,7 @@ class _Pages:
         with self._lock:
             self._kept[key] = options.clock(), page, text
             self._kept.move_to_end(key)
-            while len(self._kept) > _MOST_CACHED:
+            while len(self._kept) > _MAX_CACHED:
                 self._kept.popitem(last=False)
         return page, text
 

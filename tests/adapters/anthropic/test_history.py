@@ -468,7 +468,7 @@ def test_documents_outlive_a_moved_prefix_and_a_refused_reply() -> None:
     session.plan(bound)
     session.begin_turn("And then?", profile=bound, catalog=ToolCatalog([Tool(name="b")]))
     moved = anthropic_wire.to_wire(session.plan(bound), bound)["messages"]
-    session.refuse_replies(bound.origin)
+    session.drop_native_blocks(bound.origin)
     refused = anthropic_wire.to_wire(session.plan(bound), bound)["messages"]
     for content in (moved, refused):
         assert content[0]["content"] == [block]

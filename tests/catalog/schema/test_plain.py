@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tool_search import InvalidToolError
-from tool_search.catalog.schema.plain import compact_json, normalized_parameters, object_schema
+from tool_search.catalog.schema.plain import normalized_parameters, object_schema
+from tool_search.values.json import compact_json
 
 REFUSED_AT_TOP = {"anyOf", "oneOf", "allOf", "enum", "not", "$ref"}
 X, Y, K = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}

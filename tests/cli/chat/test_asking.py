@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from tool_search import PermissionRequest, Tool
+from tool_search import Tool
 from tool_search.cli.chat.asking import AskingPerson
 from tool_search.cli.chat.screen import TerminalScreen
+from tool_search.execution import PermissionRequest
 from tool_search.i18n import Language
 
 MAIL = PermissionRequest(

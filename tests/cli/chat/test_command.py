@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Command
-from tool_search import ContentLeftOut
-from tool_search.cli.chat.screen import TerminalScreen
+from tool_search.cli.chat.screen import JsonScreen, TerminalScreen
+from tool_search.events import (
+    ContentLeftOut,
+    RunnerEvent,
+    RunnerWarning,
+    ToolOutputDelta,
+    ToolProgress,
+)
+from tool_search.messages import ToolCall
 from tool_search.testing import Fault, ModelCall, ModelReply, ScriptedModel, StandInServer
 
 File = Callable[[str, str], Path]
@@ -19,6 +27,7 @@ CALL = ModelReply(
     text="One moment.", calls=(ModelCall(name="hex_to_rgb", arguments={"color": "#ff8800"}),)
 )
 ANSWER = ModelReply(text="Red 255, green 136, blue 0.")
+SHELL = ToolCall(id="1", name="shell", arguments="{}")
 SECRET = "sk-very-secret-0123456789"
 
 
@@ -209,6 +218,21 @@ def test_chat_json_reports_a_turn_without_an_answer(
     assert events[-1]["event"] == "error"
     assert [cause["provider"] for cause in events[-1]["causes"]] == ["claude", "gpt"]
     assert {cause["status"] for cause in events[-1]["causes"]} == {400}
+
+
+@pytest.mark.parametrize(
+    ("event", "name"),
+    [
+        (RunnerWarning(code="code", message="text"), "warning"),
+        (ToolOutputDelta(call=SHELL, content="a line"), "tool_partial"),
+        (ToolProgress(call=SHELL, message="half"), "tool_progress"),
+    ],
+)
+def test_chat_json_keeps_the_names_of_events(
+    event: RunnerEvent, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    JsonScreen().show(event)
+    assert json.loads(capsys.readouterr().out)["event"] == name
 
 
 def test_chat_shows_no_key_that_a_provider_quotes(

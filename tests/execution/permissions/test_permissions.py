@@ -20,7 +20,6 @@ from tool_search import (
     ExecutableTool,
     MemoryStore,
     PermissionAnswer,
-    PermissionRequest,
     Permissions,
     PermissionSettings,
     SQLiteStore,
@@ -28,7 +27,7 @@ from tool_search import (
     ToolContext,
     tool_from_function,
 )
-from tool_search.execution import FunctionExecutor, Grant, GrantBook, GrantFile
+from tool_search.execution import FunctionExecutor, Grant, GrantBook, GrantFile, PermissionRequest
 
 SCHEMA = {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}
 GOOD = ("send_mail", {"to": "bo"})

@@ -166,8 +166,8 @@ async def test_the_whole_store_is_bounded_as_memory_is(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of many tools the weakest evidence goes, the same in both."""
-    monkeypatch.setattr(sqlite_evidence, "MOST_EVIDENCE", 3)
-    monkeypatch.setattr("tool_search.search.learned.MOST_EVIDENCE", 3)
+    monkeypatch.setattr(sqlite_evidence, "MAX_EVIDENCE", 3)
+    monkeypatch.setattr("tool_search.search.learned.MAX_EVIDENCE", 3)
     memory = MemoryStore()
     async with SQLiteStore(path) as store:
         for number, age in enumerate((5, 1, 4, 2, 3)):

@@ -8,30 +8,20 @@ schema as it was given; only what a model is shown passes `object_schema`.
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tool_search.catalog.schema.vocabulary import read_type
 from tool_search.errors import InvalidToolError
+from tool_search.values.json import JSON, copy_and_json, shown
 
 __all__ = [
-    "JSON",
     "MAX_SCHEMA_BYTES",
-    "compact_json",
-    "encodable",
     "is_plain_object",
     "normalized_parameters",
     "object_schema",
-    "plain_copy",
-    "read_json",
-    "read_object",
-    "shown",
 ]
-
-JSON = Mapping[str, Any]
 
 MAX_SCHEMA_BYTES = 1 << 20
 """The most UTF-8 bytes of a schema as JSON."""
@@ -40,101 +30,7 @@ _COMBINATORS = ("allOf", "anyOf", "oneOf")
 _REFUSED_AT_TOP = (*_COMBINATORS, "enum", "not", "if", "then", "else", "$ref")
 _NOT_PLAIN = frozenset(_REFUSED_AT_TOP)
 # References may go round in a circle.
-_DEEPEST = 8
-# Of 1,000 calls that the interpreter's stack holds: who writes a request stands deep in it.
-_DEEPEST_NESTING = 400
-_TOO_DEEP = f"nested deeper than {_DEEPEST_NESTING} levels"
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
-_decode = json.JSONDecoder().decode
-
-
-def compact_json(value: object) -> str:
-    """The value as JSON without spaces, in key order as given, not ASCII-escaped.
-
-    Raises:
-        ValueError: The value refers to itself, or holds NaN or an infinity.
-        TypeError: The value is not made of JSON types.
-        RecursionError: The value is nested deeper than the interpreter's stack.
-    """
-    return _encode(value)
-
-
-def read_json(text: str) -> Any:
-    """The value in a JSON text that anybody may have written, lone surrogates replaced.
-
-    Raises:
-        ValueError: It is no JSON; NaN, infinities and numbers beyond a double are none.
-        RecursionError: It is nested deeper than the interpreter's stack.
-    """
-    value = _decoded(text.strip(_JSON_SPACES))
-    return json.loads(encodable(compact_json(value))) if "\\ud" in text.lower() else value
-
-
-def read_object(text: str) -> dict[str, Any] | None:
-    """The object in a JSON text, or None where there is none; empty text is `{}`."""
-    try:
-        value = read_json(text)
-    except (ValueError, RecursionError):
-        return None if text.strip() else {}
-    return value if isinstance(value, dict) else None
-
-
-def _no_number(written: str) -> float:
-    raise ValueError(f"{written} is no JSON number")
-
-
-def _finite(written: str) -> float:
-    value = float(written)
-    return value if math.isfinite(value) else _no_number(written)
-
-
-_read_one = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite).raw_decode
-_JSON_SPACES = " \t\n\r"
-
-
-def _decoded(text: str) -> Any:
-    """The one value of a text without spaces around it; no call waits for a regex here."""
-    value, end = _read_one(text)
-    if end != len(text):
-        raise json.JSONDecodeError("Extra data", text, end)
-    return value
-
-
-def encodable(text: str) -> str:
-    """The text with lone surrogates replaced: no UTF-8 request can carry them."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
-
-
-def plain_copy(value: object) -> Any:
-    """A private copy of a JSON value, lone surrogates replaced.
-
-    Raises:
-        ValueError: It is nested deeper than 400 levels, refers to itself, or holds NaN
-            or an infinity.
-        TypeError: It is not made of JSON types.
-    """
-    return _copy_and_json(value)[0]
-
-
-def _copy_and_json(value: object) -> tuple[Any, str]:
-    """`plain_copy`, and its compact JSON."""
-    try:
-        text = encodable(compact_json(value))
-        copy = _decode(text)
-    except RecursionError as exc:
-        raise ValueError(_TOO_DEEP) from exc
-    if text.count("{") + text.count("[") > _DEEPEST_NESTING and _is_too_deep(copy):
-        raise ValueError(_TOO_DEEP)
-    # Keys that are no strings, or that are the same once mended, may be one key now.
-    return copy, text if copy == value else compact_json(copy)
-
-
-def _is_too_deep(value: Any) -> bool:
-    level: list[Any] = [value]
-    for _ in range(_DEEPEST_NESTING):
-        inner = (part.values() if isinstance(part, dict) else part for part in level)
-        level = [v for values in inner for v in values if isinstance(v, dict | list)]
-    return bool(level)
+_MAX_DEPTH = 8
 
 
 def normalized_parameters(name: str, parameters: object) -> tuple[dict[str, Any], str]:
@@ -155,7 +51,7 @@ def normalized_parameters(name: str, parameters: object) -> tuple[dict[str, Any]
             f"not {type(parameters).__name__} {shown(parameters)}"
         )
     try:
-        copy, text = _copy_and_json(dict(parameters))
+        copy, text = copy_and_json(dict(parameters))
     except (TypeError, ValueError) as exc:
         raise InvalidToolError(
             f"tool {name!r}: parameters cannot be written as JSON ({exc}); "
@@ -195,7 +91,7 @@ def object_schema(schema: JSON) -> dict[str, Any]:
     """
     if is_plain_object(schema):
         return {**schema, "properties": dict(schema["properties"])}
-    merged = _Merger(schema).merged(schema, _DEEPEST)
+    merged = _Merger(schema).merged(schema, _MAX_DEPTH)
     plain = {key: value for key, value in schema.items() if key not in _REFUSED_AT_TOP}
     if plain.get("type") != "object":
         plain = {"type": "object", **{k: v for k, v in plain.items() if k != "type"}}
@@ -274,12 +170,3 @@ def _target(reference: object, root: JSON) -> object:
 
 def _strings(value: object) -> list[str]:
     return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
-
-
-def shown(value: object) -> str:
-    """The value for an error message, at most 80 characters of it."""
-    try:
-        text = repr(value)
-    except RecursionError:
-        text = f"{type(value).__name__} {_TOO_DEEP}"
-    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -19,7 +19,7 @@ from tool_search.i18n import text
 __all__ = ["AskingPerson"]
 
 _PROMPT = "? "
-_LONGEST_SHOWN = 2_000
+_MAX_SHOWN_CHARS = 2_000
 
 
 class AskingPerson:
@@ -69,9 +69,9 @@ def _shown(arguments: Mapping[str, Any]) -> str:
     """
     written = json.dumps(dict(arguments), ensure_ascii=False)
     seen = re.sub(r"[^\x20-\x7e]", lambda found: _seen(found[0]), written)
-    if len(seen) <= _LONGEST_SHOWN:
+    if len(seen) <= _MAX_SHOWN_CHARS:
         return seen
-    half = _LONGEST_SHOWN // 2
+    half = _MAX_SHOWN_CHARS // 2
     return f"{seen[:half]} …[{len(seen) - 2 * half}]… {seen[-half:]}"
 
 

@@ -21,18 +21,18 @@ from tool_search.events import (
     Done,
     ProviderSwitched,
     RunnerEvent,
+    RunnerWarning,
     TextDelta,
     ToolCallStarted,
     ToolFinished,
     ToolProgress,
     ToolsDiscovered,
-    Warning,
 )
 from tool_search.i18n import Language, text
 
 __all__ = ["JsonScreen", "Screen", "TerminalScreen"]
 
-_LONGEST_SHOWN = 300
+_MAX_SHOWN_CHARS = 300
 _WORD_BREAK = re.compile(r"(?<!^)(?=[A-Z])")
 
 
@@ -62,6 +62,10 @@ class Screen(Protocol):
         ...
 
 
+# Programs read these names; they stay when a class gets another one.
+_KEPT_NAMES = {"RunnerWarning": "warning", "ToolOutputDelta": "tool_partial"}
+
+
 class JsonScreen:
     """One JSON object a line: an event under its name, in snake_case."""
 
@@ -70,7 +74,9 @@ class JsonScreen:
 
     def show(self, event: RunnerEvent) -> None:
         """One object with the event's fields."""
-        self._write(_WORD_BREAK.sub("_", type(event).__name__).lower(), asdict(event))
+        name = type(event).__name__
+        name = _KEPT_NAMES.get(name, _WORD_BREAK.sub("_", name).lower())
+        self._write(name, asdict(event))
 
     def say(self, key: str, **values: object) -> None:
         """An object `notice`."""
@@ -121,7 +127,7 @@ class TerminalScreen:
             self._switched(event)
         elif isinstance(event, ContentLeftOut):
             self._aside(event.text, style="yellow")
-        elif isinstance(event, Warning):
+        elif isinstance(event, RunnerWarning):
             self._aside(self._text("warning", message=event.message), style="yellow")
         elif isinstance(event, Done):
             self._done(event)
@@ -210,4 +216,4 @@ def _visible(shown: str) -> str:
 
 def _one_line(shown: str) -> str:
     line = _visible(" ".join(shown.split()))
-    return line if len(line) <= _LONGEST_SHOWN else f"{line[: _LONGEST_SHOWN - 1]}…"
+    return line if len(line) <= _MAX_SHOWN_CHARS else f"{line[: _MAX_SHOWN_CHARS - 1]}…"

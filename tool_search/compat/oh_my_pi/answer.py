@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
-from tool_search.catalog.schema.plain import compact_json
 from tool_search.compat.oh_my_pi.ranking import DiscoverableTool
+from tool_search.values.json import compact_json
 
 __all__ = [
     "DISABLED",

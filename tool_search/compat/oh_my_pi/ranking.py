@@ -19,11 +19,12 @@ from typing import Any, Literal
 
 from tool_search.catalog.catalog import Tool
 from tool_search.catalog.schema.plain import object_schema
-from tool_search.compat.weighted_bm25 import Bm25Recipe
+from tool_search.compat.weighted_bm25 import Bm25Recipe, WeightedBm25Index
 
 __all__ = [
     "DiscoverableTool",
     "ToolSource",
+    "build",
     "discoverable",
     "locale_key",
     "oh_my_pi_recipe",
@@ -86,9 +87,9 @@ ToolSource = Literal["builtin", "mcp", "extension", "custom"]
 
 _NAME, _LABEL, _MCP_NAME, _SERVER, _SUMMARY, _SCHEMA_KEY = 6, 4, 4, 2, 2, 1
 _SUMMARY_UNITS = 200
-_MOST_VALUES = 8
-_LONGEST_FIELD = 20_000
-_MOST_KEYS = 2_000
+_MAX_VALUES = 8
+_MAX_FIELD_CHARS = 20_000
+_MAX_KEYS = 2_000
 _SOURCES: Mapping[str, ToolSource] = {
     "builtin": "builtin",
     "mcp": "mcp",
@@ -170,7 +171,7 @@ def discoverable(tool: Tool, *, summary: str | None = None) -> DiscoverableTool:
     """
     is_mcp = tool.kind == "mcp" or tool.name.startswith("mcp__")
     properties, required = _arguments(tool)
-    keys = sorted(properties, key=_utf16)[:_MOST_KEYS]
+    keys = sorted(properties, key=_utf16)[:_MAX_KEYS]
     if summary is None:
         summary = tool.summary or _first_units(tool.description)
     return DiscoverableTool(
@@ -212,7 +213,7 @@ def _weights(tool: DiscoverableTool, keys: Iterable[str]) -> dict[str, int]:
     )
     weights: dict[str, int] = {}
     for weight, text in fields:
-        for token in oh_my_pi_tokens((text or "")[:_LONGEST_FIELD]):
+        for token in oh_my_pi_tokens((text or "")[:_MAX_FIELD_CHARS]):
             weights[token] = weights.get(token, 0) + weight
     return weights
 
@@ -220,7 +221,7 @@ def _weights(tool: DiscoverableTool, keys: Iterable[str]) -> dict[str, int]:
 def _own_keys(tool: Tool) -> list[str]:
     """The names of a tool's arguments as its author wrote them: those say what it does."""
     properties = object_schema(tool.parameters)["properties"]
-    return sorted(properties, key=_utf16)[:_MOST_KEYS]
+    return sorted(properties, key=_utf16)[:_MAX_KEYS]
 
 
 def _mcp_tool_name(tool: Tool) -> str:
@@ -245,8 +246,8 @@ def _arguments(tool: Tool) -> tuple[Mapping[str, Any], frozenset[str]]:
 def _signature(key: str, definition: object, is_required: bool) -> str:
     listed = definition.get("enum") if isinstance(definition, Mapping) else None
     values = [v for v in listed if isinstance(v, str)] if isinstance(listed, list) else []
-    shown = "|".join(islice(values, _MOST_VALUES))
-    more = "|…" if len(values) > _MOST_VALUES else ""
+    shown = "|".join(islice(values, _MAX_VALUES))
+    more = "|…" if len(values) > _MAX_VALUES else ""
     return f"{key}{'' if is_required else '?'}{f'({shown}{more})' if values else ''}"
 
 
@@ -258,3 +259,8 @@ def _utf16(text: str) -> bytes:
 def _first_units(text: str) -> str:
     units = text[:_SUMMARY_UNITS].encode("utf-16-le", "surrogatepass")[: 2 * _SUMMARY_UNITS]
     return units.decode("utf-16-le", "ignore")
+
+
+def build(tools: Iterable[Tool], min_relevance: float) -> WeightedBm25Index:
+    """Return the index of the preset `oh-my-pi`; hits below `min_relevance` are dropped."""
+    return WeightedBm25Index(tools, oh_my_pi_recipe(), min_relevance=min_relevance)

@@ -20,8 +20,8 @@ DEFAULT_LIMIT = 8
 DiscoveryMode = Literal["off", "mcp-only", "all"]
 DiscoveryModeSetting = Literal["auto", "off", "mcp-only", "all"]
 
-_MOST_TOOLS = 40
-_MOST_TOKENS = 16_000
+_MAX_TOOLS = 40
+_MAX_TOKENS = 16_000
 _ESSENTIAL = ("read", "bash", "edit", "write", "find", "glob", "eval")
 _INTERNAL = ("resolve", "yield")
 _INTERNAL_PREFIX = "report_"
@@ -84,8 +84,8 @@ class DiscoverySettings:
         decision = resolve_mode(
             "auto",
             self.catalog(tools, mode="mcp-only"),
-            threshold=_MOST_TOOLS,
-            threshold_tokens=_MOST_TOKENS,
+            threshold=_MAX_TOOLS,
+            threshold_tokens=_MAX_TOKENS,
         )
         return "mcp-only" if decision.mode == "tool_search" else "off"
 
@@ -141,8 +141,8 @@ class DiscoverySettings:
             else "auto"
             if self.mode == "auto"
             else "full",
-            threshold=_MOST_TOOLS,
-            threshold_tokens=_MOST_TOKENS,
+            threshold=_MAX_TOOLS,
+            threshold_tokens=_MAX_TOKENS,
             max_results=DEFAULT_LIMIT,
             auto_always_load_builtin=False,
             search_tool_name=SEARCH_TOOL_NAME,

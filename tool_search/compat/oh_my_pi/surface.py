@@ -41,7 +41,7 @@ from tool_search.compat.oh_my_pi.settings import (
 from tool_search.compat.oh_my_pi.tool import SearchToolBm25
 from tool_search.compat.weighted_bm25 import WeightedBm25Index
 from tool_search.discovery.state import DiscoveryState
-from tool_search.discovery.tool_order import ToolRoster
+from tool_search.discovery.tool_order import ToolOrder
 from tool_search.errors import InvalidToolError
 from tool_search.i18n import Language, text
 from tool_search.values.clean_text import named
@@ -99,7 +99,7 @@ class ToolDiscovery:
         self._tools = _without_search(tools)
         self._mode: DiscoveryMode
         self._catalog: ToolCatalog
-        self._roster: ToolRoster
+        self._roster: ToolOrder
         self._index: WeightedBm25Index
         self._described: tuple[WeightedBm25Index, Tool] | None
         self._selections: DiscoveryState
@@ -219,7 +219,7 @@ class ToolDiscovery:
             return True
         before = {tool.name: tool for tool in self.hidden}
         self._catalog = self._made_catalog()
-        self._roster.take_in(
+        self._roster.apply_catalog(
             self._catalog, self._selections, mode="tool_search", own=(SEARCH_TOOL_NAME,)
         )
         after = {tool.name: tool for tool in self.hidden}
@@ -264,7 +264,7 @@ class ToolDiscovery:
             self._mode = "mcp-only"
         self._described = None
         self._catalog = self._made_catalog()
-        self._roster = ToolRoster.start(self._catalog, search_tool_name=SEARCH_TOOL_NAME)
+        self._roster = ToolOrder.start(self._catalog, search_tool_name=SEARCH_TOOL_NAME)
         self._roster.append(self._selections.names)
         self._index = WeightedBm25Index(self.hidden, self._recipe)
 

@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from tool_search.catalog.catalog import Tool, ToolCatalog
-from tool_search.catalog.schema.plain import encodable
 from tool_search.compat.oh_my_pi.answer import (
     LIMIT_WRONG,
     QUERY_MISSING,
@@ -33,12 +32,13 @@ from tool_search.discovery.search_tool import ToolSearchTool, clean_description
 from tool_search.i18n import Language, text
 from tool_search.search.index.protocol import SearchMatch, SearchResult, ToolSearchIndex
 from tool_search.values.clean_text import named
+from tool_search.values.json import encodable
 from tool_search.values.redaction import log_failure
 
 __all__ = ["DiscoveryFindings", "SearchToolBm25"]
 
 _LABEL = "SearchTools"
-_LONGEST_LIST = 600
+_MAX_LIST_LENGTH = 600
 # What JavaScript trims.
 _SPACES = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
     map(chr, range(0x2000, 0x200B))
@@ -264,7 +264,7 @@ class SearchToolBm25(ToolSearchTool):
         length = 0
         for place, name in enumerate(names):
             length += len(name) + 2
-            if length > _LONGEST_LIST and place:
+            if length > _MAX_LIST_LENGTH and place:
                 more = text("search_tool.servers_more", self._language, count=len(names) - place)
                 return ", ".join((*names[:place], more))
         return ", ".join(names)

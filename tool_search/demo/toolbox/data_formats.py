@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from tool_search.demo.toolbox.arguments import require_length, require_within
 
-_LONGEST = 100_000
+_MAX_CHARS = 100_000
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d{1,9})\]", re.ASCII)
 
 
@@ -161,7 +161,7 @@ def markdown_table(headers: list[str], rows: list[list[str]]) -> str:
 
 
 def _parse_json(name: str, text: str) -> object:
-    require_length(name, text, 1, _LONGEST)
+    require_length(name, text, 1, _MAX_CHARS)
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
@@ -190,7 +190,7 @@ def _require_delimiter(delimiter: str) -> None:
 
 
 def _read_csv(text: str, delimiter: str) -> list[list[str]]:
-    require_length("text", text, 1, _LONGEST)
+    require_length("text", text, 1, _MAX_CHARS)
     _require_delimiter(delimiter)
     try:
         rows = [

@@ -14,7 +14,7 @@ import zlib
 
 from tool_search.demo.toolbox.arguments import require_length, require_within
 
-_LONGEST = 100_000
+_MAX_CHARS = 100_000
 _MORSE = {
     "A": ".-", "B": "-...", "C": "-.-.", "D": "-..", "E": ".", "F": "..-.", "G": "--.",
     "H": "....", "I": "..", "J": ".---", "K": "-.-", "L": ".-..", "M": "--", "N": "-.",
@@ -35,7 +35,7 @@ def base64_encode(text: str, url_safe: bool = False) -> str:
         text: The text, 文本; encoded as UTF-8 first.
         url_safe: True for the alphabet with - and _ instead of + and /.
     """
-    require_length("text", text, 0, _LONGEST)
+    require_length("text", text, 0, _MAX_CHARS)
     encode = base64.urlsafe_b64encode if url_safe else base64.b64encode
     return encode(_utf8(text)).decode()
 
@@ -46,7 +46,7 @@ def base64_decode(encoded: str) -> str:
     Args:
         encoded: The Base64 text, 编码; either alphabet, padding may be missing.
     """
-    require_length("encoded", encoded, 0, _LONGEST * 2)
+    require_length("encoded", encoded, 0, _MAX_CHARS * 2)
     return _decoded("encoded", encoded, _base64_bytes(encoded))
 
 
@@ -56,7 +56,7 @@ def url_encode(text: str) -> str:
     Args:
         text: The text, 文本; everything but letters, digits and -._~ is encoded.
     """
-    require_length("text", text, 0, _LONGEST)
+    require_length("text", text, 0, _MAX_CHARS)
     return urllib.parse.quote_from_bytes(_utf8(text), safe="")
 
 
@@ -66,7 +66,7 @@ def url_decode(encoded: str) -> str:
     Args:
         encoded: The encoded text, 编码, such as "%E4%BD%A0"; a plus sign stays one.
     """
-    require_length("encoded", encoded, 0, _LONGEST)
+    require_length("encoded", encoded, 0, _MAX_CHARS)
     return _decoded("encoded", encoded, urllib.parse.unquote_to_bytes(_utf8(encoded)))
 
 
@@ -76,7 +76,7 @@ def html_escape(text: str) -> str:
     Args:
         text: The text, 文本; &, <, > and quotes are escaped.
     """
-    require_length("text", text, 0, _LONGEST)
+    require_length("text", text, 0, _MAX_CHARS)
     return html.escape(text)
 
 
@@ -86,7 +86,7 @@ def html_unescape(text: str) -> str:
     Args:
         text: The text, 文本, such as "&lt;b&gt;".
     """
-    require_length("text", text, 0, _LONGEST)
+    require_length("text", text, 0, _MAX_CHARS)
     return html.unescape(text)
 
 
@@ -96,7 +96,7 @@ def hex_encode(text: str) -> str:
     Args:
         text: The text, 文本.
     """
-    require_length("text", text, 0, _LONGEST)
+    require_length("text", text, 0, _MAX_CHARS)
     return _utf8(text).hex()
 
 
@@ -106,7 +106,7 @@ def hex_decode(encoded: str) -> str:
     Args:
         encoded: Pairs of hexadecimal digits, 十六进制; spaces may stand between them.
     """
-    require_length("encoded", encoded, 0, _LONGEST * 2)
+    require_length("encoded", encoded, 0, _MAX_CHARS * 2)
     try:
         data = bytes.fromhex(encoded)
     except ValueError as error:
@@ -120,7 +120,7 @@ def morse_encode(text: str) -> str:
     Args:
         text: Latin letters, digits and common signs, 文本; words are parted by " / ".
     """
-    require_length("text", text, 0, _LONGEST)
+    require_length("text", text, 0, _MAX_CHARS)
     unknown = sorted({c for c in text.upper() if c not in _MORSE and not c.isspace()})
     if unknown:
         raise ValueError(f"text {text[:80]!r} holds what Morse code lacks: {unknown!r}")
@@ -133,7 +133,7 @@ def morse_decode(code: str) -> str:
     Args:
         code: Dots and dashes, 电码; a space between letters, a slash between words.
     """
-    require_length("code", code, 0, _LONGEST)
+    require_length("code", code, 0, _MAX_CHARS)
     words = [word.split() for word in code.split("/")]
     unknown = sorted({letter for word in words for letter in word if letter not in _LETTERS})
     if unknown:
@@ -148,7 +148,7 @@ def caesar_shift(text: str, shift: int) -> str:
         text: The text, 文本; other characters stay.
         shift: How many letters to move on, 移位; negative undoes it, 13 is ROT13.
     """
-    require_length("text", text, 0, _LONGEST)
+    require_length("text", text, 0, _MAX_CHARS)
     require_within("shift", shift, -1000, 1000)
 
     def moved(character: str) -> str:
@@ -187,7 +187,7 @@ async def compress_text(text: str) -> dict[str, str | int]:
     Returns:
         The compressed text, and the bytes before and after (without Base64).
     """
-    require_length("text", text, 0, _LONGEST)
+    require_length("text", text, 0, _MAX_CHARS)
     data = _utf8(text)
     packed = await asyncio.to_thread(zlib.compress, data, 9)
     encoded = base64.b64encode(packed).decode()
@@ -200,10 +200,12 @@ async def decompress_text(compressed: str) -> str:
     Args:
         compressed: The Base64 text, 压缩文本; what it holds may have at most 400000 bytes.
     """
-    require_length("compressed", compressed, 0, _LONGEST * 2)
+    require_length("compressed", compressed, 0, _MAX_CHARS * 2)
     unpacker = zlib.decompressobj()
     try:
-        data = await asyncio.to_thread(unpacker.decompress, _base64_bytes(compressed), _LONGEST * 4)
+        data = await asyncio.to_thread(
+            unpacker.decompress, _base64_bytes(compressed), _MAX_CHARS * 4
+        )
     except zlib.error as error:
         raise ValueError(f"compressed {compressed[:80]!r} is not zlib data: {error}") from None
     if not unpacker.eof:

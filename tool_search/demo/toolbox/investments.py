@@ -14,7 +14,7 @@ from tool_search.demo.toolbox.arguments import (
 )
 from tool_search.demo.toolbox.rounding import cents, tidy
 
-_MOST_MONEY = 1e15
+_MAX_MONEY = 1e15
 
 
 def simple_interest(principal: float, annual_rate: float, years: float) -> dict[str, float]:
@@ -57,7 +57,7 @@ def regular_savings(monthly_deposit: float, annual_rate: float, months: int) -> 
         months: How many months, 月数; 1 to 1200.
     """
     require_not_negative("monthly_deposit", monthly_deposit)
-    require_within("monthly_deposit", monthly_deposit, 0, _MOST_MONEY)
+    require_within("monthly_deposit", monthly_deposit, 0, _MAX_MONEY)
     paid = monthly_deposit * months
     final = monthly_deposit * _growth_of_deposits(annual_rate, months)
     return {"paid_in": cents(paid), "interest": cents(final - paid), "final_amount": cents(final)}
@@ -72,7 +72,7 @@ def savings_goal_deposit(goal: float, annual_rate: float, months: int) -> float:
         months: How many months, 月数; 1 to 1200.
     """
     require_positive("goal", goal)
-    require_within("goal", goal, 0, _MOST_MONEY)
+    require_within("goal", goal, 0, _MAX_MONEY)
     return cents(goal / _growth_of_deposits(annual_rate, months))
 
 
@@ -123,7 +123,7 @@ def internal_rate_of_return(cash_flows: list[float]) -> float:
 
 def _require_growth(principal: float, annual_rate: float, years: float) -> None:
     require_not_negative("principal", principal)
-    require_within("principal", principal, 0, _MOST_MONEY)
+    require_within("principal", principal, 0, _MAX_MONEY)
     require_within("annual_rate", annual_rate, -100, 100)
     require_within("years", years, 0, 200)
 
@@ -131,7 +131,7 @@ def _require_growth(principal: float, annual_rate: float, years: float) -> None:
 def _require_flows(cash_flows: list[float]) -> None:
     require_length("cash_flows", cash_flows, 1, 100)
     for flow in cash_flows:
-        require_within("each cash flow", flow, -_MOST_MONEY, _MOST_MONEY)
+        require_within("each cash flow", flow, -_MAX_MONEY, _MAX_MONEY)
 
 
 def _growth_of_deposits(annual_rate: float, months: int) -> float:

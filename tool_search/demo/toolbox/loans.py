@@ -7,7 +7,7 @@ from __future__ import annotations
 from tool_search.demo.toolbox.arguments import require_positive, require_within
 from tool_search.demo.toolbox.rounding import cents, tidy
 
-_MOST_MONEY = 1e15
+_MAX_MONEY = 1e15
 
 
 def loan_payment(principal: float, annual_rate: float, months: int) -> dict[str, float]:
@@ -112,7 +112,7 @@ def effective_annual_rate(nominal_rate: float, periods_per_year: int) -> float:
 
 def _require_loan(principal: float, annual_rate: float, months: int) -> None:
     require_positive("principal", principal)
-    require_within("principal", principal, 0, _MOST_MONEY)
+    require_within("principal", principal, 0, _MAX_MONEY)
     require_within("annual_rate", annual_rate, 0, 100)
     require_within("months", months, 1, 600)
 

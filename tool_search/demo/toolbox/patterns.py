@@ -14,8 +14,8 @@ import sys
 
 from tool_search.demo.toolbox.arguments import require_length, require_within
 
-_LONGEST_PATTERN = 500
-_LONGEST_TEXT = 20_000
+_MAX_PATTERN_CHARS = 500
+_MAX_TEXT_CHARS = 20_000
 _SECONDS = 5.0
 _PROGRAM = """
 import json, re, sys
@@ -74,7 +74,7 @@ async def regex_replace(
     Returns:
         The new text, and how many matches were replaced.
     """
-    require_length("replacement", replacement, 0, _LONGEST_PATTERN)
+    require_length("replacement", replacement, 0, _MAX_PATTERN_CHARS)
     result = await _run(pattern, text, ignore_case=ignore_case, replacement=replacement)
     if not isinstance(result, dict):
         raise ValueError(f"pattern {pattern!r} gave no text")  # noqa: TRY004 - a bad value
@@ -84,8 +84,8 @@ async def regex_replace(
 async def _run(
     pattern: str, text: str, *, ignore_case: bool, replacement: str | None = None, limit: int = 0
 ) -> object:
-    require_length("pattern", pattern, 1, _LONGEST_PATTERN)
-    require_length("text", text, 0, _LONGEST_TEXT)
+    require_length("pattern", pattern, 1, _MAX_PATTERN_CHARS)
+    require_length("text", text, 0, _MAX_TEXT_CHARS)
     job = {
         "pattern": pattern,
         "text": text,

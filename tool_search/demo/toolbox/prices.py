@@ -13,7 +13,7 @@ from tool_search.demo.toolbox.arguments import (
 )
 from tool_search.demo.toolbox.rounding import cents, tidy
 
-_MOST_MONEY = 1e15
+_MAX_MONEY = 1e15
 # Upper end of the taxable income, percent, quick deduction: 个人所得税法 (2018), table 1.
 _CHINA_BRACKETS = (
     (36_000, 3, 0),
@@ -110,8 +110,8 @@ def profit_margin(cost: float, price: float) -> dict[str, float]:
     """
     _require_money("cost", cost)
     _require_money("price", price)
-    require_within("cost", cost, 0.001, _MOST_MONEY)
-    require_within("price", price, 0.001, _MOST_MONEY)
+    require_within("cost", cost, 0.001, _MAX_MONEY)
+    require_within("price", price, 0.001, _MAX_MONEY)
     profit = price - cost
     return {
         "profit": cents(profit),
@@ -157,7 +157,7 @@ def china_income_tax(taxable_income: float) -> dict[str, float]:
 
 def _require_money(name: str, amount: float) -> None:
     require_not_negative(name, amount)
-    require_within(name, amount, 0, _MOST_MONEY)
+    require_within(name, amount, 0, _MAX_MONEY)
 
 
 TOOLS = (

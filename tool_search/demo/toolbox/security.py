@@ -25,7 +25,7 @@ _HASHES: dict[HashName, str] = {
     "md5": "md5", "sha1": "sha1", "sha256": "sha256", "sha384": "sha384",
     "sha512": "sha512", "sha3_256": "sha3_256", "blake2b": "blake2b",
 }  # fmt: skip
-_LONGEST = 100_000
+_MAX_CHARS = 100_000
 _COMMON_PASSWORDS = frozenset(
     (
         "123456", "password", "12345678", "qwerty", "123456789", "12345", "1234", "111111",
@@ -44,7 +44,7 @@ def hash_text(text: str, algorithm: HashName = "sha256") -> str:
         text: The text, 文本; hashed as UTF-8.
         algorithm: The hash function, 算法; md5 and sha1 are for checksums only.
     """
-    require_length("text", text, 0, _LONGEST)
+    require_length("text", text, 0, _MAX_CHARS)
     name = choose("algorithm", algorithm, _HASHES)
     return hashlib.new(name, _utf8(text), usedforsecurity=False).hexdigest()
 
@@ -56,7 +56,7 @@ def sign_text(text: str, key: str) -> str:
         text: The text, 文本.
         key: The secret key, 密钥; at least one character.
     """
-    require_length("text", text, 0, _LONGEST)
+    require_length("text", text, 0, _MAX_CHARS)
     require_length("key", key, 1, 1000)
     return hmac.new(_utf8(key), _utf8(text), hashlib.sha256).hexdigest()
 
@@ -91,7 +91,7 @@ def decode_jwt(token: str) -> dict[str, object]:
     Returns:
         Its header and payload.
     """
-    require_length("token", token, 1, _LONGEST)
+    require_length("token", token, 1, _MAX_CHARS)
     parts = token.strip().split(".")
     if len(parts) != 3:
         raise ValueError(f"token must have three parts joined by dots, not {len(parts)}")

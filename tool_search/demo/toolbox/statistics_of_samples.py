@@ -15,7 +15,7 @@ from tool_search.demo.toolbox.arguments import (
 )
 from tool_search.demo.toolbox.rounding import tidy
 
-_LARGEST = 1e100
+_MAX_SIZE = 1e100
 
 
 def describe_numbers(numbers: list[float]) -> dict[str, float]:
@@ -146,15 +146,15 @@ def normal_probability(value: float, mean: float = 0.0, deviation: float = 1.0) 
         deviation: Its standard deviation, 标准差; above 0.
     """
     require_positive("deviation", deviation)
-    require_within("value", value, -_LARGEST, _LARGEST)
-    require_within("mean", mean, -_LARGEST, _LARGEST)
+    require_within("value", value, -_MAX_SIZE, _MAX_SIZE)
+    require_within("mean", mean, -_MAX_SIZE, _MAX_SIZE)
     return tidy(math.erfc((mean - value) / deviation / math.sqrt(2)) / 2)
 
 
 def _require_sample(name: str, numbers: list[float], low: int) -> None:
     require_length(name, numbers, low, 100_000)
     for number in numbers:
-        require_within(f"each of {name}", number, -_LARGEST, _LARGEST)
+        require_within(f"each of {name}", number, -_MAX_SIZE, _MAX_SIZE)
 
 
 def _require_pairs(x: list[float], y: list[float]) -> None:

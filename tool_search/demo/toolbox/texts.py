@@ -15,7 +15,7 @@ from tool_search.demo.toolbox.arguments import choose, require_length, require_w
 
 Case = Literal["lower", "upper", "title", "sentence", "snake", "kebab", "camel", "pascal"]
 
-_LONGEST = 100_000
+_MAX_CHARS = 100_000
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 # Compiled on first use: it takes longer than all else that importing this module does.
 _WORD = rf"[{_HAN}]|[^\W_{_HAN}]+(?:['’-][^\W_{_HAN}]+)*"
@@ -28,7 +28,7 @@ def count_words(text: str) -> dict[str, int]:
     Args:
         text: The text, 文本; a Chinese character counts as one word.
     """
-    require_length("text", text, 0, _LONGEST)
+    require_length("text", text, 0, _MAX_CHARS)
     sentences = [part for part in re.split(r"[.!?。！？…]+", text) if part.strip()]
     return {
         "words": len(re.findall(_WORD, text)),
@@ -49,7 +49,7 @@ def word_frequency(text: str, count: int = 10) -> list[list[str | int]]:
     Returns:
         Pairs of a word and its number, most frequent first, equal ones in order of the text.
     """
-    require_length("text", text, 0, _LONGEST)
+    require_length("text", text, 0, _MAX_CHARS)
     require_within("count", count, 1, 1000)
     frequency = Counter(word.lower() for word in re.findall(_WORD, text))
     return [[word, number] for word, number in frequency.most_common(count)]
@@ -61,7 +61,7 @@ def reading_time(text: str) -> float:
     Args:
         text: The text, 文本; at 230 words or 400 Chinese characters a minute.
     """
-    require_length("text", text, 0, _LONGEST)
+    require_length("text", text, 0, _MAX_CHARS)
     han = len(re.findall(rf"[{_HAN}]", text))
     words = len(re.findall(_WORD, text)) - han
     return round(words / 230 + han / 400, 2)
@@ -74,7 +74,7 @@ def change_case(text: str, case: Case) -> str:
         text: The text, 文本.
         case: The case wanted, 目标格式; snake, kebab, camel and pascal are for identifiers.
     """
-    require_length("text", text, 0, _LONGEST)
+    require_length("text", text, 0, _MAX_CHARS)
     words = [word.lower() for word in re.findall(_CASE_WORD, text)]
     capitals = [word.capitalize() for word in words]
     forms: dict[Case, str] = {
@@ -97,7 +97,7 @@ def slugify(text: str) -> str:
     Args:
         text: The title, 标题; accents are dropped, other scripts are kept.
     """
-    require_length("text", text, 0, _LONGEST)
+    require_length("text", text, 0, _MAX_CHARS)
     plain = remove_accents(text).lower()
     return "-".join(re.findall(r"[^\W_]+", plain))
 
@@ -108,7 +108,7 @@ def remove_accents(text: str) -> str:
     Args:
         text: The text, 文本, such as "Café".
     """
-    require_length("text", text, 0, _LONGEST)
+    require_length("text", text, 0, _MAX_CHARS)
     kept: list[str] = []
     for character in unicodedata.normalize("NFD", text):
         # й is a letter of its own in Russian, not an и with an accent.
@@ -124,7 +124,7 @@ def is_palindrome(text: str) -> bool:
     Args:
         text: The text, 文本; case, spaces and punctuation do not count.
     """
-    require_length("text", text, 1, _LONGEST)
+    require_length("text", text, 1, _MAX_CHARS)
     letters = [character for character in text.casefold() if character.isalnum()]
     return bool(letters) and letters == letters[::-1]
 
@@ -137,7 +137,7 @@ def sort_lines(text: str, descending: bool = False, numeric: bool = False) -> st
         descending: True for the reverse order, 降序.
         numeric: True to sort by the number that each line starts with, 按数字排序.
     """
-    require_length("text", text, 0, _LONGEST)
+    require_length("text", text, 0, _MAX_CHARS)
     lines = text.splitlines()
     if not numeric:
         return "\n".join(sorted(lines, key=str.casefold, reverse=descending))
@@ -150,7 +150,7 @@ def remove_duplicate_lines(text: str) -> str:
     Args:
         text: The lines, 多行文本; the first of equal lines stays in its place.
     """
-    require_length("text", text, 0, _LONGEST)
+    require_length("text", text, 0, _MAX_CHARS)
     return "\n".join(dict.fromkeys(text.splitlines()))
 
 
@@ -161,7 +161,7 @@ def wrap_text(text: str, width: int = 72) -> str:
         text: The text, 文本; its own line breaks are kept.
         width: The most characters a line may have, 行宽; 1 to 1000.
     """
-    require_length("text", text, 0, _LONGEST)
+    require_length("text", text, 0, _MAX_CHARS)
     require_within("width", width, 1, 1000)
     return "\n".join(textwrap.fill(line, width) for line in text.splitlines())
 
@@ -176,8 +176,8 @@ def diff_texts(old: str, new: str) -> str:
     Returns:
         A unified diff, empty if the texts are equal.
     """
-    require_length("old", old, 0, _LONGEST)
-    require_length("new", new, 0, _LONGEST)
+    require_length("old", old, 0, _MAX_CHARS)
+    require_length("new", new, 0, _MAX_CHARS)
     before, after = old.splitlines(), new.splitlines()
     require_length("the lines of old", before, 0, 2000)
     require_length("the lines of new", after, 0, 2000)

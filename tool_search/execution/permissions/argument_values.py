@@ -17,8 +17,8 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from tool_search.catalog.catalog import Tool
-from tool_search.catalog.schema.plain import compact_json
 from tool_search.execution.permissions.schema_parts import SchemaParts
+from tool_search.values.json import compact_json
 from tool_search.values.readings import Scalar
 
 __all__ = [

@@ -46,7 +46,12 @@ from tool_search.execution.permissions.requests import (
 )
 from tool_search.execution.permissions.rule_checks import useless_rules
 from tool_search.execution.permissions.rule_names import ToolsByRule, rule_of_tool, server_of
-from tool_search.execution.permissions.rules import Rule, RuleSet, Verdict, suggested_rules
+from tool_search.execution.permissions.rules import (
+    PermissionDecision,
+    Rule,
+    RuleSet,
+    suggested_rules,
+)
 from tool_search.execution.tasks import answer_of
 from tool_search.i18n import text
 from tool_search.values.redaction import log_failure
@@ -206,7 +211,7 @@ class Permissions:
         rules: RuleSet,
         *,
         can_ask: bool,
-    ) -> Verdict:
+    ) -> PermissionDecision:
         """Return what becomes of the call of a tool that fares best."""
         if self._policy.says("ask", tool):
             return "ask"
@@ -231,7 +236,7 @@ class Permissions:
         context: ToolContext,
         item: ExecutableTool | None = None,
         wish: Literal["allow", "ask"] | None = None,
-    ) -> Verdict:
+    ) -> PermissionDecision:
         """Return what becomes of a call: `ask` means that the user has to be asked.
 
         Args:
@@ -258,7 +263,7 @@ class Permissions:
         context: ToolContext,
         item: ExecutableTool | None,
         wish: Literal["allow", "ask"] | None,
-    ) -> Verdict:
+    ) -> PermissionDecision:
         if self._is_refused_by_plan(call, context, item):
             return "deny"
         ruled = self._rules(context.roles).decide(call)
@@ -283,7 +288,7 @@ class Permissions:
 
     def _unnamed(
         self, call: CallArguments, context: ToolContext, item: ExecutableTool | None
-    ) -> Verdict:
+    ) -> PermissionDecision:
         """Return what becomes of a call that no rule names."""
         otherwise = self.settings.otherwise
         if otherwise == "deny":

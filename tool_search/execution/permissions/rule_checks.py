@@ -19,13 +19,13 @@ from tool_search.execution.permissions.argument_values import (
     values_declared,
 )
 from tool_search.execution.permissions.rule_names import ToolsByRule, rule_of_server, rule_of_tool
-from tool_search.execution.permissions.rules import Rule, Verdict
+from tool_search.execution.permissions.rules import PermissionDecision, Rule
 from tool_search.values.patterns import NAMED_PATTERN, read_pattern
 
 __all__ = ["useless_rules"]
 
 _SPACED = re.compile(r"\s*([\w.-]+)\s*=")
-_KINDS: tuple[Verdict, ...] = ("allow", "ask", "deny")
+_KINDS: tuple[PermissionDecision, ...] = ("allow", "ask", "deny")
 _MAX_NAMED = 5
 # Near misses are looked for among the first tools alone: each costs some 20 microseconds.
 _MAX_COMPARED = 400
@@ -57,7 +57,7 @@ def _levels(settings: PermissionSettings) -> Iterator[tuple[str, PermissionRules
         yield f".roles.{role}", rules
 
 
-def _problem(rule: Rule, kind: Verdict, tools: ToolsByRule) -> str | None:
+def _problem(rule: Rule, kind: PermissionDecision, tools: ToolsByRule) -> str | None:
     """Return why a rule matches nothing; None if it may match."""
     first = None
     for tool in tools.named(rule.name, allows=kind == "allow"):
@@ -68,7 +68,7 @@ def _problem(rule: Rule, kind: Verdict, tools: ToolsByRule) -> str | None:
     return first or _unknown(rule, kind, tools)
 
 
-def _unknown(rule: Rule, kind: Verdict, tools: ToolsByRule) -> str:
+def _unknown(rule: Rule, kind: PermissionDecision, tools: ToolsByRule) -> str:
     same = list(islice(tools.named(rule.name), _MAX_NAMED + 1)) if kind == "allow" else []
     if same:
         listed = _listed(map(rule_of_tool, same))
@@ -87,7 +87,7 @@ def _unknown(rule: Rule, kind: Verdict, tools: ToolsByRule) -> str:
     return f"names no tool{_listed(by_fold[one] for one in close)}"
 
 
-def _pattern_problem(rule: Rule, kind: Verdict, tool: Tool) -> str | None:
+def _pattern_problem(rule: Rule, kind: PermissionDecision, tool: Tool) -> str | None:
     """Return why no arguments of a tool can match; None if some may."""
     if rule.pattern is None:
         return None

@@ -36,10 +36,10 @@ from tool_search.execution.permissions.rule_names import (
 )
 from tool_search.values.patterns import NAMED_PATTERN, ValuePattern, read_pattern
 
-__all__ = ["Rule", "RuleSet", "Verdict", "suggested_rules"]
+__all__ = ["PermissionDecision", "Rule", "RuleSet", "suggested_rules"]
 
-Verdict = Literal["allow", "ask", "deny"]
-_ORDER: tuple[Verdict, ...] = ("deny", "ask", "allow")
+PermissionDecision = Literal["allow", "ask", "deny"]
+_ORDER: tuple[PermissionDecision, ...] = ("deny", "ask", "allow")
 _KINDS = ("domain:", "email:", "nocase:")
 
 
@@ -258,11 +258,11 @@ class RuleSet:
 
     def verdict(
         self, tool: Tool, arguments: Mapping[str, Any], subjects: Subjects | None = None
-    ) -> Verdict | None:
+    ) -> PermissionDecision | None:
         """Return what the rules say of a call: deny over ask over allow; None: nothing."""
         return self.decide(CallArguments(tool, arguments, subjects=subjects))
 
-    def decide(self, call: CallArguments) -> Verdict | None:
+    def decide(self, call: CallArguments) -> PermissionDecision | None:
         """Return the same for a call that many rules look at."""
         for verdict in _ORDER:
             every = verdict == "allow"
@@ -270,11 +270,11 @@ class RuleSet:
                 return verdict
         return None
 
-    def rules(self, verdict: Verdict) -> Iterable[Rule]:
+    def rules(self, verdict: PermissionDecision) -> Iterable[Rule]:
         """Return the rules of one kind, of all levels."""
         return (rule for level in self.levels for rule in _rules(getattr(level, verdict)))
 
-    def says(self, verdict: Verdict, tool: Tool, *, of_some: bool = False) -> bool:
+    def says(self, verdict: PermissionDecision, tool: Tool, *, of_some: bool = False) -> bool:
         """Return True if a rule of this kind names a tool for all its calls, or `of_some` too."""
         if verdict == "allow" and of_some:
             return any(rule.may_allow(tool) for rule in self.rules(verdict))

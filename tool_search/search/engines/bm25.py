@@ -24,7 +24,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from tool_search.catalog.catalog import Tool
 from tool_search.search.index.filter import Lexicon
 from tool_search.search.index.ranking import Scores, attainable
-from tool_search.search.index.storage import BlockedList, Posting, Postings, Slots, squared, summed
+from tool_search.search.index.storage import (
+    ChunkedArray,
+    DocumentIds,
+    Posting,
+    Postings,
+    squared,
+    summed,
+)
 from tool_search.search.text.documents import ToolTerms, tool_terms
 from tool_search.search.text.query import query_terms
 from tool_search.search.text.synonyms import related_terms
@@ -38,7 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bm25Engine",
-    "without_lone_characters",
+    "drop_single_character_matches",
 ]
 
 
@@ -49,7 +56,7 @@ __all__ = [
 # query has more of them.
 
 
-def without_lone_characters(
+def drop_single_character_matches(
     values: list[float] | NDArray[np.float64],
     characters: Sequence[Posting],
     words: Sequence[Posting],
@@ -88,7 +95,7 @@ _NAME_COVERED = 0.3
 _TEXT_COVERED = 0.3
 _RELATED_TO_KNOWN = 0.8
 _RELATED_TO_UNKNOWN = 0.5
-_MOST_ROWS = 200
+_MAX_ROWS = 200
 
 
 class Bm25Engine:
@@ -105,7 +112,7 @@ class Bm25Engine:
 
     def __init__(self, tools: Iterable[Tool] = (), *, segmenter: Segmenter | None = None) -> None:
         self._segmenter = segmenter
-        self.slots = Slots(tools)
+        self.slots = DocumentIds(tools)
         kept: list[_Kept] = []
 
         def entering() -> Iterator[tuple[int, Mapping[str, float]]]:
@@ -118,7 +125,7 @@ class Bm25Engine:
             self._postings = Postings(entering())
         # Rows of the table of actions, as they are asked for.
         self._rows: dict[tuple[str, ...], _Row] = {}
-        self._kept = BlockedList(kept)
+        self._kept = ChunkedArray(kept)
 
     @property
     def lexicon(self) -> Lexicon:
@@ -139,7 +146,7 @@ class Bm25Engine:
         return engine
 
     def scores(self, query: str) -> Scores:
-        """How well each tool fits; see `Engine.scores`."""
+        """How well each tool fits; see `Scorer.scores`."""
         terms = query_terms(query, self._segmenter)
         weighted: list[tuple[Posting, float]] = []
         values: list[float] = []
@@ -160,7 +167,7 @@ class Bm25Engine:
         if characters and len(terms.characters) > 1:
             single = set(map(id, characters))
             words = [posting for posting, _ in weighted if id(posting) not in single]
-            scores = without_lone_characters(scores, characters, words)
+            scores = drop_single_character_matches(scores, characters, words)
         return Scores(scores, attainable(values))
 
     def boosts(self, query: str, slots: Sequence[int]) -> Sequence[float]:
@@ -186,9 +193,9 @@ class Bm25Engine:
         """What each word gave these tools; see `Explains`."""
         from tool_search.search.index.explanation import (  # noqa: PLC0415 - few ask why
             Reasons,
-            Side,
+            ScorePart,
             WordSums,
-            field_shares,
+            field_contributions,
         )
 
         scores = self.scores(query)
@@ -203,9 +210,9 @@ class Bm25Engine:
         for slot in slots:
             tool, score = self.slots.tools[slot], float(scores.values[slot])
             if tool is None or not score or scores.attainable <= 0:
-                found.append(Reasons((Side("words", 1.0, 0.0),)))
+                found.append(Reasons((ScorePart("words", 1.0, 0.0),)))
                 continue
-            fields = field_shares(tool, self._segmenter)
+            fields = field_contributions(tool, self._segmenter)
             words = WordSums(scores.attainable)
             for term, weight in terms.weights.items():
                 posting = self._postings.get(term)
@@ -217,7 +224,9 @@ class Bm25Engine:
                     if impact := _impact(self._postings.get(other), slot):
                         worth = value * impact**row.power
                         words.add(written.get(term, term), worth, fields[other], other)
-            found.append(Reasons((Side("words", 1.0, score / scores.attainable),), words.sorted()))
+            found.append(
+                Reasons((ScorePart("words", 1.0, score / scores.attainable),), words.sorted())
+            )
         return found
 
     def _related(self, weights: Mapping[str, float]) -> Iterator[tuple[str, _Row, float]]:
@@ -235,7 +244,7 @@ class Bm25Engine:
             key = (term, *(other for other in table[term] if other in weights))
             row = self._rows.get(key)
             if row is None:
-                if len(self._rows) >= _MOST_ROWS:
+                if len(self._rows) >= _MAX_ROWS:
                     self._rows.clear()
                 row = self._rows[key] = self._row(key, table[term])
             value = weights[term] * self._idf(min(row.having, len(self.slots)))

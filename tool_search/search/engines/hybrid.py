@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from tool_search.catalog.catalog import Tool
 from tool_search.search.engines.bm25 import Bm25Engine
 from tool_search.search.engines.semantic import SemanticEngine
-from tool_search.search.index.explanation import Reasons, Side, SideName
+from tool_search.search.index.explanation import Reasons, ScorePart, SideName
 from tool_search.search.index.filter import Lexicon
 from tool_search.search.index.ranking import Scores
-from tool_search.search.index.storage import Slots
+from tool_search.search.index.storage import DocumentIds
 from tool_search.search.text.query import query_terms
 from tool_search.search.text.synonyms import in_english
 
@@ -33,7 +33,7 @@ FusionName = Literal["coverage", "weights", "rrf"]
 # Of meaning's weight: what a dictionary says of a word is less than the word itself.
 _TRANSLATED = 0.8
 # Boosts are worked out for so many, the best by their words; those behind keep their order.
-_MOST_BOOSTED = 100
+_MAX_BOOSTED = 100
 
 
 class Fusion(NamedTuple):
@@ -64,7 +64,7 @@ class HybridEngine:
         self._semantic = semantic
         self._fusion = fusion or Fusion()
         self._last: tuple[str, _Parts] | None = None
-        self.slots: Slots = lexical.slots
+        self.slots: DocumentIds = lexical.slots
         self.most_boost = 1.0 if self._fusion.name == "rrf" else lexical.most_boost
 
     @property
@@ -85,7 +85,7 @@ class HybridEngine:
         )
 
     def scores(self, query: str) -> Scores:
-        """How well each tool fits; see `Engine.scores`.
+        """How well each tool fits; see `Scorer.scores`.
 
         Raises:
             SearchError: The embedder failed.
@@ -189,8 +189,8 @@ class HybridEngine:
         return [
             Reasons(
                 (
-                    Side("words", 0.5, float(by_word[slot]) / best),
-                    Side("meaning", 0.5, float(by_meaning[slot]) / best),
+                    ScorePart("words", 0.5, float(by_word[slot]) / best),
+                    ScorePart("meaning", 0.5, float(by_meaning[slot]) / best),
                 )
             )
             for slot in slots
@@ -205,7 +205,7 @@ class HybridEngine:
         """What each tool has for its place by words, and by meaning."""
         by_word, by_meaning = self._lexical.scores(query), self._semantic.scores(query)
         words = np.array(by_word.values, np.float64)
-        best = np.argsort(-words, kind="stable")[:_MOST_BOOSTED]
+        best = np.argsort(-words, kind="stable")[:_MAX_BOOSTED]
         best = best[words[best] > 0]
         words[best] *= self._lexical.boosts(query, best.tolist())
         k = self._fusion.rrf_k

@@ -18,14 +18,14 @@ from typing import Any
 
 from tool_search.catalog.catalog import Tool
 from tool_search.search.index.ranking import Scores, attainable
-from tool_search.search.index.storage import Slots
+from tool_search.search.index.storage import DocumentIds
 from tool_search.search.text.documents import field_texts
 from tool_search.search.text.query import query_terms
 from tool_search.search.text.tokenizer import Segmenter, jieba_segmenter, pieces
 
 __all__ = ["RankBm25Engine"]
 
-_LONGEST_FIELD = 20_000
+_MAX_FIELD_CHARS = 20_000
 # Of k1 + 1: a word that stands once in a text of average length has less.
 _FULL_SHARE = 0.5
 
@@ -44,7 +44,7 @@ class RankBm25Engine:
 
     def __init__(self, tools: Iterable[Tool] = (), *, segmenter: Segmenter | None = None) -> None:
         self._segmenter = segmenter or jieba_segmenter()
-        self.slots = Slots(tools)
+        self.slots = DocumentIds(tools)
         self._counts: list[Counter[str]] = [self._counted(tool) for _, tool in self.slots.taken()]
         self._having: Counter[str] = Counter()
         for counts in self._counts:
@@ -67,7 +67,7 @@ class RankBm25Engine:
         return engine
 
     def scores(self, query: str) -> Scores:
-        """How well each tool fits; see `Engine.scores`."""
+        """How well each tool fits; see `Scorer.scores`."""
         words = list(query_terms(query, self._segmenter).weights)
         known = [word for word in words if self._having.get(word)]
         if not known:
@@ -105,7 +105,7 @@ class RankBm25Engine:
         counts: Counter[str] = Counter()
         for field, texts in field_texts(tool).items():
             for text in texts:
-                for piece in pieces(text, longest=_LONGEST_FIELD, segmenter=self._segmenter):
+                for piece in pieces(text, longest=_MAX_FIELD_CHARS, segmenter=self._segmenter):
                     if field == "name" or not piece.is_function:
                         counts.update((*piece.words, *piece.compounds))
         return counts

@@ -26,7 +26,7 @@ from tool_search.errors import SearchError
 from tool_search.search.engines.bm25 import Bm25Engine
 from tool_search.search.index.filter import Lexicon
 from tool_search.search.index.ranking import Scores
-from tool_search.search.index.storage import BlockedList
+from tool_search.search.index.storage import ChunkedArray
 from tool_search.search.text.documents import FIELDS, FieldName, field_texts
 from tool_search.search.text.tokenizer import Segmenter
 
@@ -43,10 +43,10 @@ _WORTH: dict[FieldName, float] = {
     "parameters": 0.4,
     "parameter_texts": 0.3,
 }
-_LONGEST_PATTERN = 500
-_LONGEST_FIELD = 2_000
+_MAX_PATTERN_CHARS = 500
+_MAX_FIELD_CHARS = 2_000
 # Instructions of RE2: together with the length of a text they bound its time.
-_LARGEST_PROGRAM = 2_000
+_MAX_PROGRAM = 2_000
 _HAS_SIGN = re.compile(r"[\\\[\]|*+]|^\^|[(|]\^|\$$|\$[)|]|\{\d|\w\?\w|\)\?")
 # RE2's \w and \b know ASCII alone, and its end of a text is written in lower case.
 _PERL_CLASS = re.compile(r"\\(.)", re.DOTALL)
@@ -78,7 +78,7 @@ class RegexEngine:
         _re2()
         self._words = Bm25Engine(tools, segmenter=segmenter)
         self.slots = self._words.slots
-        self._texts = BlockedList(_text(tool) for _, tool in self.slots.taken())
+        self._texts = ChunkedArray(_text(tool) for _, tool in self.slots.taken())
 
     @property
     def lexicon(self) -> Lexicon:
@@ -97,7 +97,7 @@ class RegexEngine:
         return engine
 
     def scores(self, query: str) -> Scores:
-        """How well each tool fits; see `Engine.scores`."""
+        """How well each tool fits; see `Scorer.scores`."""
         if not any(map(str.isalnum, query)):
             return Scores([0.0] * len(self._texts), 0.0)
         pattern = _compiled(query)
@@ -160,7 +160,7 @@ def _text(tool: Tool) -> _Text:
     found = field_texts(tool)
     order = sorted(found, key=lambda field: (-_WORTH.get(field, 1.0), FIELDS.index(field)))
     lines = [
-        "".join(f"{_one_line(text)}\n" for text in found[field])[:_LONGEST_FIELD].encode(
+        "".join(f"{_one_line(text)}\n" for text in found[field])[:_MAX_FIELD_CHARS].encode(
             "utf-8", "replace"
         )
         for field in order
@@ -169,7 +169,7 @@ def _text(tool: Tool) -> _Text:
 
 
 def _one_line(text: str) -> str:
-    return text[:_LONGEST_FIELD].replace("\n", " ").replace("\r", " ")
+    return text[:_MAX_FIELD_CHARS].replace("\n", " ").replace("\r", " ")
 
 
 def _is_words(query: str, pattern: _Pattern | None) -> bool:
@@ -181,7 +181,7 @@ def _is_words(query: str, pattern: _Pattern | None) -> bool:
 def _compiled(query: str) -> _Pattern | None:
     """The query as a pattern, or None where it is none or too large a one."""
     written = query.strip()
-    if len(written) > _LONGEST_PATTERN:
+    if len(written) > _MAX_PATTERN_CHARS:
         return None
     re2 = _re2()
     options = re2.Options()
@@ -191,7 +191,7 @@ def _compiled(query: str) -> _Pattern | None:
         pattern: _Pattern = re2.compile(f"(?m){_translated(written)}".encode(), options)
     except re2.error:
         return None
-    return pattern if pattern.programsize <= _LARGEST_PROGRAM else None
+    return pattern if pattern.programsize <= _MAX_PROGRAM else None
 
 
 def _translated(pattern: str) -> str:

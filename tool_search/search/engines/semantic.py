@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from tool_search.catalog.catalog import Tool
 from tool_search.errors import SearchError
-from tool_search.search.index.explanation import Reasons, Side
+from tool_search.search.index.explanation import Reasons, ScorePart
 from tool_search.search.index.ranking import Scores
-from tool_search.search.index.storage import Slots
+from tool_search.search.index.storage import DocumentIds
 from tool_search.search.vectors.embedder import EmbeddingProgress
 from tool_search.search.vectors.store import ExactVectorStore, VectorStore
 from tool_search.search.vectors.tools import ToolVectors
@@ -26,7 +26,7 @@ __all__ = ["SemanticEngine"]
 
 _FIT = 1.0
 # What a store in another place is asked for; beyond it nothing is relevant.
-_MOST_CANDIDATES = 1_000
+_MAX_CANDIDATES = 1_000
 
 
 class SemanticEngine:
@@ -56,7 +56,7 @@ class SemanticEngine:
     ) -> None:
         self._vectors = vectors
         self._scale = vectors.scale()
-        self.slots = Slots(tools)
+        self.slots = DocumentIds(tools)
         entered = self.slots.taken()
         made = vectors.of_tools((tool for _, tool in entered), progress=progress)
         self._store = _updated(ExactVectorStore() if store is None else store, made, ())
@@ -79,7 +79,7 @@ class SemanticEngine:
         return engine
 
     def scores(self, query: str) -> Scores:
-        """How well each tool fits; see `Engine.scores`.
+        """How well each tool fits; see `Scorer.scores`.
 
         Raises:
             SearchError: The embedder or the store failed.
@@ -107,7 +107,8 @@ class SemanticEngine:
         """
         values, most = self.scores(query)
         return [
-            Reasons((Side("meaning", 1.0, float(values[slot]) / (most or 1.0)),)) for slot in slots
+            Reasons((ScorePart("meaning", 1.0, float(values[slot]) / (most or 1.0)),))
+            for slot in slots
         ]
 
     def unmatched(self, _query: str, _has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
@@ -122,7 +123,7 @@ class SemanticEngine:
             taken = self._places >= 0
             found[taken] = store.similarities(vector)[self._places[taken]]
             return found
-        for name, similarity in _asked(store, vector, min(len(self.slots), _MOST_CANDIDATES)):
+        for name, similarity in _asked(store, vector, min(len(self.slots), _MAX_CANDIDATES)):
             for slot in self.slots.named(name):
                 found[slot] = similarity
         return found

@@ -8,30 +8,30 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, runtime_checkable
 
 from tool_search.catalog.catalog import Tool
-from tool_search.search.index.scores import Weighed, relevance
+from tool_search.search.index.scores import ScoredTools, relevance
 from tool_search.search.text.documents import FIELDS, FieldName, field_texts, tool_terms
 from tool_search.search.text.tokenizer import Segmenter
 
 if TYPE_CHECKING:
-    from tool_search.search.index.ranking import Engine
+    from tool_search.search.index.ranking import Scorer
 
 __all__ = [
     "NO_REASONS",
     "Explanation",
     "Reasons",
-    "Side",
+    "ScorePart",
     "SideName",
-    "WordShare",
+    "TermScore",
     "WordSums",
     "explanations",
-    "field_shares",
+    "field_contributions",
 ]
 
 
 SideName = Literal["words", "translation", "meaning"]
 
 
-class Side(NamedTuple):
+class ScorePart(NamedTuple):
     """One side of a ranking.
 
     Attributes:
@@ -51,7 +51,7 @@ class Side(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WordShare:
+class TermScore:
     """What one word of a query adds to the sum.
 
     Attributes:
@@ -77,8 +77,8 @@ class Reasons(NamedTuple):
         words: Whose shares add up to those of the sides that are words; largest first.
     """
 
-    sides: tuple[Side, ...]
-    words: tuple[WordShare, ...] = ()
+    sides: tuple[ScorePart, ...]
+    words: tuple[TermScore, ...] = ()
 
     def beside(self, other: Reasons) -> Reasons:
         """These and what another engine says of the same tool."""
@@ -87,7 +87,7 @@ class Reasons(NamedTuple):
     def weighed(self, name: SideName, weight: float) -> Reasons:
         """The same as one side of several."""
         return Reasons(
-            tuple(Side(name, weight, side.score) for side in self.sides),
+            tuple(ScorePart(name, weight, side.score) for side in self.sides),
             tuple(
                 replace(
                     word,
@@ -158,10 +158,10 @@ class WordSums:
         if instead is not None:
             self._instead.setdefault(key, {})[instead] = None
 
-    def sorted(self) -> tuple[WordShare, ...]:
+    def sorted(self) -> tuple[TermScore, ...]:
         """The words, the largest share first, equal ones by word."""
         found = (
-            WordShare(
+            TermScore(
                 word=key[0],
                 share=math.fsum(fields.values()),
                 fields=fields,
@@ -172,7 +172,7 @@ class WordSums:
         return _sorted(found)
 
 
-def _sorted(words: Iterable[WordShare]) -> tuple[WordShare, ...]:
+def _sorted(words: Iterable[TermScore]) -> tuple[TermScore, ...]:
     return tuple(sorted(words, key=lambda word: (-word.share, word.word, word.instead)))
 
 
@@ -188,7 +188,7 @@ _VALUES = 40
 _FIELD_ROUNDING = 1e-9
 
 
-def field_shares(
+def field_contributions(
     tool: Tool, segmenter: Segmenter | None = None
 ) -> dict[str, dict[FieldName, float]]:
     """For each term of a tool the share that each field has in it; they add up to 1."""
@@ -253,7 +253,7 @@ class Explains(Protocol):
 
 
 def explanations(
-    engine: Engine, weighed: Weighed, slots: Sequence[int], *, named: Collection[int]
+    engine: Scorer, weighed: ScoredTools, slots: Sequence[int], *, named: Collection[int]
 ) -> Iterator[Explanation]:
     """Why the tools of these slots have their scores, in their order.
 
@@ -261,7 +261,7 @@ def explanations(
         engine: What ranked them; one that cannot say why gives no reasons.
         weighed: What it made of the query.
         slots: Of tools that were found.
-        named: Slots of tools that the query names.
+        named: DocumentIds of tools that the query names.
     """
     reasons: Sequence[Reasons] = [NO_REASONS] * len(slots)
     if isinstance(engine, Explains):

@@ -11,7 +11,7 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from tool_search.catalog.catalog import Tool
-from tool_search.search.index.storage import Postings, Slots
+from tool_search.search.index.storage import DocumentIds, Postings
 from tool_search.search.text.documents import (
     FIELDS,
     FieldName,
@@ -22,7 +22,7 @@ from tool_search.search.text.documents import (
 from tool_search.search.text.query_language import FieldFilter, Group, Node, Term
 from tool_search.search.text.tokenizer import Piece, Segmenter, folded, pieces
 
-__all__ = ["Lexicon", "Passing", "lexicon_of", "passing"]
+__all__ = ["FilterResult", "Lexicon", "lexicon_of", "passing"]
 
 _SEARCHED: dict[FieldFilter, tuple[FieldName, ...]] = {
     "name": ("name", "aliases"),
@@ -30,20 +30,20 @@ _SEARCHED: dict[FieldFilter, tuple[FieldName, ...]] = {
     "server": ("server",),
     "tag": ("tags",),
 }
-_LONGEST = 20_000
+_MAX_CHARS = 20_000
 _PREFIX_PARTS = re.compile(r"[^\W_]+")
 # A stem is shorter than its words by so much, and may differ in its last letter.
-_LONGEST_ENDING = 5
+_MAX_ENDING_CHARS = 5
 _SHORTEST_STEM = 3
-_MOST_NAMES = 200
-_MOST_WORDS = 8
+_MAX_NAMES = 200
+_MAX_WORDS = 8
 
 
 class Lexicon(NamedTuple):
     """Which tools have which term.
 
     Attributes:
-        postings: Slots by term.
+        postings: DocumentIds by term.
         sequence: The words of the tool in a slot; see `sequence_of`.
         segmenter: How the terms of Chinese were cut.
     """
@@ -53,7 +53,7 @@ class Lexicon(NamedTuple):
     segmenter: Segmenter | None = None
 
 
-def lexicon_of(slots: Slots) -> Lexicon:
+def lexicon_of(slots: DocumentIds) -> Lexicon:
     """A lexicon for an engine that keeps none of its own."""
     known = {slot: tool_terms(tool) for slot, tool in slots.taken()}
     sequences = {slot: own.sequence for slot, own in known.items()}
@@ -62,13 +62,13 @@ def lexicon_of(slots: Slots) -> Lexicon:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passing:
+class FilterResult:
     """What a query with operators lets through.
 
     Attributes:
-        sure: Slots of tools that are hits whatever their score.
-        kept: Slots of the tools that may be hits; None: all.
-        excluded: Slots of tools that may not.
+        sure: DocumentIds of tools that are hits whatever their score.
+        kept: DocumentIds of the tools that may be hits; None: all.
+        excluded: DocumentIds of tools that may not.
         text: What an engine is to rank by, a line for each part of the query.
         asked: What of it may be missed in the catalog, likewise.
     """
@@ -90,8 +90,8 @@ class Passing:
 
 
 def passing(
-    group: Group, slots: Slots, lexicon: Lexicon, is_open: Sequence[bool] | None
-) -> Passing:
+    group: Group, slots: DocumentIds, lexicon: Lexicon, is_open: Sequence[bool] | None
+) -> FilterResult:
     """Which of the open tools a query lets through.
 
     Optional words are left to the engine with its floors. Whatever else is asked
@@ -109,7 +109,7 @@ def passing(
         if others:
             kept = sure | matcher.any_of(words)
     wanted = list(group.wanted)
-    return Passing(
+    return FilterResult(
         sure=sure,
         kept=kept,
         excluded=excluded,
@@ -123,7 +123,9 @@ def passing(
 class _Matcher:
     """Finds the open tools that match the parts of one query."""
 
-    def __init__(self, slots: Slots, lexicon: Lexicon, is_open: Sequence[bool] | None) -> None:
+    def __init__(
+        self, slots: DocumentIds, lexicon: Lexicon, is_open: Sequence[bool] | None
+    ) -> None:
         self._slots = slots
         self._lexicon = lexicon
         self._is_open = is_open
@@ -149,12 +151,12 @@ class _Matcher:
         prefix = folded(term.text)
         words = Counter(
             form
-            for slot in islice(sorted(self.slots_of(term)), _MOST_NAMES)
+            for slot in islice(sorted(self.slots_of(term)), _MAX_NAMES)
             for piece in self._pieces(self._tool(slot).name)
             for form in piece.forms
             if form.startswith(prefix)
         )
-        common = sorted(words, key=lambda word: (-words[word], word))[:_MOST_WORDS]
+        common = sorted(words, key=lambda word: (-words[word], word))[:_MAX_WORDS]
         return " ".join(dict.fromkeys((term.text, *common)))
 
     def _matching(self, node: Node) -> frozenset[int]:
@@ -211,7 +213,7 @@ class _Matcher:
                 sure.append(known)
             elif len(known) > _SHORTEST_STEM and prefix.startswith(known[:-1]):
                 stems.append(known)
-        near = [stem for stem in stems if len(prefix) - len(stem) <= _LONGEST_ENDING]
+        near = [stem for stem in stems if len(prefix) - len(stem) <= _MAX_ENDING_CHARS]
         maybe = self._with_any(near)
         ended = (slot for slot in maybe if _begins(self._forms(slot, None), prefix))
         found = self._with_any(sure).union(ended)
@@ -253,7 +255,7 @@ class _Matcher:
 
     def _pieces(self, text: str) -> tuple[Piece, ...]:
         if text not in self._cut:
-            cut = pieces(text, longest=_LONGEST, segmenter=self._lexicon.segmenter)
+            cut = pieces(text, longest=_MAX_CHARS, segmenter=self._lexicon.segmenter)
             self._cut[text] = tuple(cut)
         return self._cut[text]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from tool_search.catalog.catalog import Tool
-from tool_search.catalog.schema.plain import compact_json
+from tool_search.values.json import compact_json
 
 __all__ = [
     "ResultForm",

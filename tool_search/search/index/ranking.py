@@ -10,10 +10,10 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from tool_search.catalog.catalog import Tool
-from tool_search.search.index.filter import Lexicon, Passing, lexicon_of, passing
+from tool_search.search.index.filter import FilterResult, Lexicon, lexicon_of, passing
 from tool_search.search.index.protocol import SearchMatch, SearchResult
 from tool_search.search.index.scores import (
-    Weighed,
+    ScoredTools,
     above,
     closed,
     largest,
@@ -21,7 +21,7 @@ from tool_search.search.index.scores import (
     lift,
     relevance,
 )
-from tool_search.search.index.storage import Slots
+from tool_search.search.index.storage import DocumentIds
 from tool_search.search.text.query_language import parsed, selected_names
 
 if TYPE_CHECKING:
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from tool_search.search.index.explanation import Explanation
     from tool_search.search.index.scores import Values
 
-__all__ = ["Engine", "RankedIndex", "Scores", "Votes", "attainable"]
+__all__ = ["RankedIndex", "Scorer", "Scores", "Votes", "attainable"]
 
-_MOST_QUERIES = 16
-_MOST_UNMATCHED = 12
+_MAX_QUERIES = 16
+_MAX_UNMATCHED = 12
 _EXACT = 1.0
 # Of what a query could reach: what operators let through is a hit, even without a score.
 _LEAST = 1e-6
 # A definition of two lines answers this many words of a long query, not all of them.
-_MOST_ANSWERED = 4
+_MAX_ANSWERED = 4
 # Of eight public sets, a hit so far below the best one was relevant in 1 of 1,000 queries.
 _INCIDENTAL = 0.25
 
@@ -70,16 +70,16 @@ def attainable(word_values: Iterable[float]) -> float:
         word_values: What each word of the query is worth at most; words that the
             catalog does not know count as its rarest.
     """
-    return math.fsum(nlargest(_MOST_ANSWERED, word_values))
+    return math.fsum(nlargest(_MAX_ANSWERED, word_values))
 
 
-class Engine(Protocol):
+class Scorer(Protocol):
     """A ranking: what is specific to one engine, and nothing else.
 
     Engines are immutable and deterministic.
     """
 
-    slots: Slots
+    slots: DocumentIds
     most_boost: float
 
     def scores(self, query: str) -> Scores:
@@ -102,7 +102,7 @@ class Engine(Protocol):
         """
         ...
 
-    def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> Engine:
+    def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> Scorer:
         """The same ranking over changed tools; see `ToolSearchIndex.updated`."""
         ...
 
@@ -148,7 +148,7 @@ class RankedIndex:
 
     def __init__(
         self,
-        engine: Engine,
+        engine: Scorer,
         *,
         min_relevance: float,
         has_operators: bool = True,
@@ -176,7 +176,7 @@ class RankedIndex:
         queries = [_encodable(text) for text in ([query] if isinstance(query, str) else query)]
         slots = self._engine.slots
         is_open = _open_slots(slots, allowed)
-        found = [self._found(text, max(limit, 0), is_open) for text in queries[:_MOST_QUERIES]]
+        found = [self._found(text, max(limit, 0), is_open) for text in queries[:_MAX_QUERIES]]
         best: dict[int, float] = {}
         for slot, score in chain.from_iterable(each.top for each in found):
             best[slot] = max(score, best.get(slot, 0.0))
@@ -188,7 +188,7 @@ class RankedIndex:
             total_found=_united(found),
             total_tools=len(slots) if is_open is None else sum(is_open),
             unmatched=tuple(dict.fromkeys(chain.from_iterable(each.unmatched for each in found)))[
-                :_MOST_UNMATCHED
+                :_MAX_UNMATCHED
             ],
         )
 
@@ -205,7 +205,7 @@ class RankedIndex:
         """
         return self._over(self._engine, votes)
 
-    def _over(self, engine: Engine, votes: Votes | None) -> RankedIndex:
+    def _over(self, engine: Scorer, votes: Votes | None) -> RankedIndex:
         return RankedIndex(
             engine,
             min_relevance=self._min_relevance,
@@ -261,7 +261,9 @@ class RankedIndex:
         beside = [slot for slot in named if not 0 < values[slot] >= floor]
         return _Found(slots, beside, [*top, *exact], unmatched)
 
-    def _weighed(self, query: str, named: Sequence[int], is_open: Sequence[bool] | None) -> Weighed:
+    def _weighed(
+        self, query: str, named: Sequence[int], is_open: Sequence[bool] | None
+    ) -> ScoredTools:
         """What each tool is worth, but for the boosts."""
         passed = None if named else self._passing(query, is_open)
         text, asked = (passed.text, passed.asked) if passed else (query, query)
@@ -270,7 +272,7 @@ class RankedIndex:
         voted = self._voted(text, may)
         has_scores = most > 0 or bool(voted) or bool(passed and passed.sure)
         if self._min_relevance >= _EXACT or not has_scores:
-            return Weighed(text, asked, values, 0.0, 0.0)
+            return ScoredTools(text, asked, values, 0.0, 0.0)
         most = most if most > 0 else 1.0
         if may is not None:
             values = closed(values, may)
@@ -278,9 +280,9 @@ class RankedIndex:
         for slot, vote in voted:
             values[slot] += vote * most
         if not passed:
-            return Weighed(text, asked, values, most, floor, voted)
+            return ScoredTools(text, asked, values, most, floor, voted)
         lift(values, passed.sure, max(floor, _LEAST * most))
-        return Weighed(text, asked, values, most, floor, voted, passed.sure)
+        return ScoredTools(text, asked, values, most, floor, voted, passed.sure)
 
     def _voted(self, text: str, may: Sequence[bool] | None) -> list[tuple[int, float]]:
         """What was voted for, by slot: tools of this index that may be found."""
@@ -314,7 +316,7 @@ class RankedIndex:
         unknown = [name for name in names if not named[name]]
         return _Found(slots, [], [(slot, _EXACT) for slot in slots], unknown, slots)
 
-    def _passing(self, query: str, is_open: Sequence[bool] | None) -> Passing | None:
+    def _passing(self, query: str, is_open: Sequence[bool] | None) -> FilterResult | None:
         """What the operators of the query let through, or None where it is plain text."""
         group = parsed(query) if self._has_operators else None
         if group is None:
@@ -334,7 +336,7 @@ class RankedIndex:
 
         Args:
             query: What the boosts are for.
-            hits: Slots and scores, best first.
+            hits: DocumentIds and scores, best first.
             limit: How many tools are asked for.
         """
         found: list[tuple[int, float]] = []
@@ -367,7 +369,7 @@ def _open_among(is_open: Sequence[bool] | None) -> Callable[[Iterable[int]], boo
     return lambda slots: is_open is None or any(is_open[slot] for slot in slots)
 
 
-def _open_slots(slots: Slots, allowed: Callable[[str], bool] | None) -> list[bool] | None:
+def _open_slots(slots: DocumentIds, allowed: Callable[[str], bool] | None) -> list[bool] | None:
     if allowed is None:
         return None
     return [tool is not None and bool(allowed(tool.name)) for tool in slots.tools]

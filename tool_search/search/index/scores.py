@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
     Values = list[float] | NDArray[np.float64]
 
-__all__ = ["Weighed", "above", "closed", "largest", "last_of_best", "lift", "relevance"]
+__all__ = ["ScoredTools", "above", "closed", "largest", "last_of_best", "lift", "relevance"]
 
 _BEST_INEXACT = 0.999999
 
 
-class Weighed(NamedTuple):
+class ScoredTools(NamedTuple):
     """What each tool is worth for a query, but for the boosts.
 
     Attributes:
@@ -28,7 +28,7 @@ class Weighed(NamedTuple):
         most: What the query could reach; 0: nothing can be a hit.
         floor: What is worth less is no hit.
         voted: What was learned, by slot, as shares of `most`.
-        sure: Slots that operators let through whatever their score.
+        sure: DocumentIds that operators let through whatever their score.
     """
 
     text: str

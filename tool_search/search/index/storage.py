@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "BlockedList",
-    "LayeredTable",
+    "ChunkedArray",
+    "DocumentIds",
+    "PersistentMap",
     "Posting",
     "Postings",
     "SlotChange",
-    "Slots",
     "squared",
     "summed",
 ]
@@ -46,7 +46,7 @@ _V = TypeVar("_V")
 _BLOCK = 256
 
 
-class LayeredTable(Generic[_V]):
+class PersistentMap(Generic[_V]):
     """An immutable table by string: a large dictionary, and a small one of changes over it.
 
     Both are shared between tables; a change copies the small one alone, until it
@@ -87,9 +87,9 @@ class LayeredTable(Generic[_V]):
         """Puts an entry in the place of one that means the same, in every table that shares it."""
         (self._changes if key in self._changes else self._base)[key] = entry
 
-    def changed(self, entries: Mapping[str, _V | None]) -> LayeredTable[_V]:
+    def changed(self, entries: Mapping[str, _V | None]) -> PersistentMap[_V]:
         """A table with other entries; None takes one out."""
-        table: LayeredTable[_V] = LayeredTable()
+        table: PersistentMap[_V] = PersistentMap()
         table._base, table._changes = self._base, self._changes.copy()
         table._changes.update(entries)
         if len(table._changes) > len(self._base) // 16:
@@ -105,7 +105,7 @@ class LayeredTable(Generic[_V]):
         return table
 
 
-class BlockedList(Sequence[_V]):
+class ChunkedArray(Sequence[_V]):
     """An immutable list of which a changed copy shares all blocks but the changed ones.
 
     A plain copy would touch every entry to count its references.
@@ -141,9 +141,9 @@ class BlockedList(Sequence[_V]):
         blocks = self._blocks
         return [blocks[place // _BLOCK][place % _BLOCK] for place in places]
 
-    def changed(self, entries: Mapping[int, _V]) -> BlockedList[_V]:
+    def changed(self, entries: Mapping[int, _V]) -> ChunkedArray[_V]:
         """A list with other entries; places from its length on, without a gap, extend it."""
-        copy: BlockedList[_V] = BlockedList()
+        copy: ChunkedArray[_V] = ChunkedArray()
         copy._blocks, copy._size = self._blocks.copy(), self._size
         own: set[int] = set()
         for place in sorted(entries):
@@ -162,7 +162,7 @@ class BlockedList(Sequence[_V]):
 # Which tool of an index lives in which slot.
 
 
-class Slots:
+class DocumentIds:
     """An immutable table of tools by slot and of slots by name.
 
     Args:
@@ -176,14 +176,14 @@ class Slots:
 
     def __init__(self, tools: Iterable[Tool] = ()) -> None:
         ordered: list[Tool] = sorted(tools, key=attrgetter("name"))
-        self.tools: BlockedList[Tool | None] = BlockedList(ordered)
+        self.tools: ChunkedArray[Tool | None] = ChunkedArray(ordered)
         self._free: tuple[int, ...] = ()
         by_name: dict[str, tuple[int, ...]] = {}
         for slot, tool in self.taken():
             key = folded(tool.name)
             by_name[key] = (*by_name.get(key, ()), slot)
-        # Slots by folded name; the few tools that differ in case alone share an entry.
-        self._by_name = LayeredTable(by_name)
+        # DocumentIds by folded name; the few tools that differ in case alone share an entry.
+        self._by_name = PersistentMap(by_name)
 
     def __len__(self) -> int:
         """How many tools there are; free slots do not count."""
@@ -225,7 +225,7 @@ class Slots:
             end = max(end, slot + 1)
             places[slot] = tool
             entered.append((slot, tool))
-        slots = Slots()
+        slots = DocumentIds()
         slots.tools, slots._free = self.tools.changed(places), tuple(free)
         slots._by_name = self._by_name.changed(self._renamed(left, entered))
         return SlotChange(slots, left, entered)
@@ -260,7 +260,7 @@ class SlotChange(NamedTuple):
         entered: What is new in its slot, which may be one that was left.
     """
 
-    slots: Slots
+    slots: DocumentIds
     left: list[tuple[int, Tool]]
     entered: list[tuple[int, Tool]]
 
@@ -272,7 +272,7 @@ _STEPS = 2**24
 # So high, doubles are whole steps apart: what is added to it is rounded to the next one.
 _HIGH = 2.0**28
 # So many changes of a posting wait at most.
-_MOST_NOTED = 32
+_MAX_NOTED = 32
 # Where numpy's start-up cost is worth it.
 _MANY_SLOTS = 2_000
 
@@ -302,7 +302,7 @@ class Postings:
                     added[term] = posting.append
                 else:
                     add(entry)
-        self._terms = LayeredTable(growing)
+        self._terms = PersistentMap(growing)
         # Nothing is noted yet.
         self.get = cast("Callable[[str], Posting | None]", growing.get)
 
@@ -361,7 +361,7 @@ class _Noted(NamedTuple):
 
     Attributes:
         before: What is changed.
-        gone: Slots that are no longer in it.
+        gone: DocumentIds that are no longer in it.
         new: Numbers that are new in it, some of them in slots that are gone.
         size: How many numbers it has, once made; at least one.
         depth: How many changes wait.
@@ -398,7 +398,7 @@ def _noted(
     if not size:
         return None
     noted = _Noted(old, gone, new, size, depth + 1)
-    return noted if depth < _MOST_NOTED else noted.made()
+    return noted if depth < _MAX_NOTED else noted.made()
 
 
 def _change(posting: Posting, gone: Iterable[int], new: Iterable[float]) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-__all__ = ["RecentValues"]
+__all__ = ["BoundedCache"]
 
 _V = TypeVar("_V")
 
 
-class RecentValues(dict[str, _V]):
+class BoundedCache(dict[str, _V]):
     """Values by string, made when they are asked for.
 
     What was asked for lately stays: of two generations the older one is forgotten

@@ -15,10 +15,9 @@ from string import ascii_letters, digits
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from tool_search.catalog.catalog import Tool
-from tool_search.catalog.schema.plain import JSON
-from tool_search.search.text.cache import RecentValues
+from tool_search.search.text.cache import BoundedCache
 from tool_search.search.text.tokenizer import (
-    LONGEST_WORD,
+    MAX_WORD_CHARS,
     Piece,
     Segmenter,
     chunks_of,
@@ -27,6 +26,7 @@ from tool_search.search.text.tokenizer import (
     piece_of,
     pieces,
 )
+from tool_search.values.json import JSON
 
 __all__ = [
     "FIELDS",
@@ -48,9 +48,9 @@ FieldName = Literal[
 ]
 FIELDS: tuple[FieldName, ...] = get_args(FieldName)
 
-_DEEPEST = 8
-_MOST_NODES = 400
-_MOST_VALUES = 40
+_MAX_DEPTH = 8
+_MAX_NODES = 400
+_MAX_VALUES = 40
 _NESTED = ("items", "additionalProperties", "not", "if", "then", "else")
 _BRANCHES = ("anyOf", "oneOf", "allOf", "prefixItems")
 _PARTS = frozenset((*_NESTED, *_BRANCHES))
@@ -94,7 +94,7 @@ def _parameter_texts(schema: JSON) -> tuple[list[str], list[str]]:
     texts: list[str] = []
     seen: set[int] = set()
     level: Iterable[Any] = (schema,)
-    for depth in range(_DEEPEST + 1):
+    for depth in range(_MAX_DEPTH + 1):
         below: list[Any] = []
         for part in level:
             node = part
@@ -102,7 +102,7 @@ def _parameter_texts(schema: JSON) -> tuple[list[str], list[str]]:
                 node = _target(schema, node["$ref"])
             if not isinstance(node, dict) or id(node) in seen:
                 continue
-            if len(seen) == _MOST_NODES:
+            if len(seen) == _MAX_NODES:
                 return names, texts
             seen.add(id(node))
             if depth:
@@ -120,7 +120,7 @@ def _target(root: JSON, reference: object) -> object:
     if not isinstance(reference, str) or not reference.startswith("#/"):
         return None
     target: Any = root
-    for step in reference[2:].split("/")[:_DEEPEST]:
+    for step in reference[2:].split("/")[:_MAX_DEPTH]:
         target = target.get(step) if isinstance(target, dict) else None
     return target
 
@@ -132,25 +132,25 @@ def _own_texts(node: JSON) -> list[str]:
     texts = [node.get("title"), description, node.get("const")]
     values = node.get("enum")
     if isinstance(values, list):
-        texts += values[:_MOST_VALUES]
+        texts += values[:_MAX_VALUES]
     return [text for text in texts if text and isinstance(text, str)]
 
 
 def _own_names(node: JSON) -> list[str]:
     properties = node.get("properties")
-    return list(properties)[:_MOST_NODES] if isinstance(properties, dict) else []
+    return list(properties)[:_MAX_NODES] if isinstance(properties, dict) else []
 
 
 def _children(node: JSON) -> list[Any]:
     properties = node.get("properties")
-    found = list(properties.values())[:_MOST_NODES] if isinstance(properties, dict) else []
+    found = list(properties.values())[:_MAX_NODES] if isinstance(properties, dict) else []
     if _PARTS.isdisjoint(node):
         return found
     found += [node[key] for key in _NESTED if key in node]
     for key in _BRANCHES:
         branches = node.get(key)
         if isinstance(branches, list):
-            found += branches[:_MOST_VALUES]
+            found += branches[:_MAX_VALUES]
     return found
 
 
@@ -165,7 +165,7 @@ _END_SIGN = "\x01"
 # What can stand in a chunk of ASCII text, or in a contraction.
 _KEPT = f"{ascii_letters}{digits}-_.'{_END_SIGN}"
 _SPACED = bytes(code if chr(code) in _KEPT else ord(" ") for code in range(256))
-_MOST_KNOWN = 40_000
+_MAX_KNOWN = 40_000
 # Characters and bigrams together are about four terms for each Chinese word of two
 # characters; half of that is taken, as Chinese says the same in fewer words.
 _CJK_LENGTH = 0.5
@@ -250,7 +250,7 @@ def _read(stretch: str) -> Words:
     )
 
 
-_known = RecentValues(_read, most=_MOST_KNOWN, longest=LONGEST_WORD)
+_known = BoundedCache(_read, most=_MAX_KNOWN, longest=MAX_WORD_CHARS)
 
 
 # What each term of a tool's definition is worth, whatever else is in the catalog.
@@ -284,9 +284,9 @@ FIELD_WEIGHTS: Mapping[FieldName, FieldWeight] = {
 }
 
 _K1 = 2.0
-_LONGEST_FIELD = 20_000
-_MOST_TERMS = 2_000
-_MOST_FORMS = 128
+_MAX_FIELD_CHARS = 20_000
+_MAX_TERMS = 2_000
+_MAX_FORMS = 128
 _terms = itemgetter(0)
 
 
@@ -315,9 +315,9 @@ def tool_terms(tool: Tool, segmenter: Segmenter | None = None) -> ToolTerms:
     text: list[str] = []
     sequences = dict.fromkeys(FIELDS, "")
     for field, texts in field_texts(tool).items():
-        words = field_words(texts, longest=_LONGEST_FIELD, segmenter=segmenter)
+        words = field_words(texts, longest=_MAX_FIELD_CHARS, segmenter=segmenter)
         if field == "name" and not all(map(_terms, words)):
-            words = name_words(texts[0], longest=_LONGEST_FIELD, segmenter=segmenter)
+            words = name_words(texts[0], longest=_MAX_FIELD_CHARS, segmenter=segmenter)
         if not words:
             sequences[field] = _line(())
             continue
@@ -334,17 +334,17 @@ def tool_terms(tool: Tool, segmenter: Segmenter | None = None) -> ToolTerms:
             frequencies[term] = frequency(term, 0.0) + one
     return ToolTerms(
         impacts={term: tf / (tf + _K1) for term, tf in frequencies.items()},
-        name=tuple(dict.fromkeys(name))[:_MOST_FORMS],
-        text=tuple(dict.fromkeys(name + text))[:_MOST_FORMS],
+        name=tuple(dict.fromkeys(name))[:_MAX_FORMS],
+        text=tuple(dict.fromkeys(name + text))[:_MAX_FORMS],
         sequence="\t".join(sequences.values()),
     )
 
 
 def _bounded(terms: list[str]) -> list[str]:
     """The terms; of those of a very long field, the different ones that come first."""
-    if len(terms) <= _MOST_TERMS:
+    if len(terms) <= _MAX_TERMS:
         return terms
-    most = frozenset(islice(dict.fromkeys(terms), _MOST_TERMS))
+    most = frozenset(islice(dict.fromkeys(terms), _MAX_TERMS))
     return [term for term in terms if term in most]
 
 

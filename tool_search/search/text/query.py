@@ -14,8 +14,8 @@ from tool_search.search.text.tokenizer import Piece, Segmenter, pieces, simplifi
 
 __all__ = ["QUOTATION", "QueryTerms", "query_terms"]
 
-_LONGEST_QUERY = 8_000
-_MOST_TERMS = 256
+_MAX_QUERY_CHARS = 8_000
+_MAX_TERMS = 256
 _QUOTED = 0.6
 _NUMBER = 0.3
 _QUOTE = re.compile("[\"'`“‘「《«]")
@@ -58,17 +58,17 @@ class QueryTerms:
 @lru_cache(maxsize=64)
 def query_terms(query: str, segmenter: Segmenter | None = None) -> QueryTerms:
     """The terms of a query; of a very long one, those of its beginning."""
-    everything = pieces(query, longest=_LONGEST_QUERY, segmenter=segmenter)
+    everything = pieces(query, longest=_MAX_QUERY_CHARS, segmenter=segmenter)
     chosen = [piece for piece in everything if not piece.is_function] or everything
     words = Counter([word for piece in chosen for word in piece.words])
     compounds = Counter([word for piece in chosen for word in piece.compounds])
-    quoted = _quoted_counts(query[:_LONGEST_QUERY], segmenter)
+    quoted = _quoted_counts(query[:_MAX_QUERY_CHARS], segmenter)
     counts = {**words, **{term: count + words[term] for term, count in compounds.items()}}
     return QueryTerms(
         pieces=tuple(chosen),
         weights={
             term: _weight(term, counts[term], quoted.get(term, 0))
-            for term in islice(counts, _MOST_TERMS)
+            for term in islice(counts, _MAX_TERMS)
         },
         compounds=frozenset(compounds.keys() - words.keys()),
         forms=frozenset([form for piece in chosen for form in piece.forms]),
@@ -85,7 +85,7 @@ def _quoted_counts(query: str, segmenter: Segmenter | None) -> Mapping[str, int]
     return Counter(
         term
         for quotation in QUOTATION.findall(query)
-        for piece in pieces(quotation, longest=_LONGEST_QUERY, segmenter=segmenter)
+        for piece in pieces(quotation, longest=_MAX_QUERY_CHARS, segmenter=segmenter)
         for term in (*piece.words, *piece.compounds)
     )
 

@@ -34,11 +34,11 @@ _FIELDS: dict[str, FieldFilter] = {
     "tag:": "tag",
 }
 
-_LONGEST = 2_000
-_MOST_TOKENS = 96
-_MOST_LOOKED_FOR = 16
-_DEEPEST = 16
-_MOST_SELECTED = 256
+_MAX_CHARS = 2_000
+_MAX_TOKENS = 96
+_MAX_LOOKED_FOR = 16
+_MAX_DEPTH = 16
+_MAX_SELECTED = 256
 _TOKEN = re.compile(
     r"\s*(?:(?P<open>\()|(?P<close>\))"
     r"|(?P<sign>[+-](?=[\"(]|[^\W\d_]))"
@@ -126,7 +126,7 @@ def selected_names(query: str) -> tuple[str, ...]:
     found = _SELECT.fullmatch(query)
     if not found:
         return ()
-    names = found[1].split(",", _MOST_SELECTED)[:_MOST_SELECTED]
+    names = found[1].split(",", _MAX_SELECTED)[:_MAX_SELECTED]
     return tuple(dict.fromkeys(name.strip() for name in names if name.strip()))
 
 
@@ -143,7 +143,7 @@ def parsed(query: str) -> Group | None:
         return None
     tokens = _tokens(query.strip())
     looked_for = sum(token.kind in ("field", "phrase", "prefix") for token in tokens)
-    if not tokens or looked_for > _MOST_LOOKED_FOR or _is_sentence(tokens, query):
+    if not tokens or looked_for > _MAX_LOOKED_FOR or _is_sentence(tokens, query):
         return None
     try:
         group = _Parser(tokens).query()
@@ -164,13 +164,13 @@ class _Token(NamedTuple):
 
 def _tokens(query: str) -> list[_Token]:
     """The tokens of a query; none where a part of it is none."""
-    if len(query) > _LONGEST or "\n" in query or "\r" in query:
+    if len(query) > _MAX_CHARS or "\n" in query or "\r" in query:
         return []
     tokens: list[_Token] = []
     place = 0
     while place < len(query):
         found = _TOKEN.match(query, place)
-        if not found or found.lastgroup is None or len(tokens) >= _MOST_TOKENS:
+        if not found or found.lastgroup is None or len(tokens) >= _MAX_TOKENS:
             return []
         kind, text = found.lastgroup, found[found.lastgroup]
         place = found.end()
@@ -262,7 +262,7 @@ class _Parser:
 
     def _bracket(self) -> Group:
         self._depth += 1
-        if self._depth > _DEEPEST:
+        if self._depth > _MAX_DEPTH:
             raise _NotSyntaxError
         group = self._group()
         if not self._take("close"):

@@ -77,7 +77,7 @@ import 导入 импортировать импортирует
 enable activate 启用 激活 включить включает активировать активирует
 disable deactivate 禁用 停用 отключить отключает выключить выключает
 """
-_LONGEST_ROW = 400
+_MAX_ROW_CHARS = 400
 
 
 @cache
@@ -93,7 +93,7 @@ def related_terms() -> Mapping[str, tuple[str, ...]]:
 
 def _term(word: str) -> str:
     """The longest term of a word: a pair of Chinese characters, or a stem."""
-    terms = [term for piece in pieces(word, longest=_LONGEST_ROW) for term in piece.words]
+    terms = [term for piece in pieces(word, longest=_MAX_ROW_CHARS) for term in piece.words]
     return max(terms, key=len)
 
 
@@ -115,11 +115,11 @@ _ASIDE = re.compile(r"\([^)]*\)|\[[^\]]*\]|CL:.*")
 # What says something of the word and not of its meaning.
 _REMARK = re.compile(r"(old |erhua )?(variant|surname|abbr|see|used|classifier)\b")
 _ENGLISH = re.compile(r"[a-z]{3,}")
-_LONGEST_WORD = 6
-_LONGEST_TEXT = 2_000
-_MOST_SENSES = 2
-_MOST_MEANINGS = 3
-_MOST_WORDS = 3
+_MAX_WORD_CHARS = 6
+_MAX_TEXT_CHARS = 2_000
+_MAX_SENSES = 2
+_MAX_MEANINGS = 3
+_MAX_WORDS = 3
 
 
 def in_english(text: str) -> str:
@@ -128,7 +128,7 @@ def in_english(text: str) -> str:
     Empty where there is no Chinese, or no dictionary. Of words that stand in a longer
     word, the longer one alone counts.
     """
-    runs = _RUN.findall(text[:_LONGEST_TEXT])
+    runs = _RUN.findall(text[:_MAX_TEXT_CHARS])
     if not runs:
         return ""
     dictionary = _dictionary()
@@ -158,7 +158,7 @@ def _words(run: str, dictionary: Mapping[str, str]) -> Iterator[str]:
     """The words of a run that stand in no longer one, which may overlap."""
     end = 0
     for start in range(len(run)):
-        for stop in range(min(start + _LONGEST_WORD, len(run)), max(start + 1, end), -1):
+        for stop in range(min(start + _MAX_WORD_CHARS, len(run)), max(start + 1, end), -1):
             if run[start:stop] in dictionary:
                 yield run[start:stop]
                 end = stop
@@ -169,9 +169,9 @@ def _meanings(senses: str) -> list[str]:
     """The first meanings of a word, without what is said of it beside them."""
     meanings: list[str] = []
     kept = [sense for sense in senses.split("/") if not _REMARK.match(sense)]
-    for sense in kept[:_MOST_SENSES]:
+    for sense in kept[:_MAX_SENSES]:
         for part in _ASIDE.sub("", sense).lower().split(";"):
             words = [word for word in _ENGLISH.findall(part) if word not in FUNCTION_WORDS]
-            if 0 < len(words) <= _MOST_WORDS:
+            if 0 < len(words) <= _MAX_WORDS:
                 meanings.append(" ".join(words))
-    return meanings[:_MOST_MEANINGS]
+    return meanings[:_MAX_MEANINGS]

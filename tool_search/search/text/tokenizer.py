@@ -25,11 +25,11 @@ from typing import NamedTuple
 
 import Stemmer
 
-from tool_search.search.text.cache import RecentValues
+from tool_search.search.text.cache import BoundedCache
 from tool_search.search.text.stop_words import CHINESE_CHARACTERS, CHINESE_PHRASES, FUNCTION_WORDS
 
 __all__ = [
-    "LONGEST_WORD",
+    "MAX_WORD_CHARS",
     "Piece",
     "Segmenter",
     "between_phrases",
@@ -204,13 +204,13 @@ _SHORT_CODE = re.compile(r"[^\W_]{1,4}")
 _ASCII_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _CONTRACTION = re.compile(r"['’](?:s|t|re|ve|ll|d|m)\b", re.IGNORECASE)
 _CYRILLIC = re.compile("[Ѐ-ӿ]")
-_LONGEST_NORMALIZED = 512
+_MAX_NORMALIZED_CHARS = 512
 _NORMALIZED = re.compile(r".{1,512}(?=[\x00-\x7f]|\Z)|.{1,512}", re.DOTALL)
 
-LONGEST_WORD = 64
+MAX_WORD_CHARS = 64
 """How many letters of a word or identifier are looked at."""
-_MOST_PARTS = 12
-_MOST_KNOWN = 40_000
+_MAX_PARTS = 12
+_MAX_KNOWN = 40_000
 
 # Snowball's own cache is off: words are kept here, with their stems.
 _english = Stemmer.Stemmer("english", 0).stemWord
@@ -283,7 +283,7 @@ def _compatible(text: str) -> str:
 
     The time of `normalize` is quadratic in the marks that one letter carries.
     """
-    if len(text) <= _LONGEST_NORMALIZED:
+    if len(text) <= _MAX_NORMALIZED_CHARS:
         return unicodedata.normalize("NFKC", text)
     return "".join(unicodedata.normalize("NFKC", part) for part in _NORMALIZED.findall(text))
 
@@ -308,7 +308,7 @@ def _cjk_pieces(run: str, segmenter: Segmenter | None) -> Iterator[Piece]:
 
 def piece_of(chunk: str) -> Piece:
     """The piece of a word or an identifier without Chinese; of a very long one, its beginning."""
-    chunk = chunk[:LONGEST_WORD]
+    chunk = chunk[:MAX_WORD_CHARS]
     is_ascii = chunk.isascii()
     # Most chunks are plain words: a shortcut, no other rule.
     if is_ascii and chunk.isalpha() and (chunk.islower() or chunk[1:].islower()):
@@ -316,10 +316,10 @@ def piece_of(chunk: str) -> Piece:
         return Piece(chunk, (_english_stems[form],), (form,), (), form in FUNCTION_WORDS)
     if is_ascii:
         stem: Callable[[str], str] = _english_stems.__getitem__
-        plain = [part.lower() for part in _ASCII_PART.findall(chunk)[:_MOST_PARTS]]
+        plain = [part.lower() for part in _ASCII_PART.findall(chunk)[:_MAX_PARTS]]
     else:
         stem = _stem
-        plain = [_plain(part) for part in _part().findall(chunk)[:_MOST_PARTS]]
+        plain = [_plain(part) for part in _part().findall(chunk)[:_MAX_PARTS]]
     # s3, k8s, mp4 and IPv4 are words, not a letter beside a number.
     if len(plain) < 2 or _SHORT_CODE.fullmatch(chunk):
         form = _plain(chunk)
@@ -336,7 +336,7 @@ def piece_of(chunk: str) -> Piece:
     return Piece(chunk, words, forms, tuple(dict.fromkeys(stems)))
 
 
-_known = RecentValues(piece_of, most=_MOST_KNOWN, longest=LONGEST_WORD)
+_known = BoundedCache(piece_of, most=_MAX_KNOWN, longest=MAX_WORD_CHARS)
 
 
 @cache
@@ -357,8 +357,8 @@ def _plain(word: str) -> str:
     return "".join(char for char in decomposed if not unicodedata.combining(char))
 
 
-_english_stems = RecentValues(
-    lambda word: intern(_english(word)), most=_MOST_KNOWN, longest=LONGEST_WORD
+_english_stems = BoundedCache(
+    lambda word: intern(_english(word)), most=_MAX_KNOWN, longest=MAX_WORD_CHARS
 )
 
 

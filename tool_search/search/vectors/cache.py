@@ -19,7 +19,7 @@ _T = TypeVar("_T")
 
 _WAIT_S = 5.0
 _BATCH = 500
-_MOST_ROWS = 200_000
+_MAX_ROWS = 200_000
 _CHECK_BYTES = 8
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS vectors (key TEXT PRIMARY KEY, content BLOB NOT NULL, "
@@ -78,7 +78,7 @@ class SqliteVectorCache:
             with closing(self._opened()) as database, database:
                 database.execute(_SCHEMA)
                 database.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
-                database.execute(_TRIM, {"most": _MOST_ROWS})
+                database.execute(_TRIM, {"most": _MAX_ROWS})
         except (sqlite3.Error, OSError) as exc:
             self._report("written", exc)
 

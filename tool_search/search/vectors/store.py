@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from tool_search.search.index.storage import BlockedList, LayeredTable
+from tool_search.search.index.storage import ChunkedArray, PersistentMap
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,8 +53,8 @@ class ExactVectorStore:
 
     def __init__(self) -> None:
         self._blocks: list[NDArray[np.float32]] = []
-        self._ids: BlockedList[str | None] = BlockedList()
-        self._places: LayeredTable[int] = LayeredTable()
+        self._ids: ChunkedArray[str | None] = ChunkedArray()
+        self._places: PersistentMap[int] = PersistentMap()
         self._free: tuple[int, ...] = ()
 
     def __len__(self) -> int:

@@ -27,8 +27,8 @@ from tool_search.search.vectors.vectors import (
 )
 
 __all__ = [
-    "FITTING_PAIRS",
-    "NONSENSE",
+    "CALIBRATION_PAIRS",
+    "NOISE_QUERIES",
     "Scale",
     "ToolVectors",
 ]
@@ -71,7 +71,7 @@ aGVsbG8gd29ybGQgZm9v
 噫吁嚱欸
 """
 
-NONSENSE: tuple[str, ...] = tuple(_NOISE_ROWS.strip().split("\n"))
+NOISE_QUERIES: tuple[str, ...] = tuple(_NOISE_ROWS.strip().split("\n"))
 """Of each script the common kinds."""
 
 
@@ -113,19 +113,19 @@ def _pair(line: str) -> tuple[str, Tool]:
     return query, Tool(name=name, description=description)
 
 
-FITTING_PAIRS: tuple[tuple[str, Tool], ...] = tuple(map(_pair, _PAIR_ROWS.strip().split("\n")))
+CALIBRATION_PAIRS: tuple[tuple[str, Tool], ...] = tuple(map(_pair, _PAIR_ROWS.strip().split("\n")))
 """Queries and tools, in three languages."""
 
 
 _RECIPE = "2"
 _BATCH = 64
-_MOST_PARAMETERS = 400
-_LONGEST_PARAMETER_TEXTS = 600
+_MAX_PARAMETERS = 400
+_MAX_PARAMETER_TEXTS_CHARS = 600
 _LEAST_SPAN = 0.02
 # Chosen in `benchmarks/hybrid.md`.
 _NEAREST = 3
 _MARGIN = 0.15
-_LONGEST_QUERY = 4_000
+_MAX_QUERY_CHARS = 4_000
 _WORD_EDGE = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[\s_.\-]+")
 
 
@@ -209,7 +209,7 @@ class ToolVectors:
         Raises:
             SearchError: The embedder failed.
         """
-        wish = QUOTATION.sub(" ", query[:_LONGEST_QUERY])
+        wish = QUOTATION.sub(" ", query[:_MAX_QUERY_CHARS])
         if not any(map(str.isalnum, wish)):
             wish = query
         vector: Vector = exact(embedded(self._embedder, [" ".join(wish.split())]))[0]
@@ -223,12 +223,12 @@ class ToolVectors:
         """
         key = self._embedder.identity, self._embedder.dimensions
         if key not in _scales:
-            tools = self.of_tools(tool for _, tool in FITTING_PAIRS)
-            queries = exact(embedded(self._embedder, [query for query, _ in FITTING_PAIRS]))
-            found = queries @ np.stack([tools[tool.name] for _, tool in FITTING_PAIRS]).T
-            fitting = np.eye(len(FITTING_PAIRS), dtype=bool)
+            tools = self.of_tools(tool for _, tool in CALIBRATION_PAIRS)
+            queries = exact(embedded(self._embedder, [query for query, _ in CALIBRATION_PAIRS]))
+            found = queries @ np.stack([tools[tool.name] for _, tool in CALIBRATION_PAIRS]).T
+            fitting = np.eye(len(CALIBRATION_PAIRS), dtype=bool)
             noise, fit = float(np.mean(found[~fitting])), float(np.mean(found[fitting]))
-            nonsense = exact(embedded(self._embedder, NONSENSE))
+            nonsense = exact(embedded(self._embedder, NOISE_QUERIES))
             _scales[key] = Scale(noise, max(fit, noise + _LEAST_SPAN), nonsense)
         return _scales[key]
 
@@ -265,8 +265,8 @@ def _texts(tool: Tool) -> tuple[str, ...]:
     name = ", ".join((_spoken(tool.name), *fields.get("aliases", ())))
     described = " ".join(fields.get("description", ()))
     both = f"{name}: {described}" if described else ""
-    parameters = " ".join(islice(fields.get("parameters", ()), _MOST_PARAMETERS))
-    about = " ".join(fields.get("parameter_texts", ()))[:_LONGEST_PARAMETER_TEXTS]
+    parameters = " ".join(islice(fields.get("parameters", ()), _MAX_PARAMETERS))
+    about = " ".join(fields.get("parameter_texts", ()))[:_MAX_PARAMETER_TEXTS_CHARS]
     return tuple(part for part in (name, described, both, parameters, about) if part)
 
 

@@ -23,7 +23,7 @@ Vector: TypeAlias = NDArray[np.float32]
 Matrix: TypeAlias = NDArray[np.float32]
 """A vector a row."""
 
-_LONGEST_TEXT = 2_000
+_MAX_TEXT_CHARS = 2_000
 _STEPS = np.float32(2048)
 
 
@@ -38,7 +38,7 @@ def embedded(embedder: Embedder, texts: Sequence[str]) -> Matrix:
         SearchError: The embedder failed, or what it returned is no matrix of finite
             numbers with a row for each text and its `dimensions`.
     """
-    cleaned = [text[:_LONGEST_TEXT].encode("utf-8", "replace").decode("utf-8") for text in texts]
+    cleaned = [text[:_MAX_TEXT_CHARS].encode("utf-8", "replace").decode("utf-8") for text in texts]
     filled = [place for place, text in enumerate(cleaned) if any(map(str.isalnum, text))]
     matrix = np.zeros((len(texts), embedder.dimensions), np.float32)
     if filled:

@@ -15,7 +15,6 @@ from operator import is_
 from typing import Any, NamedTuple
 
 from tool_search.catalog.catalog import Tool
-from tool_search.catalog.schema.plain import compact_json, encodable, read_json
 from tool_search.conversation.record import ConversationRecord, message_to_dict
 from tool_search.conversation.record_shape import check_discovery
 from tool_search.discovery.state import Discovery, DiscoveryState
@@ -23,6 +22,7 @@ from tool_search.errors import CatalogError, StoreError, UnreadableRecordError
 from tool_search.messages import Message
 from tool_search.stores.base import ConversationKey
 from tool_search.stores.sqlite.grants import erase_grants_of_conversation
+from tool_search.values.json import compact_json, encodable, read_json
 
 __all__ = [
     "KeptParts",

@@ -7,7 +7,7 @@ import math
 import sqlite3
 from collections.abc import Sequence
 
-from tool_search.search.learned import MOST_EVIDENCE, Evidence, kept, merged
+from tool_search.search.learned import MAX_EVIDENCE, Evidence, kept, merged
 
 __all__ = ["add_evidence", "erase_evidence", "evidence_revision", "kept_evidence"]
 
@@ -55,7 +55,7 @@ def add_evidence(connection: sqlite3.Connection, entries: Sequence[Evidence]) ->
         known = kept_evidence(connection, tool)
         _add_for_tool(connection, known, [entry for entry in entries if entry.tool == tool])
     (count,) = connection.execute("SELECT count(*) FROM evidence").fetchone()
-    connection.execute(_ERASE_WEAKEST, (max(count - MOST_EVIDENCE, 0),))
+    connection.execute(_ERASE_WEAKEST, (max(count - MAX_EVIDENCE, 0),))
     connection.execute(_COUNT)
 
 

@@ -17,9 +17,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tool_search.catalog.schema.plain import compact_json
 from tool_search.errors import InvalidToolError
-from tool_search.events import ToolFinished, ToolPartial, ToolProgress
+from tool_search.events import ToolFinished, ToolOutputDelta, ToolProgress
 from tool_search.execution import (
     CallOptions,
     CallRunner,
@@ -33,6 +32,7 @@ from tool_search.execution import (
     executable_tools,
 )
 from tool_search.messages import ToolCall
+from tool_search.values.json import compact_json
 
 __all__ = ["ToolTrial"]
 
@@ -110,7 +110,7 @@ class ToolTrial:
             async for event in events:
                 if isinstance(event, ToolProgress):
                     self.progress.append(event.message)
-                elif isinstance(event, ToolPartial):
+                elif isinstance(event, ToolOutputDelta):
                     self.partials.append(event.content)
                 elif isinstance(event, ToolFinished):
                     return event

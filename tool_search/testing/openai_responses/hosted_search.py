@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["hosted_search"]
 
-_MOST = 5
+_MAX_COUNT = 5
 
 
 def hosted_search(body: JSON, arguments: JSON, *, made: str) -> tuple[JSON, tuple[JSON, ...]]:
@@ -78,7 +78,7 @@ def _chosen(waiting: list[tuple[str | None, JSON]], arguments: JSON) -> set[str]
         return {tool["name"] for space, tool in waiting if {tool["name"], space} & set(paths)}
     asked = words(" ".join(map(str, arguments.values())))
     scores = {tool["name"]: likeness(_visible(tool), asked) for _, tool in waiting}
-    best = sorted(scores, key=lambda name: -scores[name])[:_MOST]
+    best = sorted(scores, key=lambda name: -scores[name])[:_MAX_COUNT]
     return {name for name in best if scores[name] > 0}
 
 

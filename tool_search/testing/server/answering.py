@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Asked", "Counted", "outcome", "parsed_body"]
 
-_MOST_SEARCHES = 16
+_MAX_SEARCHES = 16
 _MAX_BODY = 32 * 1024 * 1024
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -138,7 +138,7 @@ def _reply(asked: Asked, conversation: Mapping[str, Any], view: ModelView) -> An
         if isinstance(reply, Violation):
             return reply
         search = next((call for call in reply.calls if _is_hosted(call, view)), None)
-        if search is None or len(searches) >= _MOST_SEARCHES:
+        if search is None or len(searches) >= _MAX_SEARCHES:
             break
         made = f"{digest[:20]}{len(searches):02d}"
         arguments = read_arguments(_text(search))

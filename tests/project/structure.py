@@ -1,0 +1,168 @@
+"""The structure of the source: folders, layers, and imports between them.
+
+Run it for the figures: `python tests/project/structure.py`.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Lowest first. A part imports parts of lower rows, and of its own row only if it is named there.
+LAYERS = (
+    ("errors", "i18n", "_exports"),
+    ("values",),
+    ("catalog",),
+    ("config",),
+    ("messages",),
+    ("providers",),
+    ("events",),
+    ("search",),
+    ("discovery",),
+    ("strategies",),
+    ("conversation",),
+    ("stores",),
+    ("execution",),
+    ("runner",),
+    ("adapters",),
+    ("bot",),
+    ("testing", "compat", "workspace"),
+    ("demo",),
+    ("cli",),
+    ("__main__",),
+)
+SEARCH_LAYERS = ("text", "index", "vectors", "engines", "build")
+# Small modules of one shape: one file a subject of the demo's tools.
+WIDE_FOLDERS = {"tool_search.demo.toolbox"}
+
+
+def modules() -> dict[str, Path]:
+    """Return the file of every module by its name, links not followed."""
+    found = {}
+    for top, package in (
+        ("tool_search", "tool_search"),
+        ("adapters", "tool_search.adapters"),
+        ("i18n", "tool_search.i18n"),
+    ):
+        for path in sorted((ROOT / top).rglob("*.py")):
+            parts = path.relative_to(ROOT / top).with_suffix("").parts
+            name = ".".join((package, *parts)).removesuffix(".__init__")
+            if not path.is_relative_to(ROOT / "tool_search" / "adapters") and not (
+                path.is_relative_to(ROOT / "tool_search" / "i18n")
+            ):
+                found[name] = path
+    return found
+
+
+def imports(files: Mapping[str, Path]) -> dict[str, set[str]]:
+    """Return the modules of the package that each module imports, in functions too."""
+    return {name: set(_imported(path, files)) for name, path in files.items()}
+
+
+def _imported(path: Path, files: Mapping[str, Path]) -> Iterator[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in files)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "") in files:
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                yield full if full in files else str(node.module)
+
+
+def runtime_imports(files: Mapping[str, Path]) -> dict[str, set[str]]:
+    """Return the modules that importing each module imports: top level, no type checking."""
+    found = {}
+    for name, path in files.items():
+        body = ast.parse(path.read_text(encoding="utf-8")).body
+        plain = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
+        tree = ast.Module(body=[*plain], type_ignores=[])
+        found[name] = {
+            full if (full := f"{node.module}.{alias.name}") in files else str(node.module)
+            for node in tree.body
+            if isinstance(node, ast.ImportFrom) and (node.module or "") in files
+            for alias in node.names
+        }
+    return found
+
+
+def upward_imports() -> list[str]:
+    """Return each import of a module from a higher layer."""
+    rank = {part: row for row, parts in enumerate(LAYERS) for part in parts}
+    inner = {part: row for row, part in enumerate(SEARCH_LAYERS)}
+    found = []
+    for name, used in imports(modules()).items():
+        for other in sorted(used):
+            own, theirs = _part(name), _part(other)
+            if own and theirs and own != theirs and rank[theirs] >= rank[own]:
+                found.append(f"{name} -> {other}")
+            if own == theirs == "search":
+                low, high = inner.get(_part(name, 2)), inner.get(_part(other, 2))
+                if low is not None and high is not None and high > low:
+                    found.append(f"{name} -> {other}")
+    return found
+
+
+def cycle() -> list[str]:
+    """Return the modules of a cycle of imports at run time, or nothing."""
+    try:
+        tuple(TopologicalSorter(runtime_imports(modules())).static_order())
+    except CycleError as exc:
+        return list(exc.args[1])
+    return []
+
+
+def folder_sizes() -> dict[str, int]:
+    """Return the number of modules in each folder, its `__init__` not counted."""
+    sizes: dict[str, int] = defaultdict(int)
+    for name, path in modules().items():
+        if path.name != "__init__.py":
+            sizes[name.rpartition(".")[0]] += 1
+    return dict(sizes)
+
+
+def top_level() -> tuple[list[str], list[str]]:
+    """Return the modules and the folders at the top of `tool_search/`."""
+    entries = sorted((ROOT / "tool_search").iterdir())
+    files = [path.name for path in entries if path.suffix == ".py"]
+    folders = [path.name for path in entries if path.is_dir() and path.name != "__pycache__"]
+    return files, folders
+
+
+def _part(name: str, place: int = 1) -> str:
+    """Return a part of a module's name; `tool_search` itself has none."""
+    parts = name.split(".")
+    return parts[place] if len(parts) > place else ""
+
+
+def _print_figures() -> None:
+    files, folders = top_level()
+    sizes = folder_sizes()
+    edges = {
+        (_part(name), _part(other))
+        for name, used in imports(modules()).items()
+        for other in used
+        if _part(name) and _part(other) and _part(name) != _part(other)
+    }
+    narrow = max(size for folder, size in sizes.items() if folder not in WIDE_FOLDERS)
+    rows = (
+        ("modules", len(modules())),
+        ("items at the top of tool_search/", len(files) + len(folders)),
+        ("files at the top", len(files)),
+        ("most files in a folder", narrow),
+        ("imports between top-level parts", len(edges)),
+        ("upward imports", len(upward_imports())),
+        ("modules in a cycle", len(cycle())),
+    )
+    for what, figure in rows:
+        sys.stdout.write(f"{what:36}{figure:6}\n")
+
+
+if __name__ == "__main__":
+    _print_figures()
