@@ -1,93 +1,94 @@
 # bot
-# tools
-from tool_search.catalog.catalog import Tool as Tool
-from tool_search.catalog.catalog import ToolCatalog as ToolCatalog
 from tool_search.config.bot import BotConfig as BotConfig
 from tool_search.config.bot import ProviderConfig as ProviderConfig
 from tool_search.config.bot import ToolSearchConfig as ToolSearchConfig
 from tool_search.config.bot import load_config as load_config
+from tool_search.runner.runner import ToolSearchRunner as ToolSearchRunner
 
-# Reachable, not in `__all__`
-from tool_search.config.permissions import PermissionSettings as PermissionSettings
-
-# search
-from tool_search.config.search import SearchSettings as SearchSettings
-from tool_search.conversation.calls import CallDecision as CallDecision
-
-# own loop
-from tool_search.conversation.calls import RunCall as RunCall
-from tool_search.conversation.record import ConversationRecord as ConversationRecord
-from tool_search.conversation.session import CallResult as CallResult
-from tool_search.conversation.session import ToolSearchSession as ToolSearchSession
-from tool_search.discovery.modes import ModeDecision as ModeDecision
-from tool_search.discovery.search_tool import ToolSearchTool as ToolSearchTool
-from tool_search.discovery.state import Discovery as Discovery
-from tool_search.discovery.state import DiscoveryState as DiscoveryState
-
-# errors
-from tool_search.errors import AllProvidersFailedError as AllProvidersFailedError
-from tool_search.errors import CatalogError as CatalogError
-from tool_search.errors import ConfigurationError as ConfigurationError
-from tool_search.errors import DuplicateToolError as DuplicateToolError
-from tool_search.errors import InvalidToolError as InvalidToolError
-from tool_search.errors import ProviderError as ProviderError
-from tool_search.errors import SearchError as SearchError
-from tool_search.errors import SessionError as SessionError
-from tool_search.errors import StoreError as StoreError
-from tool_search.errors import ToolCallError as ToolCallError
-from tool_search.errors import ToolSearchError as ToolSearchError
-from tool_search.errors import UnsupportedStrategyError as UnsupportedStrategyError
-
-# events
-from tool_search.events import Done as Done
-from tool_search.events import ProviderSwitched as ProviderSwitched
-from tool_search.events import RunnerEvent as RunnerEvent
-from tool_search.events import RunnerWarning as RunnerWarning
-from tool_search.events import TextDelta as TextDelta
-from tool_search.events import ToolCallStarted as ToolCallStarted
-from tool_search.events import ToolFinished as ToolFinished
-from tool_search.events import ToolsDiscovered as ToolsDiscovered
-from tool_search.events import Warning as Warning
-from tool_search.execution.call_runner import CallOptions as CallOptions
-from tool_search.execution.call_runner import CallRunner as CallRunner
+# tools
+from tool_search.catalog.catalog import Tool as Tool
+from tool_search.catalog.catalog import ToolCatalog as ToolCatalog
 from tool_search.execution.context import ToolContext as ToolContext
-from tool_search.execution.context import ToolExecutor as ToolExecutor
 from tool_search.execution.functions import ExecutableTool as ExecutableTool
 from tool_search.execution.functions import stateful_tool as stateful_tool
 from tool_search.execution.functions import tool_from_function as tool_from_function
-from tool_search.execution.permissions.check import PermissionAnswer as PermissionAnswer
-from tool_search.execution.permissions.check import Permissions as Permissions
-from tool_search.messages import ImagePart as ImagePart
-from tool_search.messages import Message as Message
+
+# own loop
+from tool_search.conversation.calls import RunCall as RunCall
+from tool_search.conversation.session import CallResult as CallResult
+from tool_search.conversation.session import ToolSearchSession as ToolSearchSession
+from tool_search.execution.call_runner import CallOptions as CallOptions
+from tool_search.execution.call_runner import CallRunner as CallRunner
+from tool_search.messages import ToolCall as ToolCall
+from tool_search.providers.profiles import ProviderProfile as ProviderProfile
+from tool_search.providers.profiles import profile_for as profile_for
 
 # strategies
 from tool_search.messages import RequestPlan as RequestPlan
-from tool_search.messages import TextPart as TextPart
-from tool_search.messages import ToolCall as ToolCall
-from tool_search.messages import ToolList as ToolList
-from tool_search.providers.base import ChatProvider as ChatProvider
-from tool_search.providers.base import Usage as Usage
-from tool_search.providers.profiles import ProviderProfile as ProviderProfile
-from tool_search.providers.profiles import profile_for as profile_for
-from tool_search.runner.runner import ToolSearchRunner as ToolSearchRunner
-from tool_search.search.build import build_index as build_index
-from tool_search.search.evaluation import evaluate as evaluate
-from tool_search.search.index.protocol import SearchMatch as SearchMatch
-from tool_search.search.index.protocol import SearchResult as SearchResult
-from tool_search.search.index.protocol import ToolSearchIndex as ToolSearchIndex
-from tool_search.search.vectors.embedder import Embedder as Embedder
-
-# stores
-from tool_search.stores.base import ConversationStore as ConversationStore
-from tool_search.stores.base import EvidenceStore as EvidenceStore
-from tool_search.stores.memory import MemoryStore as MemoryStore
-from tool_search.stores.sqlite.store import SQLiteStore as SQLiteStore
 from tool_search.strategies.base import ToolSearchStrategy as ToolSearchStrategy
 from tool_search.strategies.claude import ClaudeToolSearchStrategy as ClaudeToolSearchStrategy
 from tool_search.strategies.generic import GenericToolSearchStrategy as GenericToolSearchStrategy
 from tool_search.strategies.openai_responses import (
     OpenAIResponsesToolSearchStrategy as OpenAIResponsesToolSearchStrategy,
 )
+
+# search
+from tool_search.config.search import SearchSettings as SearchSettings
+from tool_search.search.build import build_index as build_index
+from tool_search.search.evaluation import evaluate as evaluate
+from tool_search.search.index.protocol import SearchResult as SearchResult
+from tool_search.search.index.protocol import ToolSearchIndex as ToolSearchIndex
+from tool_search.search.vectors.embedder import Embedder as Embedder
+
+# events
+from tool_search.events import Done as Done
+from tool_search.events import ProviderSwitched as ProviderSwitched
+from tool_search.events import RunnerWarning as RunnerWarning
+from tool_search.events import TextDelta as TextDelta
+from tool_search.events import ToolCallStarted as ToolCallStarted
+from tool_search.events import ToolFinished as ToolFinished
+from tool_search.events import ToolsDiscovered as ToolsDiscovered
+
+# stores
+from tool_search.stores.base import ConversationStore as ConversationStore
+from tool_search.stores.memory import MemoryStore as MemoryStore
+from tool_search.stores.sqlite.store import SQLiteStore as SQLiteStore
+
+# errors
+from tool_search.errors import AllProvidersFailedError as AllProvidersFailedError
+from tool_search.errors import CatalogError as CatalogError
+from tool_search.errors import ConfigurationError as ConfigurationError
+from tool_search.errors import ProviderError as ProviderError
+from tool_search.errors import SearchError as SearchError
+from tool_search.errors import SessionError as SessionError
+from tool_search.errors import StoreError as StoreError
+from tool_search.errors import ToolSearchError as ToolSearchError
+from tool_search.errors import UnsupportedStrategyError as UnsupportedStrategyError
+
+# Reachable, not in `__all__`
+from tool_search.config.permissions import PermissionSettings as PermissionSettings
+from tool_search.conversation.calls import CallDecision as CallDecision
+from tool_search.conversation.record import ConversationRecord as ConversationRecord
+from tool_search.discovery.modes import ModeDecision as ModeDecision
+from tool_search.discovery.search_tool import ToolSearchTool as ToolSearchTool
+from tool_search.discovery.state import Discovery as Discovery
+from tool_search.discovery.state import DiscoveryState as DiscoveryState
+from tool_search.errors import DuplicateToolError as DuplicateToolError
+from tool_search.errors import InvalidToolError as InvalidToolError
+from tool_search.errors import ToolCallError as ToolCallError
+from tool_search.events import RunnerEvent as RunnerEvent
+from tool_search.events import Warning as Warning
+from tool_search.execution.context import ToolExecutor as ToolExecutor
+from tool_search.execution.permissions.check import PermissionAnswer as PermissionAnswer
+from tool_search.execution.permissions.check import Permissions as Permissions
+from tool_search.messages import ImagePart as ImagePart
+from tool_search.messages import Message as Message
+from tool_search.messages import TextPart as TextPart
+from tool_search.messages import ToolList as ToolList
+from tool_search.providers.base import ChatProvider as ChatProvider
+from tool_search.providers.base import Usage as Usage
+from tool_search.search.index.protocol import SearchMatch as SearchMatch
+from tool_search.stores.base import EvidenceStore as EvidenceStore
 from tool_search.strategies.tool_lists import ToolsAssembler as ToolsAssembler
 
 __version__: str

@@ -73,6 +73,14 @@ def test_a_name_that_programs_use_is_reachable(name: str) -> None:
     assert getattr(tool_search, name) is not None
 
 
+def test_names_of_the_stub_are_public_up_to_those_that_are_only_reachable() -> None:
+    stub = Path(tool_search.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+    listed, _, reachable = stub.partition("# Reachable")
+    assert re.findall(r"\bas (\w+)", listed) == PUBLIC
+    assert not set(PUBLIC) & set(re.findall(r"\bas (\w+)", reachable))
+    assert {"Tool", "ToolSearchRunner", "ToolSearchSession", "ToolSearchError"} <= set(PUBLIC)
+
+
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
