@@ -55,7 +55,6 @@ def names(*modules: str) -> list[str]:
 
 
 def test_public_functions_of_a_module_are_its_tools(module: Module) -> None:
-    """Its own, in its order, and nothing private or imported."""
     source = (
         "from json import dumps\nfrom pathlib import Path\n"
         f"async def zero() -> int:\n    return 0\n{ADD}"
@@ -65,7 +64,6 @@ def test_public_functions_of_a_module_are_its_tools(module: Module) -> None:
 
 
 def test_tools_of_a_module_are_what_it_lists(module: Module) -> None:
-    """Where there is a list, it alone counts."""
     source = (
         "from tool_search import tool_from_function\n"
         f"{ADD}def left_out() -> None: ...\n"
@@ -80,13 +78,11 @@ def test_empty_list_of_tools_is_meant(module: Module) -> None:
 
 
 def test_module_named_twice_is_read_once(module: Module) -> None:
-    """That is no second tool of the same name."""
     name = module(ADD)
     assert names(name, name) == ["add"]
 
 
 def test_two_tools_of_one_name_name_both_modules(module: Module) -> None:
-    """Both are needed to mend it."""
     first, second = module(ADD), module(ADD)
     with pytest.raises(DuplicateToolError) as caught:
         tools_from_modules([first, second])
@@ -109,7 +105,6 @@ def test_two_tools_of_one_name_name_both_modules(module: Module) -> None:
     ids=["import", "division", "syntax", "exit", "nothing", "number", "text"],
 )
 def test_module_that_cannot_be_used_is_named(module: Module, source: str, message: str) -> None:
-    """With what went wrong in it."""
     name = module(source)
     with pytest.raises(ConfigurationError) as caught:
         tools_from_modules([name])
@@ -119,7 +114,6 @@ def test_module_that_cannot_be_used_is_named(module: Module, source: str, messag
 
 @pytest.mark.parametrize("name", ["nothing_of_this_name", "", ".relative", "json.nothing"])
 def test_module_that_does_not_exist_is_named(name: str) -> None:
-    """Whatever stands there."""
     with pytest.raises(ConfigurationError, match="cannot be imported") as caught:
         tools_from_modules([name])
     assert repr(name) in str(caught.value)
@@ -127,7 +121,6 @@ def test_module_that_does_not_exist_is_named(name: str) -> None:
 
 @pytest.mark.parametrize("source", ["TOOLS = [5]\n", "def f(*args: int) -> None: ...\n"])
 def test_function_that_cannot_be_a_tool_names_its_module(module: Module, source: str) -> None:
-    """The definition is wrong, not the module."""
     name = module(source)
     with pytest.raises(InvalidToolError, match=name):
         tools_from_modules([name])
@@ -140,7 +133,6 @@ def provider(name: str = "p", **settings: Any) -> ProviderConfig:
 
 
 async def test_runner_knows_its_providers_as_the_profiles_say(module: Module) -> None:
-    """An endpoint of one's own is told of tools as its owner says."""
     mine = ProfileSettings.model_validate({"match": {"host": "127.0.0.1"}, "strategy": "bridge"})
     with StandInServer(model=ScriptedModel([ModelReply(text="Hello.")])) as server:
         config = BotConfig(
@@ -156,7 +148,6 @@ async def test_runner_knows_its_providers_as_the_profiles_say(module: Module) ->
 
 
 async def test_runner_of_a_configuration_answers(module: Module) -> None:
-    """Its providers, its tools and its prompt."""
     with StandInServer(model=ScriptedModel([ModelReply(text="Hello.")])) as server:
         config = BotConfig(
             providers=(provider(base_url=server.openai_base_url),),
@@ -183,7 +174,6 @@ async def test_runner_of_a_configuration_answers(module: Module) -> None:
 async def test_longest_result_of_the_configuration_holds_unless_code_says_otherwise(
     module: Module, calls: CallOptions | None, kept: int
 ) -> None:
-    """The model reads no more than that, and how much was left out."""
     source = 'def much() -> str:\n    "Give much."\n    return "x" * 9_000\n'
     script = [ModelReply(calls=(ModelCall(name="much"),)), ModelReply(text="So much.")]
     with StandInServer(model=ScriptedModel(script)) as server:
@@ -220,7 +210,6 @@ async def test_bot_that_searches_by_meaning_has_its_vectors_before_its_first_tur
 
 
 async def test_missing_keys_are_all_named_at_once() -> None:
-    """One error, and every variable in it."""
     config = BotConfig(
         providers=(provider("a", api_key_env="KEY_OF_A"), provider("b", api_key_env="KEY_OF_B"))
     )
@@ -239,7 +228,6 @@ async def test_bot_without_providers_is_refused() -> None:
 
 
 async def test_strategy_that_the_model_cannot_honour_names_the_provider() -> None:
-    """A setting is wrong, and it is that provider's."""
     config = BotConfig(providers=(provider("old", strategy="claude"),))
     with pytest.raises(ConfigurationError, match="provider 'old'"):
         async with open_runner(config):
@@ -247,7 +235,6 @@ async def test_strategy_that_the_model_cannot_honour_names_the_provider() -> Non
 
 
 async def test_bot_keeps_its_conversations_in_the_file_it_names(tmp_path: Path) -> None:
-    """Relative to its configuration, and closed with the runner."""
     config = BotConfig(providers=(provider(),), store=StoreSettings(path="kept/bot.db"))
     async with open_runner(config, source=tmp_path / "bot.yaml"):
         assert (tmp_path / "kept" / "bot.db").is_file()
@@ -257,7 +244,6 @@ async def test_bot_keeps_its_conversations_in_the_file_it_names(tmp_path: Path) 
 def test_bot_that_keeps_nothing_makes_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its conversations end with the process."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     config = BotConfig(providers=(provider(),), store=StoreSettings(type="memory"))
 
@@ -270,7 +256,6 @@ def test_bot_that_keeps_nothing_makes_no_file(
 
 
 async def test_store_that_cannot_be_opened_is_named_at_once(tmp_path: Path) -> None:
-    """Not in the middle of the first turn."""
     (tmp_path / "bot.db").write_bytes(b"no database" * 100)
     config = BotConfig(providers=(provider(),), store=StoreSettings(path=str(tmp_path / "bot.db")))
     with pytest.raises(StoreError, match="damaged or no store"):
@@ -323,15 +308,12 @@ async def _calls_add(
 
 
 async def test_permissions_of_a_configuration_hold(module: Module) -> None:
-    """Without anybody to ask, ask means no."""
     assert (await _calls_add(module, {})).content == "3"
     assert (await _calls_add(module, {"ask": ["add"]})).outcome == "denied"
     assert "no tool named add" in (await _calls_add(module, {"deny": ["a*"]})).content
 
 
 async def test_grants_are_kept_in_the_bots_store(module: Module, tmp_path: Path) -> None:
-    """The next run of the bot knows them."""
-
     async def always(request: PermissionRequest) -> PermissionAnswer:
         return PermissionAnswer(allow=True, scope="always")
 

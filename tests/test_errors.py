@@ -12,7 +12,6 @@ ERRORS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass)]
 
 
 def test_every_error_is_one_of_ours_and_drawn_in_the_tree() -> None:
-    """Whoever catches the root catches all."""
     assert sorted(kind.__name__ for kind in ERRORS) == errors.__all__
     for kind in ERRORS:
         assert issubclass(kind, ToolSearchError)
@@ -30,7 +29,6 @@ def test_every_error_is_one_of_ours_and_drawn_in_the_tree() -> None:
 def test_a_providers_error_says_who_failed_and_how(
     status: int | None, code: str | None, said: str
 ) -> None:
-    """With what it answered."""
     error = ProviderError("refused", provider="p", status=status, code=code)
     assert str(error) == said
     assert (error.provider, error.status, error.code, error.detail) == (
@@ -39,7 +37,6 @@ def test_a_providers_error_says_who_failed_and_how(
 
 
 def test_when_all_have_failed_each_is_listed_with_its_cause() -> None:
-    """In the order they were asked."""
     causes = {name: ProviderError(said, provider=name) for name, said in (("b", "x"), ("a", "y"))}
     error = AllProvidersFailedError(causes)
     assert list(error.causes) == ["b", "a"]

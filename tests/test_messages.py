@@ -25,14 +25,12 @@ ENTRIES = [DeclaredTool(tool("a")), DeclaredTool(tool("b"), deferred=True)]
     ],
 )
 def test_the_text_of_a_message_leaves_other_parts_out(content: object, text: str) -> None:
-    """Joined by line feeds."""
     message = Message(role="user", content=content)  # type: ignore[arg-type]
     assert message.text == plain_text(message.content) == text
 
 
 @given(st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=5)))
 def test_arguments_that_are_an_object_are_read(arguments: dict[str, object]) -> None:
-    """As the model meant them."""
     call = ToolCall(id="1", name="x", arguments=json.dumps(arguments))
     assert call.parsed_arguments() == arguments
     assert call.is_readable
@@ -40,14 +38,12 @@ def test_arguments_that_are_an_object_are_read(arguments: dict[str, object]) -> 
 
 @pytest.mark.parametrize("arguments", ["{", "[]", "5", "null", '{"a": NaN}', "[" * 99_999])
 def test_arguments_that_are_no_object_are_none(arguments: str) -> None:
-    """Nothing a model writes raises."""
     call = ToolCall(id="1", name="x", arguments=arguments)
     assert call.parsed_arguments() is None
     assert not call.is_readable
 
 
 def test_a_tool_list_knows_what_it_declares_and_shows() -> None:
-    """Deferred tools are declared, not shown."""
     tools = ToolList(ENTRIES)
     assert (tools.names, len(tools)) == (("a", "b"), 2)
     assert [shown.name for shown in tools.loaded] == ["a"]
@@ -57,7 +53,6 @@ def test_a_tool_list_knows_what_it_declares_and_shows() -> None:
 
 
 def test_the_bytes_of_a_list_are_made_once_a_dialect() -> None:
-    """The second request costs nothing."""
     tools, made = ToolList(ENTRIES), []
 
     def encode(entry: DeclaredTool) -> str:
@@ -74,7 +69,6 @@ def test_a_list_with_a_lone_surrogate_has_bytes_all_the_same() -> None:
 
 
 def test_an_empty_list_is_empty() -> None:
-    """And has bytes."""
     assert ToolList().encoded("x", lambda _: "") == b"[]"
     assert not ToolList()
 
@@ -85,7 +79,6 @@ def test_an_empty_list_is_empty() -> None:
      [ENTRIES[0], DeclaredTool(tool("b", description="New."), deferred=True)]],
 )  # fmt: skip
 def test_lists_of_another_content_have_another_fingerprint(other: list[DeclaredTool]) -> None:
-    """Definitions, order and deferral count; object identity does not."""
     assert ToolList(ENTRIES).fingerprint != ToolList(other).fingerprint
     again = [DeclaredTool(tool("a")), DeclaredTool(tool("b"), deferred=True)]
     assert ToolList(ENTRIES).fingerprint == ToolList(again).fingerprint

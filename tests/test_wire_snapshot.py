@@ -30,7 +30,6 @@ def older(witness: ModuleType, tmp_path: Path) -> Path:
 
 
 def test_two_processes_write_the_same(witness: ModuleType, older: Path, tmp_path: Path) -> None:
-    """Sets have another order in each process, and ports and times differ."""
     newer = tmp_path / "newer"
     command = [sys.executable, str(BENCHMARKS / "wire_snapshot.py"), "write", str(newer)]
     only = [word for name in FEW for word in ("--only", name)]

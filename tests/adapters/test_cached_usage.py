@@ -28,7 +28,6 @@ def server() -> Iterator[StandInServer]:
 async def test_second_request_reads_the_first_from_the_cache(
     server: StandInServer, adapter: Adapter, streaming: bool
 ) -> None:
-    """All input is counted once, and what of it is cached besides."""
     strategy = STRATEGIES.get(adapter.dialect, adapter.strategy)
     profile = replace(adapter, strategy=strategy).profile(server)
     plan = replace(plan_of(), system="Be brief. " * 1_000, cache_system=True)
@@ -45,7 +44,6 @@ async def test_second_request_reads_the_first_from_the_cache(
 
 
 def test_usage_of_several_requests_is_their_sum() -> None:
-    """Cached tokens too."""
     one = Usage(input_tokens=10, output_tokens=1, cache_read_tokens=4, cache_write_tokens=2)
     assert (one + one).uncached_tokens == 12
     assert Usage(cache_read_tokens=1).uncached_tokens == 0

@@ -65,7 +65,6 @@ def streaming(request: pytest.FixtureRequest) -> bool:
 async def test_stream_text_yields_deltas_then_the_end(
     server: StandInServer, adapter: Adapter, streaming: bool
 ) -> None:
-    """The deltas joined are the text of the message, which is the last event."""
     events = await events_of(adapter.connect(server, streaming=streaming), plan_of())
     assert "".join(event.text for event in events if isinstance(event, ReplyDelta)) == TEXT
     assert [type(event) for event in events].count(ReplyEnd) == 1
@@ -79,7 +78,6 @@ async def test_stream_text_yields_deltas_then_the_end(
 async def test_stream_parallel_calls_come_with_the_text(
     server: StandInServer, adapter: Adapter, streaming: bool
 ) -> None:
-    """Each call is an event of its own and stands in the message, in order."""
     cities = ("Paris", "巴黎", "Париж")
     calls = tuple(ModelCall(name="get_weather", arguments={"city": city}) for city in cities)
     server.reset(model=ScriptedModel([ModelReply(text="Let me see.", calls=calls)]))
@@ -134,7 +132,6 @@ async def test_stream_sanitised_name_comes_back_canonical(
 async def test_stream_usage_counts_what_was_read_and_written(
     server: StandInServer, adapter: Adapter, streaming: bool
 ) -> None:
-    """The figures of the service, in either way to reply."""
     end = await reply_of(adapter.connect(server, streaming=streaming), plan_of())
     assert end.usage.input_tokens > 20
     assert end.usage.output_tokens == len(TEXT) // 4
@@ -143,7 +140,6 @@ async def test_stream_usage_counts_what_was_read_and_written(
 async def test_stream_final_phase_keeps_tools_and_forbids_calls(
     server: StandInServer, adapter: Adapter
 ) -> None:
-    """The history's references stay valid; the model may only speak."""
     server.reset(model=ScriptedModel([lambda view: ModelReply(text=view.tool_choice)]))
     end = await reply_of(adapter.connect(server), plan_of(phase="final", tool_use="none"))
     assert end.message.text == "none"
@@ -151,14 +147,12 @@ async def test_stream_final_phase_keeps_tools_and_forbids_calls(
 
 
 async def test_stream_without_tools_sends_no_tools(server: StandInServer, adapter: Adapter) -> None:
-    """An empty list is refused by the services, so it is left out."""
     await reply_of(adapter.connect(server), plan_of(tools=(), tool_use="none"))
     assert "tools" not in server.requests[0].body
     assert "tool_choice" not in server.requests[0].body
 
 
 async def test_stream_sends_the_encoded_bytes(server: StandInServer, adapter: Adapter) -> None:
-    """The body on the wire is what `encode` made, and says what `to_wire` says."""
     plan = plan_of()
     await reply_of(adapter.connect(server), plan)
     (request,) = server.requests
@@ -172,7 +166,6 @@ async def test_stream_sends_the_encoded_bytes(server: StandInServer, adapter: Ad
 async def test_extra_body_is_merged_and_can_switch_streaming_off(
     server: StandInServer, adapter: Adapter
 ) -> None:
-    """Fields of ours are replaced, and a null takes one away."""
     extra = {"stream": False, adapter.limit: 77, "temperature": 0.5, "model": None}
     await reply_of(adapter.connect(server, extra_body={**extra, "model": "claude-x"}), plan_of())
     body = server.requests[0].body
@@ -244,7 +237,6 @@ FAILURES = {
 async def test_stream_failure_is_a_provider_error_without_the_key(
     running: StandInServer, adapter: Adapter, streaming: bool, case: Failing
 ) -> None:
-    """Nothing of the SDK's gets through, and no text shows a key or a header."""
     running.reset(model=ScriptedModel([ModelReply(text=TEXT)]))
     running.faults.add(case.fault)
     options = {"streaming": streaming, **case.options}
@@ -287,7 +279,6 @@ async def test_stream_broken_in_the_middle_is_a_provider_error(
 async def test_stream_that_ends_too_early_is_a_broken_reply(
     server: StandInServer, adapter: Adapter
 ) -> None:
-    """The stream ends well formed, but without the event that completes a reply."""
     server.faults.add(Fault(body=b": nothing\n\n", content_type="text/event-stream"))
     with pytest.raises(ProviderError) as caught:
         await reply_of(adapter.connect(server), plan_of())
@@ -297,7 +288,6 @@ async def test_stream_that_ends_too_early_is_a_broken_reply(
 async def test_stream_abandoned_closes_its_response(
     server: StandInServer, adapter: Adapter
 ) -> None:
-    """A consumer that stops listening leaves no connection behind."""
     server.faults.add(Fault(event_delay_s=0.02))
     responses = Responses()
     async with adapter.client(server, responses) as client:
@@ -311,7 +301,6 @@ async def test_stream_abandoned_closes_its_response(
 async def test_stream_cancelled_closes_its_response(
     server: StandInServer, adapter: Adapter
 ) -> None:
-    """Cancelling the consumer is enough."""
     server.faults.add(Fault(event_delay_s=0.5))
     responses = Responses()
     async with adapter.client(server, responses) as client:
@@ -330,7 +319,6 @@ async def _listen(stream: AsyncIterator[ReplyEvent], events: list[ReplyEvent]) -
 
 
 async def test_aclose_leaves_a_given_client_open(server: StandInServer, adapter: Adapter) -> None:
-    """Who made it closes it."""
     async with adapter.client(server, Responses()) as client:
         async with adapter.connect(server, client=client):
             pass
@@ -338,7 +326,6 @@ async def test_aclose_leaves_a_given_client_open(server: StandInServer, adapter:
 
 
 async def test_stream_can_be_asked_again_at_once(server: StandInServer, adapter: Adapter) -> None:
-    """One provider serves many conversations at a time."""
     server.reset(model=ScriptedModel([ModelReply(text=TEXT)] * 8))
     async with adapter.connect(server) as provider:
         plans = (_last(provider.stream(plan_of())) for _ in range(8))
@@ -372,7 +359,6 @@ async def test_thinking_goes_back_to_its_origin_only(
 async def test_build_provider_makes_the_adapter_of_its_type(
     server: StandInServer, adapter: Adapter
 ) -> None:
-    """What `bot.yaml` says, it does."""
     config = ProviderConfig(
         id="mine", type=adapter.dialect, model=adapter.model, base_url=adapter.base_url(server)
     )
@@ -386,7 +372,6 @@ async def test_build_provider_makes_the_adapter_of_its_type(
 async def test_build_provider_without_fallbacks_repeats_a_failed_request(
     server: StandInServer, adapter: Adapter
 ) -> None:
-    """Where another provider can take over, it does so at once instead."""
     server.faults.add(Fault(status=500, headers={"retry-after-ms": "1"}))
     config = ProviderConfig(
         id="mine", type=adapter.dialect, model=adapter.model, base_url=adapter.base_url(server)
@@ -399,7 +384,6 @@ async def test_build_provider_without_fallbacks_repeats_a_failed_request(
 
 
 def test_arguments_that_are_no_json_are_sent_as_nothing(adapter: Adapter) -> None:
-    """Python reads NaN, the providers do not; an array is no set of arguments."""
     for text in ("{", "[1]", '{"a": NaN}', '{"a": 1e999}', "", "null", '"x"'):
         call = ToolCall(id="c1", name="get_weather", arguments=text)
         history = plan_of(
@@ -412,7 +396,6 @@ def test_arguments_that_are_no_json_are_sent_as_nothing(adapter: Adapter) -> Non
 
 
 def test_weather_is_declared_as_it_is(adapter: Adapter) -> None:
-    """Description and schema reach the wire unchanged."""
     text = adapter.module.encode(plan_of(), adapter.profile()).decode()
     assert WEATHER.description in text
     assert WEATHER.schema_json in text

@@ -110,14 +110,11 @@ def test_what_the_sdk_lets_through_is_a_failure(sdk: ModuleType, kind: str, code
 
 @pytest.mark.parametrize("sdk", MAPS, ids=lambda sdk: sdk.__name__)
 def test_reply_that_is_not_utf_8_is_malformed(sdk: ModuleType) -> None:
-    """Both SDKs let that through."""
     exc = UnicodeDecodeError("utf-8", b"\xff", 0, 1, "x")
     assert read_failure(exc, MAPS[sdk]).code == "malformed_reply"
 
 
 def test_tls_context_of_an_unknown_http_library_is_an_error_that_names_the_known() -> None:
-    """A later SDK may bring another one."""
-
     class Client:
         pass
 
@@ -126,7 +123,6 @@ def test_tls_context_of_an_unknown_http_library_is_an_error_that_names_the_known
 
 
 def test_read_failure_of_an_unknown_exception_names_its_class() -> None:
-    """A table that lacks a class still gives an error."""
     assert read_failure(KeyError("x"), {}).detail == "KeyError: 'x'"
 
 
@@ -134,7 +130,6 @@ def test_read_failure_of_an_unknown_exception_names_its_class() -> None:
     "text", [f"key {KEY} is wrong", f"illegal header value {KEY!r}", "Incorrect: sk-abc***xyz9."]
 )
 def test_raise_failure_masks_keys_in_the_error_and_its_cause(text: str) -> None:
-    """A traceback prints the cause, so one that shows a key is not chained."""
     with pytest.raises(ProviderError) as caught:
         raise_failure(
             Failure(detail=text),
@@ -149,7 +144,6 @@ def test_raise_failure_masks_keys_in_the_error_and_its_cause(text: str) -> None:
 
 
 def test_raise_failure_chains_a_clean_cause_and_cuts_a_long_text() -> None:
-    """An HTML page is not shown whole."""
     cause = ValueError("x")
     with pytest.raises(ProviderError) as caught:
         raise_failure(Failure(detail="x" * 9999), provider="p", secret=SecretStr(KEY), cause=cause)
@@ -176,7 +170,6 @@ def test_connection_failure_does_not_quote_a_header() -> None:
     ],
 )  # fmt: skip
 def test_a_place_in_the_tool_list_is_kept_with_the_message(error: Any, said: str) -> None:
-    """Some services say only there which definition they refuse."""
     failure = body_failure({"error": error}, status=400)
     assert failure is not None
     assert failure.detail == said

@@ -173,7 +173,6 @@ def changed(data: st.DataObject, value: Any) -> Any:
 @settings(max_examples=50)
 @given(data=st.data())
 def test_stream_with_anything_in_its_events(adapter: Adapter, data: st.DataObject) -> None:
-    """A real stream, events of which are changed, repeated, left out or moved."""
     dialect = adapter.dialect
     real = [*BEGINNINGS[dialect], *CALLS[dialect], *ENDS[dialect]]
     events = [
@@ -197,7 +196,6 @@ def test_stream_with_anything_in_its_events(adapter: Adapter, data: st.DataObjec
 @example(b'event: error\ndata: "it is broken"\n\n')
 @example(b"data: " + b"9" * 5_000 + b"\n\n")
 def test_stream_of_any_bytes(adapter: Adapter, data: bytes) -> None:
-    """After a beginning, and before an end."""
     start, end = (b"".join(map(event, table[adapter.dialect])) for table in (BEGINNINGS, ENDS))
     for wire in (data, start + data + end, start + b"data: " + data + b"\n\n" + end):
         made = read(adapter, wire)
@@ -209,7 +207,6 @@ def test_stream_of_any_bytes(adapter: Adapter, data: bytes) -> None:
 @pytest.mark.parametrize("depth", [300, 390, 401, 5_000, 200_000])
 @pytest.mark.parametrize("brackets", ["[]", "{}"])
 def test_nesting_of_any_depth(adapter: Adapter, depth: int, brackets: str) -> None:
-    """In a place that is kept, and in one that is not."""
     opening, closing = brackets[0], brackets[1]
     deep = (opening if opening == "[" else '{"a":') * depth + "1" + closing * depth
     start, end = (b"".join(map(event, table[adapter.dialect])) for table in (BEGINNINGS, ENDS))
@@ -223,7 +220,6 @@ def test_nesting_of_any_depth(adapter: Adapter, depth: int, brackets: str) -> No
 @EACH
 @pytest.mark.parametrize("written", ["NaN", "-Infinity", "1e999", '[1,{"a":NaN}]'])
 def test_numbers_that_are_no_json_are_not_kept(adapter: Adapter, written: str) -> None:
-    """Python writes them, and no service takes them back."""
     start, end = (b"".join(map(event, table[adapter.dialect])) for table in (BEGINNINGS, ENDS))
     made = read(adapter, start + event(KEPT[adapter.dialect] % written) + end)
     assert made is not None
@@ -243,7 +239,6 @@ def test_numbers_that_are_no_json_are_not_kept(adapter: Adapter, written: str) -
     ],
 )
 def test_halves_of_a_sign_are_joined(adapter: Adapter, pieces: list[str], text: str) -> None:
-    """Some services cut text between the two halves of a surrogate pair."""
     words = [WORDS[adapter.dialect](piece) for piece in pieces]
     ends = list(ENDS[adapter.dialect])
     if adapter.dialect == "openai_responses":
@@ -266,5 +261,4 @@ def test_halves_of_a_sign_are_joined(adapter: Adapter, pieces: list[str], text: 
 def test_stream_with_anything_in_its_events_at_length(
     adapter: Adapter, data: st.DataObject
 ) -> None:
-    """The same with the count of `make test-long`."""
     test_stream_with_anything_in_its_events.hypothesis.inner_test(adapter, data)

@@ -91,7 +91,6 @@ MESSAGES: dict[str, st.SearchStrategy[Any]] = {
 def test_any_history_is_read_and_goes_on(
     dialect: str, profile: ProviderProfile, data: st.DataObject, is_bound: bool
 ) -> None:
-    """With everybody; each call has one result."""
     messages = data.draw(st.lists(MESSAGES[dialect], max_size=6))
     origin = profile.origin if is_bound else ""
     history = IMPORTERS[dialect].history_from_wire(messages, origin=origin)

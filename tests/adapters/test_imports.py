@@ -27,7 +27,6 @@ def run(code: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_import_of_the_formats_loads_no_sdk() -> None:
-    """`inspect` shows a request on a machine without one."""
     modules = ", ".join(f"tool_search.adapters.{name}" for name in WITHOUT_SDK)
     check = "assert not {'anthropic', 'openai', 'httpx', 'httpx2'} & set(sys.modules)"
     done = run(f"import sys, tool_search.adapters, {modules}; {check}")
@@ -43,7 +42,6 @@ def test_import_of_the_formats_loads_no_sdk() -> None:
     ],
 )
 def test_import_without_the_sdk_names_the_extra(module: str, sdk: str, extra: str) -> None:
-    """The error says what to install."""
     done = run(
         f"import sys; sys.modules[{sdk!r}] = None; import tool_search.adapters.{module}.provider"
     )
@@ -52,7 +50,6 @@ def test_import_without_the_sdk_names_the_extra(module: str, sdk: str, extra: st
 
 
 def test_errors_of_http_libraries_are_of_those_that_are_loaded() -> None:
-    """An SDK brings httpx or httpx2; the other need not be there."""
     check = "assert not http_errors() and not {'httpx', 'httpx2'} & set(sys.modules)"
     done = run(f"import sys; from tool_search.adapters.sdk.failures import http_errors; {check}")
     assert done.returncode == 0, done.stderr

@@ -67,7 +67,6 @@ def test_call_without_its_stop_is_never_run(deltas: list[Any]) -> None:
 
 
 def test_call_without_its_stop_leaves_the_others_whole() -> None:
-    """Only what did not end was cut."""
     _, end = streamed(*block(0, use(id="a")), *block(1, use(id="b"))[:-1], STOP)
     assert [(call.id, call.is_cut) for call in end.message.tool_calls] == [
         ("a", False),
@@ -76,7 +75,6 @@ def test_call_without_its_stop_leaves_the_others_whole() -> None:
 
 
 def test_thinking_without_its_stop_is_not_kept() -> None:
-    """Without its signature no request may have it."""
     thinking = {"type": "thinking", "thinking": "", "signature": ""}
     said = {"type": "thinking_delta", "thinking": "Hm"}
     _, end = streamed(
@@ -103,7 +101,6 @@ def test_input_of_what_the_service_runs_is_an_object() -> None:
 
 
 def test_search_that_the_length_has_cut_is_not_kept() -> None:
-    """Without its result no request may have it."""
     start = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
     thinking = {"type": "thinking", "thinking": "Hm.", "signature": "sig"}
     end = whole(thinking, start, stop_reason="max_tokens")
@@ -112,7 +109,6 @@ def test_search_that_the_length_has_cut_is_not_kept() -> None:
 
 
 def test_blocks_without_numbers_are_told_apart() -> None:
-    """An event without an index is about the last block."""
     events = [*block(0, use(id="a"), part('{"n":1}')), *block(1, use(id="b"), part('{"n":2}'))]
     _, end = streamed(*({k: e[k] for k in e if k != "index"} for e in events), STOP)
     assert [call.arguments for call in end.message.tool_calls] == ['{"n":1}', '{"n":2}']
@@ -131,7 +127,6 @@ def test_chat_that_ends_with_usage_and_done_is_a_reply() -> None:
 
 
 def test_chat_without_a_finish_reason_runs_no_open_call() -> None:
-    """It may have been cut there."""
     call = piece('{"city": "Par', index=0, id="a", name="get_weather")
     end = end_of(chat(delta(tool_calls=[call]), USAGE, announced=True))
     assert [call.is_cut for call in end.message.tool_calls] == [True]
@@ -143,7 +138,6 @@ def test_chat_without_a_finish_reason_runs_no_open_call() -> None:
     ids=["nothing", "no usage", "no end"],
 )
 def test_chat_that_just_stops_is_broken(chunks: list[Any], *, announced: bool) -> None:
-    """A gateway ends a stream with `[DONE]` too when it has lost its own."""
     with pytest.raises(ReplyFailedError) as caught:
         chat(*chunks, announced=announced)
     assert caught.value.failure.code == "broken_reply"
@@ -160,13 +154,11 @@ def test_chat_that_just_stops_is_broken(chunks: list[Any], *, announced: bool) -
     ],
 )  # fmt: skip
 def test_words_of_vendors_mean_the_same(reason: object, expected: str) -> None:
-    """Whatever a compatible service or its gateway calls it."""
     choice = {"message": {"content": "x"}, "finish_reason": reason}
     assert from_wire({"choices": [choice]}, plan_of(), GPT).stop_reason == expected
 
 
 def test_error_beside_a_finish_reason_is_the_failure() -> None:
-    """OpenRouter puts what its provider said into the choice."""
     error = {"code": 502, "message": "Provider returned error"}
     last = {"choices": [{"delta": {}, "finish_reason": "error", "error": error}]}
     with pytest.raises(ReplyFailedError) as caught:
@@ -178,7 +170,6 @@ def test_error_beside_a_finish_reason_is_the_failure() -> None:
 
 
 def test_responses_without_places_are_told_apart_by_their_ids() -> None:
-    """Some endpoints leave `output_index` out of every event."""
     other = {**CALLED, "id": "fc_2", "call_id": "call_2", "arguments": '{"city": "Rome"}'}
     events = responses(
         [
@@ -203,7 +194,6 @@ def test_responses_without_places_are_told_apart_by_their_ids() -> None:
 
 
 def test_responses_whose_items_all_have_one_place_are_told_apart() -> None:
-    """A gateway that numbers each item 0."""
     other = {**CALLED, "id": "fc_2", "call_id": "call_2"}
     items = (SAID, CALLED, other)
     events = responses([event for i in items for event in (added(0, i), done(0, i))] + [COMPLETED])
@@ -228,7 +218,6 @@ def test_responses_call_that_only_opened_is_never_run() -> None:
 
 
 def test_responses_call_with_whole_arguments_needs_no_end_of_its_item() -> None:
-    """Its arguments were said to be done."""
     finished = {
         "type": "response.function_call_arguments.done", "item_id": "fc_1", "arguments": '{"a":1}',
     }  # fmt: skip
@@ -237,7 +226,6 @@ def test_responses_call_with_whole_arguments_needs_no_end_of_its_item() -> None:
 
 
 def test_responses_item_that_was_not_streamed_is_taken_from_the_last_event() -> None:
-    """It holds everything, where it holds more."""
     last = {"type": "response.completed", "response": response(REASONED, SAID, CALLED)}
     events = responses([done(0, REASONED), done(1, SAID), added(2, CALLED), last])
     assert [call.is_cut for call in end_of(events).message.tool_calls] == [False]
@@ -255,7 +243,6 @@ def test_responses_item_that_was_not_streamed_is_taken_from_the_last_event() -> 
 def test_end_of_an_object_is_seen_however_it_is_cut(
     arguments: str, size: int, *, expected: bool
 ) -> None:
-    """Quotes and backslashes may be the last sign of a piece."""
     end = ObjectEnd()
     for start in range(0, len(arguments), size):
         end.feed(arguments[start : start + size])
@@ -263,7 +250,6 @@ def test_end_of_an_object_is_seen_however_it_is_cut(
 
 
 def test_call_that_was_cut_is_kept_so() -> None:
-    """A bot that keeps the history itself reads it back."""
     call = ToolCall(id="a", name="f", arguments="{", is_cut=True)
     message = Message(role="assistant", tool_calls=(call, ToolCall(id="b", name="f")))
     kept = json.loads(json.dumps(message_to_dict(message)))

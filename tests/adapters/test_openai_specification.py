@@ -67,7 +67,6 @@ def begun(plan: RequestPlan) -> RequestPlan:
 
 
 def test_specification_finds_what_is_wrong_within_an_item() -> None:
-    """The check itself, once."""
     body = openai_responses_wire.to_wire(plan_of(), RESPONSES[0])
     body["input"].append({"type": "function_call", "name": "x"})
     assert problems("CreateResponse", body)
@@ -79,7 +78,6 @@ def test_specification_finds_what_is_wrong_within_an_item() -> None:
 @settings(max_examples=20)
 @given(plan=plans(), profile=st.sampled_from(RESPONSES))
 def test_any_responses_request_is_as_specified(plan: RequestPlan, profile: ProviderProfile) -> None:
-    """Whatever the history holds, in every form of search."""
     body = openai_responses_wire.to_wire(begun(plan), profile)
     assert problems("CreateResponse", body) == []
 
@@ -87,7 +85,6 @@ def test_any_responses_request_is_as_specified(plan: RequestPlan, profile: Provi
 @settings(max_examples=20)
 @given(plan=plans())
 def test_any_chat_request_is_as_specified(plan: RequestPlan) -> None:
-    """Whatever the history holds."""
     body = openai_chat_wire.to_wire(begun(plan), GPT)
     assert problems("CreateChatCompletionRequest", body) == []
 

@@ -76,7 +76,6 @@ async def test_call_is_a_span_by_the_conventions() -> None:
 
 
 async def test_failed_call_is_an_error_with_its_type() -> None:
-    """In the span and in the figures, beside those that worked."""
     collector = Collector()
     made = [tool(_works, "good"), tool(_fails, "bad")]
     await runner(*made, options=collector.options).results(calls("good", "bad"), CONTEXT)
@@ -88,7 +87,6 @@ async def test_failed_call_is_an_error_with_its_type() -> None:
 
 
 async def test_what_a_tool_traces_is_inside_its_call() -> None:
-    """Of calls that run together too."""
     collector = Collector()
     tracer = collector.tracers.get_tracer("tool")
 
@@ -107,7 +105,6 @@ async def test_what_a_tool_traces_is_inside_its_call() -> None:
 
 
 async def test_content_is_recorded_only_where_the_owner_says_and_masked() -> None:
-    """It may hold what users have said."""
     collector = Collector(record_content=True)
     run = runner(tool(_works, "send"), options=collector.options)
     await run.results(calls(("send", {"to": "bo", "password": "x"})), CONTEXT)
@@ -117,7 +114,6 @@ async def test_content_is_recorded_only_where_the_owner_says_and_masked() -> Non
 
 
 async def test_cancelled_call_ends_its_span() -> None:
-    """Nothing stays open."""
     collector = Collector()
     run = runner(tool(_works, "work"), options=collector.options)
     batch = run.batch(calls("work", "work"), CONTEXT)

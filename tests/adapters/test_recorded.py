@@ -117,7 +117,6 @@ def _steps(events: Sequence[Any]) -> Iterator[list[Any]]:
 @needs_recordings
 @pytest.mark.parametrize("exchange", EXCHANGES, ids=lambda exchange: exchange.label)
 def test_recorded_reply_is_read(exchange: Exchange) -> None:
-    """Text, calls, reason and usage of every recorded reply, streamed or whole."""
     *before, end = read(exchange)
     assert isinstance(end, ReplyEnd)
     assert end.message.text or end.message.tool_calls
@@ -205,7 +204,6 @@ def referenced(messages: Sequence[Any]) -> list[str]:
 @needs_recordings
 @pytest.mark.parametrize("case", conversations(), ids=lambda case: case[0])
 def test_recorded_history_is_valid_for_every_provider(case: Any) -> None:
-    """Read, and written again by any strategy, it breaks no rule of any dialect."""
     _, messages, tools = case
     history = history_from_wire(messages)
     names = set(referenced(messages))

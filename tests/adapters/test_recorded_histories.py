@@ -171,7 +171,6 @@ def answered(exchange: test_recorded.Exchange) -> tuple[list[Any], int]:
     ids=lambda exchange: exchange.label,
 )
 def test_recorded_reply_keeps_the_result_of_each_call(exchange: test_recorded.Exchange) -> None:
-    """Of every project's recordings, those without a request too."""
     messages, count = answered(exchange)
     history = IMPORTERS[exchange.dialect].history_from_wire(messages, origin="nobody")
     asked = [call for message in history for call in message.tool_calls]
@@ -192,7 +191,6 @@ def test_recorded_reply_keeps_the_result_of_each_call(exchange: test_recorded.Ex
 @needs_recordings
 @pytest.mark.parametrize("exchange", CASES)
 def test_recorded_history_keeps_every_result_everywhere(exchange: Exchange) -> None:
-    """As many results as were recorded, saying the same, in every dialect."""
     history = imported(exchange)
     recorded = Counter(results(exchange))
     # Tools that come after a search that found them are no result of their own.

@@ -143,7 +143,6 @@ def check_run(run: Run, *, search: bool) -> None:
 @needs_recordings
 @pytest.mark.parametrize("run", runs_of(EQUAL), ids=lambda run: f"{run[0]}-{run[2][0]}")
 def test_session_sends_what_was_recorded(run: Run) -> None:
-    """Request by request, the recorded replies taken in between."""
     check_run(run, search=True)
 
 
@@ -161,7 +160,6 @@ def test_session_sends_what_was_recorded_but_for_the_search_tool(run: Run) -> No
 def test_every_recorded_request_is_compared_or_has_a_reason(
     dialect: Literal["anthropic", "openai_chat", "openai_responses"],
 ) -> None:
-    """None is forgotten, and no reason outlives its recording."""
     recorded = {
         f"{name}-{number}"
         for name, found in EXCHANGES.items()
@@ -176,6 +174,5 @@ def test_every_recorded_request_is_compared_or_has_a_reason(
 
 @needs_recordings
 def test_no_reason_outlives_its_recording() -> None:
-    """A request that is compared by now needs none."""
     recorded = {f"{name}-{number}" for name, found in EXCHANGES.items() for number in found}
     assert OTHERS.keys() <= recorded

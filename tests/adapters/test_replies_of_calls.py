@@ -116,7 +116,6 @@ def test_whole_reply_of_calls_alone_tells_of_no_text(dialect: Dialect, reply: An
 def test_streamed_reply_of_calls_alone_tells_of_no_text(
     dialect: Dialect, events: list[Any]
 ) -> None:
-    """Whatever empty pieces came in between."""
     told = streamed(dialect, events)
     assert not [event for event in told if isinstance(event, ReplyDelta)]
     assert [type(event) for event in told] == [CallDelta, ReplyEnd]
@@ -147,7 +146,6 @@ ORDERS = {
 
 @pytest.mark.parametrize("pieces", ORDERS.values(), ids=ORDERS.keys())
 def test_calls_with_one_id_are_told_apart_by_their_index(pieces: list[Any]) -> None:
-    """Each has its own arguments, and in the history an id of its own."""
     chunks = [*(chunk(tool_calls=parts) for parts in pieces), chunk("tool_calls")]
     end = streamed("openai_chat", chunks)[-1]
     assert isinstance(end, ReplyEnd)

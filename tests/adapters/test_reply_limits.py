@@ -48,7 +48,6 @@ def asked(model: str, **settings: Any) -> int | None:
 
 @pytest.mark.parametrize(("model", "most"), MODELS.items())
 def test_claude_may_write_what_it_can(model: str, most: int) -> None:
-    """As documented, and not one token more than the service takes."""
     assert asked(model) == most
     message = {"role": "user", "content": "Hi"}
     body: dict[str, Any] = {"model": model, "max_tokens": most, "messages": [message]}
@@ -76,12 +75,10 @@ def test_claude_may_write_what_it_can(model: str, most: int) -> None:
 def test_model_elsewhere_may_write_what_is_known_of_it(
     model: str, base_url: str, most: int
 ) -> None:
-    """Under a gateway's name too; of what is not known, a length that most take."""
     assert asked(model, base_url=base_url) == most
 
 
 def test_configuration_goes_before_the_table() -> None:
-    """In each dialect by its own field."""
     settings = {"match": {"model": "*"}, "max_output_tokens": 777}
     profiles = {"mine": ProfileSettings.model_validate(settings)}
     assert asked("claude-sonnet-4-6", profiles=profiles) == 777
@@ -97,7 +94,6 @@ def test_configuration_goes_before_the_table() -> None:
 
 @pytest.mark.parametrize("dialect", ["openai_chat", "openai_responses"])
 def test_services_with_a_length_of_their_own_are_not_told(dialect: Any) -> None:
-    """What they allow without being asked is what the model can write."""
     wire = DIALECT_MODULES[dialect].to_wire(plan_of(), profile_for(dialect, "gpt-5.4"))
     assert not [key for key in wire if key.startswith("max_")]
     assert dialect in OWN_HOSTS
@@ -119,7 +115,6 @@ REFUSALS = {
 
 @pytest.mark.parametrize(("detail", "most"), REFUSALS.items())
 def test_refused_length_is_learned(detail: str, most: int) -> None:
-    """In the words of several services."""
     profile = profile_for("anthropic", "new-model", base_url="https://llm.example.com")
     said = classify_error(ProviderError(detail, provider="p", status=400), profile)
     assert said.remedy == "within_limit"
@@ -134,7 +129,6 @@ def test_conversation_that_leaves_no_room_for_a_reply_is_shortened() -> None:
 
 
 def test_length_that_is_documented_is_not_learned_again() -> None:
-    """What was refused is the user's own."""
     detail = "max_tokens: 128001 > 64000, which is the maximum allowed number of output tokens"
     profile = profile_for("anthropic", "claude-sonnet-4-5")
     error = ProviderError(detail, provider="p", status=400)

@@ -112,7 +112,6 @@ def test_newer_sdks_have_a_type_for_everything() -> None:
 
 
 def test_check_finds_what_is_wrong_within_an_iterable() -> None:
-    """The check itself, once."""
     wire = anthropic_wire.to_wire(plan_of(), CLAUDE)
     wire["messages"][0]["content"] = [{"type": "text"}]
     with pytest.raises(ValidationError):
@@ -121,13 +120,11 @@ def test_check_finds_what_is_wrong_within_an_iterable() -> None:
 
 @given(plan=plans())
 def test_any_anthropic_request_is_of_the_sdk_type(plan: RequestPlan) -> None:
-    """Whatever the history holds."""
     check(ANTHROPIC, anthropic_wire.to_wire(plan, CLAUDE))
 
 
 @given(plan=plans())
 def test_any_openai_request_is_of_the_sdk_type(plan: RequestPlan) -> None:
-    """Whatever the history holds."""
     check(OPENAI, openai_chat_wire.to_wire(plan, GPT))
 
 
@@ -135,7 +132,6 @@ def test_any_openai_request_is_of_the_sdk_type(plan: RequestPlan) -> None:
 def test_any_responses_request_is_of_the_sdk_type(
     plan: RequestPlan, profile: ProviderProfile
 ) -> None:
-    """Whatever the history holds, in every form of search."""
     check(OPENAI_RESPONSES, openai_responses_wire.to_wire(plan, profile))
 
 
@@ -160,7 +156,6 @@ def full_plan() -> RequestPlan:
 
 
 def test_request_with_everything_is_of_every_type() -> None:
-    """References, pictures, breakpoints, calls, results."""
     check(ANTHROPIC, anthropic_wire.to_wire(full_plan(), CLAUDE))
     check(OPENAI, openai_chat_wire.to_wire(full_plan(), GPT))
     for profile in RESPONSES:
@@ -169,7 +164,6 @@ def test_request_with_everything_is_of_every_type() -> None:
 
 @pytest.mark.skipif(not TOOLS.is_file(), reason=REASON)
 def test_tools_of_a_public_set_are_of_every_type() -> None:
-    """All 2,309, deferred; the bytes say the same."""
     rows = (json.loads(line) for line in TOOLS.read_text("utf-8").splitlines())
     tools = [
         Tool(name=r["name"], description=r["description"], parameters=r["parameters"]) for r in rows

@@ -68,7 +68,6 @@ def then_nothing(*pieces: bytes) -> Script:
 
 
 async def test_no_answer_at_all_is_given_up(adapter: Adapter) -> None:
-    """The connection is taken, and nothing comes."""
     error = await failure_of(adapter, forever, head=b"", first_byte_timeout_s=SHORT_S)
     assert error.code == "timeout"
     assert "first_byte_timeout_s" in error.detail
@@ -126,7 +125,6 @@ async def test_reply_that_drips_is_given_up_as_a_whole(adapter: Adapter) -> None
 
 @ONCE
 async def test_slow_consumer_is_no_slow_provider(adapter: Adapter) -> None:
-    """What a chat needs to show a piece is not counted against the service."""
     script = sends(begun(adapter), *[word(adapter)] * 4, ended(adapter))
     async with serving(script) as server:
         limits = {"timeout_s": 0.4, "reply_timeout_s": 0.4}
@@ -174,7 +172,6 @@ def floods(adapter: Adapter) -> Iterable[tuple[str, Script]]:
 
 @pytest.mark.parametrize("index", range(5), ids=["text", "event", "lines", "comments", "empty"])
 async def test_flood_is_given_up(adapter: Adapter, index: int) -> None:
-    """At the limit, long before the time is over."""
     _, script = list(floods(adapter))[index]
     error = await failure_of(adapter, script, limits=NARROW)
     assert error.code == "reply_too_large"
@@ -182,7 +179,6 @@ async def test_flood_is_given_up(adapter: Adapter, index: int) -> None:
 
 @pytest.mark.parametrize("streaming", [True, False], ids=["streaming", "whole"])
 async def test_flood_in_one_piece_is_given_up(adapter: Adapter, *, streaming: bool) -> None:
-    """A reply that is no stream is read within the same limit."""
     script = endless(b" " * 1_000 + b"1,", b"[")
     head = head_of("application/json")
     error = await failure_of(adapter, script, head=head, limits=NARROW, streaming=streaming)
@@ -190,7 +186,6 @@ async def test_flood_in_one_piece_is_given_up(adapter: Adapter, *, streaming: bo
 
 
 async def test_flood_of_calls_is_given_up(adapter: Adapter) -> None:
-    """No model means so many."""
     calls: dict[str, Callable[[int], object]] = {
         "anthropic": lambda n: {
             "type": "content_block_start",
@@ -217,7 +212,6 @@ async def test_flood_of_calls_is_given_up(adapter: Adapter) -> None:
 @ONCE
 @pytest.mark.parametrize("status", ["400 Bad Request", "500 Internal Server Error"])
 async def test_flood_in_an_error_is_cut(adapter: Adapter, status: str) -> None:
-    """The SDK reads an error's body whole; what of it we need is its beginning."""
     script = endless(b"no " * 1_000)
     head = head_of("text/plain", status=status)
     error = await failure_of(adapter, script, head=head)
@@ -228,7 +222,6 @@ async def test_flood_in_an_error_is_cut(adapter: Adapter, status: str) -> None:
 @ONCE
 @pytest.mark.parametrize("status", ["200 OK", "400 Bad Request"])
 async def test_packed_flood_is_given_up(adapter: Adapter, status: str) -> None:
-    """A small answer that unpacks to a very large one."""
     packed = gzip.compress(b": " + b"x" * 10_000_000 + b"\n\n")
     head = head_of(status=status, more="content-encoding: gzip")
     error = await failure_of(adapter, sends(packed), head=head, limits=NARROW)
@@ -237,21 +230,18 @@ async def test_packed_flood_is_given_up(adapter: Adapter, status: str) -> None:
 
 @ONCE
 async def test_encoding_that_nobody_asked_for_is_refused(adapter: Adapter) -> None:
-    """Some unpack without any bound."""
     head = head_of(more="content-encoding: br")
     error = await failure_of(adapter, sends(begun(adapter), ended(adapter)), head=head)
     assert "'br'" in error.detail
 
 
 async def test_reply_ends_with_its_last_event_not_with_its_connection(adapter: Adapter) -> None:
-    """Some gateways forget to close."""
     script = then_nothing(begun(adapter), ended(adapter))
     async with asyncio.timeout(10.0), serving(script) as server:
         assert (await reply_of(server.provider(adapter), plan_of())).message.text == "Well"
 
 
 async def test_events_come_whole_however_they_are_cut(adapter: Adapter) -> None:
-    """Byte by byte, with every kind of line end."""
     wire = begun(adapter) + word(adapter, " — да 🌤") + ended(adapter)
     for ends in (b"\n", b"\r\n", b"\r"):
         pieces = [bytes([byte]) for byte in wire.replace(b"\n", ends)]

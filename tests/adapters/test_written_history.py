@@ -116,7 +116,6 @@ def _check(plan: RequestPlan, profile: ProviderProfile) -> None:
 def test_history_written_step_by_step_is_the_history_written_at_once(
     name: str, plan: RequestPlan, history: tuple[Message, ...], steps: list[int]
 ) -> None:
-    """Whatever its messages say of each other, and whatever came first."""
     for count in (*steps, len(history)):
         marked = plan.cached_messages[:1]
         _check(replace(plan, messages=history[:count], cached_messages=marked), _PROFILES[name])
@@ -169,7 +168,6 @@ _LINKED = {
 def test_what_later_messages_say_of_earlier_ones_is_written(
     name: str, history: tuple[Message, ...], marked: tuple[int, ...]
 ) -> None:
-    """Each request on its own says the same."""
     search = DeclaredTool(Tool(name="tool_search"), is_search=True)
     for first in range(1, len(history)):
         kept = KeptWork()

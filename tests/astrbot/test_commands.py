@@ -11,7 +11,6 @@ ASK = "convert a length from metres to feet"
 
 
 def test_status_says_what_was_found_and_saved(small_bot: AstrBot, server: StandInServer) -> None:
-    """In the conversation's language."""
     small_bot.say("/new", user="boss")
     assert "38" in small_bot.say("/tool_search status", user="boss")
     small_bot.say(ASK, user="boss")
@@ -23,20 +22,17 @@ def test_status_says_what_was_found_and_saved(small_bot: AstrBot, server: StandI
 
 
 def test_status_is_answered_in_the_bots_language(small_bot: AstrBot, server: StandInServer) -> None:
-    """Which is the user's, where no other is set."""
     small_bot.say("/new", user="boss")
     small_bot.say("你好，今天过得怎么样", user="boss")
     assert "模式" in small_bot.say("/tool_search status", user="boss")
 
 
 def test_test_shows_what_a_search_finds(small_bot: AstrBot, server: StandInServer) -> None:
-    """Nothing is discovered by it, and no model is asked."""
     assert "convert_length" in small_bot.say("/tool_search test convert length", user="boss")
     assert not server.requests
 
 
 def test_reset_forgets_what_was_found(small_bot: AstrBot, server: StandInServer) -> None:
-    """Though the history still shows the search."""
     small_bot.say("/new", user="boss")
     small_bot.say(ASK, user="boss")
     assert re.search("[1-9]", small_bot.say("/tool_search reset", user="boss"))
@@ -46,5 +42,4 @@ def test_reset_forgets_what_was_found(small_bot: AstrBot, server: StandInServer)
 
 
 def test_others_may_not_ask(small_bot: AstrBot, server: StandInServer) -> None:
-    """AstrBot answers them that they lack the permission."""
     assert "Mode" not in small_bot.say("/tool_search status", user="somebody")

@@ -36,13 +36,11 @@ def test_the_library_is_the_one_in_the_zip(generic_bot: AstrBot) -> None:
 def test_a_tool_of_an_mcp_server_is_deferred_and_runs(
     generic_bot: AstrBot, server: StandInServer
 ) -> None:
-    """AstrBot's guard hides that it is one."""
     answer = generic_bot.say(ASK, user=new_user())
     assert "mcp convert_length" in answer
 
 
 def test_a_decorated_tool_of_a_plugin_runs(generic_bot: AstrBot, server: StandInServer) -> None:
-    """Its handler gets the event and its arguments."""
     answer = generic_bot.say("greet the person named Ann by name", user=new_user())
     assert "decorated greet_person" in answer
 
@@ -74,7 +72,6 @@ def test_a_tool_with_a_key_that_claude_refuses_is_called_with_it(
 def test_what_was_found_stays_for_later_messages(
     generic_bot: AstrBot, server: StandInServer
 ) -> None:
-    """And each list begins with the one before."""
     user = new_user()
     generic_bot.say(ASK, user=user)
     generic_bot.say("hello there", user=user)

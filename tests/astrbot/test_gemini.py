@@ -67,7 +67,6 @@ def bot(start_bot: Callable[..., AstrBot], gemini: Service) -> AstrBot:
 
 
 def test_geminis_own_provider_gets_a_list_that_grows(bot: AstrBot, gemini: Service) -> None:
-    """In its own dialect."""
     bot.set_runner(provider="gemini", fallbacks=[])
     assert "mcp convert_length" in bot.say(ASK, user=new_user())
     first, second, third = (declared(body) for _, body in gemini.asked)
@@ -83,7 +82,6 @@ def test_geminis_own_provider_gets_a_list_that_grows(bot: AstrBot, gemini: Servi
 def test_compatible_endpoints_get_a_list_that_grows(
     bot: AstrBot, server: StandInServer, provider: str, dialect: str
 ) -> None:
-    """Kimi's provider is made from Claude's, and is not Claude."""
     bot.set_runner(provider=provider, fallbacks=[])
     assert "mcp convert_length" in bot.say(ASK, user=new_user())
     assert {request.dialect for request in server.requests} == {dialect}

@@ -36,7 +36,6 @@ def test_a_restart_keeps_what_was_found(bot: AstrBot, server: StandInServer) -> 
 
 
 def test_a_reload_wraps_nothing_twice(bot: AstrBot, server: StandInServer) -> None:
-    """As often as the plugin is loaded."""
     bot.ask("reload")
     bot.ask("reload")
     assert bot.ask("state")["wrapped"] == 1
@@ -44,7 +43,6 @@ def test_a_reload_wraps_nothing_twice(bot: AstrBot, server: StandInServer) -> No
 
 
 def test_a_mistake_of_ours_leaves_the_bot_its_tools(bot: AstrBot, server: StandInServer) -> None:
-    """It answers with its full set, and the log says why."""
     bot.ask(
         "run",
         code="""
@@ -84,7 +82,6 @@ RUNNER = "astrbot.core.agent.runners.tool_loop_agent_runner", "ToolLoopAgentRunn
 def test_without_what_is_hooked_the_bot_searches_all_the_same(
     bot: AstrBot, server: StandInServer, place: tuple[str, str], method: str
 ) -> None:
-    """An AstrBot that lacks a class, or one method of it; the log names it."""
     module, name = place
     bot.ask("run", code=WITHOUT.format(module=module, name=name, method=method))
     before = len(bot.log)
@@ -115,7 +112,6 @@ else:
 def test_a_set_that_cannot_be_made_leaves_the_request_as_it_was(
     bot: AstrBot, server: StandInServer, method: str
 ) -> None:
-    """Its tools, and no word of a search that is not there."""
     bot.ask(
         "run",
         code=f"{RUN}\nbot.kept = AstrBotRun.{method}\nAstrBotRun.{method} = lambda *_: 1 / 0",
@@ -133,7 +129,6 @@ def test_a_set_that_cannot_be_made_leaves_the_request_as_it_was(
 def test_a_mistake_in_the_middle_of_a_run_leaves_the_bot_its_tools(
     bot: AstrBot, server: StandInServer
 ) -> None:
-    """From the next request on, and the log says why."""
     arguments = {"value": 1, "from_unit": "m", "to_unit": "ft"}
     search = ModelCall(name="tool_search", arguments={"query": "convert a length"})
     found = ModelCall(name="convert_length", arguments=arguments)
@@ -162,7 +157,6 @@ AstrBotRun.plan = plan
 
 
 def test_uninstalling_leaves_astrbot_as_it_was(bot: AstrBot, server: StandInServer) -> None:
-    """Methods, modules and paths."""
     bot.ask("uninstall")
     state = bot.ask("state")
     assert state["untouched"]
@@ -176,7 +170,6 @@ def test_uninstalling_leaves_astrbot_as_it_was(bot: AstrBot, server: StandInServ
 def test_a_plugin_for_another_astrbot_is_not_installed(
     bot: AstrBot, server: StandInServer, plugin_zip: Path, tmp_path: Path
 ) -> None:
-    """AstrBot says which it wants, and goes on without."""
     other = tmp_path / "other.zip"
     with zipfile.ZipFile(plugin_zip) as given, zipfile.ZipFile(other, "w") as made:
         for entry in given.infolist():

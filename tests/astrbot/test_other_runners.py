@@ -33,7 +33,6 @@ def scheduled(bot: AstrBot, user: str) -> None:
 
 
 def test_a_scheduled_task_searches(small_bot: AstrBot, server: StandInServer) -> None:
-    """AstrBot wakes its agent up by itself, and no plugin is asked."""
     arguments = {"value": 1, "from_unit": "m", "to_unit": "ft"}
     search = ModelCall(name="tool_search", arguments={"query": "convert a length"})
     found = ModelCall(name="convert_length", arguments=arguments)
@@ -51,7 +50,6 @@ def test_a_scheduled_task_searches(small_bot: AstrBot, server: StandInServer) ->
 def test_a_scheduled_task_knows_what_its_conversation_found(
     small_bot: AstrBot, server: StandInServer
 ) -> None:
-    """And the conversation goes on with its list."""
     user = new_user()
     small_bot.say(ASK, user=user)
     before = server.requests[-1].tool_names
@@ -65,7 +63,6 @@ def test_a_scheduled_task_knows_what_its_conversation_found(
 
 
 def test_a_knowledge_base_is_core_and_asked(small_bot: AstrBot, server: StandInServer) -> None:
-    """Its tool is AstrBot's own."""
     call = ModelCall(name="astr_kb_search", arguments={"query": "the house rules"})
     server.reset(model=ScriptedModel([ModelReply(calls=(call,)), ModelReply(text="so it is")]))
     small_bot.ask("configure", changes={"kb_agentic_mode": True})
@@ -81,7 +78,6 @@ def test_a_knowledge_base_is_core_and_asked(small_bot: AstrBot, server: StandInS
 
 
 def test_dify_answers_as_without_the_plugin(small_bot: AstrBot, server: StandInServer) -> None:
-    """It has no tools here, and reads no word of ours."""
     said = [
         {"event": "message", "answer": "dify says hi", "conversation_id": "c1"},
         {"event": "message_end", "conversation_id": "c1"},

@@ -13,7 +13,6 @@ ASK = "convert a length from metres to feet"
 def test_another_provider_takes_over_in_the_middle_of_a_run(
     claude_bot: AstrBot, server: StandInServer
 ) -> None:
-    """Claude searched; OpenAI's model calls what it found, as a filtered list."""
     server.faults.add(Fault(dialect="anthropic", skip=1, times=None, status=529))
     answer = claude_bot.say(ASK, user=new_user())
     assert "mcp convert_length" in answer
@@ -39,7 +38,6 @@ def test_another_provider_takes_over_in_the_middle_of_a_run(
 def test_another_provider_takes_over_in_the_middle_of_a_streamed_run(
     claude_bot: AstrBot, server: StandInServer, fault: Fault
 ) -> None:
-    """The same while AstrBot streams."""
     server.faults.add(fault)
     assert "mcp convert_length" in claude_bot.say(ASK, user=new_user(), streaming=True)
     assert all(request.stream for request in server.requests)
@@ -50,7 +48,6 @@ def test_another_provider_takes_over_in_the_middle_of_a_streamed_run(
 
 
 def test_the_saved_history_is_neutral(claude_bot: AstrBot, server: StandInServer) -> None:
-    """References are in requests alone."""
     user = new_user()
     claude_bot.say(ASK, user=user)
     saved = claude_bot.ask("history", user=user)
@@ -61,7 +58,6 @@ def test_the_saved_history_is_neutral(claude_bot: AstrBot, server: StandInServer
 def test_what_a_compaction_removed_is_shown_again_once(
     claude_bot: AstrBot, server: StandInServer
 ) -> None:
-    """As a search that the history keeps from then on."""
     user = new_user()
     claude_bot.say(ASK, user=user)
     claude_bot.ask(
@@ -85,7 +81,6 @@ await manager.update_conversation(umo, await manager.get_curr_conversation_id(um
 def test_an_endpoint_that_does_not_know_tool_search_gets_a_filtered_list(
     claude_bot: AstrBot, server: StandInServer
 ) -> None:
-    """The same request at once, and all later ones; the log says so."""
     server.reset(endpoint=Endpoint(supports_tool_search=False))
     answer = claude_bot.say(ASK, user=new_user())
     assert "mcp convert_length" in answer
@@ -97,7 +92,6 @@ def test_an_endpoint_that_does_not_know_tool_search_gets_a_filtered_list(
 
 
 def test_native_search_can_be_switched_off(claude_bot: AstrBot, server: StandInServer) -> None:
-    """A setting of the plugin, in force at once."""
     claude_bot.ask("settings", changes={"native_claude": "off"})
     try:
         assert "mcp convert_length" in claude_bot.say(ASK, user=new_user())

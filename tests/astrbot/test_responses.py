@@ -29,7 +29,6 @@ def items(request: CapturedRequest, kind: str) -> list[dict[str, Any]]:
 def test_a_search_is_the_services_own_and_its_list_never_changes(
     responses_bot: AstrBot, server: StandInServer
 ) -> None:
-    """The definitions come with the search's output."""
     user = new_user()
     assert "mcp convert_length" in responses_bot.say(ASK, user=user)
     responses_bot.say("hello there", user=user)
@@ -49,7 +48,6 @@ def test_a_search_is_the_services_own_and_its_list_never_changes(
 def test_what_is_sent_begins_with_what_was_sent(
     responses_bot: AstrBot, server: StandInServer
 ) -> None:
-    """So the prompt cache holds."""
     user = new_user()
     responses_bot.say(ASK, user=user)
     responses_bot.say("how many days between two dates", user=user)
@@ -62,7 +60,6 @@ def test_what_is_sent_begins_with_what_was_sent(
 def test_a_streamed_search_is_the_services_own_too(
     responses_bot: AstrBot, server: StandInServer
 ) -> None:
-    """With the same items."""
     assert "mcp convert_length" in responses_bot.say(ASK, user=new_user(), streaming=True)
     assert server.requests[-1].stream
     assert items(server.requests[-1], "tool_search_output")
@@ -72,7 +69,6 @@ def test_a_streamed_search_is_the_services_own_too(
 def test_the_saved_history_has_no_item_of_the_services(
     responses_bot: AstrBot, server: StandInServer
 ) -> None:
-    """A search is a function's call there, and its result text."""
     user = new_user()
     responses_bot.say(ASK, user=user)
     saved = str(responses_bot.ask("history", user=user))
@@ -85,7 +81,6 @@ def test_the_saved_history_has_no_item_of_the_services(
 def test_claude_takes_over_with_what_openai_found(
     responses_bot: AstrBot, server: StandInServer, *, streaming: bool
 ) -> None:
-    """In the middle of a run; its references name what the search had found."""
     server.faults.add(Fault(dialect="openai_responses", skip=1, times=None, status=500))
     answer = responses_bot.say(ASK, user=new_user(), streaming=streaming)
     assert "mcp convert_length" in answer
@@ -99,7 +94,6 @@ def test_claude_takes_over_with_what_openai_found(
 def test_openai_takes_over_with_what_claude_found(
     responses_bot: AstrBot, server: StandInServer
 ) -> None:
-    """Its next turn shows the search of the other provider as its own."""
     user = new_user()
     server.faults.add(Fault(dialect="openai_responses", times=None, status=500))
     responses_bot.say(ASK, user=user)
@@ -126,7 +120,6 @@ def test_a_tool_called_without_a_search_is_brought_before_its_call(
 def test_what_another_plugin_adds_is_in_the_list(
     responses_bot: AstrBot, server: StandInServer
 ) -> None:
-    """As an ordinary function, at its end."""
     responses_bot.say("hello there with a late tool", user=new_user())
     late = server.requests[-1].body["tools"][-1]
     assert (late["type"], late["name"]) == ("function", "a_late_tool")
@@ -149,7 +142,6 @@ def test_an_endpoint_without_tool_search_gets_a_filtered_list_at_once(
 def test_it_can_be_switched_off_for_one_conversation(
     responses_bot: AstrBot, server: StandInServer
 ) -> None:
-    """By an administrator, with a command."""
     responses_bot.say("/tool_search set native_openai off", user="boss")
     responses_bot.say(ASK, user="boss")
     responses_bot.say("/tool_search set native_openai default", user="boss")

@@ -41,7 +41,6 @@ def test_a_mode_holds_in_one_conversation(small_bot: AstrBot, server: StandInSer
 
 
 def test_other_settings_hold_there_too(small_bot: AstrBot, server: StandInServer) -> None:
-    """Under the names of the plugin's page."""
     small_bot.say("/tool_search set max_results 1", user="boss")
     small_bot.say(ASK, user="boss")
     first, second, *_ = lists(server.requests)
@@ -57,14 +56,12 @@ def test_other_settings_hold_there_too(small_bot: AstrBot, server: StandInServer
 def test_a_value_that_is_not_allowed_is_refused(
     small_bot: AstrBot, server: StandInServer, value: str
 ) -> None:
-    """And nothing has changed."""
     assert "tool_search, full" in small_bot.say(f"/tool_search mode {value}", user="boss")
     small_bot.say("hello there", user="boss")
     assert "tool_search" in server.requests[0].tool_names
 
 
 def test_users_set_nothing(small_bot: AstrBot, server: StandInServer) -> None:
-    """The commands are an administrator's."""
     user = new_user()
     small_bot.say("/tool_search mode full", user=user)
     server.reset()

@@ -37,7 +37,6 @@ def ending(seen: list[str]) -> Callable[[ModelView], ModelReply]:
 
 
 def test_a_streamed_reply_is_the_same(small_bot: AstrBot, server: StandInServer) -> None:
-    """Streaming is AstrBot's business."""
     plain = small_bot.say(ASK, user=new_user(), streaming=False)
     streamed = small_bot.say(ASK, user=new_user(), streaming=True)
     assert plain.split("{")[0] in streamed
@@ -46,7 +45,6 @@ def test_a_streamed_reply_is_the_same(small_bot: AstrBot, server: StandInServer)
 
 
 def test_a_claude_reply_is_streamed_too(claude_bot: AstrBot, server: StandInServer) -> None:
-    """With references."""
     seen: list[str] = []
     arguments = {"value": 1, "from_unit": "m", "to_unit": "ft"}
     search = calling("tool_search", {"query": "convert a length"})
@@ -60,7 +58,6 @@ def test_a_claude_reply_is_streamed_too(claude_bot: AstrBot, server: StandInServ
 
 
 def test_reset_and_new_start_without_discoveries(small_bot: AstrBot, server: StandInServer) -> None:
-    """AstrBot's own commands."""
     user = new_user()
     for command in ("/reset", "/new"):
         small_bot.say(ASK, user=user)
@@ -71,7 +68,6 @@ def test_reset_and_new_start_without_discoveries(small_bot: AstrBot, server: Sta
 
 
 def test_two_users_at_once_find_for_themselves(small_bot: AstrBot, server: StandInServer) -> None:
-    """Neither sees what the other found."""
     scripts = {
         "metres": [calling("tool_search", {"query": "length", "limit": 1}), ModelReply(text="one")],
         "prime": [calling("tool_search", {"query": "prime", "limit": 1}), ModelReply(text="two")],
@@ -88,7 +84,6 @@ def test_two_users_at_once_find_for_themselves(small_bot: AstrBot, server: Stand
 
 
 def test_a_group_shares_its_conversation(small_bot: AstrBot, server: StandInServer) -> None:
-    """What one member's question found, the next one's can use."""
     group = new_user()
     small_bot.say(ASK, user="ann", group=group)
     server.reset()
@@ -99,7 +94,6 @@ def test_a_group_shares_its_conversation(small_bot: AstrBot, server: StandInServ
 def test_a_tool_that_a_plugin_adds_after_us_is_core(
     small_bot: AstrBot, claude_bot: AstrBot, server: StandInServer
 ) -> None:
-    """It is declared at once, on Claude not deferred."""
     small_bot.say("hello there with a late tool", user=new_user())
     assert server.requests[0].tool_names == (*CORE, "a_late_tool")
     claude_bot.say("hello there with a late tool", user=new_user())
@@ -112,7 +106,6 @@ def test_a_tool_that_a_plugin_adds_after_us_is_core(
 def test_a_tool_that_is_switched_off_is_not_found(
     small_bot: AstrBot, server: StandInServer
 ) -> None:
-    """As the WebUI switches it."""
     small_bot.ask("switch", tool="convert_length", active=False)
     try:
         small_bot.say(ASK, user=new_user())
@@ -126,7 +119,6 @@ def test_a_tool_that_is_switched_off_is_not_found(
 def test_a_tool_for_administrators_is_found_by_them_alone(
     small_bot: AstrBot, server: StandInServer
 ) -> None:
-    """AstrBot's permissions, which its guard checks too."""
     small_bot.ask("permit", tool="convert_length", who="admin")
     try:
         small_bot.say(ASK, user=new_user())
@@ -185,7 +177,6 @@ def test_a_deferred_tool_called_by_name_runs_if_its_arguments_fit(
 def test_the_last_step_has_neither_tools_nor_references(
     claude_bot: AstrBot, server: StandInServer
 ) -> None:
-    """AstrBot takes the tools away when the steps are used up."""
     with claude_bot.runner(max_steps=1):
         claude_bot.say(ASK, user=new_user())
     last = server.requests[-1]
@@ -204,7 +195,6 @@ def test_skills_like_is_replaced_with_a_warning(small_bot: AstrBot, server: Stan
 
 
 def test_a_persona_has_its_own_tools(small_bot: AstrBot, server: StandInServer) -> None:
-    """They come without the guard, and few of them are all sent."""
     small_bot.ask(
         "run",
         code="""
@@ -220,7 +210,6 @@ await bot.lifecycle.persona_mgr.create_persona(
 
 
 def test_web_search_tools_are_core(small_bot: AstrBot, server: StandInServer) -> None:
-    """They are AstrBot's own."""
     web = {"web_search": True, "websearch_provider": "tavily", "websearch_tavily_key": ["k"]}
     small_bot.ask("configure", changes={"provider_settings": web})
     try:
@@ -235,7 +224,6 @@ def test_web_search_tools_are_core(small_bot: AstrBot, server: StandInServer) ->
 def test_a_provider_without_tool_use_gets_no_tools(
     small_bot: AstrBot, server: StandInServer
 ) -> None:
-    """And no instructions about them."""
     change = "bot.lifecycle.star_context.get_using_provider().provider_config['modalities'] = "
     small_bot.ask("run", code=f"{change}['text']")
     try:
@@ -250,7 +238,6 @@ def test_a_provider_without_tool_use_gets_no_tools(
 def test_a_handoff_is_core_and_its_agent_searches_too(
     small_bot: AstrBot, server: StandInServer
 ) -> None:
-    """The subagent has all tools, and so a search."""
     small_bot.ask(
         "run",
         code="""

@@ -40,7 +40,6 @@ def names(tools: tuple[Tool, ...]) -> list[str]:
 
 @pytest.mark.parametrize("name", ["a", "get_weather", "files.read", "天气 查询", "x" * 256, "9"])
 def test_a_name_of_any_script_is_taken(name: str) -> None:
-    """Canonical names are their source's; dialects derive theirs."""
     assert Tool(name=name).name == name
 
 
@@ -48,7 +47,6 @@ def test_a_name_of_any_script_is_taken(name: str) -> None:
     "name", ["", " a", "a\n", "a\x00b", "a\u2028b", "a\ud800", "x" * 257, None, 5]
 )
 def test_an_invalid_name_is_an_error_that_shows_it(name: Any) -> None:
-    """The message says which name is meant."""
     with pytest.raises(InvalidToolError, match=re.escape(repr(name)[:60].removesuffix("'"))):
         Tool(name=name)
 
@@ -63,7 +61,6 @@ def test_an_invalid_name_is_an_error_that_shows_it(name: Any) -> None:
     ],
 )  # fmt: skip
 def test_a_wrong_field_is_an_error_that_names_tool_and_field(field: str, value: Any) -> None:
-    """A definition is refused as a whole, and at once."""
     with pytest.raises(InvalidToolError, match=rf"'get_time'.*{field}"):
         Tool(**{"name": "get_time", field: value})
 
@@ -93,21 +90,18 @@ def test_a_definition_does_not_change_with_what_it_was_made_of(field: str, value
 
 
 def test_no_text_of_a_tool_has_a_lone_surrogate() -> None:
-    """What a tool says can be sent and stored."""
     tool = Tool(name="t", description="a\ud800", server="s\udfff", tags=["\ud800"], title="\ud800")
     assert (tool.description, tool.server, tool.tags, tool.title) == ("a?", "s?", ("?",), "?")
 
 
 @given(TOOLS)
 def test_a_definition_survives_its_json_form(tool: Tool) -> None:
-    """What a store keeps is what was discovered."""
     again = Tool.from_dict(tool.to_dict())
     assert again == tool
     assert again.to_dict() == tool.to_dict()
 
 
 def test_unknown_keys_of_a_stored_definition_are_passed_over() -> None:
-    """A later release may have kept more."""
     assert Tool.from_dict({"name": "t", "colour": "red", "parameters_json": "{"}) == Tool(name="t")
 
 
@@ -120,7 +114,6 @@ def test_unknown_keys_of_a_stored_definition_are_passed_over() -> None:
      ("roles", ["x"])],
 )  # fmt: skip
 def test_tools_of_different_content_differ(field: str, value: Any) -> None:
-    """Every field is in the fingerprint."""
     assert Tool(name="t") != Tool(**{"name": "t", field: value})
 
 
@@ -143,13 +136,11 @@ def test_what_one_field_ends_with_is_not_what_the_next_begins_with() -> None:
     ],
 )
 def test_core_is_what_the_design_says(tool: Tool, *, is_core: bool) -> None:
-    """Hand-offs, built-in tools and marked ones are always sent."""
     assert CorePolicy().is_core(tool) is is_core
 
 
 @pytest.mark.parametrize("kind", ["builtin", "handoff"])
 def test_only_handoffs_stay_core_where_builtin_tools_are_not(kind: Any) -> None:
-    """`auto_always_load_builtin` says nothing of hand-offs."""
     policy = CorePolicy(auto_always_load_builtin=False)
     assert policy.is_core(Tool(name="t", kind=kind)) is (kind == "handoff")
 
@@ -173,13 +164,11 @@ def test_only_handoffs_stay_core_where_builtin_tools_are_not(kind: Any) -> None:
 def test_always_loaded_tools_are_names_servers_or_globs(
     pattern: str, name: str, server: str | None, *, is_core: bool
 ) -> None:
-    """A pattern is matched with its case; a plain name means itself."""
     policy = CorePolicy(always_loaded_tools=(pattern,))
     assert policy.is_core(Tool(name=name, kind="mcp", server=server)) is is_core
 
 
 def test_a_limited_core_keeps_handoffs_then_named_then_builtin_tools() -> None:
-    """What is over the limit is deferred, the least wanted first."""
     tools = [
         Tool(name="a", kind="builtin"),
         Tool(name="b", kind="builtin"),
@@ -193,7 +182,6 @@ def test_a_limited_core_keeps_handoffs_then_named_then_builtin_tools() -> None:
 @settings(max_examples=30)
 @given(CATALOGS)
 def test_core_and_deferred_are_the_active_tools_each_sorted_by_name(tools: list[Tool]) -> None:
-    """Every active tool is in exactly one list, an inactive one in none."""
     catalog = ToolCatalog(tools)
     both = [*names(catalog.core), *names(catalog.deferred)]
     assert sorted(both) == sorted(tool.name for tool in tools if tool.active)
@@ -204,7 +192,6 @@ def test_core_and_deferred_are_the_active_tools_each_sorted_by_name(tools: list[
 @settings(max_examples=30)
 @given(CATALOGS, st.randoms())
 def test_an_equal_relisting_has_the_same_fingerprint(tools: list[Tool], random: Any) -> None:
-    """Neither the order of a listing nor the identity of its objects counts."""
     again = [Tool.from_dict(tool.to_dict()) for tool in tools]
     random.shuffle(again)
     assert ToolCatalog(tools).fingerprint == ToolCatalog(again).fingerprint
@@ -213,7 +200,6 @@ def test_an_equal_relisting_has_the_same_fingerprint(tools: list[Tool], random: 
 @settings(max_examples=30)
 @given(CATALOGS, TOOLS)
 def test_another_content_has_another_fingerprint(tools: list[Tool], tool: Tool) -> None:
-    """A catalog that differs in one tool is another."""
     catalog = ToolCatalog(tools)
     changed = catalog.updated(added=[tool])
     assert (catalog.fingerprint == changed.fingerprint) is (catalog.get(tool.name) == tool)
@@ -234,7 +220,6 @@ def test_two_own_tools_of_one_name_are_an_error_that_names_it() -> None:
 
 
 def test_an_update_leaves_the_old_catalog_as_it_was() -> None:
-    """New tools mean a new catalog."""
     before = ToolCatalog([Tool(name="a"), Tool(name="b")])
     after = before.updated(added=[Tool(name="c"), Tool(name="a", title="A")], removed=["b"])
     assert (before.names, after.names) == (("a", "b"), ("a", "c"))
@@ -242,7 +227,6 @@ def test_an_update_leaves_the_old_catalog_as_it_was() -> None:
 
 
 def test_a_deactivated_tool_is_in_no_list() -> None:
-    """It is still in the catalog, to be switched on again."""
     catalog = ToolCatalog([Tool(name="a"), Tool(name="b", kind="builtin")]).deactivated(["a", "b"])
     assert (catalog.names, catalog.active) == (("a", "b"), ())
     assert not catalog.core
@@ -250,7 +234,6 @@ def test_a_deactivated_tool_is_in_no_list() -> None:
 
 
 def test_servers_are_counted_largest_first_without_restricted_tools() -> None:
-    """Counts cover only what everybody may call."""
     tools = [Tool(name=f"m{i}", kind="mcp", server="mail") for i in range(3)]
     tools += [Tool(name=f"b{i}", kind="mcp", server="bank", roles=["boss"]) for i in range(9)]
     tools += [Tool(name="w", kind="mcp", server="weather"), Tool(name="c", server="clock")]
@@ -259,7 +242,6 @@ def test_servers_are_counted_largest_first_without_restricted_tools() -> None:
 
 
 def test_a_tool_is_found_by_what_a_dialect_calls_it() -> None:
-    """A model answers with the name it was shown."""
     catalog = ToolCatalog([Tool(name="files.read"), Tool(name="plain")])
     assert {name: tool.name for name, tool in catalog.by_wire_name.items()} == {
         "files_read_601e4eb6": "files.read"

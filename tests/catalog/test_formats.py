@@ -34,7 +34,6 @@ def names(text: str) -> list[str]:
 
 @pytest.mark.parametrize("definition", FORMATS.values(), ids=FORMATS)
 def test_definition_in_each_format_gives_the_same_tool(definition: dict[str, Any]) -> None:
-    """What a tool is does not depend on who wrote it down."""
     assert parse_tools(json.dumps(definition)) == (EXPECTED,)
 
 
@@ -59,12 +58,10 @@ def test_lines_of_mixed_formats_are_read_together() -> None:
 )
 @pytest.mark.parametrize("indent", [None, 2], ids=["one_line", "many_lines"])
 def test_wrapped_definitions_are_unwrapped(value: object, indent: int | None) -> None:
-    """A list of tools is found where people keep it."""
     assert parse_tools(json.dumps(value, indent=indent)) == (EXPECTED,)
 
 
 def test_mcp_definition_keeps_title_output_and_hints() -> None:
-    """Hints become annotations of ours."""
     tool = tool_from_definition(
         {
             "name": "delete_file",
@@ -81,7 +78,6 @@ def test_mcp_definition_keeps_title_output_and_hints() -> None:
 
 
 def test_annotated_title_stands_in_for_a_missing_one() -> None:
-    """Older MCP servers have the title among the annotations."""
     tool = tool_from_definition({"name": "a", "annotations": {"title": "A tool"}})
     assert tool is not None
     assert (tool.title, tool.annotations) == ("A tool", {})
@@ -99,19 +95,16 @@ def test_annotated_title_stands_in_for_a_missing_one() -> None:
     ],
 )
 def test_kind_follows_server_unless_it_is_given(extra: dict[str, Any], kind: str) -> None:
-    """A server makes a tool an MCP tool."""
     (tool,) = parse_tools(json.dumps({"name": "a", **extra}))
     assert tool.kind == kind
 
 
 def test_server_beside_a_listing_holds_for_its_tools() -> None:
-    """A dump of one server a line names the server once."""
     (tool,) = parse_tools('{"server": "files", "tools": [{"name": "read"}]}')
     assert (tool.server, tool.kind) == ("files", "mcp")
 
 
 def test_own_form_is_read_back() -> None:
-    """What `to_dict` wrote is the same tool again."""
     tool = Tool(
         name="a",
         kind="mcp",
@@ -143,13 +136,11 @@ def test_own_form_is_read_back() -> None:
     ids=["bom", "crlf", "blank_lines", "bom_array", "pretty", "same_line", "line_separators"],
 )
 def test_layout_does_not_matter(text: str) -> None:
-    """Files come as editors and shells write them."""
     assert names(text) == ["a", "b"]
 
 
 @pytest.mark.parametrize("text", ["", "\ufeff", " \n\r\n ", "[]", '{"tools": []}'])
 def test_text_without_tools_is_an_empty_catalog(text: str) -> None:
-    """Nothing is no mistake."""
     assert parse_tools(text) == ()
 
 
@@ -157,14 +148,12 @@ def test_text_without_tools_is_an_empty_catalog(text: str) -> None:
     "kind", ["tool_search_tool_bm25_20251119", "tool_search_tool_regex", "tool_search"]
 )
 def test_search_tools_of_providers_are_passed_over(kind: str) -> None:
-    """They are how a provider searches, and nothing to be found."""
     listed = [{"type": kind, "name": "tool_search_tool_bm25"}, PLAIN]
     assert names(json.dumps(listed)) == ["get_weather"]
 
 
 @pytest.mark.parametrize("empty", [{}, {"parameters": {}}, {"parameters": None}])
 def test_missing_schema_means_no_arguments(empty: dict[str, Any]) -> None:
-    """`{}`, null and nothing are the same."""
     (tool,) = parse_tools(json.dumps({"name": "a", **empty}))
     assert tool.parameters == {}
 
@@ -184,7 +173,6 @@ def test_missing_schema_means_no_arguments(empty: dict[str, Any]) -> None:
     ],
 )
 def test_text_that_is_not_json_is_refused_with_its_place(text: str, message: str) -> None:
-    """Line and column, as an editor counts them."""
     with pytest.raises(CatalogError) as caught:
         parse_tools(text, source="cat")
     assert message in str(caught.value)
@@ -212,14 +200,12 @@ def test_text_that_is_not_json_is_refused_with_its_place(text: str, message: str
     ],
 )
 def test_wrong_definition_is_refused_with_its_place_and_name(text: str, message: str) -> None:
-    """Source, line or index, and the tool."""
     with pytest.raises(InvalidToolError) as caught:
         parse_tools(text, source="cat")
     assert message in str(caught.value)
 
 
 def test_every_wrong_definition_of_a_file_is_named_at_once() -> None:
-    """The first with its fault, the others with their places; some of very many."""
     lines = [f'{{"name": "t{n}"}}' for n in range(1_000)]
     for place in (41, 699, 998):
         lines[place] = lines[place].replace("}", ', "parameters": {"type": "string"}}')
@@ -234,7 +220,6 @@ def test_every_wrong_definition_of_a_file_is_named_at_once() -> None:
 
 
 def test_two_tools_of_one_name_name_both_lines() -> None:
-    """Both are needed to mend it."""
     with pytest.raises(DuplicateToolError) as caught:
         parse_tools('{"name": "a"}\n{"name": "b"}\n\n{"name": "a"}', source="cat")
     assert "cat, line 4: tool 'a'" in str(caught.value)
@@ -242,7 +227,6 @@ def test_two_tools_of_one_name_name_both_lines() -> None:
 
 
 def test_json_values_give_each_value_with_its_line() -> None:
-    """Whatever stretches over lines is placed where it begins."""
     values = json_values('{"a":\n1}\n\n{"b": 2}', source="f")
     assert list(values) == [("f, line 1", {"a": 1}), ("f, line 4", {"b": 2})]
 
@@ -265,14 +249,12 @@ def test_many_values_after_one_another_are_read_with_their_lines(gap: str) -> No
 
 @pytest.mark.parametrize("levels", range(960, 1_000, 4))
 def test_value_that_is_read_but_too_deep_to_be_shown_is_refused(levels: int) -> None:
-    """The stack may end between the two."""
     with pytest.raises(CatalogError):
         parse_tools("[" * levels + "]" * levels)
 
 
 @given(st.text() | st.binary().map(lambda raw: raw.decode("utf-8", "replace")))
 def test_any_text_gives_tools_or_a_catalog_error(text: str) -> None:
-    """No input ends in another error."""
     assert refusal(text).startswith("catalog")
 
 
@@ -310,5 +292,4 @@ KEYS = st.sampled_from(
 
 @given(st.dictionaries(KEYS, JSON_VALUES, max_size=6))
 def test_any_object_gives_tools_or_a_catalog_error(value: dict[str, Any]) -> None:
-    """Nor does any object with the keys of a definition."""
     assert refusal(json.dumps(value)).startswith("catalog")

@@ -20,13 +20,11 @@ NAMES = st.text(max_size=90) | st.from_regex(r"[a-zA-Z0-9_.:/-]{1,80}", fullmatc
 @pytest.mark.parametrize("rule", RULES)
 @given(name=NAMES)
 def test_every_name_becomes_one_that_its_rule_takes(rule: NameRule, name: str) -> None:
-    """No canonical name, not even an empty one of a model's, breaks a request."""
     assert re.fullmatch(RULES[rule], wire_name(name, rule))
 
 
 @pytest.mark.parametrize("name", ["get_weather", "a", "A-b_9", "9lives", "x" * 64])
 def test_a_valid_name_is_kept(name: str) -> None:
-    """Most names go to every provider as they are."""
     assert wire_name(name) == name
 
 
@@ -41,7 +39,6 @@ def test_different_names_stay_different(names: list[str]) -> None:
     [("a.b", "a b"), ("a.b", "a_b"), ("天气", "时间"), ("x" * 65, "x" * 66), ("天气", "__")],
 )
 def test_names_that_lose_the_same_characters_stay_different(one: str, other: str) -> None:
-    """What was lost is in the hash."""
     assert wire_name(one) != wire_name(other)
 
 
@@ -59,7 +56,6 @@ def test_a_changed_name_ends_in_the_hash_of_the_canonical_one(name: str, written
 
 
 def test_an_identifier_never_starts_with_a_digit_or_a_dash() -> None:
-    """Gemini and Kimi want a letter or an underscore first."""
     assert wire_name("2fa", "identifier").startswith("t_2fa_")
     assert wire_name("_2fa", "identifier") == "_2fa"
 
@@ -71,13 +67,11 @@ def test_every_call_id_becomes_one_that_providers_take(call_id: str) -> None:
 
 
 def test_a_valid_call_id_is_kept() -> None:
-    """A provider gets its own ids back."""
     assert wire_id("toolu_016VbLFv") == "toolu_016VbLFv"
 
 
 @given(st.lists(st.sampled_from(["call_0", "call_0_2", "", "x"]), max_size=12))
 def test_unique_ids_are_unique_and_keep_the_first(ids: list[str]) -> None:
-    """Repeated ids are numbered; one that is free stays."""
     taken: list[str] = []
     for call_id in ids:
         made = unique_id(call_id, taken)

@@ -40,7 +40,6 @@ def named(*pairs: tuple[str | None, str]) -> dict[tuple[str | None, str], str]:
 
 
 def test_the_plain_name_is_of_the_server_that_listed_it_first() -> None:
-    """Later ones are called after their servers; none is lost."""
     pairs = [("a", "get"), ("b", "get"), ("b", "b__get"), ("c", "get")]
     assert named(*pairs) == {
         ("a", "get"): "get", ("b", "get"): "b__get", ("b", "b__get"): "b__get_2",
@@ -103,7 +102,6 @@ def test_servers_whose_names_run_together_share_no_tool() -> None:
 
 @pytest.mark.parametrize("server", ["", '"', "a\nb", "x" * 500, "\u202e", "…", "a__b", "🙂"])
 def test_a_server_of_any_name_gives_a_valid_prefix(server: str) -> None:
-    """Also one without a visible character, or of none."""
     mine = tool("get", kind="mcp", server=server)
     catalog = ToolCatalog([tool("get"), mine])
     (name,) = set(catalog) - {"get"}
@@ -144,7 +142,6 @@ def test_a_name_without_a_visible_character_is_refused_by_name(name: str) -> Non
 
 @pytest.mark.parametrize("name", ["...", "שלח_דואר", "أرسل", "x" * 256, "-", "__", "_"])
 def test_an_odd_name_is_taken_as_it_is(name: str) -> None:
-    """Dots alone, right to left, as long as can be."""
     assert named(("s", name)) == {("s", name): name}
 
 
@@ -156,7 +153,6 @@ def test_what_a_server_lists_twice_counts_once_and_is_said() -> None:
 
 
 def test_a_name_stays_whose_it_is_when_listings_change_places() -> None:
-    """A catalog goes on from the names of the one before it."""
     first = ToolCatalog(listed(("a", "get"), ("b", "get")))
     swapped = ToolCatalog(listed(("b", "get"), ("a", "get")), names=first.book)
     assert swapped.fingerprint == first.fingerprint
@@ -176,7 +172,6 @@ def test_names_that_are_gone_are_bounded_for_each_server() -> None:
 
 
 def test_an_added_tool_replaces_the_one_of_its_source_only() -> None:
-    """Another server's tool of that name is another tool."""
     catalog = ToolCatalog(listed(("a", "get"), ("b", "get")))
     changed = catalog.updated(added=[tool("get", server="b", description="New.")])
     assert [t.description for t in changed.values()] == ["New.", "a: get"]
@@ -202,7 +197,6 @@ def test_tools_of_one_server_may_have_names_that_nearly_look_alike() -> None:
 
 
 async def test_both_tools_of_one_name_are_run_by_their_names() -> None:
-    """Each by the function of its own server."""
     items = [
         ExecutableTool(tool=one, function=lambda one=one, **_: one.description)
         for one in listed(("a", "get"), ("b", "get"))
@@ -240,7 +234,6 @@ def test_a_kept_conversation_keeps_whose_name_it_is(profile: object) -> None:
 
 
 def test_a_record_of_an_earlier_version_goes_on() -> None:
-    """It does not say where its tools come from; what was discovered does."""
     chat = Chat(listed(("a", "get"), ("b", "put")))
     chat.begin()
     chat.find("get")

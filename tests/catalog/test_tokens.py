@@ -77,12 +77,10 @@ KNOWN = {
 
 @pytest.mark.parametrize("case", KNOWN.values(), ids=KNOWN.keys())
 def test_estimate_of_known_text_is_within_tolerance(case: Case) -> None:
-    """The estimate stays near the true count of OpenAI's tokenizer."""
     assert estimate_tokens(case.text) == pytest.approx(case.tokens, rel=case.tolerance)
 
 
 def test_estimate_of_empty_text_is_zero() -> None:
-    """Nothing weighs nothing."""
     assert estimate_tokens("") == 0
 
 
@@ -90,19 +88,16 @@ def test_estimate_of_empty_text_is_zero() -> None:
     "text", [" ", "\n", "a", ".", "я", "中", "\u0300", "\ufe0f", "ạ", "\x00", "\ud800"], ids=ascii
 )
 def test_estimate_of_one_character_is_one_or_two(text: str) -> None:
-    """Any text weighs at least one token."""
     assert 1 <= estimate_tokens(text) <= 2
 
 
 @given(TEXTS)
 def test_estimate_of_any_text_is_positive_and_bounded(text: str) -> None:
-    """No text raises or weighs less than nothing, lone surrogates included."""
     assert bool(text) <= estimate_tokens(text) <= 3 * len(text)
 
 
 @given(TEXTS)
 def test_estimate_of_same_text_is_same(text: str) -> None:
-    """Nothing but the text decides."""
     assert estimate_tokens(text) == estimate_tokens("".join(list(text)))
 
 
@@ -121,13 +116,11 @@ def test_estimate_of_longer_text_is_not_smaller(first: str, second: str) -> None
 
 @given(st.lists(st.sampled_from([case.text for case in KNOWN.values()]), max_size=30))
 def test_estimate_of_lines_is_about_the_sum_of_lines(lines: list[str]) -> None:
-    """Over many texts the rounding does not add up to a bias."""
     total = sum(map(estimate_tokens, lines))
     assert estimate_tokens("\n".join(lines)) == pytest.approx(total, rel=0.05, abs=2)
 
 
 def test_estimate_by_script_orders_latin_cyrillic_han() -> None:
-    """Of texts of the same length, English is lightest and Chinese heaviest."""
     english = estimate_tokens("show the weather for next week"[:24])
     russian = estimate_tokens("покажи погоду на следующую неделю"[:24])
     chinese = estimate_tokens("请告诉我下个星期北京的天气情况以及是否需要带伞出门"[:24])
@@ -135,12 +128,10 @@ def test_estimate_by_script_orders_latin_cyrillic_han() -> None:
 
 
 def test_estimate_of_snake_case_does_not_charge_underscores() -> None:
-    """An identifier weighs what its words weigh."""
     assert estimate_tokens("get_user_order_by_id") == estimate_tokens("get user order by id")
 
 
 def test_estimate_of_compact_json_is_below_indented_json() -> None:
-    """Indentation costs tokens."""
     compact = '{"type":"object","properties":{"city":{"type":"string"}}}'
     indented = '{\n  "type": "object",\n  "properties": {\n    "city": {"type": "string"}\n  }\n}'
     assert estimate_tokens(compact) < estimate_tokens(indented)
@@ -153,7 +144,6 @@ def test_estimate_of_unbroken_run_grows_with_its_length() -> None:
 
 
 def test_estimate_of_big_text_is_linear() -> None:
-    """Five megabytes of definitions weigh as many times one definition."""
     definition = KNOWN["english tool"].text + "\n"
     copies = 5_000_000 // len(definition)
     expected = copies * KNOWN["english tool"].tokens

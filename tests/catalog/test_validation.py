@@ -29,18 +29,15 @@ def complaints(schema: dict[str, Any], arguments: dict[str, Any]) -> tuple[str, 
 
 
 def test_arguments_that_fit_have_no_complaints() -> None:
-    """Nothing is said."""
     assert complaints(SCHEMA, {"unit": "C", "items": [{"count": 1}]}) == ()
 
 
 def test_a_complaint_names_the_place() -> None:
-    """The model knows what to correct."""
     (said,) = complaints(SCHEMA, {"unit": "C", "items": [{}, {"count": "x"}]})
     assert said == 'items/1/count: "x" is not of type "integer"'
 
 
 def test_everything_wrong_is_said_at_once_up_to_five() -> None:
-    """A model needs one more try, not five; nor fifty sentences."""
     said = complaints(SCHEMA, {"extra": 1, "items": 5})
     assert len(said) == 3
     many: dict[str, Any] = {"properties": {f"p{n}": {"type": "integer"} for n in range(50)}}
@@ -48,25 +45,21 @@ def test_everything_wrong_is_said_at_once_up_to_five() -> None:
 
 
 def test_a_complaint_about_a_huge_value_is_cut() -> None:
-    """The value is the model's own, and in the history already."""
     (said,) = complaints({"properties": {"a": {"type": "integer"}}}, {"a": "x" * 10_000})
     assert len(said) < 300
 
 
 def test_a_tool_without_schema_takes_anything() -> None:
-    """Some servers do not say what they want."""
     assert complaints({}, {"whatever": 1}) == ()
 
 
 def test_references_and_formats_of_the_schema_itself_are_followed() -> None:
-    """As 2020-12 has them."""
     schema = {"properties": {"a": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"type": "integer"}}}
     assert complaints(schema, {"a": 1}) == ()
     assert complaints(schema, {"a": "x"})
 
 
 def test_the_draft_that_a_schema_names_is_its_own() -> None:
-    """In draft 4, `exclusiveMinimum` is a boolean."""
     schema = {
         "$schema": "http://json-schema.org/draft-04/schema#", "type": "object",
         "properties": {"a": {"minimum": 1, "exclusiveMinimum": True}},
@@ -155,7 +148,6 @@ def test_the_first_error_of_large_arguments_is_named_if_that_is_quick() -> None:
 
 
 def test_arguments_too_large_to_check_are_refused_by_a_sentence() -> None:
-    """A tree whose nodes may be one of two things doubles with each level."""
     node = {
         "anyOf": [{"properties": {"c": {"$ref": "#/$defs/n"}}, "minProperties": n} for n in (0, 1)]
     }

@@ -86,7 +86,6 @@ CONFIGURATIONS = {
 
 
 def test_mode_is_not_offered_where_it_is_refused(command: Command, write: File) -> None:
-    """In a file it stands beside its section, so the section does not list it."""
     bot = write("bot.yaml", "tool_search:\n  mode: auto\n")
     outcome = command("chat", "--config", bot)
     assert is_refused(outcome, "tool_search.mode is unknown")
@@ -95,7 +94,6 @@ def test_mode_is_not_offered_where_it_is_refused(command: Command, write: File) 
 
 @pytest.mark.parametrize("case", CONFIGURATIONS.values(), ids=CONFIGURATIONS)
 def test_chat_refuses_a_wrong_configuration(command: Command, write: File, case: Case) -> None:
-    """The line and the key are named."""
     outcome = command("chat", "--config", write("bot.yaml", case.yaml), typed="Hello\n")
     assert is_refused(outcome, *case.messages)
 
@@ -116,7 +114,6 @@ def test_chat_refuses_a_wrong_configuration(command: Command, write: File, case:
 def test_chat_refuses_a_wrong_module_of_tools(
     command: Command, write: File, source: str, messages: tuple[str, ...]
 ) -> None:
-    """What is wrong with it, and in which module."""
     name = f"wrong_tools_{next(_numbers)}"
     write(f"{name}.py", source)
     bot = write("bot.yaml", f"providers: [{PROVIDER}]\ntools: [{name}]\n")
@@ -124,7 +121,6 @@ def test_chat_refuses_a_wrong_module_of_tools(
 
 
 def test_chat_goes_on_where_nobody_can_be_reached(command: Command, write: File) -> None:
-    """An unreachable base_url is a failed turn, not the end."""
     bot = write("bot.yaml", f"providers: [{PROVIDER}, {PROVIDER.replace('p,', 'q,', 1)}]\n")
     outcome = command("chat", "--config", bot, typed="Hello\n/tools\nStill there?\n")
     assert outcome.err.count("No answer came.") == 2
@@ -137,7 +133,6 @@ def test_chat_goes_on_where_nobody_can_be_reached(command: Command, write: File)
 def test_broken_line_of_a_catalog_is_named(
     command: Command, write: File, catalog: Path, name: str
 ) -> None:
-    """With file, line and column."""
     broken = write("broken.jsonl", catalog.read_text(encoding="utf-8") + '{"name": oops}\n')
     rest = {
         "search": ("--query", "x"),
@@ -165,7 +160,6 @@ CATALOGS = {
 def test_unusable_catalog_is_refused(
     command: Command, tmp_path: Path, content: bytes | None, message: str
 ) -> None:
-    """Whatever the file is."""
     path = tmp_path / "catalog.json"
     if content is not None:
         path.write_bytes(content)
@@ -177,7 +171,6 @@ def test_unusable_catalog_is_refused(
 def test_directory_in_place_of_a_file_is_refused(
     command: Command, tmp_path: Path, catalog: Path, option: str
 ) -> None:
-    """In each place where a file is expected."""
     arguments = {
         "--catalog": ("search", "--query", "x"),
         "--queries": ("search", "--catalog", catalog),
@@ -206,7 +199,6 @@ def test_utf16_catalog_of_a_shell_is_read(command: Command, tmp_path: Path) -> N
 def test_wrong_line_of_queries_is_named(
     command: Command, write: File, catalog: Path, content: str, message: str
 ) -> None:
-    """No answer is printed before the whole file was read."""
     queries = write("q.jsonl", content)
     assert is_refused(command("search", "--catalog", catalog, "--queries", queries), message)
 
@@ -247,6 +239,5 @@ def test_wrong_line_of_queries_is_named(
 def test_wrong_use_is_refused(
     command: Command, catalog: Path, arguments: tuple[str, ...], message: str
 ) -> None:
-    """The option is named, and what it may be."""
     outcome = command(*(argument.format(catalog=catalog) for argument in arguments))
     assert is_refused(outcome, message)

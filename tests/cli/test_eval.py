@@ -36,7 +36,6 @@ def queries(write: File) -> Path:
 def test_eval_json_has_exactly_the_documented_keys(
     command: Command, catalog: Path, queries: Path
 ) -> None:
-    """Shares from 0 to 1, times above 0, and the counts."""
     figures = command("eval", "--catalog", catalog, "--queries", queries, "--json").json
     assert list(figures) == KEYS
     assert figures["recall@5"] == figures["recall@10"] == 0.75
@@ -55,7 +54,6 @@ def test_eval_table_shows_every_figure(command: Command, catalog: Path, queries:
 def test_eval_warns_of_relevant_tools_that_do_not_exist(
     command: Command, catalog: Path, write: File
 ) -> None:
-    """They count as not found, which is told beside the figures."""
     queries = write("q.jsonl", '{"query": "weather", "relevant": ["get_wether"]}')
     outcome = command("eval", "--catalog", catalog, "--queries", queries, "--json")
     assert outcome.json["recall@5"] == 0
@@ -64,7 +62,6 @@ def test_eval_warns_of_relevant_tools_that_do_not_exist(
 
 
 def test_eval_of_no_queries_is_all_zero(command: Command, catalog: Path, write: File) -> None:
-    """Nothing was asked, so nothing was found."""
     figures = command("eval", "--catalog", catalog, "--queries", write("q", ""), "--json").json
     assert list(figures) == KEYS
     assert figures["recall@5"] == figures["p99_us"] == figures["queries"] == 0
@@ -72,7 +69,6 @@ def test_eval_of_no_queries_is_all_zero(command: Command, catalog: Path, write: 
 
 @pytest.mark.parametrize("engine", ["bm25", "rank_bm25"])
 def test_eval_measures_a_public_set(command: Command, shared: Path, engine: str) -> None:
-    """A recall that no broken ranking reaches."""
     folder = shared / "data" / "mcptoolbenchpp"
     files = ("--catalog", folder / "tools.jsonl", "--queries", folder / "queries.jsonl")
     figures = command("eval", *files, "--engine", engine, "--json").json
@@ -92,7 +88,6 @@ def test_eval_measures_a_public_set(command: Command, shared: Path, engine: str)
 def test_eval_refuses_a_query_without_relevant_tools(
     command: Command, catalog: Path, write: File, entry: str
 ) -> None:
-    """Recall has no meaning there; the line is named."""
     queries = write("q.jsonl", '{"query": "weather", "relevant": ["get_weather"]}\n' + entry)
     outcome = command("eval", "--catalog", catalog, "--queries", queries)
     assert outcome.status == 2

@@ -47,7 +47,6 @@ CATALOGS = {
 def test_search_answers_any_query(
     command: Command, write: File, catalog: Path, engine: str, query: str
 ) -> None:
-    """One line of JSON that UTF-8 can carry."""
     queries = write("q.jsonl", json.dumps({"query": query}))
     outcome = command(
         "search", "--catalog", catalog, "--queries", queries, "--engine", engine, "--json"
@@ -63,7 +62,6 @@ def test_search_answers_any_query(
 def test_hostile_catalog_is_refused_in_few_words(
     command: Command, write: File, content: str, message: str
 ) -> None:
-    """The file and the place are named, what is wrong is cut."""
     outcome = command("search", "--catalog", write("c.json", content), "--query", "x")
     assert outcome.status == 2
     assert outcome.out == ""

@@ -29,7 +29,6 @@ def wire_names(tools: list[dict[str, Any]]) -> list[str]:
 def test_inspect_json_has_the_documented_keys(
     command: Command, catalog: Path, provider: str
 ) -> None:
-    """What was asked, how it is told, and the list."""
     shown = command("inspect", "--catalog", catalog, "--provider", provider).json
     assert list(shown) == [*HEAD, "tools"]
     assert shown["provider"] == provider
@@ -41,7 +40,6 @@ def test_inspect_json_has_the_documented_keys(
 def test_inspect_summary_has_figures_in_place_of_the_tools(
     command: Command, large_catalog: Path, provider: str
 ) -> None:
-    """The same head, and six figures."""
     options = ("--catalog", large_catalog, "--provider", provider, "--summary")
     shown = command("inspect", *options).json
     assert list(shown) == [*HEAD, *SUMMARY]
@@ -63,7 +61,6 @@ def test_inspect_cache_says_where_a_prefix_may_end(command: Command, large_catal
 
 
 def test_inspect_schemas_lists_what_is_declared_otherwise(command: Command, write: File) -> None:
-    """Renamed, repaired, left out, and set aside by a profile."""
     odd = {"$filter": {"type": "str"}, "odd": {"$ref": "#/none"}}
     tools = [
         {"name": "list_files", "parameters": {"type": "object", "properties": odd}},
@@ -90,7 +87,6 @@ def test_inspect_schemas_lists_what_is_declared_otherwise(command: Command, writ
 def test_inspect_anthropic_declares_all_and_loads_the_core(
     command: Command, large_catalog: Path
 ) -> None:
-    """Deferred definitions are declared, and weigh nothing."""
     options = ("--catalog", large_catalog, "--provider", "anthropic")
     shown = command("inspect", *options).json
     assert (shown["model"], shown["strategy"]) == ("claude-sonnet-4-6", "claude")
@@ -131,7 +127,6 @@ def test_inspect_responses_declares_the_core_and_a_client_search(
 def test_inspect_bytes_are_those_of_the_list(
     command: Command, large_catalog: Path, provider: str
 ) -> None:
-    """The list as it is printed is the list as it is sent."""
     options = ("--catalog", large_catalog, "--provider", provider)
     printed = command("inspect", *options).out
     listed = printed[printed.index("[") : printed.rindex("]") + 1]
@@ -141,7 +136,6 @@ def test_inspect_bytes_are_those_of_the_list(
 def test_inspect_discovered_tools_follow_in_their_order(
     command: Command, large_catalog: Path
 ) -> None:
-    """As if searches had found them in this order."""
     options = ("--provider", "openai-chat", "--discovered", "tool_009, tool_003,tool_009")
     shown = command("inspect", "--catalog", large_catalog, *options).json
     assert wire_names(shown["tools"]) == ["hand_over", "tool_search", "tool_009", "tool_003"]
@@ -190,7 +184,6 @@ def test_inspect_says_why_the_mode_is_another(command: Command, large_catalog: P
 def test_inspect_of_a_claude_model_without_tool_search_is_generic(
     command: Command, large_catalog: Path
 ) -> None:
-    """An older model is sent a filtered list."""
     options = ("--catalog", large_catalog, "--provider", "anthropic")
     shown = command("inspect", *options, "--model", "claude-3-5-haiku-20241022").json
     assert shown["strategy"] == "generic"
@@ -207,7 +200,6 @@ def test_inspect_of_a_claude_model_without_tool_search_is_generic(
 def test_inspect_refuses_unknown_discoveries(
     command: Command, large_catalog: Path, names: str, message: str
 ) -> None:
-    """With near matches, where there are any."""
     options = ("--catalog", large_catalog, "--provider", "anthropic", "--discovered", names)
     outcome = command("inspect", *options)
     assert outcome.status == 2
@@ -217,7 +209,6 @@ def test_inspect_refuses_unknown_discoveries(
 def test_inspect_notes_that_a_core_tool_needs_no_discovery(
     command: Command, large_catalog: Path
 ) -> None:
-    """It is sent without being found."""
     options = ("--provider", "openai-chat", "--discovered", "hand_over")
     outcome = command("inspect", "--catalog", large_catalog, *options)
     assert wire_names(outcome.json["tools"]) == ["hand_over", "tool_search"]
@@ -237,14 +228,12 @@ def test_inspect_of_a_catalog_with_a_reserved_name_is_full(command: Command, wri
 def test_inspect_of_an_empty_catalog_shows_an_empty_list(
     command: Command, write: File, provider: str
 ) -> None:
-    """Nothing to declare, nothing to save."""
     options = ("--catalog", write("e.jsonl", ""), "--provider", provider)
     assert command("inspect", *options).json["tools"] == []
     assert command("inspect", *options, "--summary").json["saving"] == 0
 
 
 def test_inspect_saves_nearly_all_of_a_real_catalog(command: Command, shared: Path) -> None:
-    """7,679 tools of 658 servers, as they were crawled."""
     tools = shared / "data" / "_distractors_smithery_mcp" / "tools.jsonl"
     options = ("--catalog", tools, "--provider", "openai-chat", "--summary")
     assert command("inspect", *options).json["saving"] >= 0.95
@@ -266,7 +255,6 @@ def test_inspect_tools_of_a_public_set_fit_the_types_of_the_anthropic_sdk(
 def test_inspect_tools_fit_the_types_of_the_openai_sdk(
     command: Command, large_catalog: Path
 ) -> None:
-    """Strictly by `ChatCompletionFunctionToolParam`, and by the service's rules."""
     options = ("--catalog", large_catalog, "--provider", "openai-chat")
     listed = command("inspect", *options, "--discovered", "tool_001").json["tools"]
     validate = _validator("openai.types.chat", "ChatCompletionFunctionToolParam")

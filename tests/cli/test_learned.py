@@ -58,7 +58,6 @@ def left(command: Command, store: Path) -> tuple[list[str], list[str]]:
 
 
 def test_learned_shows_tools_words_and_strength(command: Command, store: Path) -> None:
-    """The strongest first, Chinese without what its pairs repeat."""
     outcome = command("learned", "--store", store)
     lines = [line.split() for line in outcome.out.splitlines()]
     assert lines[1:3] == [
@@ -70,7 +69,6 @@ def test_learned_shows_tools_words_and_strength(command: Command, store: Path) -
 
 
 def test_learned_json_is_one_object(command: Command, store: Path) -> None:
-    """With every word."""
     content = command("learned", "--store", store, "--tool", "get_forecast", "--json").json
     assert content == {
         "store": str(store),
@@ -93,7 +91,6 @@ def test_learned_json_is_one_object(command: Command, store: Path) -> None:
 
 
 def test_learned_makes_no_store(command: Command, tmp_path: Path) -> None:
-    """Looking leaves nothing behind."""
     outcome = command("learned", "--store", tmp_path / "none.db")
     assert "nothing was learned" in outcome.out
     assert list(tmp_path.iterdir()) == []
@@ -147,7 +144,6 @@ def test_forget_json_counts(command: Command, store: Path) -> None:
 
 
 def test_erased_words_are_not_left_in_the_file(command: Command, store: Path) -> None:
-    """Erased is erased."""
     assert b"umbrella" in store.read_bytes()
     command("forget", "--store", store, "--all")
     left_over = b"".join(path.read_bytes() for path in store.parent.iterdir())
@@ -176,7 +172,6 @@ def test_what_is_forgotten_is_exported_before(
 
 
 def test_all_that_is_kept_can_be_exported(command: Command, store: Path, tmp_path: Path) -> None:
-    """Also what no version can read."""
     other = sqlite3.connect(store)
     with other:
         other.execute("UPDATE conversation SET record = x'ff00' WHERE key = 'group:1'")
@@ -194,7 +189,6 @@ def test_all_that_is_kept_can_be_exported(command: Command, store: Path, tmp_pat
 def test_what_cannot_be_exported_is_not_erased(
     command: Command, store: Path, tmp_path: Path, name: str
 ) -> None:
-    """And no file is written over."""
     (tmp_path / "there.json").write_text("mine")
     outcome = command("forget", "--store", store, "--all", "--export", tmp_path / name)
     assert is_refused(outcome, "--export", "name a new file")
@@ -205,8 +199,6 @@ def test_what_cannot_be_exported_is_not_erased(
 def test_export_that_breaks_off_is_no_export(
     command: Command, store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is removed, and nothing is erased."""
-
     def fail(_file: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -219,7 +211,6 @@ def test_export_that_breaks_off_is_no_export(
 
 
 def test_a_store_that_is_not_there_exports_nothing(command: Command, tmp_path: Path) -> None:
-    """Neither does it make one."""
     file = tmp_path / "export.json"
     assert command("forget", "--store", tmp_path / "x.db", "--all", "--export", file).status == 0
     assert json.loads(file.read_text())["conversations"] == []
@@ -227,25 +218,21 @@ def test_a_store_that_is_not_there_exports_nothing(command: Command, tmp_path: P
 
 
 def test_forget_wants_to_know_what(command: Command, store: Path) -> None:
-    """Nothing is erased by a bare command."""
     assert is_refused(command("forget", "--store", store), "--learned", "--all")
     assert left(command, store)[1] == ["group:1", "group:2"]
 
 
 def test_only_one_place_can_be_named(command: Command, store: Path) -> None:
-    """A bot's, or a file."""
     both = command("learned", "--store", store, "--config", store)
     assert is_refused(both, "one of --config and --store")
 
 
 def test_a_bot_that_keeps_nothing_is_named(command: Command, write: File) -> None:
-    """There is nothing to look into."""
     bot = write("bot.yaml", "store: {type: memory}\n")
     assert is_refused(command("learned", "--config", bot), "store.type is 'memory'")
 
 
 def test_a_file_that_is_no_store_is_named(command: Command, write: File) -> None:
-    """And left as it is."""
     path = write("notes.txt", "no database" * 100)
     outcome = command("forget", "--store", path, "--all")
     assert outcome.status == 1
@@ -256,7 +243,6 @@ def test_a_file_that_is_no_store_is_named(command: Command, write: File) -> None
 def test_what_a_chat_teaches_is_kept_beside_its_bot(
     command: Command, write: File, server: StandInServer
 ) -> None:
-    """In the file that the configuration names; the chat itself leaves nothing."""
     modules = [f"tool_search.demo.toolbox.{name}" for name in ("colors", "texts", "dates", "units")]
     bot = write(
         "bot.yaml",

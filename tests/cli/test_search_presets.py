@@ -39,7 +39,6 @@ def shown(*matches: DiscoveryMatch, total: int = 9, expanded: bool = False) -> l
 
 
 def test_block_has_the_counts_and_two_lines_a_match() -> None:
-    """Label, server and score to three decimals; then the description."""
     lines = shown(match(label="Create issue", server_name="github", score=4.56789))
     assert lines == [
         "⌕ Tool Discovery: q · 1 match · 2 active · 9 total · limit:8",
@@ -49,7 +48,6 @@ def test_block_has_the_counts_and_two_lines_a_match() -> None:
 
 
 def test_block_rounds_a_half_up() -> None:
-    """As JavaScript does."""
     assert shown(match(score=0.0625))[1].endswith("score 0.063")
 
 
@@ -61,7 +59,6 @@ def test_block_rounds_a_half_up() -> None:
 def test_block_shows_five_matches_unless_expanded(
     count: int, expanded: bool, bullets: int, last: str
 ) -> None:
-    """And counts the rest."""
     lines = shown(*[match()] * count, expanded=expanded)
     assert sum(line.startswith("•") for line in lines) == bullets
     assert lines[-1] == last
@@ -69,7 +66,6 @@ def test_block_shows_five_matches_unless_expanded(
 
 @pytest.mark.parametrize("text", ["x" * 200, "查找图片" * 60, "a" + "查" * 100])
 def test_block_cuts_at_72_and_96_cells(text: str) -> None:
-    """Chinese characters take two."""
     lines = shown(match(label=text, description=text))
     label = lines[1].removeprefix("• ").partition(" score")[0].rstrip()
     assert 70 <= cell_len(label) <= 72
@@ -78,7 +74,6 @@ def test_block_cuts_at_72_and_96_cells(text: str) -> None:
 
 
 def test_block_cleans_what_servers_wrote() -> None:
-    """No tab, no escape sequence, no line of its own, no markup."""
     loud = "a\tb\n\x1b[31mc\u202e [red]d[/]"
     lines = shown(match(label=loud, description=loud, server_name=loud))
     assert len(lines) == 3
@@ -87,7 +82,6 @@ def test_block_cleans_what_servers_wrote() -> None:
 
 
 def test_block_leaves_an_empty_description_out() -> None:
-    """One line is enough."""
     assert len(shown(match(description=""))) == 2
 
 
@@ -96,14 +90,12 @@ def test_block_leaves_an_empty_description_out() -> None:
     [(0, "No discoverable tools are currently loaded."), (3, "No matching tools found.")],
 )
 def test_block_says_why_there_is_no_match(total: int, message: str) -> None:
-    """Nothing to search, or nothing found."""
     lines = shown(total=total)
     assert lines[1:] == [message]
     assert "0 matches" in lines[0]
 
 
 def test_block_of_an_error_is_a_warning_with_its_text() -> None:
-    """Line by line."""
     block = discovery_block(DiscoveryAnswer.error("first\tline\nsecond"))
     assert block.plain == "⚠ Tool Discovery\nfirst line\nsecond"
 
@@ -115,7 +107,6 @@ def issues(write: Callable[[str, str], Path]) -> Path:
 
 
 def test_search_with_oh_my_pis_preset_shows_its_block(command: Command, issues: Path) -> None:
-    """In the terminal."""
     options = ("--catalog", issues, "--preset", "oh-my-pi", "--limit", 8)
     lines = command("search", *options, "--query", "issue").out.splitlines()
     assert lines[0] == "⌕ Tool Discovery: issue · 7 matches · 0 active · 7 total · limit:8"
@@ -143,7 +134,6 @@ def test_search_json_of_a_preset_has_raw_scores_too(command: Command, issues: Pa
 def test_search_with_another_preset_shows_the_table(
     command: Command, catalog: Path, preset: str
 ) -> None:
-    """Only oh-my-pi has a block of its own."""
     out = command("search", "--catalog", catalog, "--query", "mail", "--preset", preset).out
     assert "send_mail" in out
     assert "1 of 1 found, 5 searched" in out
@@ -152,7 +142,6 @@ def test_search_with_another_preset_shows_the_table(
 def test_search_and_eval_refuse_a_preset_with_another_engine(
     command: Command, catalog: Path, write: Callable[[str, str], Path]
 ) -> None:
-    """Wrong use, with both names."""
     queries = write("q.jsonl", '{"query": "mail", "relevant": ["send_mail"]}\n')
     chosen = ("--preset", "oh-my-pi", "--engine", "lexical")
     for options in (("search", "--query", "mail"), ("eval", "--queries", queries)):
@@ -162,7 +151,6 @@ def test_search_and_eval_refuse_a_preset_with_another_engine(
 
 
 def test_an_unknown_preset_is_wrong_use(command: Command, catalog: Path) -> None:
-    """It says which there are."""
     outcome = command("search", "--catalog", catalog, "--query", "a", "--preset", "google")
     assert outcome.status == 2
     assert "--preset 'google': there are oh-my-pi, tooldiscovery, astrbot" in outcome.err
@@ -171,7 +159,6 @@ def test_an_unknown_preset_is_wrong_use(command: Command, catalog: Path) -> None
 def test_eval_measures_a_preset(
     command: Command, catalog: Path, write: Callable[[str, str], Path]
 ) -> None:
-    """As an engine."""
     queries = write("q.jsonl", '{"query": "mail", "relevant": ["send_mail"]}\n')
     options = ("--catalog", catalog, "--queries", queries, "--preset", "oh-my-pi", "--json")
     assert command("eval", *options).json["recall@5"] == 1.0

@@ -47,12 +47,10 @@ def test_scores_are_tooldiscoverys_points(query: str, points: dict[str, int]) ->
 
 
 def test_search_orders_by_points_and_then_by_name() -> None:
-    """As tooldiscovery does."""
     assert list(found("git")) == ["gitlab_push", "git_status", "commit", "merge_request", "push"]
 
 
 def test_search_default_floor_cuts_no_hit() -> None:
-    """Ten points are a hit, with and without a floor."""
     assert found("git") == found("git", floor=0.0)
     assert found("sends") == {"gitlab_push": found("sends")["push"], "push": found("sends")["push"]}
 

@@ -29,18 +29,15 @@ SIGNS = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"
     ],
 )
 def test_names_sort_as_in_javascript(ascending: list[str]) -> None:
-    """Signs, digits, letters; accents and case decide between equals alone."""
     by_code_point = sorted(ascending)
     assert sorted(by_code_point, key=locale_key) == ascending
     assert all(locale_key(a) < locale_key(b) for a, b in pairwise(ascending))
 
 
 def test_control_characters_count_for_nothing() -> None:
-    """As in JavaScript, where such names are equal."""
     assert locale_key("a\x01b") == locale_key("ab")
 
 
 @given(st.text(st.characters(codec=None)))
 def test_every_name_has_a_place(name: str) -> None:
-    """Whatever it is made of, and the same one each time."""
     assert locale_key(name) == locale_key(name) <= locale_key(f"{name}a")

@@ -63,7 +63,6 @@ def found(session: ToolDiscovery, query: str, **more: Any) -> DiscoveryDetails:
 
 
 def test_a_search_makes_what_it_finds_visible_in_the_next_request() -> None:
-    """At the end of the list."""
     session = discovery()
     assert active(session) == ["lsp", "read", SEARCH]
     assert found(session, "create issue", limit=1).activated_tools == (ISSUE.name,)
@@ -71,7 +70,6 @@ def test_a_search_makes_what_it_finds_visible_in_the_next_request() -> None:
 
 
 def test_the_model_reads_compact_json() -> None:
-    """With what it needs to call the tool right away."""
     assert discovery().call({"query": " create issue ", "limit": 1}).content == (
         '{"query":"create issue","activated_tools":["mcp__github_create_issue"],"match_count":1,'
         '"total_tools":4,"tools":[{"name":"mcp__github_create_issue",'
@@ -80,7 +78,6 @@ def test_the_model_reads_compact_json() -> None:
 
 
 def test_no_match_is_an_answer_and_no_error() -> None:
-    """Nothing is activated."""
     answer = discovery().call({"query": "qwzx"})
     assert answer.content == (
         '{"query":"qwzx","activated_tools":[],"match_count":0,"total_tools":4,"tools":[]}'
@@ -89,7 +86,6 @@ def test_no_match_is_an_answer_and_no_error() -> None:
 
 
 def test_the_record_has_oh_my_pis_keys() -> None:
-    """Scores are those of its ranking over the hidden tools, to six decimals."""
     session = discovery()
     record = json.loads(json.dumps(found(session, "create issue", limit=1).to_dict()))
     ranked = WeightedBm25Index([ISSUE, ISSUES, COMMENT, POST], oh_my_pi_recipe()).ranked(
@@ -117,7 +113,6 @@ def test_the_record_has_oh_my_pis_keys() -> None:
 
 
 def test_a_built_in_tool_has_no_server_in_the_record() -> None:
-    """What is not there has no key."""
     (match,) = found(discovery(settings=ALL), "language server", limit=1).to_dict()["tools"]
     assert match["name"] == "lsp"
     assert not {"server_name", "mcp_tool_name"} & match.keys()
@@ -164,20 +159,17 @@ def test_what_is_active_is_no_part_of_the_ranking() -> None:
     ],
 )
 def test_errors_have_oh_my_pis_texts_in_its_order(arguments: dict[str, Any], message: str) -> None:
-    """Whatever the language."""
     answer = discovery(language="zh-CN").call(arguments)
     assert (answer.content, answer.is_error, answer.details) == (message, True, None)
 
 
 def test_a_query_without_words_is_an_error_before_the_empty_index() -> None:
-    """And a query with words is none."""
     session = discovery([READ])
     assert session.call({"query": "?"}).is_error
     assert found(session, "issue").total_tools == 0
 
 
 def test_off_says_how_to_enable_discovery() -> None:
-    """And shows every tool, without the search tool."""
     session = discovery(settings=DiscoverySettings(mode="off"))
     answer = session.call({"query": "issue"})
     assert answer.content == (
@@ -191,28 +183,24 @@ def test_off_says_how_to_enable_discovery() -> None:
 
 @pytest.mark.parametrize(("limit", "count"), [(None, 8), (3.0, 3), (500, 12), (10**400, 12)])
 def test_the_limit_is_eight_and_has_no_upper_end(limit: Any, count: int) -> None:
-    """A whole number as JSON has it."""
     session = discovery([mcp("many", f"thing{number}") for number in range(12)])
     more = {} if limit is None else {"limit": limit}
     assert len(found(session, "many", **more).tools) == count
 
 
 def test_unknown_names_are_passed_over_when_activated() -> None:
-    """And those that are active already."""
     session = discovery()
     assert session.activate(["qwzx", POST.name, "read", POST.name]) == (POST.name,)
     assert session.activate([POST.name]) == ()
 
 
 def test_a_forced_tool_is_declared() -> None:
-    """A provider refuses a request that forces what it does not declare."""
     session = discovery()
     assert active(session, forced=[POST.name, "qwzx"])[-1] == POST.name
     assert session.selected == (POST.name,)
 
 
 def test_a_server_that_is_away_keeps_its_selections() -> None:
-    """They come back with it, in their place."""
     session = discovery()
     found(session, "create issue", limit=1)
     found(session, "post message", limit=1)
@@ -225,7 +213,6 @@ def test_a_server_that_is_away_keeps_its_selections() -> None:
 
 
 def test_selections_of_built_in_tools_count_only_while_they_are_there() -> None:
-    """Unlike those of servers."""
     session = discovery(settings=ALL)
     session.activate(["lsp"])
     session.set_tools([READ, ISSUE])
@@ -235,7 +222,6 @@ def test_selections_of_built_in_tools_count_only_while_they_are_there() -> None:
 
 
 def test_a_late_server_is_found_without_a_restart() -> None:
-    """What came late is searched, and its definitions are the newest."""
     session = discovery([READ, POST])
     assert found(session, "issue").tools == ()
     session.set_tools([READ, POST, ISSUE])
@@ -246,7 +232,6 @@ def test_a_late_server_is_found_without_a_restart() -> None:
 
 
 def test_an_equal_list_changes_no_byte() -> None:
-    """The prompt's cache holds."""
     session = discovery()
     before = session.active_tools()
     assert not session.set_tools([Tool.from_dict(tool.to_dict()) for tool in TOOLS[::-1]])
@@ -267,7 +252,6 @@ def test_auto_goes_from_off_to_mcp_only_once() -> None:
 
 
 def test_the_search_tool_among_the_tools_counts_for_nothing() -> None:
-    """A host may list its own."""
     many = [mcp("big", f"t{number}") for number in range(40)]
     session = discovery([*many, Tool(name=SEARCH)], settings=None)
     assert (session.mode, SEARCH in active(session)) == ("off", False)
@@ -276,7 +260,6 @@ def test_the_search_tool_among_the_tools_counts_for_nothing() -> None:
 
 
 def test_the_list_grows_only_at_its_end() -> None:
-    """Also where a visible tool comes late."""
     session = discovery()
     found(session, "create issue", limit=1)
     before = active(session)
@@ -285,7 +268,6 @@ def test_the_list_grows_only_at_its_end() -> None:
 
 
 def test_a_session_goes_on_from_plain_json() -> None:
-    """Selections, also of servers that are not there yet, and the mode."""
     session = discovery([*TOOLS, *(mcp("b", f"t{n}") for n in range(60))], settings=None)
     found(session, "create issue", limit=1)
     found(session, "post message", limit=1)
@@ -311,7 +293,6 @@ def test_a_session_goes_on_from_plain_json() -> None:
     ],
 )
 def test_resuming_without_selections_gives_the_defaults(saved: Any) -> None:
-    """Whatever was saved instead."""
     settings = DiscoverySettings(mode="mcp-only", default_servers=("slack",))
     session = discovery(settings=settings, saved=saved)
     assert active(session) == ["lsp", POST.name, "read", SEARCH]
@@ -319,7 +300,6 @@ def test_resuming_without_selections_gives_the_defaults(saved: Any) -> None:
 
 
 def test_a_new_session_has_no_selections() -> None:
-    """Only the defaults."""
     session = discovery()
     found(session, "issue")
     session.new_session()
@@ -328,14 +308,12 @@ def test_a_new_session_has_no_selections() -> None:
 
 
 def test_what_a_profile_forbids_is_not_found() -> None:
-    """It is left out before the cut."""
     session = discovery(permits=lambda tool: tool.name != ISSUE.name)
     assert ISSUE.name not in found(session, "create issue").activated_tools
     assert session.activate([ISSUE.name]) == ()
 
 
 def test_a_profile_is_asked_again_before_the_activation() -> None:
-    """It may have changed while the search ran."""
     answers = iter([True])
 
     def permits(tool: Tool) -> bool:
@@ -349,7 +327,6 @@ def test_a_profile_is_asked_again_before_the_activation() -> None:
 
 
 def test_tools_for_some_callers_are_found_by_nobody_without_a_profile() -> None:
-    """A loop that knows its callers says so with `permits`."""
     secret = mcp("vault", "open", roles=["boss"])
     session = discovery([READ, secret])
     assert found(session, "vault open").total_tools == 0
@@ -361,7 +338,6 @@ def test_tools_for_some_callers_are_found_by_nobody_without_a_profile() -> None:
 
 
 def test_the_search_tool_has_oh_my_pis_schema() -> None:
-    """Strict, a read, always there."""
     tool = discovery().search_tool()
     assert (tool.name, tool.title, tool.always_load) == (SEARCH, "SearchTools", True)
     assert tool.annotations == {"read_only": True, "load_mode": "essential"}
@@ -379,7 +355,6 @@ def test_the_search_tool_has_oh_my_pis_schema() -> None:
 
 
 def test_the_description_lists_servers_built_in_tools_and_the_total() -> None:
-    """Servers by name with their counts, hidden names sorted."""
     description = discovery(settings=ALL).search_tool().description
     assert "github (3 tools), slack (1 tool)" in description
     assert "Built-in tools that can be found: lsp." in description
@@ -389,7 +364,6 @@ def test_the_description_lists_servers_built_in_tools_and_the_total() -> None:
 
 
 def test_lines_without_content_are_left_out() -> None:
-    """And leave no blank line."""
     description = discovery([READ]).search_tool().description
     assert "MCP" not in description
     assert "Built-in" not in description
@@ -398,7 +372,6 @@ def test_lines_without_content_are_left_out() -> None:
 
 
 def test_a_long_list_of_servers_is_cut_and_counted() -> None:
-    """A prompt has an end."""
     tools = [mcp(f"server_of_a_long_name_{number:04}", "t") for number in range(500)]
     description = discovery(tools).search_tool().description
     assert len(description) < 2_000
@@ -417,7 +390,6 @@ def test_the_description_is_rendered_anew_when_the_index_changes() -> None:
 
 
 def test_a_frozen_description_stays_as_it_first_was() -> None:
-    """Through activations, new tools and restarts."""
     session = discovery(frozen_description=True)
     first = session.search_tool().description
     found(session, "post message", limit=1)
@@ -430,7 +402,6 @@ def test_a_frozen_description_stays_as_it_first_was() -> None:
 
 @pytest.mark.parametrize("language", ["en-US", "zh-CN", "ru-RU"])
 def test_the_notice_names_the_servers_and_stays(language: Any) -> None:
-    """No activation changes the system prompt."""
     session = discovery(language=language)
     notice = session.system_notice()
     assert "github, slack" in notice
@@ -440,14 +411,12 @@ def test_the_notice_names_the_servers_and_stays(language: Any) -> None:
 
 
 def test_summaries_of_the_host_are_searched_and_shown() -> None:
-    """Instead of the tools' own."""
     session = discovery(summaries={POST.name: "Tells the crew"})
     (match,) = found(session, "crew").tools
     assert match.description == "Tells the crew"
 
 
 def test_what_servers_wrote_is_cleaned() -> None:
-    """One line, without control and invisible characters."""
     loud = mcp("x", "loud", description="Shout\n\x1b[31m now\u200b")
     (match,) = found(discovery([loud]), "loud").tools
     assert match.description == "Shout [31m now"
@@ -460,7 +429,6 @@ def test_what_servers_wrote_is_cleaned() -> None:
     )
 )
 def test_nothing_a_model_writes_raises(arguments: dict[str, Any]) -> None:
-    """And every answer can be sent."""
     answer = discovery().call(arguments)
     answer.content.encode()
     assert answer.is_error is (answer.details is None)

@@ -109,13 +109,11 @@ def scores_by_steps(tools: Sequence[Tool], query: str) -> list[tuple[str, float]
     ],
 )
 def test_words_are_cut_as_oh_my_pi_cuts_them(text: str, words: list[str]) -> None:
-    """As a JavaScript engine runs its rules."""
     assert oh_my_pi_tokens(text) == words
 
 
 @given(st.text(st.characters(codec=None), max_size=40) | st.text("aAbBZ019éÉ_ -Σß", max_size=40))
 def test_words_are_those_of_the_rules_taken_one_by_one(text: str) -> None:
-    """In any script."""
     assert oh_my_pi_tokens(text) == words_by_steps(text)
 
 
@@ -149,26 +147,22 @@ def test_score_of_an_mcp_tool_worked_out_by_hand() -> None:
 
 
 def test_repeated_words_of_the_query_count_each_time() -> None:
-    """Count in query times idf."""
     built = index(Tool(name="mail"), Tool(name="post"))
     once, twice = scores(built, "mail"), scores(built, "mail MAIL")
     assert twice[0][1] == pytest.approx(2 * once[0][1], abs=2e-6)
 
 
 def test_equal_scores_go_by_name_as_javascript_sorts() -> None:
-    """`_` before `-` before digits before letters, lower case first."""
     same = [Tool(name=name, title="t", summary="w") for name in ("b1", "B1", "b_1", "b-1", "b0")]
     assert [tool.name for tool, _ in index(*same).ranked("w")] == ["b0", "b1", "B1", "b_1", "b-1"]
 
 
 @pytest.mark.parametrize("query", ["", "   ", "!? —", "qwzx"])
 def test_nothing_asked_or_nothing_known_finds_nothing(query: str) -> None:
-    """Scores of 0 are no hits."""
     assert index(Tool(name="send_mail")).ranked(query) == ()
 
 
 def test_an_empty_index_finds_nothing() -> None:
-    """And divides by nothing."""
     assert index().ranked("mail") == ()
 
 
@@ -201,7 +195,6 @@ _TOOLS = st.lists(
 @settings(max_examples=40)
 @given(tools=_TOOLS, query=_TEXTS.map(" ".join))
 def test_scores_are_those_of_the_formula_to_six_decimals(tools: list[Tool], query: str) -> None:
-    """Whatever the tools and the query."""
     expected = scores_by_steps(tools, query) if tools else []
     assert sorted(scores(index(*tools), query)) == sorted(expected)
     found = index(*tools).ranked(query)
@@ -211,7 +204,6 @@ def test_scores_are_those_of_the_formula_to_six_decimals(tools: list[Tool], quer
 
 
 def test_scores_of_a_real_catalog_are_those_of_the_formula(shared: Path) -> None:
-    """The first 150 tools of a public set, and ten of its queries."""
     folder = shared / "data" / "mcptoolbenchpp"
     lines = (folder / "tools.jsonl").read_text(encoding="utf-8").splitlines()[:150]
     tools = [
@@ -235,7 +227,6 @@ def test_scores_of_a_real_catalog_are_those_of_the_formula(shared: Path) -> None
 def test_updated_ranks_as_a_fresh_build(
     first: list[Tool], added: list[Tool], query: str, data: st.DataObject
 ) -> None:
-    """However the index came about."""
     removed = data.draw(st.lists(st.sampled_from(first), max_size=4)) if first else []
     gone = {tool.name for tool in removed}
     kept = {tool.name: tool for tool in first if tool.name not in gone}
@@ -297,7 +288,6 @@ def test_a_tool_has_its_name_on_its_server(
 
 
 def test_a_name_that_begins_as_an_mcp_tools_is_one() -> None:
-    """Wherever the tool says that it comes from."""
     kinds: Any = ["builtin", "plugin", "handoff", "mcp"]
     sources = [discoverable(Tool(name="t", kind=kind)).source for kind in kinds]
     assert sources == ["builtin", "extension", "custom", "mcp"]
@@ -305,7 +295,6 @@ def test_a_name_that_begins_as_an_mcp_tools_is_one() -> None:
 
 
 def test_a_summary_that_is_given_replaces_the_tools_own() -> None:
-    """Even an empty one."""
     tool = Tool(name="t", description="mail", summary="post")
     assert discoverable(tool).summary == "post"
     assert discoverable(tool, summary="").summary == ""
@@ -314,20 +303,17 @@ def test_a_summary_that_is_given_replaces_the_tools_own() -> None:
 
 
 def test_a_description_is_cut_at_200_utf16_units() -> None:
-    """Half of a character is none."""
     assert discoverable(Tool(name="t", description="天" * 300)).summary == "天" * 200
     assert discoverable(Tool(name="t", description="a" + "😀" * 150)).summary == "a" + "😀" * 99
 
 
 @pytest.mark.parametrize("parameters", [{}, None, {"type": "object"}])
 def test_a_tool_without_arguments_has_no_schema_keys(parameters: Any) -> None:
-    """Nor a signature."""
     found = discoverable(Tool(name="t", parameters=parameters))
     assert (found.schema_keys, found.signature) == ((), ())
 
 
 def test_compounds_and_parts_of_chinese_are_not_found_here() -> None:
-    """What the default engine finds, and oh-my-pi does not."""
     built = index(Tool(name="JavaScript"), Tool(name="查找图片"))
     assert built.ranked("javascript") == built.ranked("图片") == ()
     assert [tool.name for tool, _ in built.ranked("java")] == ["JavaScript"]

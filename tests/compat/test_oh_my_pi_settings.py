@@ -31,7 +31,6 @@ def hidden(settings: DiscoverySettings, tools: Sequence[Tool] = TOOLS, **how: An
 
 
 def test_keys_are_oh_my_pis_own_dotted_or_nested() -> None:
-    """And all its other settings are passed over."""
     nested = {
         "theme": "dark",
         "tools": {"discoveryMode": "all", "essentialOverride": ["lsp"], "other": 1},
@@ -65,7 +64,6 @@ def test_keys_are_oh_my_pis_own_dotted_or_nested() -> None:
 def test_a_wrong_value_is_an_error_that_names_its_key(
     content: dict[str, Any], message: str
 ) -> None:
-    """And what is allowed."""
     with pytest.raises(ConfigurationError, match=message):
         DiscoverySettings.from_mapping(content)
 
@@ -91,25 +89,21 @@ def test_all_and_mcp_only_win_then_the_legacy_setting(
 
 @pytest.mark.parametrize(("count", "resolved"), [(40, "off"), (41, "mcp-only")])
 def test_auto_hides_above_40_tools(count: int, resolved: str) -> None:
-    """All kinds count."""
     tools = [*many(count - 1), Tool(name="one", kind="mcp")]
     assert DiscoverySettings().resolved(tools) == resolved
 
 
 @pytest.mark.parametrize(("words", "resolved"), [(14_000, "off"), (18_000, "mcp-only")])
 def test_auto_hides_above_16000_tokens_of_definitions(words: int, resolved: str) -> None:
-    """Few tools may be heavy."""
     tool = Tool(name="heavy", kind="mcp", description="word " * words)
     assert DiscoverySettings().resolved([tool]) == resolved
 
 
 def test_auto_stays_off_where_nothing_could_be_hidden() -> None:
-    """Without tools of MCP servers there is nothing to search."""
     assert DiscoverySettings().resolved(many(60, kind="builtin")) == "off"
 
 
 def test_off_hides_nothing() -> None:
-    """Every tool is core."""
     assert hidden(DiscoverySettings(mode="off")) == []
 
 
@@ -119,7 +113,6 @@ def test_mcp_only_hides_the_tools_of_servers() -> None:
 
 
 def test_all_hides_built_in_tools_but_essential_ones_too() -> None:
-    """Tools without a load mode stay, as those of extensions."""
     found = hidden(DiscoverySettings(mode="all"))
     assert found == ["lsp", *sorted(tool.name for tool in SERVERS), "notebook"]
 
@@ -136,7 +129,6 @@ def test_all_hides_built_in_tools_but_essential_ones_too() -> None:
 def test_the_override_replaces_the_essential_tools(
     override: tuple[str, ...], left: list[str]
 ) -> None:
-    """Trimmed, unknown names dropped; only invalid ones leave none."""
     settings = DiscoverySettings(mode="all", essential_override=override)
     known = [tool.name for tool in BUILTINS]
     assert sorted(settings.essential(known)) == left
@@ -144,7 +136,6 @@ def test_the_override_replaces_the_essential_tools(
 
 
 def test_default_servers_stay_visible() -> None:
-    """In both modes; a server that is not there changes nothing."""
     for mode in ("mcp-only", "all"):
         settings: Any = {"mode": mode, "default_servers": (" github ", "missing")}
         found = hidden(DiscoverySettings(**settings))
@@ -153,13 +144,11 @@ def test_default_servers_stay_visible() -> None:
 
 
 def test_requested_and_forced_names_stay_visible() -> None:
-    """A provider refuses a request that forces a hidden tool."""
     found = hidden(DiscoverySettings(mode="all"), requested=["mcp__slack_list", "lsp", "qwzx"])
     assert found == ["mcp__github_create", "mcp__github_list", "mcp__slack_create", "notebook"]
 
 
 def test_a_tool_may_say_its_load_mode() -> None:
-    """By `always_load`, or as oh-my-pi's classes do."""
     tools = [
         Tool(name="a", kind="builtin", always_load=True),
         Tool(name="b", kind="builtin", annotations={"load_mode": "essential"}),
@@ -170,7 +159,6 @@ def test_a_tool_may_say_its_load_mode() -> None:
 
 
 def test_internal_tools_are_never_found() -> None:
-    """Their host shows them when it needs them."""
     tools = [Tool(name=n, kind="builtin") for n in ("resolve", "yield", "report_finding", "lsp")]
     assert hidden(DiscoverySettings(mode="all"), tools) == ["lsp"]
 
@@ -188,7 +176,6 @@ def test_internal_tools_are_never_found() -> None:
 def test_a_session_takes_the_same_modes(
     settings: DiscoverySettings, mode: str, deferred: int
 ) -> None:
-    """With oh-my-pi's tool, thresholds, limit and ranking."""
     config = settings.session_config()
     assert config.tool_schema_mode == mode
     assert (config.threshold, config.threshold_tokens, config.max_results) == (40, 16_000, 8)

@@ -30,7 +30,6 @@ def chat(tools: Sequence[Tool] = TOOLS, **more: Any) -> Chat:
 
 
 def test_the_session_has_oh_my_pis_tool() -> None:
-    """With its schema, in the conversation's language."""
     made = Chat(TOOLS, CONFIG)
     plan = made.begin(text="Отправь письмо")
     (entry,) = [entry.tool for entry in plan.tools if entry.tool.name == "search_tool_bm25"]
@@ -39,7 +38,6 @@ def test_the_session_has_oh_my_pis_tool() -> None:
 
 
 def test_found_tools_leave_the_next_search() -> None:
-    """Before its cut, and out of its count."""
     made = chat()
     first = made.search("mail", limit=1)
     second = made.search("mail", limit=1)
@@ -52,7 +50,6 @@ def test_found_tools_leave_the_next_search() -> None:
 
 
 def test_tools_for_others_are_neither_found_nor_counted() -> None:
-    """Those who may, find them."""
     made = chat()
     assert made.search("vault")["match_count"] == 0
     made.begin(roles=["boss"])
@@ -60,7 +57,6 @@ def test_tools_for_others_are_neither_found_nor_counted() -> None:
 
 
 def test_claude_gets_references() -> None:
-    """From the compact answer in the history."""
     made = chat()
     made.search("send", limit=1)
     shown = made.session.plan(CLAUDE).messages[-1]
@@ -82,7 +78,6 @@ def test_a_result_carries_the_schema_where_no_list_has_room() -> None:
 
 
 def test_the_answer_of_a_restarted_conversation_is_read_again() -> None:
-    """Discoveries are in its history, and in its record."""
     made = chat()
     made.search("send", limit=1)
     again = made.restarted()
@@ -109,14 +104,12 @@ def test_another_name_or_ranking_keeps_our_answer() -> None:
     ],
 )
 def test_a_compact_answer_is_read_back_as_it_was(written: str) -> None:
-    """As histories and providers need it."""
     result = SearchResult.from_json(written + " a bot's notice")
     assert result is not None
     assert result.to_json() == written
 
 
 def test_an_answer_of_oh_my_pis_first_versions_names_what_it_activated() -> None:
-    """They had names alone."""
     result = SearchResult.from_json(
         '{"query":"a","activated_tools":["x","y"],"match_count":2,"total_tools":17}'
     )
@@ -141,7 +134,6 @@ class _Failing:
 
 
 def test_a_failed_search_says_that_discovery_is_unavailable() -> None:
-    """The model does without."""
     searching = SearchToolBm25(_Failing(), ToolCatalog(TOOLS))
     assert searching.run({"query": "mail"}).error == (
         "Tool discovery is unavailable in this session."

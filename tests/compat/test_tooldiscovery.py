@@ -28,18 +28,15 @@ def found(query: str, *tools: Tool) -> list[str]:
 
 
 def test_name_namespace_and_tags_are_repeated_before_the_text() -> None:
-    """Three, two and two times; each is once more in the text."""
     assert weights() == {"status": 4, "vcs": 3, "git": 3, "fast": 3, "says": 1, "changed": 1}
 
 
 def test_boosts_can_be_chosen_and_zero_means_the_default() -> None:
-    """Those of its document are 4, 2 and 1."""
     chosen = weights(Boosts(name=4, namespace=0, tags=1))
     assert (chosen["status"], chosen["vcs"], chosen["git"]) == (5, 3, 2)
 
 
 def test_a_server_counts_as_a_namespace_where_there_is_none() -> None:
-    """As in the substring search."""
     assert weights(tool=Tool(name="t", server="github"))["github"] == 3
 
 
@@ -55,18 +52,15 @@ def test_a_server_counts_as_a_namespace_where_there_is_none() -> None:
     ],
 )
 def test_words_are_cut_at_word_boundaries(text: str, words: list[str]) -> None:
-    """Identifiers stay whole, Chinese becomes characters, function words go."""
     assert tooldiscovery_tokens(text) == words
 
 
 @given(st.text(st.characters(codec=None)))
 def test_any_text_can_be_cut(text: str) -> None:
-    """Into words that have a letter or digit."""
     assert all(any(map(str.isalnum, word)) for word in tooldiscovery_tokens(text))
 
 
 def test_a_word_of_the_name_is_worth_more_than_one_of_the_text() -> None:
-    """And one of a tag lies between."""
     tools = (
         Tool(name="one", description="a mail"),
         Tool(name="two", tags=["mail"]),
@@ -76,13 +70,11 @@ def test_a_word_of_the_name_is_worth_more_than_one_of_the_text() -> None:
 
 
 def test_signs_of_a_query_say_nothing() -> None:
-    """Its syntax is inert."""
     tools = (Tool(name="mail"), Tool(name="post"))
     assert found("+mail -post name:x (", *tools) == ["mail", "post"]
 
 
 def test_equal_scores_go_by_name() -> None:
-    """By code points."""
     tools = [Tool(name=name, description="mail") for name in ("c", "b", "B")]
     assert found("mail", *tools) == ["B", "b", "c"]
 

@@ -51,7 +51,6 @@ def complaint(folder: Path, text: str) -> str:
 
 
 def test_a_whole_file_is_read_as_it_stands(tmp_path: Path) -> None:
-    """Every key finds its place, under `provider_settings` too."""
     config = read(tmp_path, WHOLE)
     claude, local = config.providers
     assert config.tool_search.tool_schema_mode == "tool_search"
@@ -65,12 +64,10 @@ def test_a_whole_file_is_read_as_it_stands(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "tool_search:\n", "---\n"])
 def test_an_empty_file_gives_the_defaults(tmp_path: Path, text: str) -> None:
-    """A file that sets nothing is no mistake."""
     assert read(tmp_path, text) == BotConfig()
 
 
 def test_the_designed_defaults_hold() -> None:
-    """The defaults are those of the documentation."""
     config = ToolSearchConfig()
     assert (config.tool_schema_mode, config.threshold, config.threshold_tokens) == (
         "auto", 25, None,
@@ -115,7 +112,6 @@ def test_the_designed_defaults_hold() -> None:
 def test_a_wrong_value_is_named_with_its_line_and_key(
     tmp_path: Path, text: str, line: int, key: str
 ) -> None:
-    """The message says where to look."""
     said = complaint(tmp_path, text)
     assert said.startswith(f"bot.yaml, line {line}: ")
     assert key in said
@@ -149,7 +145,6 @@ def test_an_unknown_key_is_refused_with_the_known_ones(
     ],
 )  # fmt: skip
 def test_a_file_that_cannot_be_settings_is_a_configuration_error(tmp_path: Path, text: str) -> None:
-    """Whatever a file holds, the error is ours and names the file."""
     assert complaint(tmp_path, text).startswith("bot.yaml")
 
 
@@ -201,19 +196,16 @@ def test_a_mistake_in_permissions_names_its_key(
 
 
 def test_a_syntax_error_names_its_line(tmp_path: Path) -> None:
-    """YAML's own mistakes have a line too."""
     assert "line 2, column" in complaint(tmp_path, "max_steps: 3\na: b: c\n")
 
 
 @pytest.mark.parametrize("name", ["missing.yaml", "."])
 def test_a_file_that_cannot_be_read_is_a_configuration_error(tmp_path: Path, name: str) -> None:
-    """A missing file and a folder are both said to be unreadable."""
     with pytest.raises(ConfigurationError, match="cannot be read"):
         load_config(tmp_path / name)
 
 
 def test_a_file_that_is_not_utf_8_is_a_configuration_error(tmp_path: Path) -> None:
-    """Bytes of another encoding are no crash."""
     (tmp_path / "bot.yaml").write_bytes("system_prompt: привет\n".encode("cp1251"))
     with pytest.raises(ConfigurationError, match="cannot be read"):
         load_config(tmp_path / "bot.yaml")
@@ -226,19 +218,16 @@ def test_whole_numbers_do_where_fractions_are_meant(tmp_path: Path) -> None:
 
 
 def test_the_mode_in_the_tool_search_section_is_sent_beside_it(tmp_path: Path) -> None:
-    """AstrBot has `tool_schema_mode` beside `tool_search`."""
     said = complaint(tmp_path, "tool_search:\n  tool_schema_mode: full\n")
     assert "line 2: tool_schema_mode stands beside tool_search" in said
 
 
 def test_a_section_in_both_places_is_refused(tmp_path: Path) -> None:
-    """Neither of two modes silently wins."""
     text = "tool_schema_mode: full\nprovider_settings: {tool_schema_mode: auto}\n"
     assert "stands here and under provider_settings" in complaint(tmp_path, text)
 
 
 def test_two_providers_of_one_id_are_refused(tmp_path: Path) -> None:
-    """An `id` names one provider."""
     entry = "  - {id: a, type: openai_chat, model: m}\n"
     assert "two providers have the id 'a'" in complaint(tmp_path, f"providers:\n{entry}{entry}")
 
@@ -255,12 +244,10 @@ def test_two_providers_of_one_id_are_refused(tmp_path: Path) -> None:
     ],
 )
 def test_a_key_in_the_file_is_in_no_error(tmp_path: Path, text: str) -> None:
-    """A key that someone pasted in does not reach a log."""
     assert "sk-secret" not in complaint(tmp_path, text)
 
 
 def test_a_key_in_code_is_in_no_error() -> None:
-    """The same holds without a file."""
     with pytest.raises(ValidationError) as caught:
         ProviderConfig(id="a", type="anthropic", model="m", api_key_env="sk-secret-1")
     assert "sk-secret" not in str(caught.value)
@@ -268,26 +255,22 @@ def test_a_key_in_code_is_in_no_error() -> None:
 
 @pytest.mark.parametrize("environment", [{}, {"ANTHROPIC_API_KEY": "  "}])
 def test_a_missing_key_names_the_variable(environment: dict[str, str]) -> None:
-    """The message says what to set."""
     provider = ProviderConfig(id="a", type="anthropic", model="m")
     with pytest.raises(ConfigurationError, match=r"'a'.*ANTHROPIC_API_KEY is not set"):
         provider.api_key(environment)
 
 
 def test_a_key_is_read_from_its_variable_without_spaces() -> None:
-    """A line feed behind a key, as files have it, is no part of it."""
     provider = ProviderConfig(id="a", type="openai_chat", model="m", api_key_env="MY_KEY")
     assert provider.api_key({"MY_KEY": "k1\n"}).get_secret_value() == "k1"
 
 
 def test_an_endpoint_without_a_key_needs_no_variable() -> None:
-    """Local servers have no keys."""
     provider = ProviderConfig(id="a", type="openai_chat", model="m", api_key_env=None)
     assert provider.api_key({}).get_secret_value() == "unused"
 
 
 def test_a_responses_provider_has_its_own_options() -> None:
-    """And the key of its vendor."""
     provider = ProviderConfig(
         id="a", type="openai_responses", model="m", tool_search="hosted", previous_response_id=True
     )
@@ -305,13 +288,11 @@ def test_an_option_of_responses_is_refused_elsewhere(tmp_path: Path, option: str
 
 
 def test_lists_do_in_code_as_they_do_in_yaml() -> None:
-    """Settings made in Python take lists."""
     provider = ProviderConfig(id="a", type="openai_chat", model="m")
     assert BotConfig.model_validate({"providers": [provider]}).providers == (provider,)
 
 
 def test_settings_do_not_change() -> None:
-    """Settings are shared between conversations, so they are frozen."""
     config: Any = ToolSearchConfig()
     with pytest.raises(ValidationError):
         config.threshold = 3

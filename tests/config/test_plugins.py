@@ -70,7 +70,6 @@ def engines(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_engine_of_a_package_is_chosen_by_its_name(engines: None) -> None:
-    """It is given the tools, and it ranks."""
     index = build_index(TOOLS, SearchSettings(engine="backwards"))
     found = index.search("anything", limit=5)
     assert [match.name for match in found.matches] == ["send_mail", "get_weather"]
@@ -83,7 +82,6 @@ def test_engine_of_a_package_is_given_the_settings(engines: None) -> None:
 
 
 def test_configuration_names_an_engine_of_a_package(engines: None, tmp_path: Path) -> None:
-    """A file may name it as any other."""
     path = tmp_path / "bot.yaml"
     path.write_text("tool_search: {search: {engine: backwards}}\n")
     assert load_config(path).tool_search.search.engine == "backwards"
@@ -92,7 +90,6 @@ def test_configuration_names_an_engine_of_a_package(engines: None, tmp_path: Pat
 def test_configuration_with_an_unknown_engine_lists_those_of_packages(
     engines: None, tmp_path: Path
 ) -> None:
-    """The message shows the value and all that there are."""
     path = tmp_path / "bot.yaml"
     path.write_text("tool_search: {search: {engine: forwards}}\n")
     with pytest.raises(ConfigurationError, match=r"'forwards': there are bm25.*hybrid, backwards"):
@@ -100,7 +97,6 @@ def test_configuration_with_an_unknown_engine_lists_those_of_packages(
 
 
 def test_engine_of_a_package_that_is_gone_is_unknown(engines: None) -> None:
-    """Settings outlive what is installed."""
     settings = SearchSettings.model_construct(**{**dict(SearchSettings()), "engine": "uninstalled"})
     with pytest.raises(
         SearchError, match="no search engine 'uninstalled'; there are backwards, bm"
@@ -109,7 +105,6 @@ def test_engine_of_a_package_that_is_gone_is_unknown(engines: None) -> None:
 
 
 def test_engine_of_this_package_is_never_replaced(engines: None) -> None:
-    """Another package's `bm25` is not ours."""
     found = build_index(TOOLS, SearchSettings(engine="bm25")).search("mail", limit=5)
     assert [match.name for match in found.matches] == ["send_mail"]
 
@@ -126,13 +121,11 @@ def test_engine_of_this_package_is_never_replaced(engines: None) -> None:
 def test_broken_engine_of_a_package_says_what_is_wrong(
     engines: None, engine: str, message: str
 ) -> None:
-    """The message names the engine, where it comes from, and the cause."""
     with pytest.raises(SearchError, match=message):
         build_index(TOOLS, SearchSettings(engine=engine))
 
 
 def test_engines_of_packages_are_not_imported_before_they_are_chosen(engines: None) -> None:
-    """A broken package harms only who chooses it."""
     assert {"backwards", "gone"} <= installed_engines().keys()
     assert "someones_search" not in sys.modules
     with pytest.raises(ValidationError):
@@ -141,7 +134,6 @@ def test_engines_of_packages_are_not_imported_before_they_are_chosen(engines: No
 
 
 def test_command_searches_with_an_engine_of_a_package(folder: Path) -> None:
-    """`--engine` takes its name, in a process of its own."""
     catalog = folder / "tools.jsonl"
     catalog.write_text('{"name": "get_weather"}\n{"name": "send_mail"}\n')
     done = subprocess.run(  # noqa: S603 - our own interpreter and code

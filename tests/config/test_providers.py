@@ -28,7 +28,6 @@ def proxied(entries: Mapping[str, ProfileSettings], **more: Any) -> ProviderProf
 
 
 def test_a_profile_says_how_a_proxy_is_told_of_tools() -> None:
-    """What it leaves out stays as it is known."""
     entries = profiles(
         mine={"match": {"host": "llm.example.com", "model": "claude-*"}, "strategy": "claude",
               "max_tools": 64, "cache": "none"}
@@ -54,21 +53,18 @@ def test_a_profile_says_how_a_proxy_is_told_of_tools() -> None:
     ],
 )
 def test_a_profile_is_for_what_fits_all_it_names(match: Mapping[str, Any], fits: bool) -> None:
-    """Globs, in any case."""
     entries = profiles(mine={"match": match, "name_rule": "identifier"})
     assert (proxied(entries).name_rule == "identifier") is fits
 
 
 @pytest.mark.parametrize("host", ["llm.example.com", "llm.example.com:8443"])
 def test_a_host_is_named_with_or_without_its_port(host: str) -> None:
-    """A proxy may have several."""
     entries = profiles(mine={"match": {"host": host}, "max_tools": 9})
     profile = proxied(entries, base_url="https://llm.example.com:8443/v1")
     assert profile.max_tools == 9
 
 
 def test_the_closest_profile_counts_before_a_wider_one() -> None:
-    """In whatever order they stand; a host says more than a model."""
     entries = profiles(
         exact={"match": {"host": "llm.example.com", "model": "claude-sonnet-4-6"}, "max_tools": 7},
         host={"match": {"host": "llm.example.com"}, "max_tools": 8, "cache": "none"},
@@ -97,14 +93,12 @@ def test_a_profile_makes_a_model_of_ones_own_one_with_tool_search() -> None:
 
 
 def test_a_profiles_strategy_of_another_dialect_is_an_error() -> None:
-    """The match may name the type."""
     entries = profiles(mine={"match": {"model": "m"}, "strategy": "claude"})
     with pytest.raises(UnsupportedStrategyError, match="name the type in the profile's match"):
         profile_for("openai_chat", "m", profiles=entries)
 
 
 def test_a_responses_model_of_ones_own_is_told_by_its_form() -> None:
-    """With a search of its own, or without."""
     entries = profiles(
         wide={"match": {"type": "openai_responses"}, "strategy": "openai_responses"},
         old={"match": {"model": "house-old"}, "search_form": "additional"},
@@ -143,7 +137,6 @@ def test_a_mistake_in_a_profile_names_its_key(tmp_path: Path, entry: str, said: 
 
 
 def test_profiles_are_read_from_a_file(tmp_path: Path) -> None:
-    """Several, each by its name."""
     file = tmp_path / "bot.yaml"
     file.write_text(
         "profiles:\n"

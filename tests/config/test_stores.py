@@ -11,27 +11,23 @@ from tool_search.config.stores import StoreSettings, default_store_path
 
 
 def test_a_bot_has_a_file_in_the_users_data_folder(tmp_path: Path) -> None:
-    """As the XDG specification has it."""
     path = default_store_path(environment={"XDG_DATA_HOME": str(tmp_path)})
     assert path == tmp_path / "tool-search" / "bot.db"
 
 
 @pytest.mark.parametrize("named", ["", "relative/folder"])
 def test_a_folder_that_is_not_absolute_is_not_meant(named: str) -> None:
-    """The specification says so."""
     path = default_store_path(environment={"XDG_DATA_HOME": named})
     assert path == Path.home() / ".local" / "share" / "tool-search" / "bot.db"
 
 
 def test_bots_with_configuration_files_have_a_store_each(tmp_path: Path) -> None:
-    """Also where the files have one name in two folders."""
     files = [tmp_path / "a" / "bot.yaml", tmp_path / "b" / "bot.yaml", tmp_path / "a" / "x.yaml"]
     assert len({StoreSettings().file(source) for source in files}) == 3
     assert StoreSettings().file(files[0]) == StoreSettings().file(tmp_path / "a/../a/bot.yaml")
 
 
 def test_a_path_is_relative_to_the_configuration(tmp_path: Path) -> None:
-    """Wherever the bot is started."""
     source = tmp_path / "bot.yaml"
     assert StoreSettings(path="data/x.db").file(source) == tmp_path / "data" / "x.db"
     assert StoreSettings(path="/data/x.db").file(source) == Path("/data/x.db")
@@ -54,7 +50,6 @@ def test_a_path_is_relative_to_the_configuration(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_setting_is_named(tmp_path: Path, text: str, messages: tuple[str, ...]) -> None:
-    """With its line, and what is allowed."""
     path = tmp_path / "bot.yaml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigurationError) as caught:
@@ -63,7 +58,6 @@ def test_a_wrong_setting_is_named(tmp_path: Path, text: str, messages: tuple[str
 
 
 def test_settings_are_read_from_yaml(tmp_path: Path) -> None:
-    """Where the design has them."""
     path = tmp_path / "bot.yaml"
     path.write_text(
         "store: {type: memory}\ntool_search:\n  learning: {enabled: false}\n", encoding="utf-8"

@@ -34,7 +34,6 @@ def refusal(chat: Chat, name: str, arguments: str = "{}") -> str:
 
 @pytest.mark.parametrize("name", ["core_000", "tool_003", "files.read", "files_read_601e4eb6"])
 def test_a_call_that_fits_is_run(chat: Chat, name: str) -> None:
-    """Core or not found yet, under its own name or a dialect's."""
     decision = chat.decide(name, '{"count": 2}')
     assert isinstance(decision, RunCall)
     assert decision.arguments == {"count": 2}
@@ -42,7 +41,6 @@ def test_a_call_that_fits_is_run(chat: Chat, name: str) -> None:
 
 
 def test_a_deferred_tool_that_ran_without_a_search_is_discovered(chat: Chat) -> None:
-    """It can be called from the next request on like any other."""
     chat.call("tool_003", {"count": 1})
     assert chat.session.discoveries["tool_003"].via == "call"
     assert chat.session.plan(OPENAI).tools.names[-1] == "tool_003"
@@ -69,7 +67,6 @@ def test_a_deferred_tool_called_with_broken_arguments_is_discovered_too(
 def test_a_declared_tool_called_with_wrong_arguments_answers_without_its_schema(
     chat: Chat,
 ) -> None:
-    """The request has it already."""
     assert refusal(chat, "core_000", '{"count": null}').startswith("The arguments of core_000")
     assert "schema is" not in refusal(chat, "core_000", "{}")
     chat.find("tool_003")
@@ -77,7 +74,6 @@ def test_a_declared_tool_called_with_wrong_arguments_answers_without_its_schema(
 
 
 def test_an_unknown_name_gets_near_ones_never_the_whole_catalog(chat: Chat) -> None:
-    """At most three."""
     said = refusal(chat, "tool_03")
     near = said.removeprefix("There is no tool named tool_03. Similar names: ").split(".")[0]
     assert len(near.split(", ")) == 3
@@ -86,7 +82,6 @@ def test_an_unknown_name_gets_near_ones_never_the_whole_catalog(chat: Chat) -> N
 
 
 def test_a_name_like_no_other_is_sent_to_the_search(chat: Chat) -> None:
-    """Nothing is listed."""
     said = refusal(chat, "брось_кости")
     assert said == (
         "There is no tool named брось_кости. Search for what you need with tool_search."
@@ -94,12 +89,10 @@ def test_a_name_like_no_other_is_sent_to_the_search(chat: Chat) -> None:
 
 
 def test_an_endless_name_is_cut(chat: Chat) -> None:
-    """A model's mistake does not fill the history."""
     assert len(refusal(chat, "x" * 100_000)) < 600
 
 
 def test_full_mode_says_what_is_near_and_speaks_of_no_search() -> None:
-    """There is none."""
     chat = Chat(toolbox(3), {"tool_schema_mode": "full"})
     chat.begin()
     assert "tool_001" in refusal(chat, "tool_01")
@@ -119,7 +112,6 @@ def test_full_mode_says_what_is_near_and_speaks_of_no_search() -> None:
 def test_broken_arguments_are_an_error_the_model_can_correct(
     chat: Chat, name: str, arguments: str
 ) -> None:
-    """The answer shows where they went wrong, and stays short."""
     said = refusal(chat, name, arguments)
     assert said.startswith(f"The arguments of {name} are not a JSON object")
     assert len(said) < 700
@@ -140,7 +132,6 @@ def test_empty_arguments_are_none(chat: Chat, arguments: str) -> None:
     ],
 )
 def test_call_tool_is_looked_through(chat: Chat, arguments: dict[str, Any]) -> None:
-    """The arguments may be written as text, as some models do."""
     decision = chat.decide("call_tool", json.dumps(arguments))
     assert isinstance(decision, RunCall)
     assert (decision.tool.name, decision.arguments) == ("tool_003", {"count": 1})
@@ -165,7 +156,6 @@ def test_call_tool_without_arguments_calls_with_none(chat: Chat, arguments: Any)
      {"name": "tool_003", "arguments": "{"}, {"name": ["tool_003"], "arguments": {}}],
 )  # fmt: skip
 def test_call_tool_with_nonsense_is_an_error(chat: Chat, arguments: Any) -> None:
-    """Nothing is run by guess."""
     assert "call_tool" in refusal(chat, "call_tool", json.dumps(arguments))
 
 
@@ -178,12 +168,10 @@ def test_call_tool_checks_arguments_and_shows_the_schema_each_time(chat: Chat) -
 
 @pytest.mark.parametrize("name", ["no_such_tool", "call_tool", "shutdown_server"])
 def test_call_tool_calls_nothing_unknown_or_forbidden(chat: Chat, name: str) -> None:
-    """It is no way round a rule."""
     assert name in refusal(chat, "call_tool", json.dumps({"name": name, "arguments": {}}))
 
 
 def test_a_search_through_call_tool_is_a_search(chat: Chat) -> None:
-    """Models that were given both mix them up."""
     message = chat.call("call_tool", {"name": "tool_search", "arguments": {"query": "tool_003"}})
     assert message.name == "tool_search"
     assert "tool_003" in chat.session.discoveries
@@ -227,14 +215,12 @@ def test_a_restricted_tool_runs_for_its_role_only(chat: Chat) -> None:
 
 
 def test_a_restricted_tool_is_near_to_nothing(chat: Chat) -> None:
-    """Its name is told only to those who may call it."""
     assert "shutdown_server" not in refusal(chat, "shutdown_serve").replace("shutdown_serve.", "")
     chat.begin(roles=["admin"])
     assert "shutdown_server" in refusal(chat, "shutdown_serve")
 
 
 def test_a_restricted_tool_is_found_by_its_role_only(chat: Chat) -> None:
-    """No count gives it away either."""
     everybody = chat.search("shutdown server")
     assert everybody["matches"] == []
     assert everybody["total_found"] == 0
@@ -262,7 +248,6 @@ _JSON = st.recursive(
     ).map(json.dumps),
 )
 def test_nothing_a_model_writes_raises(name: str, arguments: str) -> None:
-    """Every call is run or answered, and its answer can be sent."""
     chat = Chat(toolbox(4, core=1))
     chat.begin()
     message = chat.call(name, arguments)
@@ -272,14 +257,12 @@ def test_nothing_a_model_writes_raises(name: str, arguments: str) -> None:
 
 @pytest.mark.parametrize("written", ['{"count": 1, "x": "\\ud800"}', '{"count": 1, "\\udfff": 2}'])
 def test_a_lone_surrogate_in_arguments_is_replaced(chat: Chat, written: str) -> None:
-    """Neither the validator nor a tool could write it."""
     decision = chat.decide("tool_003", written)
     assert isinstance(decision, RunCall)
     json.dumps(dict(decision.arguments), ensure_ascii=False).encode()
 
 
 def test_arguments_deeper_than_the_validator_reads_are_an_error(chat: Chat) -> None:
-    """Not a crash."""
     deep = '{"count": 1, "x": ' + "[" * 500 + "]" * 500 + "}"
     assert isinstance(chat.decide("tool_003", deep), RunCall | AnsweredCall)
 
@@ -292,7 +275,6 @@ def test_arguments_deeper_than_the_validator_reads_are_an_error(chat: Chat) -> N
     ],
 )
 def test_answers_are_in_the_language_of_the_conversation(said: str, text: str) -> None:
-    """A model that answers in one language reads it too."""
     chat = Chat(toolbox(3))
     chat.begin(text=said)
     assert refusal(chat, "нет") == text

@@ -63,7 +63,6 @@ def found(config: Mapping[str, Any] | None = None) -> Chat:
 def test_change_holds_from_the_next_user_turn_with_one_notice(
     setting: str, value: str, said: str
 ) -> None:
-    """Before that turn, a resumed turn goes on as it began."""
     chat = found()
     before = chat.session.plan(OPENAI)
     again = resumed(chat, {setting: value})
@@ -113,7 +112,6 @@ def test_prefix_stays_after_the_change_and_no_restart_repeats_the_notice(
 
 
 def test_auto_keeps_what_was_decided() -> None:
-    """Mode and language both; a name has no `auto`."""
     chat = found({"language": "ru-RU"})
     again = resumed(chat, {"tool_schema_mode": "auto", "language": "auto", "threshold": 1000})
     again.turn()
@@ -122,7 +120,6 @@ def test_auto_keeps_what_was_decided() -> None:
 
 
 def test_mode_that_auto_replaced_meanwhile_holds_when_it_is_named_again() -> None:
-    """From `full` through `auto`, which searches this catalog, back to `full`."""
     chat = Chat(toolbox(30), {"tool_schema_mode": "full"})
     chat.turn()
     searching = resumed(chat, {"tool_schema_mode": "auto"})
@@ -149,7 +146,6 @@ def test_mode_that_a_limit_moved_is_not_moved_back_by_the_same_configuration() -
 
 
 def test_record_of_an_earlier_version_has_the_mode_that_its_reason_names() -> None:
-    """It does not say what was configured."""
     written = kept(found()).to_dict()
     for key in ("configured", "former_search_names"):
         del written[key]
@@ -186,7 +182,6 @@ def test_searches_under_the_old_name_are_still_searches() -> None:
 
 
 def test_search_through_call_tool_keeps_that_call() -> None:
-    """The result alone bears the search tool's name."""
     chat = Chat(toolbox(9))
     chat.begin()
     chat.call("call_tool", {"name": "tool_search", "arguments": {"query": "tool_003"}})
@@ -197,7 +192,6 @@ def test_search_through_call_tool_keeps_that_call() -> None:
 
 
 def test_searches_in_the_hosts_own_history_count_under_every_former_name() -> None:
-    """The host sends back what it has saved, names and all, turn after turn."""
     chat = found({"search_tool_name": "first"})
     saved = chat.session.history
     for name in ("second", "third"):
@@ -212,7 +206,6 @@ def test_searches_in_the_hosts_own_history_count_under_every_former_name() -> No
 
 
 def test_tool_that_takes_the_old_name_is_not_taken_for_a_search() -> None:
-    """Whatever its results look like."""
     chat = found()
     taken = [*toolbox(9, core=1), tool("tool_search")]
     again = resumed(chat, {"search_tool_name": "find"}, taken)
@@ -228,7 +221,6 @@ def test_tool_that_takes_the_old_name_is_not_taken_for_a_search() -> None:
 
 @pytest.mark.parametrize("is_given", [True, False], ids=["with the turn", "from the start"])
 def test_tool_comes_back_once_the_search_leaves_it_its_name(is_given: bool) -> None:
-    """A restart leaves it out as long as the search has the name."""
     tools = [*toolbox(9, core=1), tool("tool_search")]
     again = resumed(found(), {"search_tool_name": "find"}, tools)
     assert "tool_search" not in again.session.catalog
@@ -240,7 +232,6 @@ def test_tool_comes_back_once_the_search_leaves_it_its_name(is_given: bool) -> N
 
 
 def test_name_that_a_tool_has_is_not_taken_over() -> None:
-    """The conversation goes on under the old one; one notice says so."""
     tools = [*toolbox(9, core=1), tool("find")]
     again = resumed(found(), {"search_tool_name": "find"}, tools)
     for _ in range(2):
@@ -252,7 +243,6 @@ def test_name_that_a_tool_has_is_not_taken_over() -> None:
 
 
 def test_catalog_that_is_refused_leaves_everything_as_it_was() -> None:
-    """A tool is called as the library's own `call_tool`."""
     again = resumed(found(), {"language": "ru-RU", "search_tool_name": "find"})
     before = again.session.record()
     with pytest.raises(SessionError, match="call_tool"):
@@ -263,7 +253,6 @@ def test_catalog_that_is_refused_leaves_everything_as_it_was() -> None:
 
 
 def test_search_that_cannot_start_is_tried_again() -> None:
-    """As soon as the tool with the search tool's name is gone."""
     tools = [*toolbox(30), tool("tool_search")]
     chat = Chat(tools, {"tool_schema_mode": "full"})
     chat.turn()
@@ -290,7 +279,6 @@ def test_skills_like_is_not_offered_to_bound_thinking_by_a_change_either() -> No
 def test_discoveries_live_through_every_change_of_mode(
     before: str, after: str, profile: Any
 ) -> None:
-    """What was found or called stays callable, and every result has its call."""
     chat = Chat(toolbox(9, core=1), {"tool_schema_mode": before})
     chat.begin(profile)
     if before == "tool_search":

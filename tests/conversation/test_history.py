@@ -47,19 +47,16 @@ def contents(history: tuple[Message, ...]) -> list[str]:
 
 
 def test_a_valid_history_is_kept_as_it_is() -> None:
-    """Its messages are the same objects' equals."""
     history = (HELLO, asks("1", "2"), result("1"), result("2"), asks(text="done"), HELLO)
     assert paired(history, answer="none") == history
 
 
 def test_results_without_a_call_are_left_out() -> None:
-    """Providers refuse them."""
     history = [result("0"), HELLO, result("9"), asks("1"), result("1"), result(None)]
     assert paired(history, answer="none") == (HELLO, asks("1"), result("1"))
 
 
 def test_a_call_without_a_result_gets_an_error() -> None:
-    """Behind those that have one, in call order."""
     history = paired([asks("1", "2"), result("2", "two"), HELLO], answer="lost")
     assert contents(history) == ["lost", "two"]
     assert [message.is_error for message in history[1:3]] == [True, False]
@@ -67,24 +64,20 @@ def test_a_call_without_a_result_gets_an_error() -> None:
 
 
 def test_a_second_result_of_a_call_is_left_out() -> None:
-    """The first counts."""
     assert contents(paired([asks("1"), result("1", "a"), result("1", "b")], answer="")) == ["a"]
 
 
 def test_a_late_result_moves_behind_its_call() -> None:
-    """Nothing stands between a call and its result."""
     history = paired([asks("1"), HELLO, result("1", "late")], answer="lost")
     assert history == (asks("1"), result("1", "late"), HELLO)
 
 
 def test_two_replies_with_both_results_after_them_keep_both() -> None:
-    """Anthropic merges neighbours of one role, so its histories have this form."""
     history = paired([asks("1"), asks("2"), result("1", "one"), result("2", "two")], answer="lost")
     assert history == (asks("1"), result("1", "one"), asks("2"), result("2", "two"))
 
 
 def test_replies_in_a_row_with_one_id_take_its_results_in_order() -> None:
-    """As calls of one reply do."""
     given = [asks("c"), asks("c"), result("c", "one"), result("c", "two")]
     assert contents(paired(given, answer="lost")) == ["one", "two"]
 
@@ -96,7 +89,6 @@ def test_a_repeated_id_belongs_to_the_newest_open_call() -> None:
 
 
 def test_a_result_after_later_calls_finds_its_own() -> None:
-    """Though other replies and users came between."""
     given = [asks("1"), HELLO, asks("2"), result("2", "two"), HELLO, result("1", "one")]
     history = paired(given, answer="lost")
     assert history[:2] == (asks("1"), result("1", "one"))
@@ -104,7 +96,6 @@ def test_a_result_after_later_calls_finds_its_own() -> None:
 
 
 def test_a_result_before_its_call_is_its_result_where_the_id_is_unique() -> None:
-    """Where ids repeat it may be a leftover of a call that was cut off."""
     given = [HELLO, result("1", "early"), asks("1"), HELLO]
     assert contents(paired(given, answer="lost")) == ["early"]
     repeated = [result("c", "old"), asks("c"), result("c", "new"), asks("c")]
@@ -149,7 +140,6 @@ def test_a_result_with_a_foreign_id_answers_a_call_without_one() -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_message_is_refused_by_name(wrong: Any, says: str) -> None:
-    """With its place, and before anything changes."""
     chat = Chat(toolbox(2))
     chat.turn(OPENAI)
     before = chat.session.history
@@ -159,7 +149,6 @@ def test_what_is_no_message_is_refused_by_name(wrong: Any, says: str) -> None:
 
 
 def test_ids_that_come_twice_are_numbered() -> None:
-    """Some models begin each reply with `call_0`; requests want unique ids."""
     history = paired(
         [asks("c"), result("c", "one"), asks("c"), result("c", "two"), HELLO], answer="lost"
     )
@@ -170,7 +159,6 @@ def test_ids_that_come_twice_are_numbered() -> None:
 
 @given(st.lists(st.sampled_from(["call_0", "call_0_2", "", "x"]), max_size=12))
 def test_own_ids_are_unique_and_keep_the_first(ids: list[str]) -> None:
-    """Repeated ids are numbered; one that is free stays."""
     history = paired([asks(call_id) for call_id in ids], answer="lost")
     taken: list[str] = []
     for call_id, message in zip(ids, history[::2], strict=True):
@@ -190,7 +178,6 @@ def test_an_id_that_comes_5_000_times_takes_no_more_than_as_many_ids() -> None:
 
 
 def test_one_id_twice_in_one_reply_takes_its_results_in_order() -> None:
-    """Each call has its own."""
     history = paired([asks("c", "c"), result("c", "one"), result("c", "two")], answer="lost")
     assert contents(history) == ["one", "two"]
     assert [call.id for call in history[0].tool_calls] == ["c", "c_2"]
@@ -205,7 +192,6 @@ def test_a_renumbered_reply_loses_the_blocks_that_have_the_old_ids() -> None:
 
 
 def test_a_result_bears_the_name_of_its_call() -> None:
-    """OpenAI's messages have no name there; a search is known by it."""
     history = paired([asks("1", name="tool_search"), result("1", "x", name=None)], answer="")
     assert history[1].name == "tool_search"
 
@@ -213,13 +199,11 @@ def test_a_result_bears_the_name_of_its_call() -> None:
 @pytest.mark.parametrize("role", ["user", "assistant"])
 @pytest.mark.parametrize("content", ["", "  \n", (), (TextPart(" "),)])
 def test_messages_without_content_are_left_out(role: str, content: object) -> None:
-    """Providers refuse them."""
     empty = Message(role=role, content=content)  # type: ignore[arg-type]
     assert paired([HELLO, empty], answer="") == (HELLO,)
 
 
 def test_a_picture_is_content() -> None:
-    """A message may have no text."""
     picture = Message(role="user", content=(ImagePart("https://x/y.png"),))
     assert paired([picture], answer="") == (picture,)
 
@@ -241,7 +225,6 @@ _MESSAGES = st.lists(
 def test_any_history_becomes_one_in_which_each_call_has_one_result_behind_it(
     history: list[Message],
 ) -> None:
-    """Ids are unique, and a second reading changes nothing."""
     valid = paired(history, answer="lost")
     open_ids: list[str | None] = []
     for message in valid:
@@ -276,7 +259,6 @@ def test_no_result_of_a_call_is_ever_lost(history: list[Message]) -> None:
 @settings(max_examples=40)
 @given(_MESSAGES)
 def test_an_adopted_history_goes_on_whatever_it_was(history: list[Message]) -> None:
-    """The next turn can be asked of anybody."""
     chat = Chat(toolbox(4))
     chat.session.adopt_history(history)
     chat.begin(CLAUDE)
@@ -288,7 +270,6 @@ def test_an_adopted_history_goes_on_whatever_it_was(history: list[Message]) -> N
 
 
 def test_open_calls_are_those_of_the_last_reply_without_result() -> None:
-    """In their order."""
     history = [asks("0"), result("0"), asks("1", "2", "3"), result("2")]
     assert [call.id for call in unanswered_calls(history)] == ["1", "3"]
     assert unanswered_calls([asks("0"), result("0")]) == ()
@@ -297,7 +278,6 @@ def test_open_calls_are_those_of_the_last_reply_without_result() -> None:
 
 
 def test_a_search_result_introduces_its_matches_and_what_was_loaded() -> None:
-    """Both are references."""
     history = [result("1", FOUND.to_json(), name="tool_search")]
     assert visible_names(history, "tool_search") == {"a", "b"}
 
@@ -311,12 +291,10 @@ def test_a_search_result_introduces_its_matches_and_what_was_loaded() -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_search_result_introduces_nothing(text: str, name: str) -> None:
-    """A bot may have shortened it."""
     assert visible_names([result("1", text, name=name)], "tool_search") == frozenset()
 
 
 def test_a_search_result_is_read_through_what_a_bot_appended() -> None:
-    """Bots add notices to results."""
     history = [result("1", f" {FOUND.to_json()}\n\n[Notice: ...]", name="tool_search")]
     assert search_results(history, "tool_search") == [FOUND]
 
@@ -325,7 +303,6 @@ def test_a_search_result_is_read_through_what_a_bot_appended() -> None:
     "matches", ['[{"name":5}]', "[null]", '["a"]', '[{"description":"x"}]', "[]"]
 )
 def test_matches_that_have_no_name_are_passed_over(matches: str) -> None:
-    """Whatever a bot did to them."""
     (read,) = search_results(
         [result("1", f'{{"query":"q","matches":{matches}}}', name="tool_search")], "tool_search"
     )

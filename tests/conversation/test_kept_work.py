@@ -138,7 +138,6 @@ class _Conversation:
 def test_kept_work_changes_no_request(
     steps: list[tuple[str, int]], first: str, second: str
 ) -> None:
-    """A session that remembers nothing plans and encodes the same."""
     run = _Conversation(_PROFILES[first], _PROFILES[second])
     for step, number in steps:
         run.do(step, number)

@@ -108,7 +108,6 @@ RECORDS = st.builds(
 
 @given(RECORDS)
 def test_a_record_survives_json(record: ConversationRecord) -> None:
-    """What a store writes is what a restart reads."""
     again = ConversationRecord.from_dict(json.loads(json.dumps(record.to_dict())))
     assert again == record
 
@@ -120,7 +119,6 @@ def test_a_message_survives_json(message: Message) -> None:
 
 
 def test_a_message_is_written_as_openai_has_it() -> None:
-    """The neutral form is one that every bot knows."""
     call = ToolCall(id="1", name="get", arguments='{"a":1}')
     assert message_to_dict(Message(role="assistant", content="x", tool_calls=(call,))) == {
         "role": "assistant",
@@ -149,7 +147,6 @@ def test_a_message_is_written_as_openai_has_it() -> None:
     ],
 )  # fmt: skip
 def test_the_content_of_a_bots_message_is_read_in_any_form(written: Any, content: Any) -> None:
-    """Parts that no strategy can show are left out."""
     assert message_from_dict({"role": "user", "content": written}).content == content
 
 
@@ -158,7 +155,6 @@ def test_the_content_of_a_bots_message_is_read_in_any_form(written: Any, content
     [('{"a":1}', '{"a":1}'), ("", "{}"), (None, "{}"), ({"a": 1}, '{"a":1}'), ({}, "{}")],
 )
 def test_the_arguments_of_a_bots_call_are_read_in_any_form(arguments: Any, text: str) -> None:
-    """Some bots keep them as an object."""
     call = {"id": "1", "function": {"name": "get", "arguments": arguments}}
     message = message_from_dict({"role": "assistant", "content": None, "tool_calls": [call]})
     assert message.tool_calls == (ToolCall(id="1", name="get", arguments=text),)

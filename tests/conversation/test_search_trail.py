@@ -25,7 +25,6 @@ def lessons(made: Chat) -> list[tuple[str, str, float]]:
 
 
 def test_a_search_that_led_to_a_call_is_a_lesson() -> None:
-    """Told once."""
     made = chat()
     made.search("weather tomorrow")
     made.call("get_forecast")
@@ -34,7 +33,6 @@ def test_a_search_that_led_to_a_call_is_a_lesson() -> None:
 
 
 def test_a_second_call_is_no_second_lesson() -> None:
-    """A loop teaches no more than one call."""
     made = chat()
     made.search("weather")
     made.call("get_forecast")
@@ -43,7 +41,6 @@ def test_a_second_call_is_no_second_lesson() -> None:
 
 
 def test_a_found_tool_that_was_callable_already_counts_too() -> None:
-    """The search was answered by it all the same."""
     made = chat()
     made.search("weather")
     made.call("get_forecast")
@@ -53,7 +50,6 @@ def test_a_found_tool_that_was_callable_already_counts_too() -> None:
 
 
 def test_a_search_without_a_call_teaches_nothing() -> None:
-    """The model looked, and took nothing."""
     made = chat()
     made.search("weather")
     made.answer()
@@ -61,14 +57,12 @@ def test_a_search_without_a_call_teaches_nothing() -> None:
 
 
 def test_a_call_without_a_search_teaches_nothing() -> None:
-    """It was made by name."""
     made = chat()
     made.call("get_forecast")
     assert lessons(made) == []
 
 
 def test_a_failed_call_teaches_nothing_but_a_later_success_does() -> None:
-    """The model tried again."""
     made = chat()
     made.search("weather")
     (call,) = made.session.accept(
@@ -85,7 +79,6 @@ def test_a_failed_call_teaches_nothing_but_a_later_success_does() -> None:
 
 
 def test_a_cancelled_call_teaches_nothing() -> None:
-    """The user stopped it."""
     made = chat()
     made.search("weather")
     call = ToolCall(id="x", name="get_forecast", arguments="{}")
@@ -95,7 +88,6 @@ def test_a_cancelled_call_teaches_nothing() -> None:
 
 
 def test_a_denied_call_teaches_nothing() -> None:
-    """It did not run."""
     made = Chat(
         [*TOOLS, tool("vault", description="Open the vault.", kind="mcp", roles=("owner",))]
     )
@@ -107,7 +99,6 @@ def test_a_denied_call_teaches_nothing() -> None:
 
 
 def test_the_next_turn_may_still_answer_a_search() -> None:
-    """The model had asked which city; a turn later it is another matter."""
     made = chat()
     made.search("weather")
     made.turn(text="In Paris")
@@ -121,7 +112,6 @@ def test_the_next_turn_may_still_answer_a_search() -> None:
 
 
 def test_a_search_that_found_nothing_learns_from_the_one_that_did() -> None:
-    """The model asked again in other words; half as much."""
     made = chat()
     made.search("天气")
     made.search("weather")
@@ -161,7 +151,6 @@ def test_names_and_operators_are_no_lesson() -> None:
 
 
 def test_many_searches_for_one_tool_are_bounded() -> None:
-    """The last ones count."""
     made = Chat(toolbox(30))
     made.begin()
     for number in range(9):

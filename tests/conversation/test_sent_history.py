@@ -126,7 +126,6 @@ def test_results_of_the_present_turn_are_shortened_last() -> None:
 
 
 def test_nothing_is_left_out_of_requests_to_others() -> None:
-    """One endpoint's context is no other's."""
     chat = long_chat(6)
     chat.begin(text="And now?")
     whole = chat.session.plan(CLAUDE).messages
@@ -136,7 +135,6 @@ def test_nothing_is_left_out_of_requests_to_others() -> None:
 
 @pytest.mark.parametrize("limits", [{"max_tokens": 2_000}, {"keep_turns": 4}])
 def test_limits_of_the_settings_cut_seldom_and_are_announced(limits: dict[str, int]) -> None:
-    """Between two cuts what was sent stays a prefix."""
     chat = Chat(toolbox(3, core=1), history=HistorySettings(**limits))
     cuts, sent = 0, tuple[Message, ...]()
     for number in range(40):
@@ -166,7 +164,6 @@ def test_limits_that_are_not_reached_change_nothing() -> None:
 
 
 def test_restart_goes_on_with_what_was_left_out() -> None:
-    """By the record as a store keeps it."""
     chat = long_chat(6)
     chat.session.begin_turn([TextPart("See"), _PICTURE], profile=OPENAI)
     chat.session.sent.shorten(OPENAI, share=0.3)
@@ -234,7 +231,6 @@ def test_document_in_its_services_own_words_is_left_out_too() -> None:
 
 
 def test_refused_result_is_left_out_before_the_users_message() -> None:
-    """The request before it was taken."""
     chat = Chat(toolbox(3, core=1))
     chat.begin(text="Read the page.")
     chat.call("core_000", {"count": 1}, result="something that a filter minds")
@@ -256,7 +252,6 @@ def test_model_without_eyes_is_sent_no_picture_of_any_turn() -> None:
 
 
 def test_last_turn_can_be_taken_back() -> None:
-    """With what it discovered still discovered, and callable."""
     chat = long_chat(2)
     before = chat.session.plan(OPENAI).messages
     chat.begin(text="Oh no.")
@@ -299,7 +294,6 @@ def test_search_that_was_written_before_a_turn_goes_with_it(name: str) -> None:
 
 
 def test_thinking_before_a_turn_that_was_taken_back_still_holds() -> None:
-    """Nothing that it was bound to has changed."""
     chat = Chat(toolbox(3))
     thinking = {"type": "thinking", "thinking": "Hm.", "signature": "s"}
     native = NativeReply(BOUND.origin, (thinking, {"type": "text", "text": "Well."}))
@@ -323,7 +317,6 @@ def test_turn_of_a_kept_conversation_can_be_taken_back() -> None:
 
 
 def test_past_can_be_replaced_while_a_turn_goes_on() -> None:
-    """Its calls and results stay, and what is not shown any more is shown again."""
     chat = long_chat(4)
     chat.begin(text="And now?")
     chat.call("core_000", {"count": 1}, result="some result")
@@ -431,7 +424,6 @@ class _Random:
 def test_whatever_is_left_out_requests_are_valid_and_tools_callable(
     steps: list[tuple[str, int]], limits: dict[str, int]
 ) -> None:
-    """Between two cuts what was sent stays a prefix of what is sent."""
     run = _Random(limits)
     for step, number in steps:
         run.do(step, number)

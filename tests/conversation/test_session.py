@@ -45,7 +45,6 @@ def roles(chat: Chat) -> list[str]:
 
 
 def test_a_turn_begins_with_the_users_message() -> None:
-    """Text, or text and pictures."""
     chat = Chat(toolbox(3))
     parts: list[ContentPart] = [TextPart("What is this?"), ImagePart("https://x/y.png")]
     chat.session.begin_turn(parts, profile=OPENAI)
@@ -54,14 +53,12 @@ def test_a_turn_begins_with_the_users_message() -> None:
 
 @pytest.mark.parametrize("content", ["a\ud800b", [TextPart("a\ud800b")]])
 def test_what_a_user_says_can_be_sent(content: Any) -> None:
-    """Bots hand on what chat platforms gave them."""
     chat = Chat(toolbox(3))
     chat.session.begin_turn(content, profile=OPENAI)
     assert chat.session.history[0].text == "a?b"
 
 
 def test_the_owners_prompt_comes_first_and_the_instructions_once() -> None:
-    """In the language of the conversation, naming the search tool."""
     chat = Chat(toolbox(3), {"search_tool_name": "find"}, system_prompt="Be brief.\n")
     instructions = text("system.instructions", "en-US", search_tool="find")
     assert chat.begin().system == f"Be brief.\n\n{instructions}"
@@ -70,12 +67,10 @@ def test_the_owners_prompt_comes_first_and_the_instructions_once() -> None:
 
 
 def test_a_bot_without_a_prompt_gets_the_instructions_alone() -> None:
-    """Nothing is put before them."""
     assert Chat(toolbox(3), system_prompt=" \n").begin().system.startswith("Most of your tools")
 
 
 def test_the_system_text_stays_through_swaps_and_restarts() -> None:
-    """It is part of every prefix."""
     chat = Chat(toolbox(3), system_prompt="Be brief.")
     systems = {chat.turn(profile).system for profile in PROFILES.values()}
     systems.add(chat.restarted(system_prompt="Be brief.").turn().system)
@@ -83,7 +78,6 @@ def test_the_system_text_stays_through_swaps_and_restarts() -> None:
 
 
 def test_an_answer_is_kept_and_has_no_calls() -> None:
-    """The turn is over."""
     chat = Chat(toolbox(3))
     chat.begin()
     assert chat.session.accept(Message(role="assistant", content="Hi.")) == ()
@@ -92,7 +86,6 @@ def test_an_answer_is_kept_and_has_no_calls() -> None:
 
 @pytest.mark.parametrize("content", ["", " \n"])
 def test_an_empty_reply_is_not_kept(content: str) -> None:
-    """No provider takes it back."""
     chat = Chat(toolbox(3))
     chat.begin()
     chat.session.accept(Message(role="assistant", content=content))
@@ -100,7 +93,6 @@ def test_an_empty_reply_is_not_kept(content: str) -> None:
 
 
 def test_calls_get_ids_of_their_own() -> None:
-    """Some models begin each reply with `call_0`, some give none."""
     chat = Chat(toolbox(3))
     chat.begin()
     reply = Message(
@@ -117,7 +109,6 @@ def test_calls_get_ids_of_their_own() -> None:
 
 
 def test_a_reply_with_good_ids_keeps_its_own_blocks() -> None:
-    """They are what its provider wants back."""
     chat = Chat(toolbox(3))
     chat.begin()
     native = NativeReply("o", ({"type": "thinking"},))
@@ -128,7 +119,6 @@ def test_a_reply_with_good_ids_keeps_its_own_blocks() -> None:
 
 
 def test_parallel_calls_a_search_among_them_are_all_answered_in_order() -> None:
-    """What one finds is callable from the next request on."""
     chat = Chat(toolbox(9, core=1))
     chat.begin()
     messages = chat.calls(
@@ -142,7 +132,6 @@ def test_parallel_calls_a_search_among_them_are_all_answered_in_order() -> None:
 
 @pytest.mark.parametrize("content", ["", " ", "\n\t"])
 def test_a_result_without_text_says_so(content: str) -> None:
-    """Providers refuse empty text."""
     chat = Chat(toolbox(3, core=1))
     chat.begin()
     assert chat.call("core_000", {"count": 1}, result=content).text == "(no output)"
@@ -156,7 +145,6 @@ def test_a_result_with_a_lone_surrogate_can_be_sent() -> None:
 
 
 def test_calls_that_were_cancelled_are_answered_before_the_next_turn() -> None:
-    """The history stays valid."""
     chat = Chat(toolbox(3, core=1))
     chat.begin()
     calls = tuple(ToolCall(id=i, name="core_000", arguments='{"count": 1}') for i in "ab")
@@ -171,7 +159,6 @@ def test_calls_that_were_cancelled_are_answered_before_the_next_turn() -> None:
 
 
 def test_a_turn_may_begin_again_after_everything_failed() -> None:
-    """The message is kept; a second one follows it."""
     chat = Chat(toolbox(3))
     chat.begin(text="one")
     chat.begin(text="two")
@@ -179,7 +166,6 @@ def test_a_turn_may_begin_again_after_everything_failed() -> None:
 
 
 def test_commit_gives_the_new_discoveries_in_order() -> None:
-    """And what is known already is none."""
     chat = Chat(toolbox(9))
     chat.begin()
     call = ToolCall(id="1", name="tool_search", arguments='{"query": ["tool_004", "tool_002"]}')
@@ -192,7 +178,6 @@ def test_commit_gives_the_new_discoveries_in_order() -> None:
 
 
 def test_a_core_tool_is_never_discovered() -> None:
-    """It is callable from the start."""
     chat = Chat(toolbox(3, core=1))
     chat.begin()
     chat.call("core_000", {"count": 1})
@@ -201,7 +186,6 @@ def test_a_core_tool_is_never_discovered() -> None:
 
 
 def test_discoveries_of_another_process_are_declared_too() -> None:
-    """A store gives all of a conversation, in its order."""
     chat = Chat(toolbox(9))
     chat.begin()
     chat.find("tool_003")
@@ -211,7 +195,6 @@ def test_discoveries_of_another_process_are_declared_too() -> None:
 
 
 def test_discoveries_that_only_the_store_had_are_declared_after_a_restart() -> None:
-    """They came between two turns; a tool that is gone by now among them."""
     chat = Chat(toolbox(9))
     chat.turn()
     record = chat.session.record()
@@ -227,7 +210,6 @@ def test_discoveries_that_only_the_store_had_are_declared_after_a_restart() -> N
 
 
 def test_a_record_gives_the_conversation_back_through_json() -> None:
-    """Every part of it."""
     chat = Chat([*toolbox(9, core=1), tool("f.1", server="s", kind="mcp")], system_prompt="Hi.")
     chat.turn(CLAUDE, "帮我查")
     chat.begin(BOUND)
@@ -243,7 +225,6 @@ def test_a_record_gives_the_conversation_back_through_json() -> None:
 
 
 def test_a_restarted_conversation_plans_the_very_same_requests() -> None:
-    """Nothing that a provider was sent changes."""
     chat = Chat(toolbox(9, core=1), system_prompt="Hi.")
     chat.begin(CLAUDE)
     chat.find("tool_003")
@@ -256,7 +237,6 @@ def test_a_restarted_conversation_plans_the_very_same_requests() -> None:
 
 
 def test_a_record_keeps_the_settled_search_tool_until_the_next_turn() -> None:
-    """Its name is in the history."""
     chat = Chat(toolbox(9), {"search_tool_name": "find"})
     before = chat.turn().tools
     again = ToolSearchSession(chat.session.catalog, record=chat.session.record())
@@ -266,7 +246,6 @@ def test_a_record_keeps_the_settled_search_tool_until_the_next_turn() -> None:
 
 
 def test_no_conversation_sees_anothers_discoveries() -> None:
-    """Though they share a catalog and its index."""
     one, other = Chat(toolbox(9)), Chat(toolbox(9))
     one.begin()
     other.begin()
@@ -301,7 +280,6 @@ def test_a_provider_may_be_swapped_between_any_two_requests(
 
 
 def test_a_swap_keeps_what_was_found_callable_without_another_search() -> None:
-    """From the strategy that defers to the one that filters, and back."""
     chat = Chat(toolbox(9))
     chat.begin(CLAUDE)
     chat.find("tool_003")
@@ -321,7 +299,6 @@ def test_a_swap_keeps_what_was_found_callable_without_another_search() -> None:
     )
 )  # fmt: skip
 def test_every_request_pairs_each_call_with_one_result(steps: list[tuple[str, int, str]]) -> None:
-    """And what was sent once is sent again unchanged, to every provider."""
     chat = Chat(toolbox(5, core=1))
     chat.begin()
     sent: dict[str, tuple[Message, ...]] = {}
@@ -345,7 +322,6 @@ def test_every_request_pairs_each_call_with_one_result(steps: list[tuple[str, in
 
 @pytest.mark.parametrize("profile", [CLAUDE, OPENAI, BOUND_GENERIC])
 def test_claude_lists_are_identical_and_filtered_lists_grow(profile: ProviderProfile) -> None:
-    """Over a conversation of many turns."""
     chat = Chat(toolbox(20))
     before = chat.turn(profile).tools
     for number in range(0, 20, 2):

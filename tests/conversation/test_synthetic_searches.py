@@ -52,7 +52,6 @@ def test_what_the_history_shows_is_not_shown_again(chat: Chat) -> None:
 
 
 def test_after_a_compaction_discoveries_come_before_the_users_message(chat: Chat) -> None:
-    """As a search that found them, in the order of discovery."""
     chat.session.adopt_history([said("Summary of before."), Message(role="assistant", content="k")])
     plan = chat.begin(CLAUDE, "next")
     assert [message.role for message in chat.session.history] == [
@@ -63,7 +62,6 @@ def test_after_a_compaction_discoveries_come_before_the_users_message(chat: Chat
 
 
 def test_an_empty_history_is_opened_by_a_line_of_the_users(chat: Chat) -> None:
-    """No history begins with a call."""
     chat.session.adopt_history([])
     chat.begin(text="next")
     roles = [message.role for message in chat.session.history]
@@ -73,7 +71,6 @@ def test_an_empty_history_is_opened_by_a_line_of_the_users(chat: Chat) -> None:
 
 @pytest.mark.parametrize(("text", "word"), [("帮我查", "对话继续"), ("Привет", "Разговор")])
 def test_the_opening_line_is_in_the_language_of_the_conversation(text: str, word: str) -> None:
-    """A model answers in the language it reads."""
     chat = Chat(toolbox(3))
     chat.begin(text=text)
     chat.find("tool_001")
@@ -83,7 +80,6 @@ def test_the_opening_line_is_in_the_language_of_the_conversation(text: str, word
 
 
 def test_an_exchange_is_written_once_and_repeated_unchanged(chat: Chat) -> None:
-    """Later requests begin as earlier ones did."""
     chat.session.adopt_history([said("Summary.")])
     before = chat.turn(CLAUDE, "two").messages
     after = chat.turn(CLAUDE, "three").messages
@@ -92,14 +88,12 @@ def test_an_exchange_is_written_once_and_repeated_unchanged(chat: Chat) -> None:
 
 
 def test_only_what_is_missing_is_shown(chat: Chat) -> None:
-    """The rest is still there."""
     kept = [m for m in chat.session.history if "tool_003" not in m.text]
     chat.session.adopt_history(kept)
     assert referred(chat.begin(CLAUDE)) == ["tool_001", "tool_003"]
 
 
 def test_a_tool_that_is_gone_is_shown_when_it_is_back(chat: Chat) -> None:
-    """Until then it is no hit of any search, this one too."""
     chat.session.adopt_history([said("Summary.")])
     chat.turn(CLAUDE, tools=[t for t in toolbox(9) if t.name != "tool_003"])
     assert visible_names(chat.session.history, "tool_search") == {"tool_001"}
@@ -107,7 +101,6 @@ def test_a_tool_that_is_gone_is_shown_when_it_is_back(chat: Chat) -> None:
 
 
 def test_full_mode_writes_nothing() -> None:
-    """Every tool is declared and shown there."""
     chat = Chat(toolbox(3), {"tool_schema_mode": "full"})
     chat.begin()
     chat.call("tool_001", {"count": 1})
@@ -117,7 +110,6 @@ def test_full_mode_writes_nothing() -> None:
 
 
 def test_no_exchange_stands_between_a_call_and_its_result(chat: Chat) -> None:
-    """A call that was cancelled is answered first."""
     chat.begin(text="next")
     chat.session.accept(Message(role="assistant", tool_calls=chat.session.history[1].tool_calls))
     chat.session.adopt_history(chat.session.history[-1:])
@@ -147,7 +139,6 @@ def test_a_bot_that_reads_its_own_history_each_turn_gets_the_exchange_in_its_pla
 
 
 def test_a_bot_that_keeps_our_exchange_does_not_get_it_twice(chat: Chat) -> None:
-    """It may store the whole history."""
     chat.session.adopt_history([said("Summary.")])
     for _ in range(3):
         chat.turn(CLAUDE)
@@ -156,7 +147,6 @@ def test_a_bot_that_keeps_our_exchange_does_not_get_it_twice(chat: Chat) -> None
 
 
 def test_an_exchange_whose_place_is_gone_is_written_anew(chat: Chat) -> None:
-    """A second compaction took the message it stood before."""
     chat.session.adopt_history([said("Summary.")])
     chat.turn(CLAUDE, "two")
     chat.session.adopt_history([said("Summary of all.")])
@@ -165,7 +155,6 @@ def test_an_exchange_whose_place_is_gone_is_written_anew(chat: Chat) -> None:
 
 
 def test_an_imported_history_discovers_what_its_searches_found(chat: Chat) -> None:
-    """Existing tools, in their order; others are nothing to a new bot."""
     other = Chat([*toolbox(4, core=1)])
     other.session.adopt_history(chat.session.history)
     assert other.session.discoveries.names == ("tool_003", "tool_001")
@@ -177,7 +166,6 @@ def test_an_imported_history_discovers_what_its_searches_found(chat: Chat) -> No
 
 
 def test_an_imported_history_without_names_of_results_is_read_too(chat: Chat) -> None:
-    """OpenAI's tool messages have none."""
     bare: list[Message] = []
     for message in chat.session.history:
         fields: dict[str, Any] = {"content": message.content, "tool_call_id": message.tool_call_id}
@@ -197,7 +185,6 @@ _STEPS = st.lists(
 @settings(max_examples=40)
 @given(_STEPS, st.sampled_from(sorted(PROFILES)))
 def test_no_compaction_loses_a_discovery(steps: list[tuple[str, int]], name: str) -> None:
-    """Each stays callable, and from the next turn on every history shows it."""
     profile = PROFILES[name]
     chat = Chat(toolbox(9))
     chat.begin(profile)

@@ -68,7 +68,6 @@ def session() -> ToolSearchSession:
 def test_thinking_is_kept_while_nothing_before_it_changes(
     session: ToolSearchSession, profile: ProviderProfile
 ) -> None:
-    """Turns that change nothing send every block back."""
     say(session, profile, "one")
     say(session, profile, "two")
     assert thoughts(say(session, profile, "three")) == ["answer to one", "answer to two"]
@@ -109,14 +108,12 @@ def test_claude_keeps_its_thinking_when_tools_were_discovered(session: ToolSearc
 
 
 def test_a_changed_catalog_leaves_claudes_thinking_out(session: ToolSearchSession) -> None:
-    """Whatever the definition of a tool is part of no longer holds."""
     say(session, BOUND, "one")
     changed = session.catalog.updated(added=[Tool(name="tool_03", description="New.")])
     assert thoughts(say(session, BOUND, "two", catalog=changed)) == []
 
 
 def test_an_equal_relisting_keeps_the_thinking(session: ToolSearchSession) -> None:
-    """A server that lists the same again has changed nothing."""
     say(session, BOUND, "one")
     again = ToolCatalog(Tool.from_dict(tool.to_dict()) for tool in reversed(TOOLS))
     assert thoughts(say(session, BOUND, "two", catalog=again)) == ["answer to one"]
@@ -133,7 +130,6 @@ def test_another_strategy_in_the_middle_of_a_turn_leaves_the_thinking_out(
 
 
 def test_a_catalog_beyond_claudes_limits_grows_without_old_thinking() -> None:
-    """The strategy that counts is the one the request really gets."""
     session = ToolSearchSession(ToolCatalog(TOOLS))
     small = profile_for("anthropic", "claude-opus-5-5")
     small = ProviderProfile(
@@ -148,7 +144,6 @@ def test_a_catalog_beyond_claudes_limits_grows_without_old_thinking() -> None:
 def test_thinking_from_before_another_kind_of_model_is_left_out(
     session: ToolSearchSession,
 ) -> None:
-    """What a model without binding wrote in between was bound to nothing."""
     say(session, BOUND, "one")
     say(session, UNBOUND, "two")
     assert thoughts(say(session, BOUND, "three")) == []
@@ -162,7 +157,6 @@ def test_a_model_without_binding_gets_every_block_back(session: ToolSearchSessio
 
 
 def test_thinking_survives_a_restart(session: ToolSearchSession) -> None:
-    """The record says what was sent last."""
     say(session, BOUND, "one")
     record = ConversationRecord.from_dict(session.record().to_dict())
     again = ToolSearchSession(ToolCatalog(TOOLS), record=record)
@@ -172,7 +166,6 @@ def test_thinking_survives_a_restart(session: ToolSearchSession) -> None:
 def test_a_restart_after_a_search_does_not_pass_old_thinking_off(
     session: ToolSearchSession,
 ) -> None:
-    """The list that the thinking was bound to lacked what the turn discovered."""
     session.begin_turn("one", profile=BOUND_GENERIC)
     search(session, BOUND_GENERIC)
     again = ToolSearchSession(ToolCatalog(TOOLS), record=session.record())
@@ -180,7 +173,6 @@ def test_a_restart_after_a_search_does_not_pass_old_thinking_off(
 
 
 def test_a_compacted_history_loses_its_thinking(session: ToolSearchSession) -> None:
-    """What came before a block is part of what it is bound to."""
     say(session, BOUND, "one")
     say(session, BOUND, "two")
     session.adopt_history(session.history[2:])
@@ -188,7 +180,6 @@ def test_a_compacted_history_loses_its_thinking(session: ToolSearchSession) -> N
 
 
 def test_a_history_that_is_read_again_keeps_its_thinking(session: ToolSearchSession) -> None:
-    """A bot that owns its history gives it anew each turn."""
     say(session, BOUND, "one")
     session.adopt_history(session.history)
     assert thoughts(say(session, BOUND, "two")) == ["answer to one"]

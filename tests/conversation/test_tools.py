@@ -32,7 +32,6 @@ def names(chat: Chat, profile: ProviderProfile = OPENAI) -> tuple[str, ...]:
 
 
 def test_nothing_is_settled_before_the_first_turn() -> None:
-    """The error says what to do first."""
     chat = Chat(toolbox(3))
     assert not chat.session.has_begun
     with pytest.raises(SessionError, match="begin_turn"):
@@ -66,7 +65,6 @@ def test_full_mode_moves_once_to_tool_search_when_late_tools_come() -> None:
 
 
 def test_the_mode_never_goes_back() -> None:
-    """However few tools are left."""
     chat = Chat(toolbox(40))
     chat.turn()
     plan = chat.turn(tools=toolbox(1))
@@ -78,7 +76,6 @@ def test_the_mode_never_goes_back() -> None:
 def test_configured_tool_search_starts_full_and_searches_when_tools_come(
     first: list[Tool],
 ) -> None:
-    """MCP servers may connect after the first message."""
     chat = Chat(first)
     start = chat.turn()
     assert chat.session.decision.reason == "nothing_deferred"
@@ -104,7 +101,6 @@ def test_a_configured_full_mode_stays_full_within_the_limit() -> None:
 def test_a_swap_to_a_limited_provider_searches_what_it_has_no_room_for(
     config: dict[str, Any],
 ) -> None:
-    """The request after the swap is valid."""
     chat = Chat(toolbox(150), config)
     chat.begin(CLAUDE)
     assert len(names(chat, CLAUDE)) == 150
@@ -114,7 +110,6 @@ def test_a_swap_to_a_limited_provider_searches_what_it_has_no_room_for(
 
 @pytest.mark.parametrize("count", [127, 128])
 def test_a_list_that_just_fits_is_sent_in_full(count: int) -> None:
-    """The search tool takes no place where it is not declared."""
     chat = Chat([*toolbox(count - 1), tool("zz_last")], FULL)
     chat.begin(CLAUDE)
     assert len(names(chat, OPENAI)) == count
@@ -131,7 +126,6 @@ def test_skills_like_is_not_offered_on_models_with_bound_thinking() -> None:
 
 
 def test_two_moves_of_one_kind_are_both_announced() -> None:
-    """A notice is said once, another is another."""
     chat = Chat(toolbox(0, core=1), SKILLS)
     chat.turn(BOUND)
     chat.turn(tools=toolbox(200, core=1))
@@ -160,7 +154,6 @@ def test_other_modes_have_one_phase(phase: Any) -> None:
 
 @pytest.mark.parametrize("name", ["tool_search", "call_tool"])
 def test_a_tool_with_one_of_our_names_is_an_error_of_the_session(name: str) -> None:
-    """The catalog itself is right; the session says what to do."""
     chat = Chat([*toolbox(3), tool(name)])
     with pytest.raises(SessionError, match=f"'{name}'.*search_tool_name"):
         chat.begin()
@@ -168,7 +161,6 @@ def test_a_tool_with_one_of_our_names_is_an_error_of_the_session(name: str) -> N
 
 
 def test_a_late_tool_with_our_name_leaves_the_conversation_as_it_was() -> None:
-    """The turn may begin without the new catalog."""
     chat = Chat(toolbox(3))
     before = chat.turn().tools
     with pytest.raises(SessionError, match="'tool_search'"):
@@ -190,7 +182,6 @@ def test_full_mode_serves_a_tool_with_our_name(name: str, profile: ProviderProfi
 
 
 def test_full_mode_stays_where_our_name_is_taken() -> None:
-    """The notice says why tool search cannot start."""
     chat = Chat([*toolbox(2), tool("tool_search")], AUTO)
     chat.turn()
     chat.turn(tools=[*toolbox(60), tool("tool_search")])
@@ -199,7 +190,6 @@ def test_full_mode_stays_where_our_name_is_taken() -> None:
 
 
 def test_a_restart_with_a_tool_of_our_name_goes_on_without_it() -> None:
-    """The conversation is not lost; the turn says what is wrong."""
     chat = Chat(toolbox(3))
     before = chat.turn().tools
     again = chat.restarted([*toolbox(3), tool("call_tool")])
@@ -209,14 +199,12 @@ def test_a_restart_with_a_tool_of_our_name_goes_on_without_it() -> None:
 
 
 def test_another_search_tool_name_leaves_the_usual_one_free() -> None:
-    """`search_tool_name` is the way out."""
     chat = Chat([*toolbox(3), tool("tool_search")], {"search_tool_name": "find_tools"})
     assert chat.begin().tools.names == ("find_tools",)
     assert chat.search("tool_search", limit=1)["matches"][0]["name"] == "tool_search"
 
 
 def test_if_tool_search_cannot_start_the_bot_runs_in_full_mode() -> None:
-    """The notice names the cause."""
     broken = SearchSettings.model_construct(engine="missing")  # as where an extra is missing
     chat = Chat(toolbox(30), {"search": broken})
     plan = chat.begin()
@@ -230,7 +218,6 @@ EMBEDDER = FailingEmbedder("of a conversation")
 
 
 def test_a_changed_catalog_that_cannot_be_searched_leaves_the_conversation_as_it_was() -> None:
-    """An embedder that fails in the middle of a conversation ends no bot."""
     search = SearchSettings(engine="semantic", embedder=f"{__name__}:EMBEDDER", vector_cache=None)
     chat = Chat(toolbox(30), {"search": search})
     before = chat.turn().tools
@@ -242,7 +229,6 @@ def test_a_changed_catalog_that_cannot_be_searched_leaves_the_conversation_as_it
 
 
 def test_the_search_tools_description_is_settled_with_the_first_turn() -> None:
-    """Later tools are found, but change no byte of it."""
     chat = Chat(toolbox(30, server="lab"))
     before = chat.turn().tools[0].tool
     after = chat.turn(tools=toolbox(60, server="lab")).tools[0].tool
@@ -272,7 +258,6 @@ def test_the_language_is_the_users_and_stays(configured: str, said: str, languag
 
 
 def test_the_language_is_that_of_the_first_message_of_an_imported_history() -> None:
-    """The conversation began there."""
     first = Chat(toolbox(3))
     first.turn(text="帮我查天气")
     chat = Chat(toolbox(3))
@@ -282,7 +267,6 @@ def test_the_language_is_that_of_the_first_message_of_an_imported_history() -> N
 
 
 def test_always_loaded_tools_of_the_configuration_are_core() -> None:
-    """Names, servers and globs."""
     tools = [*toolbox(3), tool("w", kind="mcp", server="weather"), tool("b", kind="builtin")]
     config = {"always_loaded_tools": ["*_001", "weather:*"], "auto_always_load_builtin": False}
     assert Chat(tools, config).begin().tools.names == ("tool_001", "w", "tool_search")
@@ -325,7 +309,6 @@ def test_core_tools_beyond_a_limit_that_nobody_knew_of_are_searched(
 def test_a_catalog_beyond_claudes_limits_gets_the_generic_strategy(
     limit: dict[str, Any], what: str
 ) -> None:
-    """With a notice, once."""
     chat = Chat(toolbox(6))
     small = replace(CLAUDE, **limit)
     assert chat.turn(small).strategy == "generic"
@@ -336,7 +319,6 @@ def test_a_catalog_beyond_claudes_limits_gets_the_generic_strategy(
 
 
 def test_a_catalog_at_claudes_limits_is_declared_whole() -> None:
-    """The limit itself is allowed."""
     chat = Chat(toolbox(6))
     exact = replace(CLAUDE, max_deferred=6, max_tool_bytes=ToolCatalog(toolbox(6)).text_bytes)
     assert chat.turn(exact).strategy == "claude"

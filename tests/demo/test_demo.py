@@ -61,7 +61,6 @@ def shown() -> str:
 
 
 def test_demo_json_has_the_designed_fields(as_json: dict[str, Any]) -> None:
-    """Each request with its figures, and what became of the conversation."""
     assert {"requests", "discovered", "switches", "saving", "answer"} <= set(as_json)
     assert all(set(request) >= FIELDS for request in as_json["requests"])
     assert as_json["answer"]
@@ -87,7 +86,6 @@ def test_demo_calls_after_the_switch_what_was_found_before_it(as_json: dict[str,
 
 
 def test_demo_saves_most_of_the_tokens(as_json: dict[str, Any]) -> None:
-    """The saving is what the requests add up to."""
     spent = sum(request["tokens"] for request in as_json["requests"])
     full = sum(request["full_tokens"] for request in as_json["requests"])
     assert as_json["saving"] >= 0.8
@@ -107,7 +105,6 @@ def test_demo_keeps_the_prefix_of_each_prompt(as_json: dict[str, Any]) -> None:
 def test_demo_declares_the_catalog_to_claude_and_a_few_tools_to_others(
     as_json: dict[str, Any],
 ) -> None:
-    """And shows the model as few on both."""
     assert len(TOOLBOX) >= 100
     for request in as_json["requests"]:
         assert request["tools_loaded"] < 25
@@ -118,7 +115,6 @@ def test_demo_declares_the_catalog_to_claude_and_a_few_tools_to_others(
 
 
 def test_demo_prints_the_conversation_in_both_languages(shown: str) -> None:
-    """What the user said, and what every request was."""
     for text in TURNS:
         assert text in shown
     assert "claude" in shown
@@ -126,7 +122,6 @@ def test_demo_prints_the_conversation_in_both_languages(shown: str) -> None:
 
 
 def test_demo_last_line_is_a_summary_with_the_saving(shown: str, as_json: dict[str, Any]) -> None:
-    """The same figures as in JSON."""
     last = shown.rstrip("\n").splitlines()[-1]
     found = re.search(r"saving (\d\.\d\d)", last)
     assert found
@@ -136,7 +131,6 @@ def test_demo_last_line_is_a_summary_with_the_saving(shown: str, as_json: dict[s
 
 
 def test_demo_prints_the_same_each_time(shown: str) -> None:
-    """Ports and ids are in nothing that is shown."""
     assert _demo().stdout == shown
 
 
@@ -150,6 +144,5 @@ def test_demo_live_without_a_key_says_which_one_to_set() -> None:
 
 
 def test_demo_live_without_a_key_in_json_is_the_same() -> None:
-    """No half a JSON object."""
     done = _demo("--live", "--json")
     assert (done.exit_code, done.stdout) == (2, "")

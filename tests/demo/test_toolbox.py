@@ -61,20 +61,17 @@ def parameters_of(tool: Callable[..., Any]) -> dict[str, Any]:
 
 
 def test_toolbox_holds_enough_tools() -> None:
-    """A demo of searching needs more tools than a model should be sent."""
     assert len(TOOLBOX) >= 110
     assert sum(inspect.iscoroutinefunction(tool) for tool in TOOLBOX) >= 6
 
 
 def test_tool_names_are_unique() -> None:
-    """Two tools of one name could not be told apart."""
     names = [tool.__name__ for tool in TOOLBOX]
     assert len(set(names)) == len(names)
     assert all(re.fullmatch(r"[a-z][a-z0-9_]{2,63}", name) for name in names)
 
 
 def test_description_is_bilingual() -> None:
-    """The first paragraph is what a search in English or Chinese finds."""
     for tool in TOOLBOX:
         first = (inspect.getdoc(tool) or "").split("\n\n")[0]
         assert re.search(r"[A-Za-z]{3}.*\. ", first), tool
@@ -82,14 +79,12 @@ def test_description_is_bilingual() -> None:
 
 
 def test_every_parameter_is_documented_and_typed() -> None:
-    """The schema's property descriptions come from the docstring."""
     for tool in TOOLBOX:
         described = re.findall(r"^    (\w+): \S", inspect.getdoc(tool) or "", flags=re.MULTILINE)
         assert described == list(parameters_of(tool)), tool
 
 
 def test_result_type_is_json() -> None:
-    """What a tool gives is written as JSON to the model."""
     for tool in TOOLBOX:
         result = typing.get_type_hints(tool)["return"]
         assert (typing.get_origin(result) or result) in JSON_TYPES, tool
@@ -107,7 +102,6 @@ def test_result_type_is_json() -> None:
 def test_any_arguments_give_json_or_a_value_error(
     tool: Callable[..., Any], data: st.DataObject
 ) -> None:
-    """A model sends all sorts of values; nothing but ValueError may come back."""
     types = parameters_of(tool)
     arguments = data.draw(
         st.fixed_dictionaries({name: st.from_type(hint) for name, hint in types.items()})

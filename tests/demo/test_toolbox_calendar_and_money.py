@@ -308,20 +308,17 @@ KNOWN = [*DATES, *CLOCKS, *CHINESE_CALENDAR, *MONEY, *HEALTH]
 
 @pytest.mark.parametrize("case", KNOWN, ids=str)
 async def test_tool_gives_the_known_value(case: Case) -> None:
-    """Values from almanacs, published tables and worked examples."""
     await case.check()
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=str)
 async def test_bad_input_is_refused_with_its_value(case: Case) -> None:
-    """The message says what was wrong and what is allowed."""
     with pytest.raises(ValueError, match=case.expected):
         await answer(case.tool, case.arguments)
 
 
 @pytest.mark.parametrize(("year", "name", "published"), TERM_TIMES)
 def test_solar_terms_agree_with_the_observatories(year: int, name: str, published: str) -> None:
-    """The computed moment is within a minute of the published one."""
     row = next(row for row in solar_terms(year) if row["chinese"] == name)
     computed = datetime.fromisoformat(f"{row['date']}T{row['time']}")
     assert abs(computed - datetime.fromisoformat(published)) <= timedelta(minutes=1)
@@ -329,28 +326,24 @@ def test_solar_terms_agree_with_the_observatories(year: int, name: str, publishe
 
 
 def test_solar_terms_are_in_order() -> None:
-    """The 24 terms of a year follow each other by about fifteen days."""
     dates = [row["date"] for row in solar_terms(2024)]
     assert len(dates) == 24
     assert dates == sorted(dates)
 
 
 def test_loan_schedule_ends_at_zero() -> None:
-    """The last payment repays the rest; the first is mostly interest."""
     first = loan_schedule(100_000, 6, 360, count=1)[0]
     assert first == {"month": 1, "interest": 500, "principal": 99.55, "balance": 99900.45}
     assert loan_schedule(100_000, 6, 360, first_month=360)[-1]["balance"] == 0
 
 
 def test_month_calendar_starts_on_the_right_weekday() -> None:
-    """February 2024 began on a Thursday and had 29 days."""
     lines = month_calendar(2024, 2).splitlines()
     assert lines[2].split() == ["1", "2", "3", "4"]
     assert lines[-1].split() == ["26", "27", "28", "29"]
 
 
 def test_current_time_is_now_in_its_zone() -> None:
-    """The one tool whose point is the clock."""
     told = datetime.fromisoformat(current_time("+08:00"))
     assert abs(told - datetime.now(UTC)) < timedelta(minutes=1)
     assert re.search(r"\+08:00$", current_time("Beijing"))

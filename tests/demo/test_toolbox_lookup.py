@@ -159,24 +159,20 @@ KNOWN = [*VALIDATION, *NETWORKS, *COLORS, *GEOGRAPHY]
 
 @pytest.mark.parametrize("case", KNOWN, ids=str)
 async def test_tool_gives_the_known_value(case: Case) -> None:
-    """Values from standards and atlases."""
     await case.check()
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=str)
 async def test_bad_input_is_refused_with_its_value(case: Case) -> None:
-    """The message says what was wrong and what is allowed."""
     with pytest.raises(ValueError, match=case.expected):
         await answer(case.tool, case.arguments)
 
 
 def test_distance_from_beijing_to_shanghai_is_that_of_the_atlas() -> None:
-    """About 1,068 kilometres by air."""
     assert great_circle_distance(**BEIJING_TO_SHANGHAI) == pytest.approx(1067, abs=3)
 
 
 def test_country_table_is_whole() -> None:
-    """Codes are unique, and no field is empty."""
     rows = countries()
     assert len({row.code for row in rows}) == len(rows) == 199
     assert all(all(row) for row in rows)

@@ -336,13 +336,11 @@ KNOWN = [*CONVERSIONS, *ARITHMETIC, *NUMERALS, *STATISTICS, *GEOMETRY, *SCIENCE]
 
 @pytest.mark.parametrize("case", KNOWN, ids=str)
 async def test_tool_gives_the_known_value(case: Case) -> None:
-    """Values from textbooks, standards and published tables."""
     await case.check()
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=str)
 async def test_bad_input_is_refused_with_its_value(case: Case) -> None:
-    """The message says what was wrong and what is allowed."""
     with pytest.raises(ValueError, match=case.expected):
         await answer(case.tool, case.arguments)
 
@@ -365,25 +363,21 @@ async def test_bad_input_is_refused_with_its_value(case: Case) -> None:
     ],
 )
 def test_every_unit_of_the_schema_has_a_factor(literal: Any, table: dict[str, float]) -> None:
-    """The schema offers exactly what the tool can convert."""
     assert list(table) == list(typing.get_args(literal))
 
 
 @pytest.mark.parametrize("number", [1, 10, 101, 9999, 10_010, 100_100_000, 10**15 + 7])
 def test_chinese_numerals_are_read_as_written(number: int) -> None:
-    """Writing and reading undo each other."""
     assert chinese_to_number(number_to_chinese(number)) == number
     assert chinese_to_number(number_to_chinese(number, capital=True)) == number
 
 
 def test_elements_are_complete() -> None:
-    """118 elements are known, each with a symbol of its own."""
     assert len({row.symbol for row in elements()}) == 118
     assert len({row.chinese_name for row in elements()}) == 118
 
 
 async def test_chance_stays_within_its_bounds() -> None:
-    """Random results are checked by their range."""
     rolled: Any = roll_dice(count=20, sides=4)
     assert rolled["total"] == sum(rolled["rolls"])
     assert all(1 <= roll <= 4 for roll in rolled["rolls"])

@@ -217,13 +217,11 @@ KNOWN = [*TEXTS, *ENCODINGS, *DATA, *SECURITY]
 
 @pytest.mark.parametrize("case", KNOWN, ids=str)
 async def test_tool_gives_the_known_value(case: Case) -> None:
-    """Values from standards and their test vectors."""
     await case.check()
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=str)
 async def test_bad_input_is_refused_with_its_value(case: Case) -> None:
-    """The message says what was wrong and what is allowed."""
     with pytest.raises(ValueError, match=case.expected):
         await answer(case.tool, case.arguments)
 
@@ -237,12 +235,10 @@ async def test_runaway_pattern_is_stopped() -> None:
 
 
 async def test_pattern_that_python_warns_of_still_runs() -> None:
-    """A warning of the regular expression compiler is not an error."""
     assert await regex_find("[[a]", "[") == [{"match": "[", "start": 0, "groups": []}]
 
 
 async def test_cancelled_pattern_leaves_no_process() -> None:
-    """Cancelling the call ends the process under it."""
     call = asyncio.create_task(regex_find("(a+)+$", "a" * 60 + "b"))
     await asyncio.sleep(0.2)
     call.cancel()
@@ -251,14 +247,12 @@ async def test_cancelled_pattern_leaves_no_process() -> None:
 
 
 async def test_compressed_text_is_read_back() -> None:
-    """Compression loses nothing and saves bytes on a repetitive text."""
     packed = await compress_text("你好 hello " * 100)
     assert int(packed["bytes_after"]) < int(packed["bytes_before"])
     assert await decompress_text(str(packed["compressed"])) == "你好 hello " * 100
 
 
 def test_generated_secrets_have_the_asked_form() -> None:
-    """Random results are checked by their form."""
     password = generate_password(length=20, symbols=False)
     assert re.fullmatch(r"[A-Za-z0-9]{20}", password)
     assert re.search(r"[a-z]", password)

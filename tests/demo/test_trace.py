@@ -22,7 +22,6 @@ def traced() -> dict[str, Any]:
 
 
 def test_trace_has_every_request_under_its_turn(traced: dict[str, Any]) -> None:
-    """In order, with who was asked and how long it took."""
     turns = traced["trace"]
     assert [turn["user"] for turn in turns] == list(TURNS)
     requests = [request for turn in turns for request in turn["requests"]]
@@ -33,7 +32,6 @@ def test_trace_has_every_request_under_its_turn(traced: dict[str, Any]) -> None:
 
 
 def test_trace_has_every_call_with_its_steps(traced: dict[str, Any]) -> None:
-    """Searches say what they found, and a tool's life is told step by step."""
     calls = [c for turn in traced["trace"] for r in turn["requests"] for c in r["calls"]]
     assert [call["tool"] for call in calls] == [call["tool"] for call in traced["calls"]]
     searches = [call for call in calls if call["tool"] == "tool_search"]
@@ -47,14 +45,12 @@ def test_trace_has_every_call_with_its_steps(traced: dict[str, Any]) -> None:
 
 
 def test_trace_shows_the_request_that_failed(traced: dict[str, Any]) -> None:
-    """With the provider's own words."""
     requests = [request for turn in traced["trace"] for request in turn["requests"]]
     failed = [request for request in requests if "failed" in request]
     assert [request["provider"] for request in failed] == ["claude"]
 
 
 def test_trace_is_a_tree_in_the_terminal() -> None:
-    """The figures stay below it."""
     done = CliRunner().invoke(app, ["demo", "--trace"], env={"COLUMNS": "120"})
     assert done.exit_code == 0
     for part in (*TURNS, "request 1 claude", "└── call", "found convert_length", "saving "):
@@ -62,7 +58,6 @@ def test_trace_is_a_tree_in_the_terminal() -> None:
 
 
 def test_demo_without_it_has_no_durations() -> None:
-    """What is printed is the same each time."""
     done = CliRunner().invoke(app, ["demo", "--json"])
     assert "trace" not in json.loads(done.stdout)
     assert "duration_s" not in done.stdout

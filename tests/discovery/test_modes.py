@@ -26,19 +26,16 @@ def decided(configured: SchemaMode, count: int, **limits: int) -> tuple[Mode, Mo
     ],
 )
 def test_auto_searches_above_the_threshold(count: int, decision: tuple[Mode, ModeReason]) -> None:
-    """Twenty-five tools are not above twenty-five."""
     assert decided("auto", count) == decision
 
 
 def test_auto_counts_core_tools_too_and_inactive_ones_not() -> None:
-    """The number of active tools is what counts."""
     tools = [*toolbox(20, core=6), tool("off", active=False)]
     assert resolve_mode("auto", ToolCatalog(tools)).mode == "tool_search"
     assert resolve_mode("auto", ToolCatalog(tools[1:])).mode == "full"
 
 
 def test_auto_searches_above_the_weight_where_one_is_set() -> None:
-    """Few tools may be heavy."""
     catalog = ToolCatalog(toolbox(3))
     weight = sum(map(tool_tokens, catalog.active))
     at, above = (resolve_mode("auto", catalog, threshold_tokens=weight - n) for n in (0, 1))
@@ -71,7 +68,6 @@ def test_more_than_the_provider_takes_must_be_searched(configured: SchemaMode) -
 
 
 def test_a_tool_weighs_its_name_description_and_schema() -> None:
-    """Each of them is shown to a model."""
     light = tool_tokens(tool("a"))
     assert tool_tokens(tool("a", description="Much longer words about it.")) > light
     assert tool_tokens(tool("a", parameters={})) < light

@@ -49,7 +49,6 @@ def found(arguments: dict[str, Any], **how: Any) -> list[str]:
 
 
 def test_a_match_has_the_documented_form() -> None:
-    """Keys in their order, no score."""
     result = search_tool().run({"query": "forecast"}).to_json()
     assert result == (
         '{"query":"forecast","matches":[{"name":"get_forecast","description":"Weather forecast.",'
@@ -58,7 +57,6 @@ def test_a_match_has_the_documented_form() -> None:
 
 
 def test_what_can_be_called_already_is_loaded_not_matched() -> None:
-    """The model calls it directly."""
     result = run({"query": "send mail"}, callable_now={"send_mail"}, discovered=1)
     assert result == {
         "query": "send mail", "matches": [], "loaded": ["send_mail"], "total_found": 1,
@@ -74,7 +72,6 @@ def test_loaded_tools_take_no_place_of_matches() -> None:
 
 
 def test_nothing_found_says_which_words_are_unknown() -> None:
-    """The model tries others."""
     result = run({"query": "qwzx"})
     assert result == {
         "query": "qwzx", "matches": [], "total_found": 0, "total_tools": 3,
@@ -83,7 +80,6 @@ def test_nothing_found_says_which_words_are_unknown() -> None:
 
 
 def test_an_empty_catalog_has_nothing_to_search() -> None:
-    """Said as it is."""
     result = search_tool([]).run({"query": "weather"})
     assert json.loads(result.to_json()) == {
         "query": "weather", "matches": [], "total_found": 0, "total_tools": 0,
@@ -95,21 +91,18 @@ def test_an_empty_catalog_has_nothing_to_search() -> None:
     "query", ["", "  ", "?!", "👍", None, [], ["", None, " "], {}, [[]], [{"a": 1}]]
 )
 def test_a_query_without_a_letter_or_digit_is_an_error_the_model_can_correct(query: Any) -> None:
-    """Nothing is searched."""
     result = run({"query": query})
     assert result["error"] == "query must contain at least one letter or digit"
     assert set(result) == {"query", "error"}
 
 
 def test_a_huge_query_is_searched_whole_and_repeated_in_part() -> None:
-    """A history keeps every result."""
     content = run({"query": "?" * 5_000 + " radar"})
     assert [match["name"] for match in content["matches"]] == ["get_radar"]
     assert len(content["query"]) == 1_000
 
 
 def test_a_missing_query_is_an_error_too() -> None:
-    """As if it were empty."""
     assert "error" in run({})
 
 
@@ -143,20 +136,17 @@ def test_any_limit_gives_at_least_one_and_at_most_max_results(limit: Any) -> Non
     ("limit", "count"), [(1, 1), ("3", 3), (2.0, 2), (5, 5), (6, 5), (None, 5), (" 2 ", 2)]
 )
 def test_a_limit_that_can_be_read_is_kept(limit: Any, count: int) -> None:
-    """Up to `max_results`, which is the default too."""
     result = search_tool(toolbox(20), max_results=5).run({"query": "common", "limit": limit})
     assert len(result.matches) == count
     assert result.total_found == 20
 
 
 def test_equal_scores_are_ordered_by_name() -> None:
-    """The same question gives the same answer."""
     result = search_tool(list(reversed(toolbox(9)))).run({"query": "common"})
     assert [match.name for match in result.matches] == [f"tool_{n:03}" for n in range(5)]
 
 
 def test_only_what_a_caller_may_call_is_found() -> None:
-    """And counted."""
     result = run({"query": "weather"}, allowed=lambda name: name != "get_radar")
     assert [match["name"] for match in result["matches"]] == ["get_forecast"]
     assert result["total_found"] == 1
@@ -179,7 +169,6 @@ class _Broken:
 
 
 def test_a_failed_search_is_said_and_ends_nothing() -> None:
-    """The model does without, or tries again."""
     broken = ToolSearchTool(_Broken(), ToolCatalog(TOOLS))
     assert broken.run({"query": "x"}).to_json() == (
         '{"query":"x","error":"search is unavailable: ConnectionError: no route"}'
@@ -191,7 +180,6 @@ def test_a_failed_search_is_said_and_ends_nothing() -> None:
     limit=st.none() | st.integers() | st.floats() | st.text(max_size=4),
 )
 def test_whatever_is_asked_the_answer_can_be_sent_and_read_back(query: Any, limit: Any) -> None:
-    """Valid JSON in UTF-8, that a history gives back as it was."""
     written = search_tool().run({"query": query, "limit": limit}).to_json()
     json.loads(written.encode())
     again = SearchResult.from_json(written)
@@ -213,13 +201,11 @@ def test_whatever_is_asked_the_answer_can_be_sent_and_read_back(query: Any, limi
     ],
 )
 def test_a_strangers_description_enters_a_prompt_cleaned(description: str, cleaned: str) -> None:
-    """One line, nothing invisible, at most 300 characters."""
     assert clean_description(description) == cleaned
 
 
 @given(st.text(st.characters(codec=None)))
 def test_a_cleaned_description_stays_as_it_is(description: str) -> None:
-    """Whatever a server writes."""
     cleaned = clean_description(description)
     assert clean_description(cleaned) == cleaned
     assert len(cleaned) <= 300
@@ -227,14 +213,12 @@ def test_a_cleaned_description_stays_as_it_is(description: str) -> None:
 
 
 def test_a_match_is_described_cleaned() -> None:
-    """In results, and in the exchanges that repeat them."""
     loud = Tool(name="shout", description="Shout\u200b!\n" + "a" * 400)
     (match,) = search_tool([loud]).run({"query": "shout"}).matches
     assert match.description == clean_description(loud.description)
 
 
 def test_the_search_tool_tells_which_servers_there_are() -> None:
-    """With their counts, largest first, and the total without core tools."""
     definition = search_tool().definition()
     assert "3 more tools" in definition.description
     assert definition.description.endswith('Sources: "weather" (2), "mail" (1).')
@@ -259,7 +243,6 @@ def test_the_description_stays_within_1200_characters(
 
 
 def test_a_server_of_an_endless_name_is_cut() -> None:
-    """One server cannot take the whole description."""
     tools = [tool("t", kind="mcp", server="x" * 5000), tool("u", kind="mcp", server="mail")]
     description = search_tool(tools).definition().description
     assert '"mail" (1)' in description
@@ -275,7 +258,6 @@ def test_a_server_of_an_endless_name_is_cut() -> None:
     ],
 )
 def test_a_servers_name_is_quoted_where_a_model_reads_it(server: str, written: str) -> None:
-    """It is a name, whatever it says."""
     loud = [tool("t", kind="mcp", server=server)]
     assert written in search_tool(loud).definition().description
     (match,) = search_tool(loud).run({"query": "t"}).matches
@@ -288,7 +270,6 @@ def test_a_servers_name_is_quoted_where_a_model_reads_it(server: str, written: s
 
 
 def test_restricted_tools_are_in_no_count_of_the_description() -> None:
-    """It covers only what everybody may call."""
     secret = [tool(f"x{n}", kind="mcp", server="vault", roles=["boss"]) for n in range(9)]
     description = search_tool([*TOOLS, *secret]).definition().description
     assert "vault" not in description
@@ -296,7 +277,6 @@ def test_restricted_tools_are_in_no_count_of_the_description() -> None:
 
 
 def test_the_name_and_the_limit_are_the_configured_ones() -> None:
-    """`search_tool_name` and `max_results`."""
     definition = search_tool(name="find", max_results=9).definition()
     assert definition.name == "find"
     assert definition.parameters["properties"]["limit"]["maximum"] == 9
@@ -312,7 +292,6 @@ def test_a_catalog_of_restricted_tools_only_is_searched_for_those_who_may() -> N
 
 
 def test_call_tool_wants_a_name_and_arguments() -> None:
-    """What has no place in a list is called through it."""
     definition = call_tool_definition("en-US")
     assert definition.name == "call_tool"
     assert definition.parameters["required"] == ["name", "arguments"]

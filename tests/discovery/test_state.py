@@ -24,7 +24,6 @@ def test_discoveries_are_the_first_mentions_in_order(commits: list[list[str]]) -
 
 
 def test_the_first_way_and_definition_of_a_discovery_stay() -> None:
-    """A second search of the same tool is no second discovery."""
     state = DiscoveryState()
     state.commit([tool("a")], via="call")
     assert state.commit([tool("a", description="New.")], via="search") == ()
@@ -41,7 +40,6 @@ def test_a_newer_definition_is_kept_in_the_old_place() -> None:
 
 
 def test_stored_discoveries_are_taken_up() -> None:
-    """Of two of one name the first counts."""
     entries = [Discovery(tool=tool("a"), via="call"), Discovery(tool=tool("a"))]
     state = DiscoveryState(entries)
     assert state.entries == (entries[0],)

@@ -49,7 +49,6 @@ def changed(name: str, **fields: Any) -> list[Tool]:
 
 
 def test_lists_begin_with_the_core_by_name_and_the_search_tool() -> None:
-    """Claude is told of the rest too, deferred."""
     chat = Chat(reversed(TOOLS))
     assert chat.begin(OPENAI).tools.names == tuple(HEAD)
     plan = chat.session.plan(CLAUDE)
@@ -57,7 +56,6 @@ def test_lists_begin_with_the_core_by_name_and_the_search_tool() -> None:
 
 
 def test_discovered_tools_are_appended_in_the_order_of_discovery() -> None:
-    """Claude's list does not move."""
     chat = Chat(TOOLS)
     before = chat.begin(OPENAI), chat.session.plan(CLAUDE)
     chat.find("tool_004", "tool_001", "tool_004")
@@ -106,7 +104,6 @@ def test_a_core_tool_that_comes_back_deferred_waits_until_it_is_found() -> None:
 
 
 def test_a_core_tool_that_is_gone_leaves_the_lists_with_a_notice() -> None:
-    """The cause is named."""
     chat = chat_with("tool_004")
     chat.session.begin_turn("x", profile=OPENAI, catalog=chat.session.catalog.updated(
         removed=["core_000"]))  # fmt: skip
@@ -117,7 +114,6 @@ def test_a_core_tool_that_is_gone_leaves_the_lists_with_a_notice() -> None:
 
 
 def test_a_core_tool_that_comes_back_is_appended() -> None:
-    """It does not push in front of what was sent meanwhile."""
     chat = chat_with("tool_004")
     chat.turn(tools=without("core_000"))
     assert chat.turn(tools=TOOLS).tools.names == (
@@ -136,7 +132,6 @@ def test_a_discovered_tool_that_is_gone_stays_declared(profile: ProviderProfile)
 
 
 def test_a_tool_that_is_gone_is_no_hit_and_answers_calls_with_an_error() -> None:
-    """Until its server is back."""
     chat = chat_with("tool_004")
     chat.begin(tools=without("tool_004"))
     assert "tool_004" not in str(chat.search("tool_004")["matches"])
@@ -148,7 +143,6 @@ def test_a_tool_that_is_gone_is_no_hit_and_answers_calls_with_an_error() -> None
 
 
 def test_a_tool_of_an_unknown_server_that_is_gone_is_said_to_be_gone() -> None:
-    """A plugin has no server to name."""
     chat = Chat([tool("a"), tool("b")])
     chat.begin()
     chat.find("a")
@@ -165,7 +159,6 @@ def test_an_undiscovered_tool_that_is_gone_changes_claudes_list_only() -> None:
 
 
 def test_a_changed_schema_of_a_declared_tool_is_announced_in_its_place() -> None:
-    """The list has the new definition where the old one was."""
     chat = chat_with("tool_004")
     plan = chat.turn(tools=changed("tool_004", description="New."))
     assert plan.tools.names == (*HEAD, "tool_004")
@@ -174,7 +167,6 @@ def test_a_changed_schema_of_a_declared_tool_is_announced_in_its_place() -> None
 
 
 def test_a_changed_schema_of_a_waiting_tool_concerns_claude_only() -> None:
-    """No generic list has shown it yet."""
     chat = chat_with("tool_004")
     before = chat.turn().tools
     assert list(chat.turn(tools=changed("tool_001", description="New.")).tools) == list(before)
@@ -182,7 +174,6 @@ def test_a_changed_schema_of_a_waiting_tool_concerns_claude_only() -> None:
 
 
 def test_a_tool_that_comes_back_changed_is_announced() -> None:
-    """Its last definition was kept, and is another now."""
     chat = chat_with("tool_004")
     chat.turn(tools=without("tool_004"))
     chat.turn(tools=changed("tool_004", description="New."))
@@ -191,7 +182,6 @@ def test_a_tool_that_comes_back_changed_is_announced() -> None:
 
 
 def test_a_deferred_tool_that_became_core_keeps_its_place_for_claude() -> None:
-    """It is no longer deferred; the filtered list has it at its end."""
     chat = chat_with("tool_004")
     marked = changed("tool_001", always_load=True)
     assert chat.turn(tools=marked).tools.names == (*HEAD, "tool_004", "tool_001")
@@ -202,14 +192,12 @@ def test_a_deferred_tool_that_became_core_keeps_its_place_for_claude() -> None:
 
 
 def test_a_discovered_tool_that_became_core_is_declared_once() -> None:
-    """Where it was."""
     chat = chat_with("tool_004", "tool_001")
     plan = chat.turn(tools=changed("tool_004", always_load=True))
     assert plan.tools.names == (*HEAD, "tool_004", "tool_001")
 
 
 def test_a_core_tool_that_became_deferred_stays_core_in_this_conversation() -> None:
-    """No list that was sent loses an entry."""
     chat = chat_with()
     plan = chat.turn(tools=changed("core_000"))
     assert plan.tools.names == tuple(HEAD)
@@ -217,7 +205,6 @@ def test_a_core_tool_that_became_deferred_stays_core_in_this_conversation() -> N
 
 
 def test_an_inactive_tool_is_in_no_list_and_no_search() -> None:
-    """Switched off is as good as gone."""
     chat = Chat([*TOOLS, tool("sleeper", active=False), tool("core_off", kind="handoff",
                                                              active=False)])  # fmt: skip
     assert chat.begin().tools.names == tuple(HEAD)
@@ -227,7 +214,6 @@ def test_an_inactive_tool_is_in_no_list_and_no_search() -> None:
 
 
 def test_a_discovered_tool_that_was_switched_off_stays_declared_and_answers() -> None:
-    """The call fails with a clear error; switched on again, it runs."""
     chat = chat_with("tool_004")
     before = chat.turn().tools
     chat.begin(tools=changed("tool_004", active=False))
@@ -238,7 +224,6 @@ def test_a_discovered_tool_that_was_switched_off_stays_declared_and_answers() ->
 
 
 def test_a_catalog_without_any_tool_is_taken_in() -> None:
-    """All servers may go at once."""
     chat = chat_with("tool_004")
     assert chat.begin(tools=[]).tools.names == ("tool_search", "tool_004")
     assert chat.search("anything")["hint"] == "there is nothing to search"
@@ -256,7 +241,6 @@ def test_a_restart_with_the_same_catalog_changes_nothing() -> None:
 
 
 def test_a_restart_with_another_catalog_names_what_changed() -> None:
-    """As if the change had come in a running conversation."""
     again = chat_with("tool_004").restarted(changed("tool_004", description="New."))
     plan = again.turn()
     assert plan.tools.names == (*HEAD, "tool_004")
@@ -273,7 +257,6 @@ _CHANGES = st.lists(
 def test_filtered_lists_only_grow_while_no_core_tool_goes(
     listings: list[list[int]], found: list[int]
 ) -> None:
-    """Whatever deferred tools come and go, the old list begins the new one."""
     everything = toolbox(10)
     core = tool("core", always_load=True)
     chat = Chat([core, *everything])
@@ -292,7 +275,6 @@ def test_filtered_lists_only_grow_while_no_core_tool_goes(
 @settings(max_examples=30)
 @given(listings=_CHANGES)
 def test_bound_models_see_one_list_a_turn(listings: list[list[int]]) -> None:
-    """What a turn finds is declared from the next turn on."""
     everything = toolbox(10)
     chat = Chat(everything)
     for listing in listings:
@@ -303,7 +285,6 @@ def test_bound_models_see_one_list_a_turn(listings: list[list[int]]) -> None:
 
 
 def test_the_last_thousand_tools_that_went_keep_their_names_after_a_restart() -> None:
-    """No tool of another server gets a name that the conversation has used."""
     chat = Chat(toolbox(1_002, server="old"), {"tool_schema_mode": "full"})
     chat.turn(UNLIMITED)
     chat.turn(UNLIMITED, tools=[])
@@ -323,7 +304,6 @@ _LATE = st.lists(
 def test_late_tools_are_appended_by_batch_and_in_each_core_by_name_before_the_rest(
     batches: list[dict[str, bool]], found: list[int]
 ) -> None:
-    """Both kinds of list; a tool keeps the place and the group that it came in."""
     chat = chat_with(*(f"tool_{n:03}" for n in found))
     seen = {item.name for item in TOOLS}
     tools = list(TOOLS)

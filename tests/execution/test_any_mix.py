@@ -124,7 +124,6 @@ async def _hook(call: HookedCall) -> HookAnswer | None:
 def test_each_call_has_one_result_in_order_and_nothing_is_left(
     names: list[str], overall: int | None, siblings: bool, stop: int | None, how: str
 ) -> None:
-    """Whether the turn runs to its end, is closed, cancelled, or told to stop."""
     options = CallOptions(
         permissions=Permissions(
             PermissionSettings(deny=("denied*(x)", "denied", "denied_safe"), ask=("asked*",)),

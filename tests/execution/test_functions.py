@@ -82,7 +82,6 @@ async def run(
 
 
 def test_a_function_is_described_by_its_name_docstring_and_signature() -> None:
-    """The model reads what the author wrote."""
     tool = tool_from_function(forecast).tool
     assert (tool.name, tool.description) == (
         "forecast", "Weather forecast for a city.\n\nUp to two weeks.",
@@ -104,8 +103,6 @@ def test_a_function_is_described_by_its_name_docstring_and_signature() -> None:
     ids=["google", "rest", "numpy"],
 )
 def test_parameters_are_described_in_any_common_style(docstring: str) -> None:
-    """Google, reST and numpy sections are read."""
-
     def add(a: int) -> int:
         return a
 
@@ -116,14 +113,11 @@ def test_parameters_are_described_in_any_common_style(docstring: str) -> None:
 
 
 def test_a_definition_may_say_otherwise() -> None:
-    """Fields of `Tool` override what the function says."""
     tool = tool_from_function(forecast, name="weather", tags=("sky",), kind="builtin").tool
     assert (tool.name, tool.tags, tool.kind) == ("weather", ("sky",), "builtin")
 
 
 def test_a_function_without_parameters_takes_no_arguments() -> None:
-    """Its schema is the empty one."""
-
     def now() -> str:
         return "noon"
 
@@ -141,8 +135,6 @@ async def test_a_parameter_may_have_any_name(name: str) -> None:
 
 
 def test_titles_of_pydantics_own_are_left_out_and_others_kept() -> None:
-    """A parameter named title is a parameter, and a default is the author's."""
-
     def make(title: str, options: dict[str, str] = {"title": "x"}) -> None:  # noqa: B006
         """Make."""
 
@@ -165,8 +157,6 @@ async def test_arguments_reach_the_function_as_python_types() -> None:
 
 
 async def test_what_is_not_given_is_the_functions_own_default() -> None:
-    """A default is neither checked nor read into another type."""
-
     def ask(city: str, at: Annotated[str, Field(min_length=1)] = "") -> str:
         return f"{city}{at!r}"
 
@@ -177,7 +167,6 @@ async def test_what_is_not_given_is_the_functions_own_default() -> None:
     "arguments", [{}, {"city": 5}, {"city": "Oslo", "days": "many"}, {"city": "x", "extra": 1}]
 )
 async def test_arguments_that_do_not_fit_are_an_error_result(arguments: dict[str, Any]) -> None:
-    """The model is told which argument is wrong."""
     result = await run(forecast, **arguments)
     assert result.is_error
     assert any(name in result.content for name in ("city", "days", "extra"))
@@ -194,7 +183,6 @@ def _indescribable(city: Callable[[], int]) -> None: ...
 def test_a_function_that_cannot_be_described_is_an_error_that_names_it(
     function: Callable[..., Any],
 ) -> None:
-    """Nothing half-described is offered to a model."""
     with pytest.raises(InvalidToolError, match=f"tool '{function.__name__}'"):
         tool_from_function(function)
 
@@ -205,8 +193,6 @@ def test_a_lambda_needs_a_name() -> None:
 
 
 async def test_objects_partials_and_methods_are_functions_too() -> None:
-    """Whatever can be called and described."""
-
     class Greeter:
         def __call__(self, name: str) -> str:
             return f"hi {name}"
@@ -225,8 +211,6 @@ async def test_objects_partials_and_methods_are_functions_too() -> None:
 
 @pytest.mark.parametrize("kind", [ToolContext, ToolContext | None])
 async def test_the_context_is_given_and_is_no_argument(kind: Any) -> None:
-    """No model can write what the bot knows."""
-
     def who(context: Any = None) -> str:
         return f"{context.user} in {context.conversation}"
 
@@ -256,7 +240,6 @@ async def test_a_result_of_any_type_becomes_text(value: object, content: str) ->
 
 
 async def test_a_result_that_has_no_json_becomes_its_text() -> None:
-    """Even one that holds itself."""
     circle: list[Any] = []
     circle.append(circle)
 
@@ -271,8 +254,6 @@ async def test_a_result_that_has_no_json_becomes_its_text() -> None:
 
 
 async def test_a_result_that_cannot_even_be_written_is_an_error_result() -> None:
-    """Nothing a tool gives back ends a turn."""
-
     class Unwritable:
         def __str__(self) -> str:
             raise OSError("no text")
@@ -320,15 +301,12 @@ async def test_whatever_a_function_raises_is_an_error_result(
 
 
 async def test_the_cause_of_a_failure_is_told_to_the_model() -> None:
-    """It can correct itself by it."""
     result = await run(_raising(ValueError("no such city"))[0])
     assert result.content == "sync failed: ValueError: no such city"
 
 
 @pytest.mark.parametrize("way", ["sync", "async"])
 async def test_a_function_that_never_returns_is_given_up(way: str) -> None:
-    """The message says after how long; the conversation goes on."""
-
     def hang() -> None:
         time.sleep(30)
 
@@ -385,7 +363,6 @@ async def test_a_tool_without_executor_is_an_error_result() -> None:
 
 
 async def test_a_definition_with_a_function_of_its_own_gets_json_types() -> None:
-    """Without an arguments model, arguments are passed on as they are."""
     made = ExecutableTool(tool=Tool(name="echo"), function=lambda **given: given)
     assert (await run(made, a=[1])).content == '{"a":[1]}'
 
@@ -398,13 +375,11 @@ def test_two_tools_of_one_name_are_an_error() -> None:
 
 
 def test_functions_and_tools_may_be_given_together() -> None:
-    """Their order is kept."""
     made = tool_from_function(forecast, name="b")
     assert [item.tool.name for item in executable_tools([made, forecast])] == ["b", "forecast"]
 
 
 @pytest.mark.parametrize("item", ["forecast", 5, None, Tool(name="t")])
 def test_anything_else_is_no_tool(item: Any) -> None:
-    """The message shows it."""
     with pytest.raises(InvalidToolError, match="must be a function"):
         executable_tools([item])

@@ -83,8 +83,6 @@ async def test_turn_that_is_told_to_stop_does_not_wait_for_who_ignores_it(
 async def test_sibling_that_ignores_that_it_is_given_up_does_not_hold_the_reply_up(
     stubborn: Stubborn,
 ) -> None:
-    """Nor is the failure beside it lost."""
-
     async def fail(**arguments: Any) -> None:
         await stubborn.begun.wait()
         raise OSError("broken")
@@ -130,7 +128,6 @@ def _raising_at_once(*given: Any, **named: Any) -> Any:
 async def test_hook_that_fails_in_any_way_warns_and_stops_nothing(
     wrong: Callable[..., Any],
 ) -> None:
-    """Before the call and after it."""
     options = CallOptions(hooks=[ToolHook(before=wrong, after=wrong)])
     events = await told(runner(tool(_fine), options=options), calls("it"))
     warned = [event.message for event in events if isinstance(event, ToolProgress)]
@@ -144,7 +141,6 @@ async def _fine(**arguments: Any) -> str:
 
 
 async def test_hook_may_be_no_coroutine() -> None:
-    """What it says at once counts."""
     seen: list[str] = []
 
     def see(call: HookedCall) -> None:
@@ -168,8 +164,6 @@ async def test_hook_may_be_no_coroutine() -> None:
     ids=["exits", "cancels itself", "raises at once", "neither yes nor no", "no coroutine"],
 )
 async def test_answer_that_is_none_is_a_no(answer: Callable[..., Any]) -> None:
-    """And no failure of the tool's."""
-
     async def ask(request: PermissionRequest) -> Any:
         given = answer()
         return await given
@@ -181,7 +175,6 @@ async def test_answer_that_is_none_is_a_no(answer: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize("error", [SystemExit(1), asyncio.CancelledError(), ValueError("no")])
 async def test_check_of_a_tools_own_that_fails_is_an_error_result(error: BaseException) -> None:
-    """The tool is not called."""
     made = tool(_fine, validate_input=_raising(error))
     done = await result(runner(made), "it")
     assert done.outcome == "failed"
@@ -221,8 +214,6 @@ async def test_time_of_all_calls_stands_still_while_the_user_is_asked(
 
 
 async def test_generator_that_fails_at_its_clean_up_has_given_its_result() -> None:
-    """What it did is done."""
-
     async def untidy() -> Any:
         """Give a result."""
         try:
@@ -243,7 +234,6 @@ class Unspeakable(Exception):  # noqa: N818  # that it is an error is not the po
 
 
 async def test_exception_that_cannot_be_written_is_told_by_its_kind() -> None:
-    """Nothing it does ends the call without a result."""
     done = await result(runner(tool(_raising(Unspeakable()))), "it")
     assert done.content == "it failed: Unspeakable"
 
@@ -269,8 +259,6 @@ def _circle() -> list[Any]:
     ids=["bytes", "nan", "inf", "surrogate", "in JSON", "circle", "huge", "whole result"],
 )
 async def test_result_of_any_content_can_be_sent(value: Any, begins: str) -> None:
-    """As text that UTF-8 can carry."""
-
     async def give() -> Any:
         """Give."""
         return value
@@ -282,7 +270,6 @@ async def test_result_of_any_content_can_be_sent(value: Any, begins: str) -> Non
 
 
 async def test_failure_with_half_a_sign_can_be_sent() -> None:
-    """Whatever a file's name was made of."""
     done = await result(runner(tool(_raising(ValueError("no \udcff.txt")))), "it")
     assert done.content == "it failed: ValueError: no ?.txt"
 
@@ -293,7 +280,6 @@ def _exits(*given: Any) -> Any:
 
 @pytest.mark.parametrize("fact", ["render", "subjects", "is_read_only", "needs_permission"])
 async def test_tool_whose_author_exits_where_he_is_asked_has_failed(fact: str) -> None:
-    """The bot goes on."""
     rules = PermissionSettings(deny=("it(x)",), otherwise="ask")
     permissions = Permissions(rules, ask=_slow_yes)
     facts: dict[str, Any] = {fact: _exits}
@@ -304,15 +290,12 @@ async def test_tool_whose_author_exits_where_he_is_asked_has_failed(fact: str) -
 
 
 async def test_tool_that_exits_when_asked_whether_it_is_safe_is_not() -> None:
-    """It runs alone."""
     done = await runner(tool(_fine, is_concurrency_safe=_exits)).results(calls("it", "it"), CONTEXT)
     assert [one.content for one in done] == ["fine", "fine"]
 
 
 @pytest.mark.parametrize("error", [SystemExit(1), asyncio.CancelledError(), OSError("no line")])
 async def test_foreign_executor_that_ends_in_any_way_has_failed(error: BaseException) -> None:
-    """Only the turn cancels a call."""
-
     class Executor:
         async def run(self, call: Any, context: ToolContext) -> Any:
             yield await _raising(error)()
@@ -326,7 +309,6 @@ async def test_foreign_executor_that_ends_in_any_way_has_failed(error: BaseExcep
 async def test_foreign_executor_that_ignores_the_turns_end_is_left_behind(
     stubborn: Stubborn,
 ) -> None:
-    """It has no time-out of its own."""
     stop = Cancellation()
 
     class Executor:

@@ -47,7 +47,6 @@ async def count(until: int) -> AsyncIterator[Any]:
 
 
 async def test_generator_yields_progress_pieces_and_one_result() -> None:
-    """The first other item is the result, and the generator is closed there."""
     events = await told(runner(count), calls(("count", {"until": 2})))
     assert [event.message for event in of_kind(events, ToolProgress)] == ["0 of 2", "1 of 2"]
     assert [event.content for event in of_kind(events, ToolOutputDelta)] == ["0", "1"]
@@ -55,7 +54,6 @@ async def test_generator_yields_progress_pieces_and_one_result() -> None:
 
 
 async def test_generator_is_closed_when_its_call_is_over() -> None:
-    """Its clean-up runs at once, not when the garbage collector comes by."""
     closed = []
 
     async def stream() -> AsyncIterator[Any]:
@@ -71,15 +69,12 @@ async def test_generator_is_closed_when_its_call_is_over() -> None:
 
 
 async def test_generator_made_by_another_function_is_one_too() -> None:
-    """A lambda or a partial that gives one."""
     made = tool(lambda **arguments: count(1))
     assert (await result(runner(made), "it")).content == '{"counted":1}'
 
 
 @pytest.mark.parametrize("way", ["async", "thread"])
 async def test_function_says_how_far_it_is(way: str) -> None:
-    """From the loop or from its thread, in order."""
-
     async def here(context: ToolContext) -> str:
         """Work."""
         context.progress("half")
@@ -114,7 +109,6 @@ async def test_executor_alone_gives_the_same_events() -> None:
 
 
 async def test_tool_knows_its_call_and_what_it_may_use(tmp_path: Path) -> None:
-    """Conversation, user, folder, configuration, and a log of its own."""
     seen: list[ToolContext] = []
 
     async def look(context: ToolContext) -> None:
@@ -175,7 +169,6 @@ async def test_object_lives_as_long_as_its_conversation() -> None:
 
 
 def test_object_is_described_by_its_class_and_its_call() -> None:
-    """The class's docstring, the call's parameters."""
     made = stateful_tool(Counter, tags=("number",), timeout_s=3).tool
     assert (made.name, made.tags) == ("Counter", ("number",))
     assert made.description.startswith("Counts up.")
@@ -183,8 +176,6 @@ def test_object_is_described_by_its_class_and_its_call() -> None:
 
 
 async def test_object_of_any_kind_may_fail_at_its_end(caplog: pytest.LogCaptureFixture) -> None:
-    """The others are still closed."""
-
     class Blocking:
         """Block."""
 
@@ -217,8 +208,6 @@ async def add(a: int, b: int) -> int:
 
 
 async def test_tool_of_tools_passes_every_step_with_each() -> None:
-    """Checked, permitted, and shown as its own progress."""
-
     async def add_all(numbers: list[int], context: ToolContext) -> int:
         """Add all."""
         total = 0
@@ -244,8 +233,6 @@ async def test_tool_of_tools_passes_every_step_with_each() -> None:
 async def test_failure_of_an_inner_call_is_an_exception_that_says_it(
     name: str, arguments: dict[str, Any], said: str
 ) -> None:
-    """The outer tool may go another way."""
-
     async def attempt(context: ToolContext) -> str:
         """Try."""
         try:
@@ -302,7 +289,6 @@ async def test_context_without_a_runner_calls_and_asks_nobody() -> None:
 
 
 async def test_async_function_that_swallows_its_cancellation_is_listed() -> None:
-    """Of an executor alone too."""
     free = asyncio.Event()
 
     async def stubborn() -> str:

@@ -178,7 +178,6 @@ _CASES: list[tuple[str, ExecutableTool, CallOptions, Any, str, str]] = [
 async def test_every_kind_of_error_has_its_text(
     made: ExecutableTool, options: CallOptions, wanted: Any, outcome: str, content: str
 ) -> None:
-    """The model reads what was wrong, and nothing is raised."""
     done = await result(runner(made, options=options), wanted)
     assert (done.content, done.outcome, done.is_error) == (content, outcome, True)
 
@@ -187,13 +186,11 @@ async def test_every_kind_of_error_has_its_text(
     ("language", "word"), [("zh-CN", "执行失败"), ("ru-RU", "ошибка"), ("en-US", "failed")]
 )
 async def test_errors_are_in_the_conversations_language(language: Language, word: str) -> None:
-    """As everything that a model reads."""
     done = await result(runner(mail(_raising)), _GOOD, replace(CONTEXT, language=language))
     assert word in done.content
 
 
 async def test_broken_arguments_are_repaired_or_shown_back() -> None:
-    """A comma too many means one thing, half an object does not."""
     run = runner(mail())
     wanted = [
         ToolCall(id="1", name="send_mail", arguments="{'to': 'bo',}"),
@@ -217,7 +214,6 @@ async def _alias(**arguments: Any) -> str:
 
 
 async def test_before_hooks_see_what_those_before_them_changed() -> None:
-    """And the call is made with what the last one left."""
     seen = []
 
     async def upper(call: HookedCall) -> HookAnswer:
@@ -234,7 +230,6 @@ async def test_before_hooks_see_what_those_before_them_changed() -> None:
 
 
 async def test_hook_concerns_the_tools_it_names() -> None:
-    """Others pass it by."""
     block = replace(before(HookAnswer(block="no")), tools=("other",))
     assert not (await result(runner(mail(), options=hooked(block)), _GOOD)).is_error
 
@@ -266,7 +261,6 @@ async def test_hook_that_fails_or_hangs_warns_and_stops_nothing() -> None:
 async def test_hook_may_spare_or_force_the_question(
     wishes: list[Any], asked: int, outcome: str
 ) -> None:
-    """Where two differ, the user is asked."""
     questions = []
 
     async def ask(request: PermissionRequest) -> bool:
@@ -294,7 +288,6 @@ async def test_hook_that_allows_lifts_no_denial_and_no_policy(settings: Permissi
 
 
 async def test_after_hook_may_give_another_result() -> None:
-    """Of failures too; a denied call has none."""
     seen = []
 
     async def hide(call: HookedCall, given: ExecutionResult) -> ExecutionResult:
@@ -310,8 +303,6 @@ async def test_after_hook_may_give_another_result() -> None:
 
 
 async def test_long_error_keeps_its_ends_and_says_what_was_cut() -> None:
-    """10,000 characters; with what a program wrote to its standard streams."""
-
     async def fail(**arguments: Any) -> None:
         raise RuntimeError("a" * 6_000 + "b" * 6_000 + "!")
 
@@ -324,8 +315,6 @@ async def test_long_error_keeps_its_ends_and_says_what_was_cut() -> None:
 
 
 async def test_error_of_the_librarys_own_is_told_as_it_is_written() -> None:
-    """Its class means nothing to a model."""
-
     async def fail(**arguments: Any) -> None:
         raise ToolCallError("the file is not there: list the folder")
 
@@ -334,8 +323,6 @@ async def test_error_of_the_librarys_own_is_told_as_it_is_written() -> None:
 
 
 async def test_error_of_a_program_shows_its_output() -> None:
-    """Standard error before standard output, as the reason is mostly there."""
-
     def run(**arguments: Any) -> None:
         code = "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)"
         subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)  # noqa: S603
@@ -368,7 +355,6 @@ async def test_result_keeps_head_and_tail_within_its_limit(
 
 
 async def test_text_beside_a_picture_is_cut_too() -> None:
-    """The picture stays as it is."""
     picture = ImagePart("data:image/png;base64," + "A" * 90_000)
 
     async def much(**arguments: Any) -> Any:
@@ -412,8 +398,6 @@ async def test_what_came_before_a_failure_is_not_lost() -> None:
 
 
 async def test_data_and_what_the_model_reads_of_it_are_apart() -> None:
-    """Another tool gets the value, the model its rendering."""
-
     async def inner() -> dict[str, int]:
         """Give a value."""
         return {"a": 1}
@@ -443,8 +427,6 @@ async def test_data_and_what_the_model_reads_of_it_are_apart() -> None:
 async def test_pictures_and_structures_reach_the_result(
     value: Any, content: str, pictures: int
 ) -> None:
-    """As parts beside the text that says there are pictures."""
-
     async def give(**arguments: Any) -> Any:
         return value
 

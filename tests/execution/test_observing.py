@@ -32,7 +32,6 @@ async def _seen(function: Any, wanted: Any = "it") -> list[ToolRun | ToolFailure
 
 
 async def test_success_is_told_only_where_it_was_one() -> None:
-    """Under the name `tool_execution`, with the tool and the seconds."""
     (good,) = await _seen(_works)
     assert isinstance(good, ToolRun)
     assert (good.name, good.tool, good.success) == ("tool_execution", "it", True)
@@ -44,7 +43,6 @@ async def test_success_is_told_only_where_it_was_one() -> None:
 
 
 async def test_failure_is_told_with_the_place_where_it_was_raised() -> None:
-    """Under the name `tool_error`."""
     _, error = await _seen(_fails)
     assert isinstance(error, ToolFailure)
     assert (error.name, error.tool) == ("tool_error", "it")
@@ -62,8 +60,6 @@ async def test_call_that_never_ran_is_an_error_without_a_stack() -> None:
 
 
 async def test_observer_that_fails_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    """It is logged."""
-
     def broken(event: ToolRun | ToolFailure) -> None:
         raise RuntimeError("no database")
 
@@ -77,7 +73,6 @@ async def test_observer_that_fails_stops_nothing(caplog: pytest.LogCaptureFixtur
 async def test_log_has_a_line_a_call_with_its_secrets_masked(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """At debug level; the arguments, but no key and no result."""
     arguments = {"to": "bo", "api_key": "k-1", "text": "Bearer abcdefgh12345"}
     with caplog.at_level(logging.DEBUG, logger="tool_search.execution.batch"):
         await runner(tool(_works)).results(calls(("it", arguments)), CONTEXT)
@@ -99,7 +94,6 @@ async def test_log_has_a_line_a_call_with_its_secrets_masked(
     ],
 )  # fmt: skip
 def test_value_that_looks_like_a_secret_is_masked_wherever_it_stands(secret: str) -> None:
-    """Inside other text too; what stands around it is kept."""
     written = redacted_json({"text": [f"use {secret} now"]})
     assert json.loads(written) == {"text": ["use *** now"]}
 
@@ -110,12 +104,10 @@ def test_value_that_looks_like_a_secret_is_masked_wherever_it_stands(secret: str
      "Authorization", "cookie", "密码", "пароль", "PIN"],
 )  # fmt: skip
 def test_value_under_a_secrets_name_is_masked(name: str) -> None:
-    """Whatever it is."""
     assert redacted({"a": {name: {"x": 1}}}) == {"a": {name: "***"}}
 
 
 def test_what_a_user_logs_in_with_is_masked_in_addresses() -> None:
-    """The address is kept."""
     assert redacted("postgres://bo:hunter2@db:5432/x") == "postgres://***@db:5432/x"
 
 
@@ -127,5 +119,4 @@ def test_what_a_user_logs_in_with_is_masked_in_addresses() -> None:
     )
 )
 def test_anything_can_be_logged(value: Any) -> None:
-    """At most 500 characters of it, and no error."""
     assert len(redacted_json(value)) <= 500

@@ -113,7 +113,6 @@ async def test_safe_calls_run_together_and_others_are_barriers_in_order() -> Non
     ],
 )
 async def test_author_says_what_is_safe(facts: dict[str, Any], together: bool) -> None:
-    """By annotations, or by the arguments; an answer that fails is a no."""
     stage = Stage()
     made = replace(stage.tool("it"), **{k: v for k, v in facts.items() if k != "annotations"})
     made = replace(made, tool=Tool(name="it", annotations=facts.get("annotations", {})))
@@ -132,7 +131,6 @@ async def test_call_that_needs_no_tool_is_answered_in_its_place() -> None:
 
 
 async def test_results_come_in_call_order_and_progress_at_once() -> None:
-    """A slow first call does not hold up what a quick second one says."""
     free = asyncio.Event()
 
     async def slow(**arguments: Any) -> str:
@@ -172,7 +170,6 @@ async def test_results_come_in_call_order_and_progress_at_once() -> None:
 async def test_limits_hold_per_tool_per_server_and_overall(
     limits: dict[str, Any], most: int
 ) -> None:
-    """Over all conversations of the bot."""
     stage = Stage()
     made = [
         stage.tool("a", safe=True, kind="mcp", server="far"),
@@ -190,7 +187,6 @@ async def test_limits_hold_per_tool_per_server_and_overall(
 
 
 async def test_call_that_waits_for_a_place_says_so_once() -> None:
-    """People see that it has not been forgotten."""
     stage = Stage()
     options = CallOptions(limits=CallLimits(per_tool=1))
     events = await told(
@@ -202,7 +198,6 @@ async def test_call_that_waits_for_a_place_says_so_once() -> None:
 
 
 def test_limit_below_one_is_refused() -> None:
-    """Nothing could ever run."""
     with pytest.raises(ConfigurationError, match="per_tool"):
         CallLimits(per_tool={"a": 0})
 
@@ -223,7 +218,6 @@ async def test_tool_inside_a_tool_takes_no_place_of_its_own() -> None:
 
 
 async def test_turn_cancelled_before_its_calls_runs_none_of_them() -> None:
-    """Each still has its result."""
     stage = Stage()
     stop = Cancellation()
     stop.cancel()
@@ -284,7 +278,6 @@ async def _drain(events: AsyncIterator[Any]) -> list[Any]:
 
 
 async def test_pieces_of_a_cancelled_call_survive() -> None:
-    """The model reads how far it had come."""
     begun = asyncio.Event()
 
     async def stream() -> Any:
@@ -307,7 +300,6 @@ async def test_pieces_of_a_cancelled_call_survive() -> None:
 
 
 async def test_tool_that_cleans_up_when_cancelled_is_waited_for() -> None:
-    """Its clean-up is over when the turn is."""
     cleaned = asyncio.Event()
     begun = asyncio.Event()
 
@@ -351,7 +343,6 @@ async def test_tool_that_ignores_the_end_of_its_time_is_given_up_and_noticed(
 
 
 async def test_tool_that_ignores_the_turns_end_does_not_hold_it_up() -> None:
-    """After its grace it is left behind, and its call counts as cancelled."""
     stubborn = Stubborn()
     options = CallOptions(limits=CallLimits(grace_s=0.02))
     run = runner(tool(stubborn.run, "stubborn"), options=options)
@@ -369,7 +360,6 @@ async def test_tool_that_ignores_the_turns_end_does_not_hold_it_up() -> None:
 
 
 async def test_thread_is_told_that_nobody_waits_for_it() -> None:
-    """It cannot be ended from outside, so it looks."""
     stopped = threading.Event()
 
     def work(context: ToolContext) -> str:
@@ -386,8 +376,6 @@ async def test_thread_is_told_that_nobody_waits_for_it() -> None:
 
 
 async def test_time_stands_still_while_the_user_is_asked() -> None:
-    """A slow answer is not the tool's fault."""
-
     async def ask(request: PermissionRequest) -> bool:
         await asyncio.sleep(0.1)
         return True
@@ -468,7 +456,6 @@ async def test_only_the_same_call_of_the_same_turn_is_a_retry() -> None:
 
 
 async def test_call_that_failed_is_tried_again_under_the_same_key() -> None:
-    """The tool's own service can tell by it, should it have acted after all."""
     counting = Counting(failures=1)
     run = runner(counting.pay)
     pay = ("pay", {"amount": 5})

@@ -12,7 +12,6 @@ from tool_search.execution.tasks import ToolThreads
 
 
 async def test_no_more_functions_run_at_once_than_there_is_room_for() -> None:
-    """The rest waits its turn, and every one gives its result."""
     threads = ToolThreads(3)
     lock, running, most = threading.Lock(), 0, 0
 

@@ -26,13 +26,11 @@ def placeholders(sentence: str) -> set[str]:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_language_says_everything(language: Language) -> None:
-    """No key is missing in any of them, and none is empty."""
     assert sorted(locale(language)) == KEYS
     assert all(sentence.strip() for sentence in locale(language).values())
 
 
 def test_a_sentence_has_the_same_placeholders_in_every_language() -> None:
-    """What one language tells, the others tell too."""
     for key in KEYS:
         first, *others = (placeholders(locale(language)[key]) for language in LANGUAGES)
         assert all(other == first for other in others), key
@@ -52,7 +50,6 @@ def test_every_sentence_is_used() -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_sentence_can_be_filled(language: Language) -> None:
-    """Values with braces of their own change nothing."""
     for key in KEYS:
         values = dict.fromkeys(placeholders(locale(language)[key]) - {"key", "language"}, "{x}")
         assert text(key, language, **values).count("{x}") >= len(values), key
@@ -60,7 +57,6 @@ def test_every_sentence_can_be_filled(language: Language) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_language_is_written_in_its_script(language: Language) -> None:
-    """No sentence was forgotten in translation."""
     script = {
         "zh-CN": r"[\u4e00-\u9fff]",
         "ru-RU": r"[а-яё]",
@@ -71,7 +67,6 @@ def test_a_language_is_written_in_its_script(language: Language) -> None:
 
 
 def test_a_key_that_is_not_there_is_a_mistake_of_ours() -> None:
-    """It shows in tests, not in a chat."""
     with pytest.raises(KeyError):
         text("no.such.key", "en-US")
     with pytest.raises(KeyError):
@@ -100,5 +95,4 @@ def test_a_key_that_is_not_there_is_a_mistake_of_ours() -> None:
     ],
 )
 def test_the_language_is_told_by_the_script(sample: str, language: Language) -> None:
-    """Of the three there are; English where none fits."""
     assert language_of(sample) == language

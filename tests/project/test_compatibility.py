@@ -17,7 +17,6 @@ TESTS = {
 
 
 def test_a_named_test_exists() -> None:
-    """A row that lost its test shows nothing any more."""
     named = set(re.findall(r"`(test_\w+)`", TABLES))
     assert sorted(named - TESTS) == []
     assert len(named) > 100
@@ -30,7 +29,6 @@ def test_a_named_file_or_folder_exists(path: str) -> None:
 
 
 def test_every_row_says_where_it_is_tested_or_why_it_differs() -> None:
-    """No cell is empty, and every row has as many as its table's head."""
     rows = [line for line in TABLES.splitlines() if line.startswith("|")]
     cells = [re.split(r"(?<!\\)\|", row)[1:-1] for row in rows]
     widths = {len(row) for row in cells}

@@ -40,7 +40,6 @@ def _blocks(name: str, language: str) -> list[str]:
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_runs_or_asks_for_its_key(path: Path) -> None:
-    """Examples that need no key run; the others say which variable they miss."""
     done = _run(str(path))
     if "API_KEY=" in path.read_text(encoding="utf-8"):
         assert done.returncode != 0
@@ -52,7 +51,6 @@ def test_an_example_runs_or_asks_for_its_key(path: Path) -> None:
 
 @pytest.mark.parametrize("name", READMES)
 def test_the_python_of_a_readme_finds_what_it_shows(name: str) -> None:
-    """The first block is what a newcomer pastes."""
     (block,) = _blocks(name, "python")
     done = _run("-", code=block)
     assert done.returncode == 0, done.stderr
@@ -63,7 +61,6 @@ def test_the_python_of_a_readme_finds_what_it_shows(name: str) -> None:
 
 @pytest.mark.parametrize("name", READMES)
 def test_the_yaml_of_a_readme_is_a_configuration(name: str, tmp_path: Path) -> None:
-    """The bot it shows loads, keys aside."""
     (block,) = _blocks(name, "yaml")
     bot = tmp_path / "bot.yaml"
     bot.write_text(block, encoding="utf-8")
@@ -71,13 +68,11 @@ def test_the_yaml_of_a_readme_is_a_configuration(name: str, tmp_path: Path) -> N
 
 
 def test_the_example_configuration_loads() -> None:
-    """The file that the examples ship is valid."""
     path = ROOT / "examples" / "bot.yaml"
     assert load_config(path).tools == tuple(yaml.safe_load(path.read_text())["tools"])
 
 
 def test_both_readmes_show_the_same_code_tables_and_links() -> None:
-    """One says in Chinese what the other says in English."""
     english, chinese = ((ROOT / name).read_text(encoding="utf-8") for name in READMES)
     for pattern in (r"^#+ ", r"^\|", r"\]\(([^)]*)\)", r"`tool-search \w+"):
         found = [re.findall(pattern, text, flags=re.MULTILINE) for text in (english, chinese)]
@@ -88,7 +83,6 @@ def test_both_readmes_show_the_same_code_tables_and_links() -> None:
 
 @pytest.mark.parametrize("name", ["docs/histories.md", "docs/histories.zh-CN.md"])
 def test_the_python_of_histories_goes_on_from_one(name: str) -> None:
-    """With its result in its place."""
     (block,) = _blocks(name, "python")
     done = _run("-", code=block)
     assert done.returncode == 0, done.stderr
@@ -97,7 +91,6 @@ def test_the_python_of_histories_goes_on_from_one(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*READMES, "docs/architecture.md", "docs/measured.md"])
 def test_the_links_of_a_document_lead_somewhere(name: str) -> None:
-    """Every relative link names a file of the project."""
     path = ROOT / name
     links = re.findall(r"\]\(([^)#:]+)\)", path.read_text(encoding="utf-8"))
     missing = [link for link in links if not (path.parent / link).exists()]

@@ -29,12 +29,10 @@ def folders() -> set[str]:
 
 
 def test_every_package_is_installed(project: dict[str, Any]) -> None:
-    """Setuptools leaves one that is not listed out without a word."""
     assert set(project["tool"]["setuptools"]["packages"]) == folders()
 
 
 def test_nothing_but_the_package_is_installed_at_top_level(project: dict[str, Any]) -> None:
-    """`adapters` and `i18n` are names that others use too."""
     packages = project["tool"]["setuptools"]["packages"]
     assert {name.partition(".")[0] for name in packages} == {"tool_search"}
     assert project["tool"]["setuptools"]["package-dir"] == {
@@ -45,7 +43,6 @@ def test_nothing_but_the_package_is_installed_at_top_level(project: dict[str, An
 
 
 def test_the_locales_and_the_type_marker_are_installed(project: dict[str, Any]) -> None:
-    """Data beside the modules is listed by hand."""
     data = project["tool"]["setuptools"]["package-data"]
     assert data["tool_search"] == ["py.typed"]
     assert (ROOT / "tool_search" / "py.typed").is_file()
@@ -63,7 +60,6 @@ def test_the_extra_all_is_every_other(project: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("folder", ["adapters", "i18n"])
 def test_top_level_folders_are_linked_into_the_package(folder: str) -> None:
-    """A plain checkout, a vendored clone and a type checker find them there."""
     link = ROOT / "tool_search" / folder
     assert link.is_symlink()
     assert link.readlink() == Path("..") / folder

@@ -46,12 +46,10 @@ def loaded_by(statement: str) -> set[str]:
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
-    """No SDK, no numpy, no dictionary."""
     assert not loaded_by("import tool_search") & HEAVY
 
 
 def test_using_every_public_name_loads_no_sdk() -> None:
-    """Adapters and engines are loaded where they are chosen."""
     names = ", ".join(PUBLIC)
     assert not loaded_by(f"from tool_search import {names}") & (HEAVY - {"numpy"})
 
@@ -149,18 +147,15 @@ def _is_overload(node: ast.AST) -> bool:
 
 
 def test_every_module_can_be_imported() -> None:
-    """Those too that no other loads."""
     assert all(importlib.import_module(name) for name in MODULES)
 
 
 @pytest.mark.parametrize("name", [name for name in MODULES if ">>>" in source_of(name)])
 def test_the_examples_in_docstrings_work(name: str) -> None:
-    """What a reader pastes runs, and says what is written."""
     result = doctest.testmod(importlib.import_module(name), raise_on_error=False)
     assert (result.failed, result.attempted > 0) == (0, True)
 
 
 def test_the_examples_of_the_package_work() -> None:
-    """The first thing that anybody tries."""
     result = doctest.testmod(tool_search)
     assert (result.failed, result.attempted > 0) == (0, True)

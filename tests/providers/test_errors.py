@@ -232,7 +232,6 @@ def test_an_endpoint_that_refuses_cache_breakpoints_gets_none(detail: str, strat
 def test_an_endpoint_that_knows_no_tool_search_gets_the_generic_strategy(
     detail: str, status: int
 ) -> None:
-    """The same request is taken over, and the endpoint's profile remembers it."""
     said = verdict(detail, "claude", status=status)
     assert (said.remedy, said.rests) == ("generic_strategy", False)
     assert said.profile == CLAUDE.generic()
@@ -242,7 +241,6 @@ def test_an_endpoint_that_knows_no_tool_search_gets_the_generic_strategy(
 def test_a_responses_endpoint_that_knows_no_tool_search_gets_the_generic_strategy(
     detail: str,
 ) -> None:
-    """Tools, items and fields of searching are each unknown somewhere."""
     said = verdict(detail, "responses")
     assert said == ErrorAction(remedy="generic_strategy", profile=RESPONSES.generic())
 
@@ -268,14 +266,12 @@ def test_an_endpoint_that_takes_no_tools_in_messages_gets_the_generic_strategy(
 
 @pytest.mark.parametrize(("detail", "name"), NAMESPACES.items())
 def test_a_wrong_namespace_is_repaired_by_the_name_of_its_tool(detail: str, name: str) -> None:
-    """The request is written without it, and sent once more."""
     said = verdict(detail, "responses")
     assert (said.remedy, said.references) == ("repair", (name,))
 
 
 @pytest.mark.parametrize("detail", OWN_REPLIES)
 def test_a_service_that_no_longer_knows_its_replies_is_sent_none_of_them(detail: str) -> None:
-    """What was said goes as plain messages, to this dialect only."""
     assert verdict(detail, "responses") == ErrorAction(remedy="repair", replies=True)
     assert verdict(detail, "openai") == ErrorAction(remedy="next_provider")
 
@@ -358,7 +354,6 @@ def test_every_row_of_a_table_compiles_and_names_its_source(dialect: Any) -> Non
 @pytest.mark.parametrize(("detail", "name"), REFERENCES.items())
 @pytest.mark.parametrize("code", ["invalid_request_error", "tool_reference_unresolved"])
 def test_a_wrong_reference_is_repaired_by_name(detail: str, name: str, code: str) -> None:
-    """The named reference is left out, and the request sent once more."""
     said = verdict(detail, "claude", code=code)
     assert (said.remedy, said.references) == ("repair", (name,))
 
@@ -373,13 +368,11 @@ def test_a_wrong_reference_without_a_name_leaves_all_of_them_out() -> None:
     "detail", [*UNKNOWN_FEATURE, *UNKNOWN_TO_RESPONSES, *REFERENCES, *NAMESPACES]
 )
 def test_what_the_generic_strategy_never_sent_is_no_reason_to_repeat(detail: str) -> None:
-    """There is nothing left to leave out."""
     assert verdict(detail, "generic").remedy == "next_provider"
 
 
 @pytest.mark.parametrize(("detail", "most"), TOO_MANY.items())
 def test_too_many_tools_are_rendered_within_the_named_limit(detail: str, most: int) -> None:
-    """A limit that is not named is guessed with care."""
     said = verdict(detail, "openai")
     assert said.remedy == "within_limit"
     assert said.profile is not None
@@ -387,14 +380,12 @@ def test_too_many_tools_are_rendered_within_the_named_limit(detail: str, most: i
 
 
 def test_too_many_tools_across_the_bridge_are_rendered_within_the_limit() -> None:
-    """Its list is a filtered one, and stays its own."""
     error = ProviderError("Too many tools. Maximum is 32", provider="p", status=400)
     said = classify_error(error, replace(OPENAI, strategy="bridge"))
     assert said.profile == replace(OPENAI, strategy="bridge", max_tools=32)
 
 
 def test_too_much_that_claude_is_shown_is_filtered() -> None:
-    """The generic strategy sends only what is core or discovered."""
     said = verdict("too much", "claude", code="available_tools_limit_exceeded")
     assert said.remedy == "within_limit"
     assert said.profile == CLAUDE.generic()
@@ -419,7 +410,6 @@ def test_a_catalog_too_large_for_claude_teaches_how_large_one_may_be(
 
 
 def test_a_list_too_long_for_responses_is_filtered_within_the_limit() -> None:
-    """It may be its core that is too long."""
     said = verdict("Too many tools. Maximum is 32", "responses")
     assert said.profile == replace(PROFILES["responses"].generic(), max_tools=32)
 
@@ -437,7 +427,6 @@ def test_a_bad_name_is_written_by_the_strictest_rule(detail: str, profile: str) 
 @pytest.mark.parametrize("detail", OTHERS)
 @pytest.mark.parametrize("profile", PROFILES)
 def test_any_other_refusal_is_not_repeated_there(detail: str, profile: str) -> None:
-    """The next provider takes the turn over; this one may have the next turn."""
     assert verdict(detail, profile) == ErrorAction(remedy="next_provider")
 
 
@@ -453,7 +442,6 @@ def test_what_says_nothing_about_the_request_makes_the_provider_rest(
 
 
 def test_every_verdict_has_a_remedy_of_the_table() -> None:
-    """The remedies are those of the design's table of answers."""
     details = [*UNKNOWN_FEATURE, *UNKNOWN_MARKS, *REFERENCES, *TOO_MANY, *BAD_NAMES, *OTHERS]
     remedies: set[Action] = {verdict(detail, "claude").remedy for detail in details}
     remedies |= {
@@ -477,43 +465,36 @@ def health() -> ProviderHealth:
 
 
 def test_providers_are_asked_in_the_configured_order(health: ProviderHealth) -> None:
-    """The first is primary."""
     assert health.order(now=0) == ("a", "b", "c")
 
 
 def test_a_preferred_provider_is_asked_first(health: ProviderHealth) -> None:
-    """The others keep their order."""
     assert health.order(now=0, preferred="c") == ("c", "a", "b")
 
 
 def test_a_failed_provider_rests_until_its_cool_down_is_over(health: ProviderHealth) -> None:
-    """Then it is tried again in its old place."""
     health.failed("a", now=100)
     assert health.order(now=159) == ("b", "c", "a")
     assert health.order(now=160) == ("a", "b", "c")
 
 
 def test_a_resting_provider_is_not_preferred(health: ProviderHealth) -> None:
-    """A choice does not make a dead provider answer."""
     health.failed("c", now=0)
     assert health.order(now=1, preferred="c") == ("a", "b", "c")
 
 
 def test_when_all_rest_the_one_that_wakes_first_is_tried_first(health: ProviderHealth) -> None:
-    """A bot whose providers all failed still tries."""
     for name in ("a", "b", "c"):
         health.failed(name, now=0)
     assert health.order(now=1) == ("b", "a", "c")
 
 
 def test_an_answer_ends_the_rest(health: ProviderHealth) -> None:
-    """A provider that answers is well."""
     health.failed("a", now=0)
     health.succeeded("a")
     assert health.order(now=1) == ("a", "b", "c")
 
 
 def test_a_bot_without_providers_is_a_configuration_error() -> None:
-    """The message says which key is empty."""
     with pytest.raises(ConfigurationError, match="providers is empty"):
         ProviderHealth({})

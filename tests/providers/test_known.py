@@ -28,20 +28,17 @@ CLAUDE = "claude-sonnet-4-6"
 def test_claude_on_a_platform_is_told_as_the_platform_allows(
     base_url: str, model: str, strategy: str
 ) -> None:
-    """Vertex, Foundry and Anthropic's own on AWS pass tool search on."""
     assert profile_for("anthropic", model, base_url=base_url).strategy == strategy
 
 
 @pytest.mark.parametrize("model", [f"us.anthropic.{CLAUDE}-v1:0", f"anthropic/{CLAUDE}"])
 def test_a_model_is_known_under_a_gateways_name(model: str) -> None:
-    """Where the strategy is named."""
     named = profile_for("anthropic", model, base_url="http://proxy", strategy="claude")
     assert (named.strategy, named.model) == ("claude", model)
 
 
 @pytest.mark.parametrize("model", ["anthropic/claude-opus-4.1", "claude-3.5-sonnet"])
 def test_an_old_model_is_known_with_dots_too(model: str) -> None:
-    """As OpenRouter writes them."""
     assert profile_for("anthropic", model).strategy == "generic"
 
 
@@ -80,7 +77,6 @@ def test_what_a_list_may_be_is_known(base_url: str, most: int | None, rule: str)
 
 
 def test_responses_has_no_known_limit() -> None:
-    """Neither specification nor SDK names one."""
     assert profile_for("openai_responses", "gpt-5.4").max_tools is None
 
 
@@ -103,7 +99,6 @@ def test_kimi_k3_is_told_of_late_tools_where_moonshot_serves_it(
 
 
 def test_late_tools_may_be_named_for_kimi_k3_anywhere_and_for_no_other_model() -> None:
-    """As any strategy of a provider's own."""
     address = "https://llm.example.com/v1"
     named = profile_for("openai_chat", "kimi-k3", base_url=address, strategy="late_tools")
     assert (named.strategy, named.is_native) == ("late_tools", True)
@@ -113,7 +108,6 @@ def test_late_tools_may_be_named_for_kimi_k3_anywhere_and_for_no_other_model() -
 
 @pytest.mark.parametrize("model", ["gpt-35-turbo", "gpt-50", "my-gpt-5.4"])
 def test_a_name_that_only_looks_like_a_models_is_not_known(model: str) -> None:
-    """Azure writes 3.5 as 35."""
     assert profile_for("openai_responses", model).strategy == "generic"
 
 

@@ -40,7 +40,6 @@ def with_message(plan: RequestPlan, index: int, **fields: object) -> RequestPlan
 
 @pytest.mark.parametrize("profile", [CLAUDE, OPENAI, RESPONSES], ids=lambda p: p.strategy)
 def test_plan_of_a_longer_history_has_not_moved(chat: Chat, profile: ProviderProfile) -> None:
-    """A find, a call and a new turn are appended, by every strategy."""
     before = chat.session.plan(profile)
     chat.find("tool_007")
     chat.call("tool_004", {"count": 1})
@@ -49,14 +48,12 @@ def test_plan_of_a_longer_history_has_not_moved(chat: Chat, profile: ProviderPro
 
 
 def test_first_tool_that_differs_is_named(chat: Chat) -> None:
-    """By its place and its name, before anything behind it."""
     plan = chat.session.plan(OPENAI)
     other = without_tool(replace(plan, system="other"), 1)
     assert first_divergence(plan, other) == "tools[1] (core_001)"
 
 
 def test_longer_list_has_moved_where_search_is_native(chat: Chat) -> None:
-    """A filtered list may grow, a whole catalog may not."""
     plan = chat.session.plan(CLAUDE)
     last = len(plan.tools) - 1
     assert first_divergence(without_tool(plan, last), plan) == f"tools[{last}] (tool_029)"
@@ -65,7 +62,6 @@ def test_longer_list_has_moved_where_search_is_native(chat: Chat) -> None:
 
 
 def test_changed_definition_and_system_text_are_named(chat: Chat) -> None:
-    """What a model is shown of them."""
     plan = chat.session.plan(OPENAI)
     entries = [replace(plan.tools[0], tool=tool("core_000", description="Other."))]
     changed = replace(plan, tools=ToolList([*entries, *plan.tools[1:]]))
@@ -101,7 +97,6 @@ def look(
 
 
 def test_unannounced_move_is_told_once(watch: PrefixMonitor, chat: Chat) -> None:
-    """The next request is compared with what was sent, not with what was before."""
     plan = chat.session.plan(OPENAI)
     moved = replace(plan, system="other")
     told = [look(watch, chat, each) for each in (plan, plan, moved, moved)]
@@ -114,7 +109,6 @@ def test_unannounced_move_is_told_once(watch: PrefixMonitor, chat: Chat) -> None
 def test_announced_move_is_not_told_again(
     watch: PrefixMonitor, chat: Chat, code: NoticeCode
 ) -> None:
-    """The cause has its event; of other events none explains it."""
     plan = chat.session.plan(OPENAI)
     look(watch, chat, plan)
     look(watch, chat, plan, provider="b")
@@ -125,7 +119,6 @@ def test_announced_move_is_not_told_again(
 
 
 def test_each_provider_has_a_prefix_of_its_own(watch: PrefixMonitor, chat: Chat) -> None:
-    """Another one, or one that has taught something, begins anew."""
     plan = chat.session.plan(OPENAI)
     moved = replace(plan, system="other")
     look(watch, chat, plan)
@@ -135,7 +128,6 @@ def test_each_provider_has_a_prefix_of_its_own(watch: PrefixMonitor, chat: Chat)
 
 
 def test_what_a_refusal_taught_is_expected_to_move(watch: PrefixMonitor, chat: Chat) -> None:
-    """A repaired request differs on purpose."""
     plan = chat.session.plan(OPENAI)
     look(watch, chat, plan)
     watch.forget("a")
@@ -150,7 +142,6 @@ def test_history_that_the_bot_replaced_is_its_own_doing(watch: PrefixMonitor, ch
 
 
 def test_phases_of_skills_like_stand_outside(watch: PrefixMonitor, chat: Chat) -> None:
-    """Their lists are other ones by design."""
     plan = chat.session.plan(OPENAI)
     look(watch, chat, plan)
     assert look(watch, chat, replace(without_tool(plan, 0), phase="select")) is None
@@ -167,7 +158,6 @@ STEPS = st.lists(
 def test_no_conversation_moves_its_prefix_unannounced(
     steps: list[tuple[str, int]], profile: ProviderProfile
 ) -> None:
-    """Whatever is found, called, said, or listed anew."""
     watch, chat = PrefixMonitor(), Chat(toolbox(10, core=1))
     chat.begin(profile)
     for step, chosen in steps:
@@ -187,7 +177,6 @@ def test_no_conversation_moves_its_prefix_unannounced(
 
 
 def test_a_tool_that_was_called_before_it_was_there_is_named_as_the_cause() -> None:
-    """Responses wants its namespace on the old call, once the tool is found."""
     watch, chat = PrefixMonitor(), Chat(toolbox(1, core=1))
     chat.begin(RESPONSES)
     chat.call("tool_001", {"count": 1})

@@ -23,7 +23,6 @@ UNSUPPORTED = [
 
 @pytest.mark.parametrize("model", SUPPORTED)
 def test_a_claude_model_with_tool_search_gets_its_strategy(model: str) -> None:
-    """At Anthropic's own endpoint, with its limits."""
     profile = profile_for("anthropic", model)
     assert (profile.strategy, profile.max_deferred) == ("claude", 10_000)
     assert profile.max_tool_bytes == 4 * 1024 * 1024
@@ -62,12 +61,10 @@ def test_an_endpoint_that_only_looks_like_anthropics_gets_the_generic_strategy(
 
 
 def test_generic_may_be_named_for_any_model() -> None:
-    """A proxy may not forward what Anthropic takes."""
     assert profile_for("anthropic", "claude-sonnet-4-6", strategy="generic").strategy == "generic"
 
 
 def test_openai_chat_takes_128_tools_and_no_claude_strategy() -> None:
-    """The dialect has no references."""
     assert profile_for("openai_chat", "gpt-5.4").max_tools == 128
     with pytest.raises(UnsupportedStrategyError, match="needs type anthropic"):
         profile_for("openai_chat", "claude-sonnet-4-6", strategy="claude")
@@ -80,7 +77,6 @@ def test_openai_chat_takes_128_tools_and_no_claude_strategy() -> None:
      ("claude-sonnet-4-6", False), ("claude-mythos-5-1", False)],
 )  # fmt: skip
 def test_models_with_bound_thinking_are_known(model: str, bound: bool) -> None:
-    """Under either strategy."""
     profile = profile_for("anthropic", model)
     assert profile.thinking_bound_to_prefix is profile.generic().thinking_bound_to_prefix is bound
 
@@ -97,20 +93,17 @@ def test_models_with_bound_thinking_are_known(model: str, bound: bool) -> None:
     ],
 )
 def test_an_origin_names_the_host_and_no_secret(base_url: str | None, origin: str) -> None:
-    """It is stored with every reply."""
     assert profile_for("openai_chat", "m", base_url=base_url).origin == f"openai_chat:{origin}/m"
 
 
 @pytest.mark.parametrize("dialect", ["anthropic", "openai_chat", "openai_responses"])
 def test_two_models_of_one_gateway_have_origins_of_their_own(dialect: Any) -> None:
-    """Signatures and reasoning are bound to the model that wrote them."""
     gateway = "https://gateway.example/v1"
     origins = {profile_for(dialect, m, base_url=gateway).origin for m in ("a", "b")}
     assert len(origins) == 2
 
 
 def test_a_profile_changes_only_its_strategy_when_it_is_generic() -> None:
-    """Limits and names stay."""
     profile: Any = profile_for("anthropic", "claude-opus-5-5")
     generic = profile.generic()
     assert (profile.family, generic.family) == ("anthropic/claude", "anthropic/generic")
@@ -172,7 +165,6 @@ def test_a_form_of_search_that_a_model_cannot_have_is_an_error(
     ],
 )  # fmt: skip
 def test_a_strategy_of_another_dialect_is_an_error(dialect: Any, strategy: Any) -> None:
-    """Which says what it needs."""
     needed = {"claude": "anthropic"}.get(strategy, strategy)
     with pytest.raises(UnsupportedStrategyError, match=f"needs type {needed}"):
         profile_for(dialect, "gpt-5.4", strategy=strategy)
@@ -188,11 +180,9 @@ def test_a_strategy_of_another_dialect_is_an_error(dialect: Any, strategy: Any) 
 def test_reasoning_is_asked_for_where_a_model_has_it(
     model: str, base_url: str | None, asked: bool
 ) -> None:
-    """Others refuse the question."""
     assert profile_for("openai_responses", model, base_url=base_url).gives_reasoning is asked
 
 
 def test_replies_of_responses_belong_to_one_model() -> None:
-    """No other can read its reasoning."""
     origins = {profile_for("openai_responses", m).origin for m in ("gpt-5.4", "gpt-5.5")}
     assert len(origins) == 2

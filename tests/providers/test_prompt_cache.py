@@ -31,7 +31,6 @@ def marked(body: dict[str, Any]) -> Iterator[str]:
 
 @pytest.mark.parametrize("profile", [CLAUDE, MARKED, COMPATIBLE], ids=["claude", "glm", "none"])
 def test_breakpoints_are_those_that_are_written(profile: ProviderProfile) -> None:
-    """One object says where they go, and the adapter does as it says."""
     plan = Chat(toolbox(8, core=2), system_prompt="Be kind.").begin(profile)
     places = cache_plan(plan, profile).breakpoints
     assert places == tuple(marked(anthropic_wire.to_wire(plan, profile)))
@@ -40,7 +39,6 @@ def test_breakpoints_are_those_that_are_written(profile: ProviderProfile) -> Non
 
 @pytest.mark.parametrize(("reserved", "count"), [(0, 2), (1, 1), (2, 0)])
 def test_breakpoints_are_four_at_most(reserved: int, count: int) -> None:
-    """Those of the last messages go first."""
     chat = Chat(toolbox(8, core=2))
     chat.begin(CLAUDE)
     chat.search("common")
@@ -59,7 +57,6 @@ def test_breakpoints_are_four_at_most(reserved: int, count: int) -> None:
 def test_the_next_request_repeats_what_is_called_stable(
     profile: ProviderProfile, change: str
 ) -> None:
-    """Entries and messages, after a search and in the next turn."""
     chat = Chat(toolbox(8, core=2))
     plans = [chat.begin(profile)]
     chat.search("common")
@@ -76,7 +73,6 @@ def test_the_next_request_repeats_what_is_called_stable(
 
 
 def test_a_phase_of_skills_like_promises_nothing() -> None:
-    """Its two requests have lists of their own."""
     chat = Chat(toolbox(3), {"tool_schema_mode": "skills_like"})
     chat.begin(OPENAI)
     planned = cache_plan(chat.session.plan(OPENAI, phase="select"), OPENAI)

@@ -138,7 +138,6 @@ def test_request_of_too_many_bytes_is_halved_in_bytes(detail: str, dialect: str)
 
 @DIALECTS
 def test_status_413_says_enough(dialect: str) -> None:
-    """Proxies answer it with a page of their own."""
     wanted = ErrorAction(remedy="shorten", share=0.5, measure="bytes")
     assert verdict("<html>413</html>", dialect, status=413) == wanted
 
@@ -151,7 +150,6 @@ def test_code_says_enough(dialect: str) -> None:
 
 @DIALECTS
 def test_more_than_a_whole_minute_may_have_is_shortened_and_not_waited_for(dialect: str) -> None:
-    """Any other 429 is a matter of time."""
     detail = (
         "Request too large for gpt-5.4 in organization org-1 on tokens per min (TPM): Limit 30000, "
         "Requested 60000. The input or output tokens must be reduced in order to run successfully."
@@ -163,7 +161,6 @@ def test_more_than_a_whole_minute_may_have_is_shortened_and_not_waited_for(diale
 @DIALECTS
 @pytest.mark.parametrize("detail", CONTENTS)
 def test_refused_content_is_left_out(detail: str, dialect: str) -> None:
-    """A model that sees no pictures is remembered as such."""
     found = verdict(detail, dialect)
     assert (found.remedy, found.left_out) == ("leave_out", CONTENTS[detail])
     blind = replace(PROFILES[dialect], takes_pictures=False)

@@ -102,7 +102,6 @@ def test_all_tools_that_one_refusal_names_are_set_aside_at_once() -> None:
     ],
 )
 def test_a_tool_of_the_librarys_own_or_an_unknown_one_is_nobodys_to_set_aside(detail: str) -> None:
-    """Without its search tool a request is another one."""
     for profile in (CLAUDE, OPENAI):
         assert verdict(detail, profile).remedy == "next_provider"
 

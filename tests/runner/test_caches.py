@@ -38,7 +38,6 @@ async def test_endpoint_that_refuses_breakpoints_is_sent_none(bench: Bench) -> N
 async def test_endpoint_that_knows_neither_search_nor_breakpoints_gets_its_answer(
     bench: Bench,
 ) -> None:
-    """One remedy after the other."""
     bench.may_refuse = True
     bare = Endpoint(supports_cache_control=False, supports_tool_search=False)
     bench.server.reset(model=ScriptedModel([say("Hi.")]), endpoint=bare)

@@ -84,7 +84,6 @@ async def _until(runner: ToolSearchRunner, kind: type[RunnerEvent]) -> list[Runn
 
 @BOTH
 async def test_cancelled_task_cancels_the_running_tool(bench: Bench, name: str) -> None:
-    """The call gets the result that says so; nothing is left running."""
     slow = SlowTool()
     bench.server.reset(model=ScriptedModel([calling(call("slow")), say("Fine.")]))
     runner = await bench.runner(name, tools=[slow.tool])
@@ -138,7 +137,6 @@ async def test_closed_turn_releases_the_connection_at_once(bench: Bench, adapter
 
 @BOTH
 async def test_cancelled_stream_leaves_a_valid_conversation(bench: Bench, name: str) -> None:
-    """Half an answer is in no history; what the user said is."""
     bench.server.reset(model=ScriptedModel([say(LONG), say("Fine.")]))
     bench.server.faults.add(Fault(event_delay_s=0.2))
     runner = await bench.runner(name)
@@ -170,7 +168,6 @@ async def test_turn_closed_between_two_requests_keeps_its_results(bench: Bench, 
 
 
 async def test_turn_closed_before_a_call_begins_answers_it(bench: Bench) -> None:
-    """The tool is not run, then or later."""
     bench.server.reset(model=ScriptedModel([calling(call("get_time")), say("Fine.")]))
     runner = await bench.runner("claude")
     await _until(runner, ToolCallStarted)
@@ -198,7 +195,6 @@ class Reporting:
 
 
 async def test_turn_closed_at_a_progress_report_closes_the_executor_at_once(bench: Bench) -> None:
-    """The tool's own generator has ended when `aclose` returns."""
     bench.server.reset(model=ScriptedModel([calling(call("get_time")), say("Fine.")]))
     executor = Reporting()
     first = await bench.runner("gpt")
@@ -238,7 +234,6 @@ async def test_cancelled_turn_does_not_wait_for_a_sync_tool(bench: Bench) -> Non
 
 
 async def test_cancelled_turn_lets_the_waiting_one_go_on(bench: Bench) -> None:
-    """The next turn of the conversation has queued, and begins."""
     slow = SlowTool()
     bench.server.reset(model=ScriptedModel([calling(call("slow")), say("Fine.")]))
     runner = await bench.runner("gpt", tools=[slow.tool])
@@ -271,7 +266,6 @@ async def test_turn_cancelled_while_it_waits_leaves_no_trace(bench: Bench) -> No
 
 
 async def test_forget_waits_for_the_turn_that_goes_on(bench: Bench) -> None:
-    """And erases what that turn has saved."""
     slow = SlowTool()
     store = MemoryStore()
     bench.server.reset(model=ScriptedModel([calling(call("slow")), say("Fine.")]))

@@ -56,7 +56,6 @@ def _discovered(runner: ToolSearchRunner) -> tuple[str, ...]:
 
 @NAMES
 async def test_equal_relisting_changes_no_byte(bench: Bench, name: str) -> None:
-    """In another order, as new objects, with functions of their own."""
     bench.server.reset(model=ScriptedModel([search("weather"), say("1"), say("2")]))
     runner = await bench.runner(name)
     await turn(runner)
@@ -72,7 +71,6 @@ async def test_equal_relisting_changes_no_byte(bench: Bench, name: str) -> None:
 
 @BOTH
 async def test_relisted_tool_runs_its_new_function(bench: Bench, name: str) -> None:
-    """What runs a tool is looked up when it is called."""
     bench.server.reset(model=ScriptedModel([calling(call("get_time")), say("1")] * 2))
     runner = await bench.runner(name)
     await turn(runner)
@@ -103,7 +101,6 @@ async def test_late_tools_move_full_to_tool_search_once(bench: Bench, name: str)
 
 @BOTH
 async def test_tools_that_come_during_a_turn_wait_for_the_next(bench: Bench, name: str) -> None:
-    """A running turn keeps the catalog it began with, and what runs it."""
     late = bench.runnable(tool("late_tool", "Came late.", always_load=True))
 
     async def install() -> str:
@@ -124,7 +121,6 @@ async def test_tools_that_come_during_a_turn_wait_for_the_next(bench: Bench, nam
 async def test_catalog_with_the_search_tools_name_starts_in_full_mode(
     bench: Bench, name: str
 ) -> None:
-    """The bot works; a warning says what to rename."""
     script = [calling(call("tool_search", {"query": "x"})), say("1"), say("2")]
     bench.server.reset(model=ScriptedModel(script))
     runner = await bench.runner(name, tools=[*some_tools(), RESERVED])
@@ -161,7 +157,6 @@ async def test_renamed_search_tool_leaves_the_name_to_others(bench: Bench) -> No
 
 @BOTH
 async def test_server_that_went_away_and_came_back(bench: Bench, name: str) -> None:
-    """Declared all along; a call fails clearly meanwhile, and works again after."""
     script: list[ModelReply] = [search("weather"), say("Found.")]
     script += [calling(FORECAST), say("Gone."), calling(FORECAST), say("Back.")]
     bench.server.reset(model=ScriptedModel(script))
@@ -179,7 +174,6 @@ async def test_server_that_went_away_and_came_back(bench: Bench, name: str) -> N
 
 @BOTH
 async def test_changed_schema_is_announced_and_holds(bench: Bench, name: str) -> None:
-    """Old arguments are answered, new ones run."""
     script: list[ModelReply] = [search("weather"), say("Found."), calling(FORECAST)]
     script += [calling(call("get_forecast", {"town": "Paris"})), say("Sunny.")]
     bench.server.reset(model=ScriptedModel(script))
@@ -199,7 +193,6 @@ SECRET = tool("shut_down", "Shuts the whole server down.", roles=("admin",))
 
 @BOTH
 async def test_tool_with_roles_is_found_and_run_for_the_role(bench: Bench, name: str) -> None:
-    """Whoever has one of them."""
     shut = calling(call("shut_down"))
     bench.server.reset(model=ScriptedModel([search("shut down server"), shut, say("Done.")]))
     runner = await bench.runner(name, tools=[*some_tools(), SECRET])
@@ -209,7 +202,6 @@ async def test_tool_with_roles_is_found_and_run_for_the_role(bench: Bench, name:
 
 @BOTH
 async def test_tool_with_roles_is_hidden_and_refused_for_others(bench: Bench, name: str) -> None:
-    """It is no hit, in no count, and a call by name is not run."""
     script = [search("shut down server"), calling(call("shut_down")), say("Sorry.")]
     bench.server.reset(model=ScriptedModel(script))
     runner = await bench.runner(name, tools=[*some_tools(), SECRET])
@@ -237,7 +229,6 @@ async def test_role_counts_for_the_turn_it_is_given_in(bench: Bench, name: str) 
 
 
 async def test_two_tools_of_one_name_are_refused(bench: Bench) -> None:
-    """By the runner, at once; the bot keeps what it had."""
     runner = await bench.runner("gpt")
     twice = [bench.runnable(item) for item in [*some_tools(), *some_tools()]]
     with pytest.raises(DuplicateToolError, match="get_time"):
@@ -246,7 +237,6 @@ async def test_two_tools_of_one_name_are_refused(bench: Bench) -> None:
 
 
 async def test_catalog_without_an_executor_is_refused(bench: Bench) -> None:
-    """Definitions that nothing runs are no tools."""
     with pytest.raises(ConfigurationError, match="executor"):
         ToolSearchRunner(
             providers={"gpt": await bench.provider("gpt")}, catalog=ToolCatalog(some_tools())

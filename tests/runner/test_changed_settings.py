@@ -73,7 +73,6 @@ def calls_forecast(view: ModelView) -> ModelReply:
 async def test_every_change_of_mode_gives_requests_that_every_service_takes(
     bench: Bench, first: str
 ) -> None:
-    """A turn that calls what was found, then one with another kind."""
     bot = Bot(bench, first)
     await bot.starts()
     assert await bot.asked(bot.searches("tool_search"), calls_forecast, say("1")) == []

@@ -40,7 +40,6 @@ class Echo:
 
 
 async def test_turns_of_one_conversation_queue_in_order(bench: Bench) -> None:
-    """Each sees the whole of the one before."""
     bench.server.reset(model=Echo())
     runner = await bench.runner("gpt")
     async with asyncio.TaskGroup() as group:
@@ -65,7 +64,6 @@ async def test_conversations_run_side_by_side(bench: Bench) -> None:
 
 
 async def test_no_conversation_sees_the_discoveries_of_another(bench: Bench) -> None:
-    """In no list, and in no search result as if it were there already."""
     script = {
         "weather": [search("weather"), say("Found.")],
         "mail": [search("weather mail"), say("Found.")],
@@ -83,7 +81,6 @@ async def test_no_conversation_sees_the_discoveries_of_another(bench: Bench) -> 
 
 
 async def test_many_conversations_share_one_list_of_bytes(bench: Bench) -> None:
-    """Concurrently, through one client, all answered."""
     bench.server.reset(model=Echo())
     runner = await bench.runner("claude")
     async with asyncio.TaskGroup() as group:

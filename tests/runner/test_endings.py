@@ -41,7 +41,6 @@ def done(events: list[RunnerEvent]) -> Done:
 
 @ALL
 async def test_complete_answer_ends_with_answer(bench: Bench, name: str) -> None:
-    """After a call too."""
     bench.server.reset(model=ScriptedModel([calling(call("get_time")), say("Noon.")]))
     events = await turn(await bench.runner(name))
     assert (done(events).stop_reason, codes(events)) == ("answer", [])
@@ -49,7 +48,6 @@ async def test_complete_answer_ends_with_answer(bench: Bench, name: str) -> None
 
 @ALL
 async def test_cut_answer_ends_with_length_and_a_warning(bench: Bench, name: str) -> None:
-    """The text so far is the answer."""
     cut = ModelReply(text="Once upon a", stop_reason=LENGTH[name])
     bench.server.reset(model=ScriptedModel([cut]))
     events = await turn(await bench.runner(name))
@@ -75,7 +73,6 @@ async def test_refused_answer_ends_with_refusal_and_a_warning(
 
 @pytest.mark.parametrize(("name", "word"), FILTER.items(), ids=lambda value: value)
 async def test_refusal_without_text_is_said_in_words(bench: Bench, name: str, word: str) -> None:
-    """In the user's language."""
     bench.server.reset(model=ScriptedModel([ModelReply(stop_reason=word)]))
     events = await turn(await bench.runner(name), "Привет")
     assert done(events).answer == text("answer.refused", "ru-RU")
@@ -84,7 +81,6 @@ async def test_refusal_without_text_is_said_in_words(bench: Bench, name: str, wo
 
 @pytest.mark.parametrize(("name", "word"), FILTER.items(), ids=lambda value: value)
 async def test_calls_of_a_refused_reply_are_not_run(bench: Bench, name: str, word: str) -> None:
-    """And leave nothing in the history that wants a result."""
     refused = ModelReply(text="No.", calls=(call("get_time"),), stop_reason=word)
     bench.server.reset(model=ScriptedModel([refused, say("Hello again.")]))
     runner = await bench.runner(name)
@@ -111,7 +107,6 @@ CUTS = {
 @ALL
 @pytest.mark.parametrize("case", CUTS.values(), ids=CUTS.keys())
 async def test_cut_call_is_never_run(bench: Bench, name: str, case: Cut) -> None:
-    """Not with `{}` either; the model reads that it was cut, and calls again."""
     first = ModelReply(
         text="Let me see.", calls=(call("get_time"), case.call), stop_reason=LENGTH[name]
     )
@@ -145,7 +140,6 @@ async def test_cut_call_of_a_reply_in_one_piece_is_never_run(bench: Bench) -> No
 
 @ALL
 async def test_answer_after_the_last_step_ends_with_max_steps(bench: Bench, name: str) -> None:
-    """The model wanted more, and had to answer."""
     bench.server.reset(model=ScriptedModel([search("weather"), say("Sunny, I think.")]))
     events = await turn(await bench.runner(name, max_steps=1))
     assert done(events).stop_reason == "max_steps"
@@ -180,7 +174,6 @@ async def test_reply_that_stays_paused_ends_after_the_last_step(bench: Bench) ->
 
 @pytest.mark.parametrize("word", ["insufficient_system_resource", "network_error", "error"])
 async def test_failure_named_as_a_reason_goes_to_the_next_provider(bench: Bench, word: str) -> None:
-    """DeepSeek, Zhipu and Mistral end a reply that they could not finish so."""
     script = [ModelReply(text="Half an ans", stop_reason=word), say("A whole answer.")]
     bench.server.reset(model=ScriptedModel(script))
     events = await turn(await bench.runner("gpt", "claude"))
@@ -191,7 +184,6 @@ async def test_failure_named_as_a_reason_goes_to_the_next_provider(bench: Bench,
 async def test_cut_by_a_fault_of_the_wire_is_told_in_the_language_of_the_chat(
     bench: Bench,
 ) -> None:
-    """The model reads it in the conversation's language."""
     script = [calling(call("get_time", {"zone": "UTC"})), say("好的。")]
     script[0] = ModelReply(calls=script[0].calls, stop_reason="length")
     bench.server.reset(model=ScriptedModel(script))

@@ -91,7 +91,6 @@ async def test_a_large_catalog_is_worked_on_aside() -> None:
 
 
 async def test_tools_are_embedded_once_however_many_conversations_wait(tmp_path: Path) -> None:
-    """And neither they nor queries on the loop's thread."""
     NotingEmbedder.texts.clear()
     NotingEmbedder.threads.clear()
     embedder = "tests.search.word_embedder:NotingEmbedder"

@@ -130,8 +130,6 @@ async def test_sync_tool_that_tries_to_end_the_bot_is_an_error_result(
 
 @BOTH
 async def test_tool_that_never_returns_is_given_up(bench: Bench, name: str) -> None:
-    """After its time, with a result that says so."""
-
     async def it() -> str:
         await asyncio.Event().wait()
         return "never"
@@ -142,7 +140,6 @@ async def test_tool_that_never_returns_is_given_up(bench: Bench, name: str) -> N
 
 
 async def test_sync_tool_that_blocks_does_not_block_the_bot(bench: Bench) -> None:
-    """It runs in a thread of its own, and is given up like any other."""
     loop = asyncio.get_running_loop()
     release = asyncio.Event()
 
@@ -156,8 +153,6 @@ async def test_sync_tool_that_blocks_does_not_block_the_bot(bench: Bench) -> Non
 
 
 async def test_async_function_made_by_a_sync_one_is_awaited(bench: Bench) -> None:
-    """A lambda or a partial that gives a coroutine."""
-
     async def inner() -> str:
         return "inside"
 
@@ -185,7 +180,6 @@ async def test_broken_json_arguments_are_answered(bench: Bench, name: str, broke
 
 @BOTH
 async def test_unknown_tool_gets_near_matches_never_the_catalog(bench: Bench, name: str) -> None:
-    """At most three names, and the way to search."""
     script = [calling(call("gadget_0100"), call("qqqqqq")), say("Sorry.")]
     bench.server.reset(model=ScriptedModel(script))
     runner = await bench.runner(name, tools=many_tools(120))
@@ -201,7 +195,6 @@ async def test_unknown_tool_gets_near_matches_never_the_catalog(bench: Bench, na
 async def test_deferred_tool_called_without_a_search_runs_where_arguments_fit(
     bench: Bench, name: str
 ) -> None:
-    """It is discovered by that, and stays."""
     bench.server.reset(
         model=ScriptedModel([calling(call("get_forecast", {"city": "Rome"})), say("Hot.")])
     )
@@ -215,7 +208,6 @@ async def test_deferred_tool_called_without_a_search_runs_where_arguments_fit(
 async def test_deferred_tool_called_wrongly_is_answered_with_its_schema(
     bench: Bench, name: str
 ) -> None:
-    """The model guessed; now it knows, and the tool is declared."""
     script = [calling(call("get_forecast", {"town": "Rome"})), calling(FORECAST), say("Hot.")]
     if name == "claude":  # it is shown the tool only by a reference, and guesses again
         script[1] = calling(call("get_forecast", {"city": "Paris"}))
@@ -230,7 +222,6 @@ async def test_deferred_tool_called_wrongly_is_answered_with_its_schema(
 
 @BOTH
 async def test_repeated_call_ids_are_told_apart(bench: Bench, name: str) -> None:
-    """Some models number their calls from zero in every reply."""
     script: list[ModelReply] = [calling(call("get_time"), call("get_time"))] * 3
     bench.server.reset(model=ScriptedModel([*script, say("Noon.")]))
     runner = await bench.runner(name)
@@ -287,7 +278,6 @@ class NoGenerator:
 async def test_executor_of_any_kind_gives_one_result(
     bench: Bench, executor: Any, content: str, is_error: bool
 ) -> None:
-    """Whatever it does, the turn goes on."""
     bench.server.reset(model=ScriptedModel([calling(call("get_time")), say("Noon.")]))
     runner = ToolSearchRunner(
         providers={"gpt": await bench.provider("gpt")},
@@ -303,8 +293,6 @@ async def test_executor_of_any_kind_gives_one_result(
 
 @BOTH
 async def test_result_that_no_request_can_carry_is_cleaned(bench: Bench, name: str) -> None:
-    """Half a surrogate pair, as a broken decoder makes it."""
-
     async def it() -> str:
         return "half \ud83d of it"
 
@@ -315,8 +303,6 @@ async def test_result_that_no_request_can_carry_is_cleaned(bench: Bench, name: s
 
 @BOTH
 async def test_huge_result_goes_through(bench: Bench, name: str) -> None:
-    """Cut by default, whole where the bot wants it so."""
-
     async def it() -> str:
         return "x" * 1_000_000
 

@@ -154,7 +154,6 @@ async def test_store_that_fails_is_a_warning_and_the_conversation_goes_on(
 async def test_what_waits_is_written_at_the_end_of_the_bot(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """And where even that fails, the log says how much is lost."""
     bench.server.reset(model=ScriptedModel([say("1"), say("2")]))
     back, gone = BrokenStore("save"), BrokenStore("save")
     for store in (back, gone):
@@ -171,7 +170,6 @@ async def test_what_waits_is_written_at_the_end_of_the_bot(
 async def test_conversation_that_could_not_be_read_is_joined_with_what_the_store_has(
     bench: Bench, store: SQLiteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing of either is lost, and the next request has both."""
     script = [search("weather"), say("Found."), search("mail"), say("New."), say("Both.")]
     bench.server.reset(model=ScriptedModel(script))
     await turn(await bench.runner("gpt", store=store), "Weather?")
@@ -195,7 +193,6 @@ async def test_conversation_that_could_not_be_read_is_joined_with_what_the_store
 
 
 async def test_full_disk_silences_no_bot(bench: Bench, store: SQLiteStore) -> None:
-    """The advice is to make room; once there is some, all that was said is kept."""
     replies = [search("weather"), say("Found."), calling(FORECAST), say("Sunny."), say("Yes.")]
     bench.server.reset(model=ScriptedModel(replies))
     runner = await bench.runner("gpt", store=store)
@@ -218,7 +215,6 @@ async def test_full_disk_silences_no_bot(bench: Bench, store: SQLiteStore) -> No
 async def test_store_that_another_process_locks_is_waited_for_once(
     bench: Bench, store: SQLiteStore
 ) -> None:
-    """Then the conversation goes on from memory."""
     bench.server.reset(model=ScriptedModel([say("1"), say("2")]))
     runner = await bench.runner("gpt", store=store)
     await turn(runner, "One")
@@ -258,7 +254,6 @@ async def test_store_that_never_answers_is_given_up(
 
 
 async def test_done_says_that_the_conversation_is_kept(bench: Bench, store: SQLiteStore) -> None:
-    """A consumer that hears no more than that has lost nothing."""
     bench.server.reset(model=ScriptedModel([say("Kept.")]))
     runner = await bench.runner("gpt", store=store)
     async with aclosing(runner.run("Hello")) as events:
@@ -286,7 +281,6 @@ async def test_failed_turn_is_kept_too(bench: Bench) -> None:
 async def test_two_processes_take_turns_in_one_conversation(
     bench: Bench, store: SQLiteStore
 ) -> None:
-    """Each goes on with what the other has said."""
     bench.server.reset(model=ScriptedModel([say(str(n)) for n in range(6)]))
     async with SQLiteStore(store.path) as other:
         runners = [await bench.runner("gpt", store=one) for one in (store, other)]
@@ -299,7 +293,6 @@ async def test_two_processes_take_turns_in_one_conversation(
 async def test_turns_of_two_processes_at_once_are_both_kept(
     bench: Bench, store: SQLiteStore
 ) -> None:
-    """One after the other, whichever ends first."""
     answers = [search("weather"), search("mail")] + [say("Done.")] * 30
     bench.server.reset(model=ScriptedModel(answers))
     async with SQLiteStore(store.path, patience_s=10) as other, SQLiteStore(store.path) as third:
@@ -315,7 +308,6 @@ async def test_turns_of_two_processes_at_once_are_both_kept(
 async def test_conversation_that_another_process_erased_begins_anew(
     bench: Bench, store: SQLiteStore
 ) -> None:
-    """What this one has in memory does not bring it back."""
     bench.server.reset(model=ScriptedModel([say("1"), say("2")]))
     runner = await bench.runner("gpt", store=store)
     await turn(runner, "My secret")
@@ -348,7 +340,6 @@ async def test_conversation_that_is_erased_during_a_turn_stays_erased(
 async def test_unreadable_record_is_set_aside_and_the_conversation_begins_anew(
     bench: Bench, store: SQLiteStore
 ) -> None:
-    """It stays in the file until the conversation is forgotten."""
     bench.server.reset(model=ScriptedModel([say("1"), say("2"), say("3")]))
     await turn(await bench.runner("gpt", store=store), "My old words")
     other = sqlite3.connect(store.path)
@@ -389,7 +380,6 @@ async def test_unreadable_record_is_never_written_over(bench: Bench) -> None:
 
 
 async def test_forgotten_while_the_store_fails_is_erased_when_it_is_back(bench: Bench) -> None:
-    """Whoever forgets hears of it, and what the store has is not read any more."""
     bench.server.reset(model=ScriptedModel([say("1"), say("2")]))
     store = BrokenStore()
     runner = await bench.runner("gpt", store=store)
@@ -425,7 +415,6 @@ async def test_forget_waits_for_no_consumer_that_takes_no_events(
 async def test_turn_that_waited_while_its_conversation_was_forgotten_begins_anew(
     bench: Bench,
 ) -> None:
-    """It is a turn of the new conversation."""
     bench.server.reset(model=ScriptedModel([say("One"), say("Two"), say("Three")]))
     runner = await bench.runner("gpt")
     async with aclosing(runner.run("My secret")) as events:
@@ -442,7 +431,6 @@ async def test_turn_that_waited_while_its_conversation_was_forgotten_begins_anew
 
 
 async def test_lessons_wait_for_the_store(bench: Bench) -> None:
-    """A warning says so; none is lost, and none counts twice."""
     script = {"Weather?": [search("weather umbrella"), calling(FORECAST), say("Sunny.")]}
     bench.server.reset(model=ScriptedModel(turns=script))
     store = BrokenStore("learn")

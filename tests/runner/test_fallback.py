@@ -74,7 +74,6 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 async def test_failing_provider_is_followed_by_the_next(bench: Bench, case: Case) -> None:
-    """The switch names both and the cause; the answer is the next one's alone."""
     bench.server.reset(model=ScriptedModel([say("Many words of an answer.")] * 3))
     bench.server.faults.add(case.fault)
     runner = await bench.runner()
@@ -102,7 +101,6 @@ async def test_failed_provider_rests_where_the_failure_is_its_own(bench: Bench, 
 
 
 async def test_text_of_a_broken_reply_travels_with_the_switch(bench: Bench) -> None:
-    """What was shown and is void is exactly what the event says."""
     bench.server.reset(model=ScriptedModel([say("One two three four five."), say("Afresh.")]))
     bench.server.faults.add(Fault(dialect="anthropic", broken=True, after_events=5))
     events = await turn(await bench.runner())
@@ -161,7 +159,6 @@ async def test_discoveries_stay_when_a_provider_fails(bench: Bench, names: tuple
 
 
 async def test_refused_connection_is_followed_by_the_next(bench: Bench) -> None:
-    """Nothing listens at the address."""
     providers = {
         "claude": await bench.provider("claude", base_url=UNREACHABLE),
         "gpt": await bench.provider("gpt"),
@@ -173,7 +170,6 @@ async def test_refused_connection_is_followed_by_the_next(bench: Bench) -> None:
 
 
 async def test_silent_provider_is_given_up_after_its_time(bench: Bench) -> None:
-    """A request without an answer is a failure like any other."""
     providers = {
         "claude": await bench.provider("claude", first_byte_timeout_s=0.05),
         "gpt": await bench.provider("gpt"),
@@ -185,7 +181,6 @@ async def test_silent_provider_is_given_up_after_its_time(bench: Bench) -> None:
 
 
 async def test_provider_that_falls_silent_in_its_reply_is_given_up(bench: Bench) -> None:
-    """What it had said by then is void."""
     providers = {
         "claude": await bench.provider("claude", timeout_s=0.2),
         "gpt": await bench.provider("gpt"),
@@ -224,7 +219,6 @@ async def test_primary_is_asked_again_after_its_cooldown(bench: Bench) -> None:
 
 
 async def test_cooldown_by_id_may_name_only_some(bench: Bench) -> None:
-    """The others rest a minute."""
     bench.server.reset(model=ScriptedModel([say("Hi.")] * 2))
     bench.server.faults.add(Fault(dialect="anthropic", status=529))
     runner = await bench.runner(cooldown_s={"gpt": 5})
@@ -234,7 +228,6 @@ async def test_cooldown_by_id_may_name_only_some(bench: Bench) -> None:
 
 
 async def test_bad_request_is_not_repeated(bench: Bench) -> None:
-    """One try there, one at the next."""
     bench.may_refuse = True
     bench.server.reset(model=ScriptedModel([say("Hi.")]))
     fault = Fault(dialect="anthropic", status=400, message="max_tokens: out of range")
@@ -286,7 +279,6 @@ async def test_conversation_goes_on_after_all_have_failed(bench: Bench) -> None:
 
 
 async def test_a_third_provider_is_asked_in_order(bench: Bench) -> None:
-    """One after the other, each once."""
     bench.server.reset(model=ScriptedModel([say("Third.")]))
     providers = {
         "claude": await bench.provider("claude"),
@@ -371,7 +363,6 @@ async def test_refused_reference_is_repaired_and_sent_once_more(bench: Bench) ->
 
 
 async def test_refused_reference_to_a_tool_that_is_gone_is_repaired(bench: Bench) -> None:
-    """By the name that the dialect writes, which no catalog knows any more."""
     gone = tool("files.read", "Read a file from the disk.", "path", server="files")
     script = [search("read file"), say("Found."), say("Gone.")]
     bench.server.reset(model=ScriptedModel(script))
@@ -387,7 +378,6 @@ async def test_refused_reference_to_a_tool_that_is_gone_is_repaired(bench: Bench
 
 
 async def test_reference_refused_twice_goes_to_the_next_provider(bench: Bench) -> None:
-    """One repair, no more; the discovery is declared there."""
     script = [search("weather"), calling(FORECAST), say("Sunny.")]
     bench.server.reset(model=ScriptedModel(script))
     fault = Fault(dialect="anthropic", status=400, message=NO_REFERENCE, skip=1, times=2)
@@ -416,7 +406,6 @@ async def test_bad_name_is_rendered_by_the_narrower_rule(bench: Bench) -> None:
 
 
 async def test_use_swaps_the_provider_of_one_conversation(bench: Bench) -> None:
-    """From its next turn on; others stay with the primary."""
     bench.server.reset(model=ScriptedModel([say("Hi.")] * 3))
     runner = await bench.runner()
     await turn(runner, conversation="a")
@@ -428,7 +417,6 @@ async def test_use_swaps_the_provider_of_one_conversation(bench: Bench) -> None:
 
 
 async def test_use_for_all_leaves_a_choice_of_its_own(bench: Bench) -> None:
-    """A conversation's own choice comes before everybody's."""
     bench.server.reset(model=ScriptedModel([say("Hi.")] * 2))
     runner = await bench.runner()
     runner.use("claude", conversation="a")
@@ -450,7 +438,6 @@ async def test_use_of_a_resting_provider_wakes_it(bench: Bench) -> None:
 
 
 async def test_use_of_an_unknown_provider_is_an_error_that_lists_them(bench: Bench) -> None:
-    """And changes nothing."""
     runner = await bench.runner()
     with pytest.raises(ConfigurationError, match=r"'gtp'.*claude, gpt"):
         runner.use("gtp")
@@ -462,7 +449,6 @@ async def test_use_of_an_unknown_provider_is_an_error_that_lists_them(bench: Ben
 async def test_swap_between_turns_keeps_what_was_discovered(
     bench: Bench, swap: tuple[str, str]
 ) -> None:
-    """Called right away, without a search, on a provider of another kind."""
     script = [search("weather"), say("Found."), calling(FORECAST), say("Sunny.")]
     bench.server.reset(model=ScriptedModel(script))
     runner = await bench.runner(*swap)
@@ -473,7 +459,6 @@ async def test_swap_between_turns_keeps_what_was_discovered(
 
 
 async def test_other_servers_stay_out_of_it(bench: Bench) -> None:
-    """What one endpoint taught is not held against the same model elsewhere."""
     bench.may_refuse = True
     bench.server.reset(
         model=ScriptedModel([say("Hi.")] * 2), endpoint=Endpoint(supports_tool_search=False)

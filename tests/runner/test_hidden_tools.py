@@ -78,7 +78,6 @@ def announced(events: Sequence[RunnerEvent]) -> list[str]:
 
 @KINDS
 async def test_full_list_has_what_this_turns_user_may_call(bench: Bench, kind: str) -> None:
-    """A change from the turn before is announced, and no other."""
     bench.server.reset(model=ScriptedModel([say(f"Turn {n}.") for n in range(5)]))
     runner = await bench.runner(kind, tools=chat_tools(), config=FULL)
     turns = [await turn(runner, roles=roles) for roles in ([], [], ADMIN, ADMIN, [])]
@@ -92,7 +91,6 @@ async def test_full_list_has_what_this_turns_user_may_call(bench: Bench, kind: s
 
 
 async def test_change_of_who_speaks_is_announced_after_a_restart_too(bench: Bench) -> None:
-    """The prompt cache may outlive the process."""
     bench.server.reset(model=ScriptedModel([say("One."), say("Two."), say("Three.")]))
     store, told = MemoryStore(), []
     for roles in (ADMIN, [], []):
@@ -137,7 +135,6 @@ async def test_what_the_conversation_refers_to_stays_declared(bench: Bench, kind
 async def test_discovered_tool_stays_declared_unless_hiding_is_strict(
     bench: Bench, kind: str, hidden: str
 ) -> None:
-    """`strict` takes it out of the list and turns its references into text."""
     script = [search("ban a user"), calling(BAN), say("Banned."), calling(BAN), say("I cannot.")]
     bench.server.reset(model=ScriptedModel([*script, calling(BAN), say("Again.")]))
     runner = await bench.runner(
@@ -166,7 +163,6 @@ def _has_definition(request: CapturedRequest, name: str) -> bool:
 
 
 async def test_reference_that_is_left_out_is_text(bench: Bench) -> None:
-    """Beside references that stay, it comes after them."""
     found = search("ban mute user weather")
     bench.server.reset(model=ScriptedModel([found, say("Found."), say("Nothing.")]))
     runner = await bench.runner(
@@ -182,7 +178,6 @@ async def test_reference_that_is_left_out_is_text(bench: Bench) -> None:
 
 
 async def test_definition_that_is_left_out_of_a_native_search_is_text(bench: Bench) -> None:
-    """OpenAI's search output has no text of its own."""
     found = search("ban mute user weather")
     bench.server.reset(model=ScriptedModel([found, say("Found."), say("Nothing.")]))
     runner = await bench.runner(
@@ -201,7 +196,6 @@ async def test_definition_that_is_left_out_of_a_native_search_is_text(bench: Ben
 async def test_what_the_services_own_search_found_is_not_sent_back_to_everybody(
     bench: Bench,
 ) -> None:
-    """Its items hold whole definitions."""
     looked = ModelReply(
         calls=(ModelCall(name="tool_search", arguments={"paths": ["chat"]}),), text="Found."
     )
@@ -223,7 +217,6 @@ async def test_what_the_services_own_search_found_is_not_sent_back_to_everybody(
 
 
 async def test_cut_history_shows_a_discovery_to_nobody_who_may_not_call_it(bench: Bench) -> None:
-    """It is shown anew when somebody comes who may."""
     script = [search("ban a user"), say("Found."), say("Hello."), calling(BAN), say("Banned.")]
     bench.server.reset(model=ScriptedModel(script))
     runner = await bench.runner(
@@ -242,7 +235,6 @@ async def test_cut_history_shows_a_discovery_to_nobody_who_may_not_call_it(bench
 
 @pytest.mark.parametrize("kind", ["claude", "gpt", "responses"])
 async def test_model_can_pick_no_hidden_tool_in_skills_like(bench: Bench, kind: str) -> None:
-    """Neither phase shows it, whatever name the model guesses."""
     bench.server.reset(model=ScriptedModel([calling(BAN), say("No such tool.")]))
     config = ToolSearchConfig(tool_schema_mode="skills_like")
     runner = await bench.runner(kind, tools=chat_tools(), config=config)
@@ -252,7 +244,6 @@ async def test_model_can_pick_no_hidden_tool_in_skills_like(bench: Bench, kind: 
 
 
 async def test_what_plan_mode_refuses_says_why_and_an_alias_says_the_same(bench: Bench) -> None:
-    """It is no secret, and the mode may change; other tools are as they were."""
     tools = [replace(chat_tools()[1], aliases=("weather",)), chat_tools()[0]]
     calls = [call("get_forecast", {"city": "Paris"}), call("weather", {"city": "Paris"})]
     bench.server.reset(model=ScriptedModel([calling(*calls), say("Not now.")]))

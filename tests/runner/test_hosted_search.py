@@ -35,7 +35,6 @@ async def test_every_form_of_search_finds_and_calls_a_tool(bench: Bench, form: s
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_what_the_service_found_is_callable_after_a_swap(bench: Bench, kind: str) -> None:
-    """Found and not called, by whoever comes next and without another search."""
     bench.server.reset(model=ScriptedModel([FOUND, say("It is there."), forecast, say("Sunny.")]))
     providers = {
         "service": await bench.provider("responses", tool_search="hosted"),
@@ -51,7 +50,6 @@ async def test_what_the_service_found_is_callable_after_a_swap(bench: Bench, kin
 
 
 async def test_the_service_reads_its_own_search_again_and_no_other(bench: Bench) -> None:
-    """What it was sent stays a prefix; what it found is not told a second time."""
     bench.server.reset(model=ScriptedModel([FOUND, say("It is there."), forecast, say("Sunny.")]))
     service = await bench.provider("responses", tool_search="hosted")
     store = MemoryStore()

@@ -46,7 +46,6 @@ ANSWERS = ["One.", "Two.", "Three.", "Four.", "Five."]
 async def test_conversation_goes_on_as_if_nothing_was_missing(
     bench: Bench, name: str, other: str, fault: Fault
 ) -> None:
-    """Each call run once with its arguments, each answer whole, nothing to tell."""
     bench.server.reset(model=ScriptedModel(SCRIPT))
     bench.server.faults.add(fault)
     runner = await bench.runner(name, other)
@@ -68,7 +67,6 @@ async def test_conversation_goes_on_as_if_nothing_was_missing(
 
 
 async def test_call_of_a_block_without_its_end_is_not_run(bench: Bench) -> None:
-    """The model reads that it was cut, and may call again."""
     script = [calling(FORECAST), calling(FORECAST), say("Sunny.")]
     bench.server.reset(model=ScriptedModel([search("weather"), *script]))
     bench.server.faults.add(Fault(skip=1, leaves_out="content_block_stop"))

@@ -20,19 +20,16 @@ async def voted(learning: Learning, query: str) -> dict[str, float]:
 
 
 async def test_nothing_learned_is_no_vote() -> None:
-    """And costs a search nothing."""
     assert await Learning(MemoryStore()).votes() is None
 
 
 async def test_a_lesson_votes_at_the_next_turn() -> None:
-    """In every conversation."""
     learning = Learning(MemoryStore())
     await learning.learn([UMBRELLA])
     assert set(await voted(learning, "umbrella")) == {"get_forecast"}
 
 
 async def test_what_another_process_learned_votes_too() -> None:
-    """They share a store."""
     store = MemoryStore()
     one, other = Learning(store), Learning(store)
     await one.votes()
@@ -41,7 +38,6 @@ async def test_what_another_process_learned_votes_too() -> None:
 
 
 async def test_what_was_erased_votes_no_more() -> None:
-    """From the next turn on."""
     store = MemoryStore()
     learning = Learning(store)
     await learning.learn([UMBRELLA])
@@ -51,7 +47,6 @@ async def test_what_was_erased_votes_no_more() -> None:
 
 
 async def test_votes_are_those_of_the_time_they_are_asked_for() -> None:
-    """The clock is the bot's."""
     times = iter((NOW, NOW, NOW + HALF_LIFE_S))
     learning = Learning(MemoryStore(), clock=lambda: next(times))
     await learning.learn([UMBRELLA])
@@ -60,7 +55,6 @@ async def test_votes_are_those_of_the_time_they_are_asked_for() -> None:
 
 
 async def test_half_a_lesson_counts_half() -> None:
-    """Its query did not find the tool itself."""
     store = MemoryStore()
     learning = Learning(store, clock=lambda: NOW)
     await learning.learn([Lesson(query="天气", tool="get_forecast", strength=0.5)])
@@ -84,7 +78,6 @@ class OnlyConversations:
 
 
 async def test_a_store_without_evidence_learns_in_memory() -> None:
-    """Until the process ends."""
     store: ConversationStore = OnlyConversations()
     assert not isinstance(store, EvidenceStore)
     learning = Learning(store)
@@ -107,7 +100,6 @@ class Failing(MemoryStore):
 async def test_what_is_known_stays_known_where_the_store_fails(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The bot goes on with it."""
     store = Failing()
     learning = Learning(store)
     await learning.learn([UMBRELLA])
@@ -118,7 +110,6 @@ async def test_what_is_known_stays_known_where_the_store_fails(
 
 
 async def test_much_evidence_votes_as_little_does() -> None:
-    """It is read in another thread."""
     store = MemoryStore()
     many = [Evidence(tool=f"t{n}", words=(f"word{n}",), at=NOW) for n in range(600)]
     await store.add_evidence(many)

@@ -53,7 +53,6 @@ def _instructions(language: Language) -> str:
 async def test_language_of_the_first_message_stays(
     bench: Bench, name: str, first: str, language: Language
 ) -> None:
-    """Instructions, the search tool and what it answers; whatever is said later."""
     bench.server.reset(model=ScriptedModel([say("1"), say("2"), search("qwzx"), say("3")]))
     runner = await bench.runner(name)
     for said in (first, "And now in English, 中文, по-русски"):
@@ -68,7 +67,6 @@ async def test_language_of_the_first_message_stays(
 async def test_language_can_be_settled_by_the_owner(
     bench: Bench, first: str, language: Language
 ) -> None:
-    """Then the message does not matter."""
     bench.server.reset(model=ScriptedModel([say("1")]))
     config = SEARCHING.model_copy(update={"language": "ru-RU"})
     await turn(await bench.runner("gpt", config=config), first)
@@ -79,7 +77,6 @@ async def test_language_can_be_settled_by_the_owner(
 async def test_errors_of_calls_speak_the_language(
     bench: Bench, first: str, language: Language
 ) -> None:
-    """The model answers in it."""
     bench.server.reset(model=ScriptedModel([calling(call("qqq")), say("1")]))
     finished = named(await turn(await bench.runner("gpt"), first), ToolFinished)[0]
     said = text("call.unknown_search", language, name="qqq", search_tool="tool_search")
@@ -88,7 +85,6 @@ async def test_errors_of_calls_speak_the_language(
 
 @BOTH
 async def test_instructions_follow_the_owners_prompt_once(bench: Bench, name: str) -> None:
-    """In every request of the conversation alike."""
     bench.server.reset(model=ScriptedModel([search("weather"), say("1"), say("2")]))
     runner = await bench.runner(name, system_prompt="You are Lena.\n")
     await turn(runner)
@@ -98,7 +94,6 @@ async def test_instructions_follow_the_owners_prompt_once(bench: Bench, name: st
 
 @BOTH
 async def test_instructions_that_the_prompt_has_are_not_repeated(bench: Bench, name: str) -> None:
-    """The owner has put them where they belong."""
     prompt = f"Before.\n{_instructions('en-US')}\nAfter."
     bench.server.reset(model=ScriptedModel([say("1")]))
     await turn(await bench.runner(name, system_prompt=prompt))
@@ -117,7 +112,6 @@ async def test_no_instructions_outside_tool_search(bench: Bench, name: str, mode
 
 
 async def test_instructions_name_the_search_tool_as_it_is_called(bench: Bench) -> None:
-    """Where the owner has renamed it."""
     bench.server.reset(model=ScriptedModel([say("1")]))
     config = SEARCHING.model_copy(update={"search_tool_name": "find_tools"})
     await turn(await bench.runner("gpt", config=config))
@@ -126,7 +120,6 @@ async def test_instructions_name_the_search_tool_as_it_is_called(bench: Bench) -
 
 
 async def test_instructions_are_the_same_on_every_provider(bench: Bench) -> None:
-    """A swap changes no word of them."""
     bench.server.reset(model=ScriptedModel([say("1")] * 3))
     runner = await bench.runner("claude", "gpt", "glm", tools=some_tools())
     for provider in ("claude", "gpt", "glm"):

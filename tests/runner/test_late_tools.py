@@ -13,7 +13,6 @@ KIMI: dict[str, Any] = {"strategy": "late_tools", "model": "kimi-k3"}
 
 
 async def test_what_is_found_is_called_and_no_list_ever_changes(bench: Bench) -> None:
-    """Over two turns, the second without a search."""
     model = ScriptedModel([search("weather"), forecast, say("Sunny."), forecast, say("Still.")])
     bench.server.reset(model=model)
     runner = await bench.runner(providers={"kimi": await bench.provider("kimi", **KIMI)})

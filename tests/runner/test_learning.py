@@ -59,15 +59,12 @@ async def test_chinese_request_finds_what_another_search_led_to(bench: Bench, na
 
 
 async def test_words_of_a_success_find_the_tool_for_others(bench: Bench) -> None:
-    """Words that its definition does not have."""
     runner = await bench.runner("gpt")
     await said(bench, runner, search("weather umbrella needed"), calling(FORECAST))
     assert await found(bench, runner, "umbrella") == ["get_forecast"]
 
 
 async def test_tool_that_failed_teaches_nothing(bench: Bench) -> None:
-    """Its words may be those of another tool."""
-
     async def fail(city: str) -> str:
         raise RuntimeError(city)
 
@@ -85,7 +82,6 @@ async def test_call_whose_arguments_do_not_fit_teaches_nothing(bench: Bench) -> 
 
 
 async def test_call_without_a_search_teaches_nothing(bench: Bench) -> None:
-    """There are no words to learn."""
     store = MemoryStore()
     forecast = call("get_forecast", {"city": "Paris"})
     await said(bench, await bench.runner("gpt", store=store), calling(forecast))
@@ -102,7 +98,6 @@ async def test_tool_that_no_search_returned_teaches_nothing(bench: Bench) -> Non
 
 
 async def test_switched_off_nothing_is_written_or_read(bench: Bench) -> None:
-    """Not even what another bot has learned."""
     store = MemoryStore()
     runner = await bench.runner("gpt", store=store, config=LEARNING_OFF)
     await said(bench, runner, search("weather umbrella"), calling(FORECAST))
@@ -112,7 +107,6 @@ async def test_switched_off_nothing_is_written_or_read(bench: Bench) -> None:
 
 
 async def test_what_was_learned_outlives_the_process(bench: Bench, tmp_path: Path) -> None:
-    """It is in the store's file."""
     async with SQLiteStore(tmp_path / "store.db") as store:
         runner = await bench.runner("gpt", store=store)
         await said(bench, runner, search("weather umbrella"), calling(FORECAST))
@@ -122,7 +116,6 @@ async def test_what_was_learned_outlives_the_process(bench: Bench, tmp_path: Pat
 
 
 async def test_tool_of_a_role_is_not_revealed_by_what_its_users_did(bench: Bench) -> None:
-    """Neither in matches nor in counts; its users find it."""
     secret = tool("open_vault", "Opens the vault.", "code", roles=("owner",))
     runner = await bench.runner("gpt", tools=[*some_tools(), secret])
     opened = call("open_vault", {"code": "1"})
@@ -161,7 +154,6 @@ class FailingStore(MemoryStore):
 async def test_bot_goes_on_where_nothing_can_be_learned(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The log says why."""
     bench.server.reset(model=ScriptedModel([search("weather"), calling(FORECAST), say("Sunny.")]))
     events = await turn(await bench.runner("gpt", store=FailingStore()))
     assert named(events, Done)[0].answer == "Sunny."

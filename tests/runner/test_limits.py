@@ -58,7 +58,6 @@ async def test_endpoint_with_a_shorter_limit_is_sent_a_shorter_list(bench: Bench
 
 
 async def test_full_mode_above_the_limit_becomes_tool_search(bench: Bench) -> None:
-    """A warning tells; the core stays, the rest is found."""
     bench.server.reset(model=ScriptedModel([search("number 149"), say("Found.")]))
     runner = await bench.runner("gpt", tools=many_tools(150), config=FULL)
     await turn(runner)
@@ -103,7 +102,6 @@ async def test_a_catalog_that_claude_refused_has_references_again_once_it_is_sma
 
 
 async def test_discoveries_beyond_the_limit_survive_a_swap(bench: Bench) -> None:
-    """`call_tool` is the last of 128, and what it calls is run as what it is."""
     found = [search("gadget"), search("gadget"), say("Found all.")]
     script = [*found, _through("gadget_149", part="x"), say("Ran.")]
     bench.server.reset(model=ScriptedModel(script))
@@ -155,7 +153,6 @@ async def test_search_result_beyond_the_limit_carries_the_schema(bench: Bench) -
 async def test_wrong_arguments_through_call_tool_are_answered_with_the_schema(
     bench: Bench,
 ) -> None:
-    """The model can try again; nothing was run by the first."""
     events = await _beyond(
         bench, _through("gadget_149", piece="x"), _through("gadget_149", part="x"), say("Done.")
     )
@@ -175,14 +172,12 @@ async def test_wrong_arguments_through_call_tool_are_answered_with_the_schema(
 async def test_broken_call_through_call_tool_is_answered(
     bench: Bench, arguments: dict[str, object]
 ) -> None:
-    """With an error result, once."""
     events = await _beyond(bench, calling(call("call_tool", arguments)), say("Done."))
     assert [event.is_error for event in named(events, ToolFinished)] == [True]
     assert bench.ran == []
 
 
 async def test_search_through_call_tool_is_a_search(bench: Bench) -> None:
-    """Some models call everything through it."""
     events = await _beyond(bench, _through("tool_search", query="gadget"), say("Done."))
     finished = named(events, ToolFinished)[0]
     assert finished.tool == "tool_search"
@@ -220,7 +215,6 @@ async def test_core_above_the_limit_is_cut_with_a_way_to_the_rest(bench: Bench) 
 
 
 async def test_catalog_beyond_claude_gets_the_generic_strategy(bench: Bench) -> None:
-    """More than 4 MiB of tool text, with a warning, once."""
     tools = [tool(f"heavy_{n}", "x" * 900_000) for n in range(5)]
     bench.server.reset(model=ScriptedModel([say("Hi.")] * 2))
     runner = await bench.runner("claude", tools=tools)
@@ -250,7 +244,6 @@ async def test_core_tools_that_a_learned_limit_has_no_room_for_are_found(
 
 
 async def test_endpoint_with_shorter_replies_is_asked_once_more(bench: Bench) -> None:
-    """Within its limit, with a warning; and remembered."""
     bench.may_refuse = True
     bench.server.reset(
         model=ScriptedModel([say("Hi."), say("Again.")]), endpoint=Endpoint(max_output_tokens=8_192)

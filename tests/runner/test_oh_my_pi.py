@@ -42,7 +42,6 @@ def prepared(settings: DiscoverySettings = SETTINGS) -> list[Tool]:
 
 @pytest.mark.parametrize("name", ["claude", "gpt"])
 async def test_a_found_tool_is_called_from_the_next_request_on(bench: Bench, name: str) -> None:
-    """By references or in the list; a second search goes on behind the first."""
     forecast = ModelCall(name="get_forecast", arguments={"city": "Paris"})
     bench.server.reset(
         model=ScriptedModel(
@@ -82,7 +81,6 @@ async def test_the_history_has_oh_my_pis_compact_answer(bench: Bench) -> None:
 
 
 async def test_an_error_is_a_result_and_no_end(bench: Bench) -> None:
-    """With oh-my-pi's text."""
     bench.server.reset(model=ScriptedModel([searching("?!", 1), say("Sorry.")]))
     runner = await bench.runner("gpt", tools=prepared(), config=SETTINGS.session_config())
     events = await turn(runner)
@@ -94,7 +92,6 @@ async def test_an_error_is_a_result_and_no_end(bench: Bench) -> None:
 
 
 async def test_selections_outlive_a_swap_of_the_provider(bench: Bench) -> None:
-    """From references to a list."""
     bench.server.reset(model=ScriptedModel([searching("forecast", 1), say("Found.")]))
     runner = await bench.runner("claude", "gpt", tools=prepared(), config=SETTINGS.session_config())
     await turn(runner)
@@ -106,7 +103,6 @@ async def test_selections_outlive_a_swap_of_the_provider(bench: Bench) -> None:
 
 
 async def test_auto_below_its_threshold_declares_everything(bench: Bench) -> None:
-    """No search tool, as oh-my-pi's `off`."""
     settings = DiscoverySettings()
     bench.server.reset(model=ScriptedModel([say("Hello.")]))
     runner = await bench.runner("gpt", tools=prepared(settings), config=settings.session_config())

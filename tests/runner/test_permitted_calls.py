@@ -114,7 +114,6 @@ async def test_discovery_grants_nothing_and_a_grant_outlives_the_provider(
 
 @BOTH
 async def test_safe_calls_of_one_reply_run_together(bench: Bench, name: str) -> None:
-    """And the history has their results in call order."""
     both = asyncio.Barrier(2)
 
     async def meet(**arguments: Any) -> str:
@@ -138,7 +137,6 @@ async def test_safe_calls_of_one_reply_run_together(bench: Bench, name: str) -> 
 async def test_safe_call_that_ended_keeps_its_result_in_a_cancelled_turn(
     bench: Bench, name: str
 ) -> None:
-    """The one before it is answered as cancelled, in call order."""
     ended = asyncio.Event()
 
     async def wait() -> str:
@@ -173,7 +171,6 @@ async def test_safe_call_that_ended_keeps_its_result_in_a_cancelled_turn(
 
 @BOTH
 async def test_two_searches_of_one_reply_know_of_each_other(bench: Bench, name: str) -> None:
-    """The second one says that the first has loaded the tool."""
     bench.server.reset(model=ScriptedModel([search("weather", "forecast of a city"), say("Ok.")]))
     runner = await bench.runner(name)
     events = await turn(runner)
@@ -226,8 +223,6 @@ async def test_picture_alone_is_something_to_read(bench: Bench, name: str) -> No
 
 
 async def test_pieces_of_a_result_are_events_of_the_turn(bench: Bench) -> None:
-    """People see them before the rest."""
-
     async def stream() -> Any:
         """Stream."""
         yield CallOutputDelta("one, ")
@@ -256,7 +251,6 @@ async def test_retried_turn_does_not_repeat_what_it_did(bench: Bench) -> None:
 
 
 async def test_mode_of_a_conversation_is_changed_between_its_turns(bench: Bench) -> None:
-    """As a user of a coding agent leaves its plan mode."""
     forecast = calling(call("get_forecast", {"city": "Paris"}))
     bench.server.reset(model=ScriptedModel([forecast, say("No."), forecast, say("Sunny.")]))
     runner = await bench.runner("gpt", calls=permitted({}))
@@ -269,7 +263,6 @@ async def test_mode_of_a_conversation_is_changed_between_its_turns(bench: Bench)
 
 @BOTH
 async def test_calls_say_how_they_ended_and_what_they_were_made_of(bench: Bench, name: str) -> None:
-    """In the turn's events, searches too."""
     script = [search("weather"), calling(FORECAST, call("nothing")), say("Sunny.")]
     bench.server.reset(model=ScriptedModel(script))
     events = await turn(await bench.runner(name, tools=some_tools()))

@@ -34,7 +34,6 @@ from tool_search.testing import ScriptedModel, prefix_change
 async def test_request_that_leaves_its_prefix_untold_is_a_warning(
     bench: Bench, system: str | None, codes: list[str]
 ) -> None:
-    """It says which provider, and where."""
     bench.server.reset(model=ScriptedModel([say("Hello.")]))
     gpt = await bench.provider("gpt")
     session = ToolSearchSession(ToolCatalog(some_tools()), config=SEARCHING)

@@ -78,7 +78,6 @@ async def test_kept_replies_are_gone_on_from(bench: Bench) -> None:
 async def test_replies_that_the_service_refuses_are_told_plainly(
     bench: Bench, message: str
 ) -> None:
-    """The request is sent once more without anything of the service's own."""
     bench.server.reset(model=ScriptedModel(SCRIPT))
     runner = await bench.runner("kept")
     await turn(runner, "Weather?")
@@ -105,7 +104,6 @@ async def test_endpoint_without_tool_search_gets_the_generic_strategy(bench: Ben
 
 
 async def test_endpoint_that_loses_tool_search_in_a_conversation(bench: Bench) -> None:
-    """Replies with searches of the service's own kind go back as functions."""
     bench.may_refuse = True
     bench.server.reset(model=ScriptedModel(SCRIPT))
     runner = await bench.runner("responses")

@@ -74,7 +74,6 @@ ROWS = {
 async def test_refused_request_is_sent_once_more_as_the_table_says(
     bench: Bench, message: str, status: int, code: str, skip: int
 ) -> None:
-    """At any request of a turn; the next turn is not told of it again."""
     bench.server.reset(model=ScriptedModel(SCRIPT))
     bench.server.faults.add(Fault(status=status, message=message, skip=skip))
     runner = await bench.runner("responses")
@@ -120,7 +119,6 @@ async def test_endpoint_without_tool_search_has_a_filtered_list_from_then_on(
 async def test_any_other_failure_is_the_next_providers(
     bench: Bench, fault: dict[str, Any], rests: bool
 ) -> None:
-    """What is found stays found, and a half call is no call."""
     bench.server.reset(model=ScriptedModel([search("weather"), *[calling(FORECAST)] * 2, say("1")]))
     runner = await bench.runner("responses", "gpt")
     bench.server.faults.add(Fault(dialect="openai_responses", skip=1, times=None, **fault))

@@ -91,7 +91,6 @@ async def test_restart_changes_no_byte_of_the_next_request(
 async def test_discoveries_are_called_after_a_restart_without_a_search(
     bench: Bench, name: str, store: type[MemoryStore]
 ) -> None:
-    """Directly, as before."""
     script = [search("weather"), say("Found."), calling(FORECAST), say("Sunny.")]
     bench.server.reset(model=ScriptedModel(script))
     kept = store()
@@ -101,7 +100,6 @@ async def test_discoveries_are_called_after_a_restart_without_a_search(
 
 
 async def test_restart_with_another_provider(bench: Bench) -> None:
-    """The bot's owner has changed the configuration meanwhile."""
     script = [search("weather"), say("Found."), calling(FORECAST), say("Sunny.")]
     bench.server.reset(model=ScriptedModel(script))
     kept = JsonStore()
@@ -127,7 +125,6 @@ async def test_restart_keeps_language_and_mode_under_auto(bench: Bench) -> None:
 
 
 async def test_restart_in_the_middle_of_a_turn_answers_the_open_call(bench: Bench) -> None:
-    """The process was stopped while a tool ran; the store has what came before."""
     begun = asyncio.Event()
 
     async def hang() -> str:
@@ -156,7 +153,6 @@ async def test_restart_in_the_middle_of_a_turn_answers_the_open_call(bench: Benc
 
 
 async def test_tool_that_went_away_meanwhile_fails_clearly(bench: Bench) -> None:
-    """It stays declared with its last definition; a call is an error result."""
     script = [search("weather"), say("Found."), calling(FORECAST), say("No luck.")]
     bench.server.reset(model=ScriptedModel(script))
     kept = JsonStore()
@@ -182,7 +178,6 @@ async def test_pictures_survive_a_restart(bench: Bench) -> None:
 
 
 async def test_forgotten_conversation_begins_anew(bench: Bench) -> None:
-    """Nothing of it is in the next request, in this process or in another."""
     bench.server.reset(model=ScriptedModel([search("weather"), say("1"), say("2"), say("3")]))
     kept = MemoryStore()
     runner = await bench.runner("gpt", store=kept)

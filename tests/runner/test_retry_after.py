@@ -28,7 +28,6 @@ def busy(dialect: str | None = None, *, times: int = 1, status: int = 429, **hea
 async def test_primary_is_asked_again_after_a_short_wait(
     bench: Bench, name: str, status: int
 ) -> None:
-    """It answers, no fallback is asked, and an operator is told."""
     bench.server.reset(model=ScriptedModel([say("Here."), say("Again.")]))
     bench.server.faults.add(busy(status=status, retry_after_ms="20"))
     runner = await bench.runner(name, "glm")
@@ -41,7 +40,6 @@ async def test_primary_is_asked_again_after_a_short_wait(
 
 
 async def test_primary_is_waited_for_once(bench: Bench) -> None:
-    """Then the fallback is asked, and the primary rests."""
     bench.server.reset(model=ScriptedModel([say("Here."), say("Here.")]))
     bench.server.faults.add(busy("openai_chat", times=2, retry_after="0"))
     runner = await bench.runner("gpt", "glm")
@@ -52,7 +50,6 @@ async def test_primary_is_waited_for_once(bench: Bench) -> None:
 
 @pytest.mark.parametrize("after", ["6", "3600", "soon", "-1", "nan", "inf", ""])
 async def test_long_or_unreadable_wait_goes_to_the_fallback(bench: Bench, after: str) -> None:
-    """A person is waiting too."""
     bench.server.reset(model=ScriptedModel([say("Here.")]))
     bench.server.faults.add(busy("openai_chat", retry_after=after))
     events = await turn(await bench.runner("gpt", "glm"))
@@ -60,7 +57,6 @@ async def test_long_or_unreadable_wait_goes_to_the_fallback(bench: Bench, after:
 
 
 async def test_fallback_is_not_waited_for(bench: Bench) -> None:
-    """There may be another one, and time was lost already."""
     bench.server.reset(model=ScriptedModel([say("Here.")]))
     bench.server.faults.add(
         Fault(dialect="openai_chat", status=500), busy("anthropic", retry_after="0")
@@ -70,7 +66,6 @@ async def test_fallback_is_not_waited_for(bench: Bench) -> None:
 
 
 async def test_bad_request_is_not_repeated_for_its_header(bench: Bench) -> None:
-    """Time does not mend it."""
     bench.may_refuse = True
     bench.server.reset(model=ScriptedModel([say("Here.")]))
     bench.server.faults.add(busy("openai_chat", status=400, retry_after="0"))
@@ -79,7 +74,6 @@ async def test_bad_request_is_not_repeated_for_its_header(bench: Bench) -> None:
 
 
 async def test_wait_counts_for_the_turn_and_can_be_cancelled(bench: Bench) -> None:
-    """It holds nothing that a turn does not hold."""
     bench.server.reset(model=ScriptedModel([say("Here.")] * 2))
     bench.server.faults.add(busy(times=2, retry_after="4"))
     runner = await bench.runner("gpt", turn_timeout_s=0.2)
@@ -96,7 +90,6 @@ async def test_wait_counts_for_the_turn_and_can_be_cancelled(bench: Bench) -> No
 
 
 def test_header_is_read_in_each_form() -> None:
-    """Seconds, a date, or milliseconds, which come first."""
     later = datetime.now(UTC) + timedelta(seconds=100)
     assert retry_after_s({"retry-after": "1.5"}) == 1.5
     assert retry_after_s({"retry-after-ms": "250", "retry-after": "1"}) == 0.25

@@ -234,14 +234,12 @@ def test_calls_of_a_reply_cost_linear_work(kind: str) -> None:
 @EACH
 @pytest.mark.parametrize("kind", STREAMS)
 def test_fragments_of_a_stream_cost_linear_work(adapter: Adapter, kind: str) -> None:
-    """Interleaved, repeated, or one after the other."""
     assert_doubles(reading(adapter, kind, 80), reading(adapter, kind, 160))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_ten_thousand_calls_cost_linear_time(kind: str) -> None:
-    """Ten times as many take no more than twenty times as long."""
     smaller, larger = time_of(turn_with(kind, 1_000)), time_of(turn_with(kind, 10_000))
     print(f"{kind}: 1,000 calls {smaller:.2f} s, 10,000 calls {larger:.2f} s")  # noqa: T201 - a figure to keep
     assert larger < 20 * max(smaller, 0.02)
@@ -251,7 +249,6 @@ def test_ten_thousand_calls_cost_linear_time(kind: str) -> None:
 @EACH
 @pytest.mark.parametrize("kind", STREAMS)
 def test_ten_thousand_fragments_cost_linear_time(adapter: Adapter, kind: str) -> None:
-    """The same of a stream."""
     smaller, larger = (time_of(reading(adapter, kind, n)) for n in (1_000, 10_000))
     print(f"{adapter.dialect}, {kind}: 1,000 {smaller:.2f} s, 10,000 {larger:.2f} s")  # noqa: T201 - a figure to keep
     assert larger < 20 * max(smaller, 0.02)

@@ -41,7 +41,6 @@ BOTH = pytest.mark.parametrize("name", ["claude", "gpt"])
 
 @BOTH
 async def test_endpoint_that_does_not_stream_gives_the_same_events(bench: Bench, name: str) -> None:
-    """The text comes in one piece, or in none that is lost."""
     script = [search("weather"), calling(FORECAST), say("Sunny.")]
     bench.server.reset(model=ScriptedModel(script))
     provider = await bench.provider(name, extra_body={"stream": False})
@@ -52,7 +51,6 @@ async def test_endpoint_that_does_not_stream_gives_the_same_events(bench: Bench,
 
 
 async def test_reference_refused_in_a_stream_begins_the_reply_again(bench: Bench) -> None:
-    """What had been streamed is void, though the provider stays."""
     message = "Tool reference 'get_forecast' not found in available tools"
     script = [search("weather"), say("One two three."), say("Sunny at last.")]
     bench.server.reset(model=ScriptedModel(script))
@@ -99,7 +97,6 @@ def _end(text: str) -> ReplyEnd:
 
 
 async def test_provider_without_an_end_is_a_failed_one(bench: Bench) -> None:
-    """Half a reply is no reply; the next provider answers."""
     bench.server.reset(model=ScriptedModel([say("Whole.")]))
     providers = {"own": Scripted(ReplyDelta("Ha")), "gpt": await bench.provider("gpt")}
     events = await turn(await bench.runner(providers=providers))
@@ -146,7 +143,6 @@ class ThreadNoting(WordEmbedder):
 async def test_tools_that_replace_others_are_embedded_off_the_event_loop(
     bench: Bench, tmp_path: Path
 ) -> None:
-    """Other conversations go on meanwhile."""
     bench.server.reset(model=ScriptedModel([say("Hello."), say("Hello again.")]))
     search_settings = SearchSettings(
         engine="semantic",

@@ -18,7 +18,6 @@ from tool_search.testing import Endpoint, ScriptedModel
 
 @pytest.mark.parametrize("name", ["claude", "glm", "gpt", "responses", "kept", "late"])
 async def test_conversation_goes_on_in_a_small_context(bench: Bench, name: str) -> None:
-    """Thirty turns with one provider and then another, the tools still known."""
     tokens = 1_500
     bench.server.reset(
         model=ScriptedModel([say("It is so. " * 20)] * 40),
@@ -68,7 +67,6 @@ class Writing:
 
 
 async def test_bytes_of_conversations_that_rest_are_not_held() -> None:
-    """They are as large as the history, and made again when it goes on."""
     provider = Writing()
     runner = ToolSearchRunner(providers={"p": provider})
     for number in range(300):

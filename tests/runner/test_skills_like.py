@@ -54,7 +54,6 @@ def _said(runner: ToolSearchRunner) -> list[str]:
 
 @BOTH
 async def test_phase_one_shows_names_and_phase_two_what_was_picked(bench: Bench, name: str) -> None:
-    """Empty schemas first; then the picked tool alone, in full."""
     bench.server.reset(model=ScriptedModel([PICK, calling(FORECAST), ANSWER]))
     runner = await bench.runner(name, config=SKILLS)
     await turn(runner, "Weather in Paris?")
@@ -67,7 +66,6 @@ async def test_phase_one_shows_names_and_phase_two_what_was_picked(bench: Bench,
 
 @BOTH
 async def test_history_has_the_reply_of_phase_two_alone(bench: Bench, name: str) -> None:
-    """Text of phase 1 is neither shown nor kept."""
     script = [PICK, calling(FORECAST, text="Looking."), ANSWER]
     bench.server.reset(model=ScriptedModel(script))
     runner = await bench.runner(name, config=SKILLS)
@@ -79,7 +77,6 @@ async def test_history_has_the_reply_of_phase_two_alone(bench: Bench, name: str)
 
 @BOTH
 async def test_answer_in_phase_one_is_the_answer(bench: Bench, name: str) -> None:
-    """One request, its text shown."""
     bench.server.reset(model=ScriptedModel([say("Hello to you.")]))
     events = await turn(await bench.runner(name, config=SKILLS))
     assert "".join(event.text for event in named(events, TextDelta)) == "Hello to you."
@@ -111,7 +108,6 @@ async def test_usage_counts_both_phases(bench: Bench, name: str) -> None:
 
 @BOTH
 async def test_several_picks_come_in_one_phase_two(bench: Bench, name: str) -> None:
-    """In the order they were picked, each once."""
     picks = calling(call("send_mail"), call("get_forecast"), call("send_mail"))
     bench.server.reset(model=ScriptedModel([picks, ANSWER]))
     await turn(await bench.runner(name, config=SKILLS))
@@ -136,7 +132,6 @@ async def test_invented_pick_is_answered_as_a_call(bench: Bench, name: str) -> N
 async def test_fallback_in_phase_two_repeats_the_phase(
     bench: Bench, names: tuple[str, str]
 ) -> None:
-    """The next provider is sent the picked tools, not all names again."""
     script = [PICK, calling(FORECAST), ANSWER]
     bench.server.reset(model=ScriptedModel(script))
     dialect = "anthropic" if names[0] == "claude" else "openai_chat"
@@ -153,7 +148,6 @@ async def test_fallback_in_phase_two_repeats_the_phase(
 async def test_fallback_in_phase_one_shows_nothing_of_the_first(
     bench: Bench, names: tuple[str, str]
 ) -> None:
-    """What the failed provider had written is void before anyone saw it."""
     first, second = say("One two three four five six."), say("Afresh and whole.")
     bench.server.reset(model=ScriptedModel([first, second]))
     dialect = "anthropic" if names[0] == "claude" else "openai_chat"
@@ -165,7 +159,6 @@ async def test_fallback_in_phase_one_shows_nothing_of_the_first(
 
 @BOTH
 async def test_max_steps_ends_in_an_answer_without_tools(bench: Bench, name: str) -> None:
-    """As in every mode."""
     bench.server.reset(model=ScriptedModel([PICK, calling(FORECAST), say("That is all.")]))
     events = await turn(await bench.runner(name, config=SKILLS, max_steps=1))
     assert named(events, Done)[0].answer == "That is all."
@@ -174,7 +167,6 @@ async def test_max_steps_ends_in_an_answer_without_tools(bench: Bench, name: str
 
 
 async def test_bound_thinking_gets_tool_search_instead(bench: Bench) -> None:
-    """The list may not change within a turn there; a warning says so."""
     bench.server.reset(model=ScriptedModel([say("Hi.")]))
     runner = await bench.runner("bound", config=SKILLS)
     events = await turn(runner)

@@ -71,7 +71,6 @@ def wires(dialect: str) -> Iterator[tuple[str, Script]]:
 async def test_fallback_answers_whatever_the_primary_sends(
     bench: Bench, dialect: str, index: int
 ) -> None:
-    """One error of the provider, the text so far in the switch, one answer."""
     _, script = list(wires(dialect))[index]
     async with bot(bench, dialect, script, timeout_s=0.1) as runner:
         events = await turn(runner)
@@ -98,7 +97,6 @@ async def test_reply_beyond_its_time_goes_to_the_fallback(bench: Bench, dialect:
 async def test_stand_in_that_stalls_is_given_up(
     bench: Bench, name: str, keep_alive_s: float | None
 ) -> None:
-    """In the middle of its words, silent or with the dialect's keep-alives."""
     primary = await bench.provider(name, timeout_s=0.1)
     providers = {name: primary, "glm": await bench.provider("glm")}
     bench.server.reset(model=ScriptedModel([say("One two three four five.")] * 2))
@@ -112,7 +110,6 @@ async def test_stand_in_that_stalls_is_given_up(
 
 
 async def test_thinking_may_be_silent_for_longer(bench: Bench) -> None:
-    """Between a block of thinking and its words nothing comes but keep-alives."""
     adapter = DIALECTS["anthropic"]
     thinking = [
         {

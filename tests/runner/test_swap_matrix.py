@@ -101,7 +101,6 @@ async def ask(runner: ToolSearchRunner, *names: str) -> None:
 @FIRST
 @pytest.mark.parametrize("what", SPOKEN)
 async def test_swap_after(bench: Bench, first: str, what: str) -> None:
-    """To every other kind."""
     script: list[Step] = [*SPOKEN[what], forecast, say("2")]
     async for runner, _ in pairs(bench, first, script):
         await ask(runner, "one", "two")
@@ -110,7 +109,6 @@ async def test_swap_after(bench: Bench, first: str, what: str) -> None:
 @FIRST
 @pytest.mark.parametrize("kept", [0, 3])
 async def test_swap_after_a_compaction(bench: Bench, first: str, kept: int) -> None:
-    """Which took the search away, or the call that its result belonged to."""
     script: list[Step] = [FOUND, forecast, say("1"), forecast, say("2")]
     async for runner, _ in pairs(bench, first, script):
         await ask(runner, "one")
@@ -173,7 +171,6 @@ OPENAIS_OWN = openai_responses_history.history_from_wire(
 async def test_swap_with_searches_of_services_in_an_imported_history(
     bench: Bench, first: str
 ) -> None:
-    """What Claude's service or OpenAI's found elsewhere is found here."""
     script: list[Step] = [say("1"), forecast, say("2"), forecast, say("3")]
     async for runner, _ in pairs(bench, first, script):
         await turn(runner, "Hello")

@@ -48,7 +48,6 @@ PIXEL = (
 
 @BOTH
 async def test_answer_is_streamed_in_pieces_that_join_to_it(bench: Bench, name: str) -> None:
-    """Deltas come as the provider sends them; the last event is the whole."""
     answer = "A long answer of many words — 很长的回答, длинный ответ."
     bench.server.reset(model=ScriptedModel([say(answer)]))
     events = await turn(await bench.runner(name))
@@ -92,7 +91,6 @@ async def test_auto_mode_searches_a_large_catalog(bench: Bench, name: str) -> No
 async def test_parallel_calls_with_a_search_among_them_are_all_answered(
     bench: Bench, name: str
 ) -> None:
-    """Each once, in call order, a search between two calls too."""
     parallel = calling(call("get_time"), *search("weather").calls, call("get_time"))
     bench.server.reset(model=ScriptedModel([parallel, say("Done.")]))
     runner = await bench.runner(name)
@@ -107,7 +105,6 @@ async def test_parallel_calls_with_a_search_among_them_are_all_answered(
 
 @BOTH
 async def test_same_search_twice_in_a_reply_discovers_once(bench: Bench, name: str) -> None:
-    """The second says that the tool is there already."""
     bench.server.reset(model=ScriptedModel([search("weather", "weather"), say("Done.")]))
     events = await turn(await bench.runner(name))
     assert [event.names for event in named(events, ToolsDiscovered)] == [("get_forecast",)]
@@ -131,7 +128,6 @@ async def test_max_steps_asks_once_more_without_tools(bench: Bench, name: str) -
 
 @BOTH
 async def test_max_steps_answer_without_text_is_replaced(bench: Bench, name: str) -> None:
-    """The person always reads something, in their language."""
     bench.server.reset(model=ScriptedModel([search("погода"), ModelReply()]))
     events = await turn(await bench.runner(name, max_steps=1), "Какая погода?")
     assert named(events, Done)[0].answer == text("answer.missing", "ru-RU")
@@ -157,7 +153,6 @@ async def test_empty_reply_gives_a_localized_answer_and_a_warning(
 
 
 async def test_empty_reply_that_a_provider_makes_is_an_answer_missing(bench: Bench) -> None:
-    """No text and no call at all, on the wire."""
     bench.server.faults.add(Fault(empty=True))
     events = await turn(await bench.runner("gpt"))
     assert [event.code for event in named(events, RunnerWarning)] == ["answer_missing"]
@@ -178,7 +173,6 @@ async def test_usage_is_summed_with_the_cache(bench: Bench, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["claude", "gpt", "responses", "late"])
 async def test_pictures_of_the_user_reach_the_model(bench: Bench, name: str) -> None:
-    """By address and as data, beside the text; they stay in the history."""
     message = (TextPart("What is this?"), ImagePart(PIXEL), ImagePart("https://example.com/a.png"))
     bench.server.reset(model=ScriptedModel([say("A dot."), say("Still a dot.")]))
     runner = await bench.runner(name)
@@ -215,7 +209,6 @@ async def test_message_without_text_leaves_the_conversation_usable(
 
 
 async def test_first_reply_in_many_scripts_reaches_the_model_unchanged(bench: Bench) -> None:
-    """No byte of a message is lost on the way, half a surrogate pair aside."""
     said = "天气 погода 🌤️ \x00 é"
     bench.server.reset(model=ScriptedModel([say("ok")]))
     await turn(await bench.runner("gpt"), said + "\ud83d")
@@ -223,7 +216,6 @@ async def test_first_reply_in_many_scripts_reaches_the_model_unchanged(bench: Be
 
 
 async def test_tool_knows_where_it_is_called(bench: Bench) -> None:
-    """The conversation, its language, and who asks."""
     seen = []
 
     def whoami(context: ToolContext) -> str:
@@ -240,7 +232,6 @@ async def test_tool_knows_where_it_is_called(bench: Bench) -> None:
 async def test_text_beside_a_call_is_streamed_and_kept_out_of_the_answer(
     bench: Bench, name: str
 ) -> None:
-    """What the model says before it calls is no part of its answer."""
     script = [calling(call("get_time"), text="One moment."), say("It is noon.")]
     bench.server.reset(model=ScriptedModel(script))
     events = await turn(await bench.runner(name))
@@ -255,7 +246,6 @@ def kinds_index(events: list[RunnerEvent]) -> int:
 
 
 async def test_bot_without_tools_talks(bench: Bench) -> None:
-    """No tool list, no search tool, no instructions."""
     bench.server.reset(model=ScriptedModel([say("Hi.")]))
     await turn(await bench.runner("gpt", tools=[]))
     body = bench.requests[0].body
@@ -264,8 +254,6 @@ async def test_bot_without_tools_talks(bench: Bench) -> None:
 
 
 async def test_result_without_text_is_told_as_the_model_reads_it(bench: Bench) -> None:
-    """The event, the history and the request say the same."""
-
     def nothing() -> None:
         """Does something silently."""
 

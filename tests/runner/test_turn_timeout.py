@@ -69,7 +69,6 @@ def timed_out(events: list[RunnerEvent]) -> None:
 
 @ALL
 async def test_turn_ends_while_its_provider_is_silent(bench: Bench, name: str) -> None:
-    """With words in the user's language; the conversation goes on."""
     bench.server.reset(model=ScriptedModel([say("Fine.")]))
     bench.server.faults.add(Fault(delay_s=60))
     runner = await bench.runner(name, turn_timeout_s=LIMIT_S)
@@ -103,7 +102,6 @@ async def test_each_open_call_has_its_one_result(bench: Bench, name: str) -> Non
 
 
 async def test_tool_that_ignores_its_end_holds_no_turn(bench: Bench) -> None:
-    """It is given up after its grace."""
     free = asyncio.Event()
 
     async def stubborn() -> str:
@@ -176,7 +174,6 @@ async def test_forget_does_not_wait_for_a_consumer_that_is_gone(bench: Bench) ->
 
 
 async def test_forget_waits_for_a_consumer_that_takes_events(bench: Bench) -> None:
-    """The turn ends as usual, and what it saved is erased."""
     bench.server.reset(model=ScriptedModel([calling(call("get_time")), say("Noon.")]))
     runner = await bench.runner("gpt")
     seen: list[RunnerEvent] = []
@@ -201,7 +198,6 @@ async def test_consumer_that_stops_at_the_last_event_holds_nothing(bench: Bench)
 
 
 async def test_waiting_for_another_turn_does_not_count(bench: Bench) -> None:
-    """The time of a turn begins with it."""
     bench.server.reset(model=ScriptedModel([say("One."), say("Two.")]))
     bench.server.faults.add(Fault(delay_s=0.5, times=2))
     runner = await bench.runner("gpt", turn_timeout_s=0.95)
@@ -210,7 +206,6 @@ async def test_waiting_for_another_turn_does_not_count(bench: Bench) -> None:
 
 
 async def test_turn_within_its_time_is_as_ever(bench: Bench) -> None:
-    """Events in order, one after the other."""
     script = [search("weather"), calling(FORECAST), say("Sunny.")] * 2
     bench.server.reset(model=ScriptedModel(script))
     plain = await turn(await bench.runner("gpt"))

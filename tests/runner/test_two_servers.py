@@ -68,7 +68,6 @@ async def test_a_kept_conversation_calls_the_tool_that_it_was_shown(
 
 
 async def test_a_new_listing_leaves_each_name_where_it_is(bench: Bench) -> None:
-    """Also one that comes while the first server is away."""
     script = [search("document"), calling(call("b__get", {"n": "2"})), say("Done.")]
     again = [calling(call("b__get", {"n": "2"})), say("Done.")]
     bench.server.reset(model=ScriptedModel([*script, *again]))

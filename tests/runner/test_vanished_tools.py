@@ -65,7 +65,6 @@ async def test_tool_whose_server_is_away_stays_callable_and_comes_back(
 async def test_schema_that_changed_meanwhile_is_one_named_break(
     bench: Bench, kind: str, restarts: bool
 ) -> None:
-    """The model reads the new one, and from then on nothing moves."""
     new = call("get_forecast", {"city": "Paris", "unit": "C"})
     script: list[Step] = [
         search("weather"),

@@ -173,7 +173,6 @@ def test_any_query_has_an_answer_that_a_request_can_carry(
 @pytest.mark.parametrize("query", DEBRIS, ids=lambda query: query[:12])
 @pytest.mark.parametrize("engine", WORD_ENGINES)
 def test_broken_operators_are_no_obstacle(engine: str, query: str) -> None:
-    """What does not parse is searched as words."""
     expected = [] if query == "NOT" else ["get_weather"]
     assert names(built(engine, TOOLBOX), query)[:1] == expected
 
@@ -194,7 +193,6 @@ DESCRIPTIONS = {
 @pytest.mark.parametrize("description", DESCRIPTIONS.values(), ids=DESCRIPTIONS)
 @pytest.mark.parametrize("engine", READERS)
 def test_description_of_a_megabyte_hides_no_other_tool(engine: str, description: str) -> None:
-    """It is read up to a bound."""
     tools = [Tool(name="huge", description=description), *TOOLBOX[:2]]
     assert "send_email" in names(built(engine, tools), "send_email")
 
@@ -238,14 +236,12 @@ NO_SCHEMAS: dict[str, Any] = {
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
 @pytest.mark.parametrize("engine", READERS)
 def test_odd_schema_makes_no_tool_unfindable(engine: str, schema: Any) -> None:
-    """A tool is found by its name, whatever its server says of its arguments."""
     tools = [Tool(name="odd", parameters=schema), *TOOLBOX[:2]]
     assert names(built(engine, tools), "odd")[:1] == ["odd"]
 
 
 @pytest.mark.parametrize("schema", NO_SCHEMAS.values(), ids=NO_SCHEMAS)
 def test_what_is_no_schema_is_refused_by_name(schema: Any) -> None:
-    """In a short sentence."""
     with pytest.raises(InvalidToolError, match="tool 'odd': parameters") as caught:
         Tool(name="odd", parameters=schema)
     assert len(str(caught.value)) < 400
@@ -253,8 +249,6 @@ def test_what_is_no_schema_is_refused_by_name(schema: Any) -> None:
 
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
 def test_odd_schema_can_be_shown_to_every_provider(schema: Any) -> None:
-    """As an object schema, written from deep within a bot's stack."""
-
     def written_from(depth: int) -> str:
         return written_from(depth - 1) if depth else compact_json(object_schema(parameters))
 
@@ -265,7 +259,6 @@ def test_odd_schema_can_be_shown_to_every_provider(schema: Any) -> None:
 @pytest.mark.parametrize("size", [2_000, pytest.param(50_000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("engine", ["bm25", "rank_bm25", "lexical", "regex"])
 def test_tools_of_one_name_pattern_are_told_apart(engine: str, size: int) -> None:
-    """Every word is in every tool, and still one name finds one tool."""
     tools = [
         Tool(name=f"get_user_item_{n:05}", description="Gets the user item.") for n in range(size)
     ]
@@ -297,7 +290,6 @@ _QUERIES = st.one_of(
 @settings(max_examples=5_000 if IS_LONG else 40)
 @given(query=_QUERIES)
 def test_any_text_is_a_query(index: ToolSearchIndex, query: str) -> None:
-    """Alone, in a list, and through the tool that a model calls."""
     result = index.search([query, query], limit=3)
     assert len(result.matches) <= 3
     assert len(result.matches) <= result.total_found <= len(TOOLBOX)
@@ -342,7 +334,6 @@ _DEFINITIONS = st.fixed_dictionaries(
 @given(definition=_DEFINITIONS)
 @pytest.mark.parametrize("engine", ["bm25", "rank_bm25", "lexical", "regex"])
 def test_any_definition_is_indexed_or_refused(engine: str, definition: dict[str, Any]) -> None:
-    """And once it is indexed its name finds it."""
     try:
         tool = Tool.from_dict(definition)
     except ToolSearchError:

@@ -18,20 +18,17 @@ TOOLS = (Tool(name="get_weather", description="天气预报"), Tool(name="send_m
 
 
 def test_build_index_of_equal_content_is_the_same_index() -> None:
-    """A re-listing in another order costs nothing."""
     again = [Tool(name="send_mail"), Tool(name="get_weather", description="天气预报")]
     assert build_index(TOOLS) is build_index(again)
 
 
 def test_build_index_of_other_content_is_another_index() -> None:
-    """A changed description or setting is another index."""
     index = build_index(TOOLS)
     assert index is not build_index((TOOLS[0], Tool(name="send_mail", description="By post.")))
     assert index is not build_index(TOOLS, SearchSettings(min_relevance=0.2))
 
 
 def test_build_index_keeps_few_indexes() -> None:
-    """The cache is bounded."""
     index = build_index(TOOLS)
     for number in range(20):
         build_index([Tool(name=f"other_{number}")])
@@ -39,7 +36,6 @@ def test_build_index_keeps_few_indexes() -> None:
 
 
 def test_build_index_without_settings_takes_their_defaults() -> None:
-    """The defaults stand in two places and agree."""
     settings = SearchSettings()
     assert (settings.engine, settings.min_relevance, settings.segmenter) == _DEFAULTS
     assert build_index(TOOLS) is build_index(TOOLS, settings)
@@ -52,7 +48,6 @@ def test_build_index_two_tools_of_one_name_raises() -> None:
 
 
 def test_build_index_unknown_engine_raises() -> None:
-    """The message says which engines there are."""
     settings: Any = SearchSettings.model_construct(
         engine="oracle",
         min_relevance=0.1,
@@ -70,7 +65,6 @@ def test_build_index_with_jieba_finds_chinese(engine: Any) -> None:
 
 
 def test_import_loads_no_heavy_library() -> None:
-    """Neither numpy nor jieba nor pydantic is loaded before it is needed."""
     code = (
         "import sys; from tool_search.catalog.catalog import Tool;"
         "from tool_search.search import build_index;"

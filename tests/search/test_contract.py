@@ -61,23 +61,19 @@ def ranking(index: ToolSearchIndex, query: str) -> list[tuple[str, float]]:
 
 
 def test_search_one_tool_finds_it(every_engine: str) -> None:
-    """A catalog of one tool finds it by one of its words."""
     assert names(built(every_engine, TOOLBOX[0]), "weather") == ["get_weather"]
 
 
 def test_search_one_tool_in_a_sentence_finds_it(engine: str) -> None:
-    """Words that nothing knows do not hide the only tool."""
     question = "What will the weather be like in Paris tomorrow afternoon?"
     assert names(built(engine, TOOLBOX[0]), question) == ["get_weather"]
 
 
 def test_search_two_tools_finds_the_right_one(every_engine: str) -> None:
-    """A word of one tool in two counts."""
     assert names(built(every_engine, *TOOLBOX[:2]), "email") == ["send_email"]
 
 
 def test_search_word_of_every_tool_finds_all_by_name(every_engine: str) -> None:
-    """A word that every tool has finds every tool; equal scores go by name."""
     tools = [Tool(name=f"note_{letter}", description="A note.") for letter in "cab"]
     assert names(built(every_engine, *tools), "note") == ["note_a", "note_b", "note_c"]
 
@@ -90,14 +86,12 @@ def test_search_empty_catalog_finds_nothing(every_engine: str) -> None:
 
 @pytest.mark.parametrize("query", NOTHING)
 def test_search_without_letters_finds_nothing(every_engine: str, query: str) -> None:
-    """A query without a letter or digit has no match."""
     result = built(every_engine, *TOOLBOX).search(query, limit=5)
     assert (result.matches, result.total_found, result.unmatched) == ((), 0, ())
     assert result.total_tools == len(TOOLBOX)
 
 
 def test_search_tools_without_words_finds_nothing(every_engine: str) -> None:
-    """Tools that are nothing but signs are no hit and no error."""
     assert names(built(every_engine, Tool(name="!!"), Tool(name="??")), "weather") == []
 
 
@@ -105,26 +99,22 @@ def test_search_tools_without_words_finds_nothing(every_engine: str) -> None:
     "query", ["weather " * 12_500, "wéather!" * 12_500, "天气预报" * 25_000, "a" * 100_000]
 )
 def test_search_huge_query_is_answered(every_engine: str, query: str) -> None:
-    """A query of 100,000 characters; a test that takes too long is ended."""
     found = built(every_engine, *TOOLBOX).search(query, limit=5)
     assert len(found.matches) <= 5
 
 
 @pytest.mark.parametrize("tool", TOOLBOX, ids=lambda tool: tool.name)
 def test_search_exact_name_ranks_first(every_engine: str, tool: Tool) -> None:
-    """A tool's own name finds it first, with the highest score there is."""
     best = built(every_engine, *TOOLBOX).search(f" {tool.name} ", limit=1).matches[0]
     assert (best.name, best.score) == (tool.name, 1.0)
 
 
 def test_search_exact_name_beats_a_repetitive_tool(every_engine: str) -> None:
-    """No description can push an exact name down."""
     loud = Tool(name="user_get_user", description="get user " * 50, tags=["get_user"])
     assert names(built(every_engine, Tool(name="get_user"), loud), "get_user")[0] == "get_user"
 
 
 def test_search_exact_name_in_other_case_ranks_first(every_engine: str) -> None:
-    """A name is recognised whatever its case and width."""
     assert names(built(every_engine, *TOOLBOX), "ＣＲＥＡＴＥgithubissue")[0] == "createGitHubIssue"
 
 
@@ -134,7 +124,6 @@ def test_search_exact_name_of_signs_is_found(every_engine: str) -> None:
 
 
 def test_search_ranks_whatever_the_order_of_tools(engine: str) -> None:
-    """The order of a listing changes nothing."""
     shuffled = random.Random(7).sample(TOOLBOX, len(TOOLBOX))
     engine_index = built(engine, *TOOLBOX)
     other = engine_index.updated(added=(), removed=[tool.name for tool in TOOLBOX])
@@ -144,7 +133,6 @@ def test_search_ranks_whatever_the_order_of_tools(engine: str) -> None:
 
 
 def test_search_allowed_filters_before_cut_and_counts(every_engine: str) -> None:
-    """What the caller may not call is in no match and in no count."""
     tools = [Tool(name=f"note_{number}", description="A note.") for number in range(8)]
     result = built(every_engine, *tools).search(
         "note", limit=2, allowed=lambda name: name > "note_4"
@@ -154,7 +142,6 @@ def test_search_allowed_filters_before_cut_and_counts(every_engine: str) -> None
 
 
 def test_search_allowed_hides_exact_names(every_engine: str) -> None:
-    """An exact name opens no door."""
     result = built(every_engine, *TOOLBOX).search(
         "get_weather", limit=5, allowed=lambda name: False
     )
@@ -163,7 +150,6 @@ def test_search_allowed_hides_exact_names(every_engine: str) -> None:
 
 @pytest.mark.parametrize("engine_name", [*ENGINES, "lexical"])
 def test_search_allowed_reports_words_of_hidden_tools_as_unmatched(engine_name: str) -> None:
-    """What words a hidden tool has is not given away."""
     result = built(engine_name, *TOOLBOX).search(
         "weather", limit=5, allowed=lambda n: n == "send_email"
     )
@@ -171,7 +157,6 @@ def test_search_allowed_reports_words_of_hidden_tools_as_unmatched(engine_name: 
 
 
 def test_search_several_queries_are_merged(engine: str) -> None:
-    """Each tool has its best score; the queries are joined."""
     index = built(engine, *TOOLBOX)
     result = index.search(["weather forecast", "send email", "weather"], limit=5)
     assert result.query == "weather forecast | send email | weather"
@@ -184,72 +169,61 @@ def test_search_several_queries_are_merged(engine: str) -> None:
 
 
 def test_search_no_queries_finds_nothing(every_engine: str) -> None:
-    """An empty list of queries is an empty query."""
     assert built(every_engine, *TOOLBOX).search([], limit=5).matches == ()
 
 
 @pytest.mark.parametrize("limit", [0, -1])
 def test_search_limit_of_nothing_still_counts(every_engine: str, limit: int) -> None:
-    """No match is returned, but the count is."""
     result = built(every_engine, *TOOLBOX).search("weather", limit=limit)
     assert (result.matches, result.total_found) == ((), 1)
 
 
 def test_search_total_found_counts_before_the_cut(every_engine: str) -> None:
-    """The cut to the limit does not change the count."""
     tools = [Tool(name=f"note_{number}", description="A note.") for number in range(8)]
     result = built(every_engine, *tools).search("note", limit=3)
     assert (len(result.matches), result.total_found, result.total_tools) == (3, 8, 8)
 
 
 def test_search_match_carries_description_and_server(every_engine: str) -> None:
-    """A match shows the definition as it is."""
     tool = Tool(name="find", description="Finds a file.", server="disk", kind="mcp")
     match = built(every_engine, tool).search("file", limit=1).matches[0]
     assert (match.description, match.server) == ("Finds a file.", "disk")
 
 
 def test_search_unmatched_lists_unknown_words_in_order(engine: str) -> None:
-    """Words that no tool has come as they were written, without function words."""
     result = built(engine, *TOOLBOX).search("the Qwzx weather of Плюк, Qwzx?", limit=5)
     assert result.unmatched == ("Qwzx", "Плюк")
 
 
 def test_search_unmatched_chinese_lists_unknown_stretches(engine: str) -> None:
-    """Chinese is reported in stretches that no word covers."""
     result = built(engine, *TOOLBOX).search("查询火车票，蝴蝶标本", limit=5)
     assert result.unmatched == ("蝴蝶标本",)
 
 
 def test_search_unmatched_is_bounded(every_engine: str) -> None:
-    """A page of nonsense is not repeated to the model."""
     query = " ".join(f"zq{number}x" for number in range(500))
     assert len(built(every_engine, *TOOLBOX).search(query, limit=5).unmatched) <= 12
 
 
 def test_search_function_word_does_not_dump_the_catalog(every_engine: str) -> None:
-    """One incidental function word of a sentence brings no tool up."""
     tools = [Tool(name=f"t{n}", description=f"The tool for you and x{n}.") for n in range(50)]
     assert names(built(every_engine, *tools), "the you and for dentist") == []
 
 
 @pytest.mark.parametrize("engine_name", [*BY_WORDS, "lexical"])
 def test_search_incidental_common_word_does_not_dump_the_catalog(engine_name: str) -> None:
-    """A word that every tool has is nothing beside words that none has."""
     tools = [Tool(name=f"t{n}", description=f"Data number {n}.") for n in range(200)]
     result = built(engine_name, *tools).search("book a dentist appointment with data", limit=5)
     assert result.total_found == 0
 
 
 def test_search_floor_of_one_leaves_exact_names(every_engine: str) -> None:
-    """The highest floor lets nothing but an exact name through."""
     index = built(every_engine, *TOOLBOX, floor=1.0)
     assert names(index, "weather") == []
     assert names(index, "get_weather") == ["get_weather"]
 
 
 def test_search_floor_of_zero_keeps_out_what_shares_no_word(every_engine: str) -> None:
-    """Without a floor a tool still needs a word of the query."""
     assert names(built(every_engine, *TOOLBOX, floor=0.0), "currency") == ["convert_currency"]
 
 
@@ -267,12 +241,10 @@ def test_search_floor_of_zero_keeps_out_what_shares_no_word(every_engine: str) -
     ],
 )
 def test_search_finds_by_meaningful_forms(engine: str, query: str, expected: str) -> None:
-    """Compounds, inflection, Chinese, Russian and full-width forms are found."""
     assert names(built(engine, *TOOLBOX), query)[0] == expected
 
 
 def test_search_finds_nested_parameters(engine: str) -> None:
-    """Names, descriptions and values of nested parameters are searched."""
     schema = {
         "type": "object",
         "properties": {
@@ -290,7 +262,6 @@ def test_search_finds_nested_parameters(engine: str) -> None:
 
 
 def test_search_self_referring_schema_is_read_once(engine: str) -> None:
-    """A schema that refers to itself is searched and ends."""
     schema = {
         "type": "object",
         "properties": {"node": {"$ref": "#/$defs/node"}},
@@ -318,7 +289,6 @@ def test_build_hostile_definitions_are_found(engine: str) -> None:
 
 
 def test_scores_stay_between_zero_and_one(every_engine: str) -> None:
-    """Scores are shares, best first."""
     loud = Tool(name="weather", description="weather " * 500, aliases=["weather"] * 5)
     scores = [s for _, s in ranking(built(every_engine, loud, *TOOLBOX), "weather city forecast")]
     assert all(0 < score <= 1 for score in scores)
@@ -342,7 +312,6 @@ _TOOLS = st.lists(
 def test_updated_ranks_as_a_fresh_build(
     engine_name: str, first: list[Tool], changes: list[tuple[list[Tool], set[int]]]
 ) -> None:
-    """However an index came about, it ranks like one that was built at once."""
     index, tools = built(engine_name, *first), {tool.name: tool for tool in first}
     for added, gone in changes:
         removed = [f"tool_{number}" for number in gone]
@@ -355,7 +324,6 @@ def test_updated_ranks_as_a_fresh_build(
 
 
 def test_updated_leaves_the_old_index_as_it_was(every_engine: str) -> None:
-    """An index is a snapshot."""
     index = built(every_engine, *TOOLBOX)
     before = ranking(index, "weather")
     index.updated(added=[Tool(name="weather", description="weather")], removed=["get_weather"])
@@ -366,7 +334,6 @@ def test_updated_leaves_the_old_index_as_it_was(every_engine: str) -> None:
 @given(query=st.text(max_size=300), limit=st.integers(-1, 10))
 @pytest.mark.parametrize("engine_name", EVERY_ENGINE)
 def test_search_any_text_never_raises(engine_name: str, query: str, limit: int) -> None:
-    """Nothing a model can write raises, and its result can be sent."""
     result = built(engine_name, *TOOLBOX).search(query, limit=limit)
     result.to_json().encode()
     assert len(result.matches) <= max(limit, 0)

@@ -20,7 +20,6 @@ def test_evaluate_perfect_answer_scores_one() -> None:
 
 
 def test_evaluate_counts_the_share_of_relevant_tools() -> None:
-    """Two of three relevant tools are in the first five and ten."""
     asked = JudgedQuery(query="note", relevant=["note_01", "note_07", "note_11"])
     report = evaluate(INDEX, [asked])
     assert report.recall_at_5 == pytest.approx(1 / 3)
@@ -31,7 +30,6 @@ def test_evaluate_counts_the_share_of_relevant_tools() -> None:
 
 
 def test_evaluate_averages_over_queries() -> None:
-    """A query without an answer counts as 0."""
     asked = [
         JudgedQuery(query="note", relevant=["note_00"]),
         JudgedQuery(query="qwzx", relevant=["note_00"]),
@@ -40,6 +38,5 @@ def test_evaluate_averages_over_queries() -> None:
 
 
 def test_evaluate_no_queries_is_zero() -> None:
-    """Nothing asked, nothing measured."""
     assert evaluate(INDEX, []).mrr == 0.0
     assert evaluate(INDEX, []).queries == 0

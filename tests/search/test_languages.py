@@ -41,24 +41,20 @@ def test_labels_name_tools_of_their_set(language: str) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_nine_of_ten_tools_are_among_the_first_five(language: str) -> None:
-    """Inflection, homonyms, near-duplicates and mixed scripts among the queries."""
     assert mean_recall(answers(language)) >= LEAST_RECALL
 
 
 def test_nine_of_ten_russian_tools_are_found_among_thousands_of_others(shared: Path) -> None:
-    """The Smithery catalog stands beside them."""
     assert mean_recall(answers("russian", shared / "data")) >= LEAST_RECALL
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_rival_seldom_comes_first(language: str) -> None:
-    """The other sense of a word, or the other action on the same object."""
     judged = [answer for answer in answers(language) if answer.asked.rivals]
     assert sum(answer.has_rival_before for answer in judged) <= len(judged) // 10
 
 
 def test_a_homophone_never_comes_before_the_word_that_was_written() -> None:
-    """实时 and 事实 sound alike."""
     asked = [answer for answer in answers("chinese") if answer.asked.kind == "homophone"]
     assert asked
     assert not [answer.asked.query for answer in asked if answer.has_rival_before]
@@ -66,7 +62,6 @@ def test_a_homophone_never_comes_before_the_word_that_was_written() -> None:
 
 @pytest.mark.parametrize("engine", ["bm25", "rank_bm25"])
 def test_a_homophone_finds_nothing(engine: str) -> None:
-    """兔骗 sounds like 图片 and shares no character with it."""
     tools = read_tools("chinese")
     chosen = SearchSettings.model_validate({"engine": engine})
     traps = [trap for trap in read_traps("chinese") if trap.kind == "homophone"]
@@ -85,7 +80,6 @@ def test_one_character_of_several_seldom_finds_a_tool() -> None:
 
 @pytest.mark.parametrize("others", [0, 2_500])
 def test_a_tool_with_one_of_the_characters_is_no_hit_beside_one_with_the_word(others: int) -> None:
-    """In a small catalog and in a large one, which is counted in another way."""
     more = [Tool(name=f"other_{n}", description="Something else.") for n in range(others)]
     tools = [Tool(name="rights", description="权利"), Tool(name="power", description="权力"), *more]
     found = build_index(tools).search("权利", limit=5)

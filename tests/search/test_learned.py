@@ -29,7 +29,6 @@ EVIDENCE = st.builds(
 
 
 def test_words_are_sorted_stems_without_function_words() -> None:
-    """No sentence can be read from them."""
     assert evidence_words("Could you forecast the weathers of Berlin?") == (
         "berlin",
         "forecast",
@@ -38,7 +37,6 @@ def test_words_are_sorted_stems_without_function_words() -> None:
 
 
 def test_chinese_is_kept_as_characters_and_pairs() -> None:
-    """As the search compares it."""
     assert set(evidence_words("查天气")) == {"查", "天", "气", "查天", "天气"}
 
 
@@ -59,7 +57,6 @@ def test_numbers_and_quotations_are_not_kept(query: str, words: set[str]) -> Non
 
 
 def test_a_long_query_is_kept_in_part() -> None:
-    """A bounded number of words of any bounded length."""
     words = evidence_words(
         " ".join(f"word{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(500))
     )
@@ -69,30 +66,25 @@ def test_a_long_query_is_kept_in_part() -> None:
 
 @pytest.mark.parametrize("query", ["", "!!!", "12345", '"quoted"', "\ud800", "🙂"])
 def test_a_query_without_words_is_no_evidence(query: str) -> None:
-    """There is nothing to compare."""
     assert list(evidence_of(query, "t", now=NOW)) == []
 
 
 def test_strength_halves_in_ninety_days() -> None:
-    """And in as many again once more."""
     entry = Evidence(tool="t", words=("a",), at=NOW, strength=2.0)
     assert [entry.strength_at(NOW + n * 90 * 86_400) for n in range(3)] == [2.0, 1.0, 0.5]
 
 
 def test_evidence_of_tomorrow_is_no_stronger() -> None:
-    """The clocks of two machines differ."""
     assert Evidence(tool="t", words=("a",), at=NOW + 60).strength_at(NOW) == 1.0
 
 
 @given(EVIDENCE, st.floats(0, 1e9), st.floats(0, 1e9))
 def test_strength_never_grows_with_time(entry: Evidence, first: float, more: float) -> None:
-    """Whatever is asked in between."""
     assert entry.strength_at(NOW + first + more) <= entry.strength_at(NOW + first)
 
 
 @given(st.lists(EVIDENCE), st.randoms())
 def test_what_is_kept_is_bounded_and_the_strongest(entries: list[Evidence], chance: object) -> None:
-    """Whatever their order."""
     unique = list(merged((), entries).values())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(learned, "MAX_EVIDENCE", 6)
@@ -106,7 +98,6 @@ def test_what_is_kept_is_bounded_and_the_strongest(entries: list[Evidence], chan
 
 
 def test_no_tool_takes_the_place_of_all_others() -> None:
-    """One that is called all day has its share, and no more."""
     busy = [Evidence(tool="busy", words=(f"w{n}",), at=NOW) for n in range(1_000)]
     rare = Evidence(tool="rare", words=("w",), at=NOW - HALF_LIFE_S)
     assert len(kept([*busy, rare], NOW)) == MAX_PER_TOOL + 1

@@ -49,7 +49,6 @@ def names(index: ToolSearchIndex, query: str, *, limit: int = 5) -> list[str]:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_words_that_no_tool_has_find_what_they_led_to(engine: EngineName) -> None:
-    """The engine itself finds nothing."""
     assert names(taught(engine=engine), "umbrella tomorrow") == []
     index = taught(("do I need an umbrella", "get_forecast"), engine=engine)
     assert names(index, "umbrella tomorrow") == ["get_forecast"]
@@ -60,19 +59,16 @@ def test_words_that_no_tool_has_find_what_they_led_to(engine: EngineName) -> Non
     [("北京的天气", "上海天气怎么样"), ("какая погода в Москве", "погода на завтра")],
 )
 def test_one_request_in_another_language_finds_an_english_tool(asked: str, again: str) -> None:
-    """It was found by other words then."""
     assert names(taught(), again) == []
     assert names(taught((asked, "get_forecast")), again) == ["get_forecast"]
 
 
 def test_evidence_decides_between_tools_that_fit_alike() -> None:
-    """Both are about mail."""
     assert names(taught(), "mail")[0] == "send_mail"
     assert names(taught(("is there mail", "read_mail")), "mail")[0] == "read_mail"
 
 
 def test_unlike_queries_change_nothing() -> None:
-    """They share no word."""
     plain, index = taught(), taught(("umbrella", "get_forecast"))
     assert index.search("money", limit=5) == plain.search("money", limit=5)
 
@@ -80,7 +76,6 @@ def test_unlike_queries_change_nothing() -> None:
 @settings(max_examples=50)
 @given(ANSWERS, st.sampled_from(NAMES))
 def test_an_exact_name_is_never_pushed_down(answers: list[tuple[str, str]], name: str) -> None:
-    """Whatever was learned about other tools."""
     for query in (name, name.upper(), f"  {name} "):
         first = taught(*answers).search(query, limit=5).matches[0]
         assert (first.name, first.score) == (name, 1.0)
@@ -89,7 +84,6 @@ def test_an_exact_name_is_never_pushed_down(answers: list[tuple[str, str]], name
 @settings(max_examples=50)
 @given(ANSWERS, QUERIES)
 def test_what_was_found_is_still_found(answers: list[tuple[str, str]], query: str) -> None:
-    """Votes only add."""
     before = taught().search(query, limit=5)
     after = taught(*answers).search(query, limit=5)
     assert {match.name for match in before.matches} <= {match.name for match in after.matches}
@@ -122,7 +116,6 @@ def test_tools_a_caller_may_not_call_are_as_if_they_had_never_answered(
 def test_the_order_of_the_evidence_changes_nothing(
     answers: list[tuple[str, str]], query: str, chance: random.Random
 ) -> None:
-    """Two processes that know the same rank the same."""
     entries = answered(*answers)
     mixed = chance.sample(entries, len(entries))
     first, second = (LearnedQueries(each) for each in (entries, mixed))
@@ -133,7 +126,6 @@ def test_the_order_of_the_evidence_changes_nothing(
 @settings(max_examples=50)
 @given(ANSWERS, QUERIES)
 def test_votes_are_bounded(answers: list[tuple[str, str]], query: str) -> None:
-    """No number of successes makes a vote larger than its worth."""
     strong = [
         Evidence(tool=entry.tool, words=entry.words, at=NOW, strength=4.0)
         for entry in answered(*answers)
@@ -143,7 +135,6 @@ def test_votes_are_bounded(answers: list[tuple[str, str]], query: str) -> None:
 
 
 def test_votes_fade() -> None:
-    """Last year's habit is no longer this year's."""
     learned = LearnedQueries(answered(("umbrella", "get_forecast")))
     given_later = [
         learned.votes("umbrella", now=NOW + n * HALF_LIFE_S, may=NAMES.__contains__)
@@ -155,13 +146,11 @@ def test_votes_fade() -> None:
 
 
 def test_evidence_for_tools_that_are_gone_is_passed_over() -> None:
-    """They answer nothing now."""
     index = taught(("umbrella", "old_forecast"), ("umbrella stand", "find_route"))
     assert names(index, "umbrella") == ["find_route"]
 
 
 def test_an_updated_index_keeps_what_was_learned() -> None:
-    """A server came back with the tool that had answered."""
     index = taught(("umbrella", "rain_radar"))
     assert names(index, "umbrella") == []
     grown = index.updated(
@@ -171,7 +160,6 @@ def test_an_updated_index_keeps_what_was_learned() -> None:
 
 
 def test_operators_hold_for_voted_tools_too() -> None:
-    """What is excluded stays excluded."""
     index = taught(("umbrella", "get_forecast"), ("umbrella", "find_route"))
     assert names(index, "umbrella NOT forecast") == ["find_route"]
     assert names(index, "select:send_mail") == ["send_mail"]
@@ -184,8 +172,6 @@ def test_patterns_take_no_votes() -> None:
 
 
 def test_an_index_that_takes_no_votes_stays_as_it_is() -> None:
-    """One of a third party."""
-
     class Own:
         """Searches in its own way."""
 
@@ -221,6 +207,5 @@ def test_much_evidence_votes_as_little_does() -> None:
     "query", ["", "   ", "!?", "x" * 100_000, "\ud800", "天" * 10_000, "a AND"]
 )
 def test_any_text_can_be_asked(query: str) -> None:
-    """A model writes what it likes."""
     index = taught(("umbrella", "get_forecast"), ("天天", "find_route"))
     assert len(index.search(query, limit=5).matches) <= 5

@@ -56,7 +56,6 @@ def false_hits(engine: str, queries: Sequence[str]) -> list[str]:
 
 
 def test_meaning_finds_nothing_in_gibberish() -> None:
-    """Keys hit at random, hashes, made-up words, in three scripts."""
     assert false_hits("semantic", GIBBERISH) == []
 
 
@@ -67,7 +66,6 @@ def test_meaning_finds_little_for_a_wish_that_no_tool_is_for() -> None:
 
 @pytest.mark.parametrize(("queries", "most"), [(GIBBERISH, 3), (OFF_TOPIC, 7)])
 def test_hybrid_finds_what_shares_a_word_at_most(queries: Sequence[str], most: int) -> None:
-    """Of each 30 queries; 28 and 29 of them found something once."""
     assert len(false_hits("hybrid", queries)) <= most
 
 
@@ -76,11 +74,9 @@ def test_hybrid_finds_what_shares_a_word_at_most(queries: Sequence[str], most: i
 )
 @pytest.mark.parametrize("engine", ["semantic", "hybrid"])
 def test_plainest_gibberish_finds_nothing(engine: str, query: str) -> None:
-    """Not a single tool, whatever the engine."""
     assert false_hits(engine, [query]) == []
 
 
 @pytest.mark.parametrize(("query", "tool"), WANTED)
 def test_short_wishes_are_no_gibberish(query: str, tool: str) -> None:
-    """However few words they have, in any language."""
     assert tool in [match.name for match in index("hybrid").search(query, limit=5).matches]

@@ -50,7 +50,6 @@ def names(index: ToolSearchIndex, query: str | Sequence[str], **how: Any) -> lis
     ],
 )
 def test_a_preset_fixes_what_is_not_said(given: dict[str, Any], engine: str, floor: float) -> None:
-    """None of the systems has a floor."""
     chosen = SearchSettings(**given)
     assert (chosen.engine, chosen.min_relevance) == (engine, floor)
     assert SearchSettings(**chosen.model_dump()) == chosen
@@ -63,7 +62,6 @@ def test_a_preset_fixes_what_is_not_said(given: dict[str, Any], engine: str, flo
 def test_a_preset_and_another_engine_are_an_error_that_names_both(
     tmp_path: Path, preset: str, engine: str
 ) -> None:
-    """With the line of the preset."""
     path = tmp_path / "bot.yaml"
     path.write_text(
         f"tool_search:\n  search:\n    engine: {engine}\n    preset: {preset}\n", encoding="utf-8"
@@ -85,7 +83,6 @@ def test_an_unknown_preset_is_an_error_that_says_which_there_are(tmp_path: Path)
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_preset_searches(preset: Any) -> None:
-    """Also an empty catalog."""
     chosen = SearchSettings(preset=preset)
     assert names(build_index(TOOLS, chosen), "city weather") == ["get_weather"]
     assert build_index([], chosen).search("weather", limit=5).total_tools == 0
@@ -101,7 +98,6 @@ def test_equal_tools_and_presets_have_one_index() -> None:
 
 
 def test_tooldiscovery_with_the_engine_lexical_searches_for_substrings() -> None:
-    """Its default search."""
     chosen = SearchSettings(preset="tooldiscovery", engine="lexical")
     assert names(build_index(TOOLS, chosen), "end_mai") == ["send_mail"]
 
@@ -109,7 +105,6 @@ def test_tooldiscovery_with_the_engine_lexical_searches_for_substrings() -> None
 def test_relevance_lies_between_zero_and_one_in_the_order_of_the_scores(
     index: WeightedBm25Index,
 ) -> None:
-    """Of a long query too, where shares round to the same."""
     query = "mail read the weather " * 60
     matches = index.search(query, limit=10).matches
     assert all(0 < match.score <= 1 for match in matches)
@@ -126,14 +121,11 @@ def test_a_floor_cuts_what_is_below_its_share() -> None:
 
 
 def test_no_operator_and_no_exact_name_changes_the_ranking(index: WeightedBm25Index) -> None:
-    """A preset ranks as its system does."""
     assert set(names(index, "mail -read")) == {"send_mail", "read_mail"}
     assert index.search("get_weather", limit=5).matches[0].score < 1
 
 
 def test_what_was_learned_changes_no_ranking(index: WeightedBm25Index) -> None:
-    """It is the other system's."""
-
     def votes(query: str, may: object) -> dict[str, float]:
         return {"get_weather": 9.0}
 
@@ -149,7 +141,6 @@ def test_only_what_a_caller_may_call_is_found_and_counted(index: WeightedBm25Ind
 
 
 def test_the_limit_cuts_after_the_count(index: WeightedBm25Index) -> None:
-    """None and fewer give none."""
     assert len(index.search("mail", limit=1).matches) == 1
     for limit in (1, 0, -1):
         result = index.search("mail", limit=limit)
@@ -157,7 +148,6 @@ def test_the_limit_cuts_after_the_count(index: WeightedBm25Index) -> None:
 
 
 def test_several_queries_are_merged(index: WeightedBm25Index) -> None:
-    """Each tool with its best share."""
     result = index.search(["read mail", "weather"], limit=10)
     assert result.query == "read mail | weather"
     assert {match.name for match in result.matches} == {"read_mail", "send_mail", "get_weather"}
@@ -167,7 +157,6 @@ def test_several_queries_are_merged(index: WeightedBm25Index) -> None:
 @given(query=st.text(st.characters(codec=None)), limit=st.integers(-1, 5))
 @pytest.mark.parametrize("preset", WEIGHTED)
 def test_nothing_a_model_writes_raises(preset: Any, query: str, limit: int) -> None:
-    """And the result can be sent."""
     result = build_index(TOOLS, SearchSettings(preset=preset)).search(query, limit=limit)
     result.to_json().encode()
     assert len(result.matches) <= max(limit, 0)

@@ -174,14 +174,12 @@ def live(mode: str, first: Listing, steps: list[tuple[str, Listing, str, int]]) 
 def test_each_name_is_declared_once_and_runs_what_was_shown(
     mode: str, first: Listing, steps: list[tuple[str, Listing, str, int]]
 ) -> None:
-    """In every dialect, across listings, restarts, swaps and kept conversations."""
     live(mode, first, steps)
 
 
 @settings(max_examples=3_000 if _LONG else 100)
 @given(first=LISTINGS, second=LISTINGS)
 def test_names_of_a_catalog_differ_whatever_is_listed(first: Listing, second: Listing) -> None:
-    """Under every rule, by every look, and from what there was before."""
     before = ToolCatalog(tools_of(first, 1))
     after = ToolCatalog(tools_of(second, 1), names=before.book)
     held = {**{t.source: n for n, t in before.items()}, **{t.source: n for n, t in after.items()}}

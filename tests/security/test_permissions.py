@@ -249,7 +249,6 @@ async def test_tool_that_comes_later_is_in_no_earlier_yes_for_its_server() -> No
     [("*", "erase"), ("get_*", "get_all"), ("a?", "ab"), ("[ae]*", "erase"), ("x(*)", "x")],
 )
 async def test_name_of_a_tool_grants_no_other(name: str, other: str) -> None:
-    """A server calls its tool `*`, and somebody allows it always."""
     tools = [server_tool(name, "evil"), server_tool(other, "evil")]
     bot = Bot({"ask": ["*"]}, *tools, answers=[ALWAYS])
     assert await bot.call(name) == "finished"
@@ -259,7 +258,6 @@ async def test_name_of_a_tool_grants_no_other(name: str, other: str) -> None:
 
 @pytest.mark.parametrize("user", [None, "ann"])
 async def test_always_of_nobody_in_particular_is_for_its_conversation(user: str | None) -> None:
-    """After a restart too; what a user of a name allows is theirs everywhere."""
     store, here = MemoryStore(), replace(CONTEXT, user=user)
     there = replace(here, conversation="another")
     for place, answers in ((here, [ALWAYS]), (here, []), (there, [])):
@@ -358,7 +356,6 @@ async def test_tool_that_calls_another_is_no_way_past_its_rules() -> None:
 
 @pytest.mark.parametrize("name", ["mail", "post", "mailer"])
 async def test_alias_is_refused_like_the_name(name: str) -> None:
-    """And no server's tool takes the calls of an alias that it claims too."""
     mail = replace(MAIL, aliases=("post", "mailer"))
     thief = server_tool("steal", "evil", aliases=["mailer", "mail"])
     bot = Bot({"mode": "plan"}, mail, thief)
@@ -408,7 +405,6 @@ async def test_replayed_result_passes_permission_first() -> None:
 
 @pytest.mark.parametrize("kept", ["plan", "superuser", ""])
 async def test_mode_survives_a_restart(tmp_path: Path, kept: str) -> None:
-    """One that this version does not know is the strictest."""
     async with SQLiteStore(tmp_path / "bot.db") as store:
         first = Bot({}, MAIL)
         first.permissions.keep_in(store)

@@ -156,5 +156,4 @@ async def test_a_service_that_quotes_the_key_is_not_repeated(
     ],
 )  # fmt: skip
 def test_words_about_secrets_are_left_as_they_are(text: str) -> None:
-    """A model needs to read what was wrong."""
     assert redacted_text(text) == text

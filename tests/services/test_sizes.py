@@ -187,7 +187,6 @@ WORDINGS = {
 async def test_conversation_goes_on_where_the_context_is_full(
     kind: str, status: int, wording: str
 ) -> None:
-    """Ten turns, two of them by another provider; nothing on record is lost."""
     full = RawService(rule=too_long(wording), status=status)
     other = RawService()
     events: list[RunnerEvent] = []
@@ -209,7 +208,6 @@ async def test_conversation_goes_on_where_the_context_is_full(
 
 @pytest.mark.parametrize("kind", MODELS)
 async def test_limit_of_the_settings_keeps_the_context_from_being_full(kind: str) -> None:
-    """No request is refused, and what was sent stays a prefix between two cuts."""
     full = RawService(rule=too_long("prompt is too long: {sent} tokens > {limit} maximum", 6_000))
     events: list[RunnerEvent] = []
     history = HistorySettings(max_tokens=2_500)
@@ -225,7 +223,6 @@ async def test_limit_of_the_settings_keeps_the_context_from_being_full(kind: str
 
 @pytest.mark.parametrize("kind", MODELS)
 async def test_what_was_left_out_stays_so_after_a_restart(kind: str) -> None:
-    """What was sent stays a prefix, and nothing is refused again."""
     store = MemoryStore()
     wording = "prompt is too long: {sent} tokens > {limit} maximum"
     with RawService(rule=too_long(wording)).running() as full:
@@ -284,7 +281,6 @@ async def test_compaction_that_fails_leaves_it_to_the_library(broken: str) -> No
 
 @pytest.mark.parametrize("kind", MODELS)
 async def test_message_that_is_too_long_for_everybody_is_answered_and_left_out(kind: str) -> None:
-    """The user is told, and the next turn works."""
     rule = too_long("prompt is too long: {sent} tokens > {limit} maximum")
     services = {"a": (kind, RawService(rule=rule)), "b": ("chat", RawService(rule=rule))}
     async with bot(services) as made:
@@ -359,7 +355,6 @@ REFUSALS = {
 async def test_picture_that_nobody_takes_is_left_out_and_the_user_is_told(
     kind: str, wording: str, reason: str
 ) -> None:
-    """The answer is given without it, and no later request is refused."""
     service = RawService(rule=cannot_read(wording))
     async with bot({"a": (kind, service)}) as made:
         events = await made.turn([PICTURE, TextPart(f"What is that? {TOOLS[0]}")])
@@ -406,8 +401,6 @@ async def test_picture_that_one_cannot_read_is_another_ones(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", MODELS)
 async def test_message_that_filters_refuse_is_answered_and_left_out(kind: str) -> None:
-    """The turn ends with an answer of ours; the conversation goes on."""
-
     def filtered(body: JSON) -> str | None:
         said = json.dumps(body)
         return "Input data may contain inappropriate content." if "forbidden" in said else None
@@ -435,7 +428,6 @@ def picture_tool() -> ExecutableTool:
 
 @pytest.mark.parametrize("kind", ["claude", "responses"])
 async def test_picture_of_a_tool_is_left_out_where_it_is_refused(kind: str) -> None:
-    """The call has its result, and the turn goes on at once."""
     service = RawService(rule=cannot_read("Could not process image"))
     async with bot({"a": (kind, service)}) as made:
         made.runner.replace_tools([picture_tool()])

@@ -583,7 +583,6 @@ async def _collect() -> None:
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("part", range(_PARTS))
 def test_a_conversation_survives_anything(world: World, part: int) -> None:
-    """Searches, calls, catalog changes, swaps, failures, restarts, in any order."""
     machine = type(f"Part{part}", (Conversations,), {"world": world, "part": part})
     run_state_machine_as_test(
         machine,

@@ -62,7 +62,6 @@ KINDS = pytest.mark.parametrize("kind", ["memory", "sqlite"])
 
 @KINDS
 async def test_the_last_used_conversations_are_kept(kind: str, tmp_path: Path) -> None:
-    """Those used longest ago go, with all they found."""
     clock = Clock()
     async with bounded(kind, tmp_path, clock, conversations=3) as store:
         for key in ("a", "b", "c", "a", "d"):
@@ -74,7 +73,6 @@ async def test_the_last_used_conversations_are_kept(kind: str, tmp_path: Path) -
 
 @KINDS
 async def test_conversations_are_kept_for_so_many_days(kind: str, tmp_path: Path) -> None:
-    """After their last use, whatever was only found counted too."""
     clock = Clock()
     async with bounded(kind, tmp_path, clock, days=30) as store:
         await store.save("old", record("tool_003"))
@@ -95,7 +93,6 @@ async def test_conversations_are_kept_for_so_many_days(kind: str, tmp_path: Path
 
 
 async def test_memory_is_bounded_unless_told_otherwise() -> None:
-    """A bot of ten thousand chats keeps two thousand; without a bound, all."""
     one = record()
     for most, left in ((2_000, [False, True]), (None, [True, True])):
         store = MemoryStore() if most else MemoryStore(keep_conversations=None)
@@ -125,7 +122,6 @@ async def test_a_conversation_in_use_is_not_pruned(tmp_path: Path) -> None:
 async def test_many_are_pruned_in_small_steps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Other work of the store goes on between them."""
     path = tmp_path / "store.db"
     one = record()
     async with SQLiteStore(path) as store:
@@ -148,7 +144,6 @@ async def test_many_are_pruned_in_small_steps(
 
 
 async def test_pruned_words_are_not_left_in_the_file(tmp_path: Path) -> None:
-    """What is too old is as gone as what was forgotten."""
     clock = Clock()
     async with bounded("sqlite", tmp_path, clock, days=1) as store:
         await store.append_discoveries("planted-key", discoveries("planted_tool"))

@@ -30,13 +30,11 @@ async def loaded_names(store: Store, key: str) -> list[str]:
 
 
 async def test_a_new_conversation_is_not_there(store: Store) -> None:
-    """And forgetting it is no mistake."""
     assert await store.load("a") is None
     await store.forget("a")
 
 
 async def test_what_was_saved_is_loaded(store: Store) -> None:
-    """Each conversation its own."""
     one, other = record("tool_003"), record()
     await store.save("a", one)
     await store.save("b", other)
@@ -44,7 +42,6 @@ async def test_what_was_saved_is_loaded(store: Store) -> None:
 
 
 async def test_discoveries_are_added_behind_those_there_are(store: Store) -> None:
-    """The whole order comes back; what is there keeps its place."""
     await store.save("a", record("tool_003"))
     entries = await store.append_discoveries("a", discoveries("tool_005", "tool_003"))
     assert [entry.name for entry in entries] == ["tool_003", "tool_005"]
@@ -52,7 +49,6 @@ async def test_discoveries_are_added_behind_those_there_are(store: Store) -> Non
 
 
 async def test_saving_keeps_what_was_appended_meanwhile(store: Store) -> None:
-    """Another process may have searched."""
     before = record("tool_003")
     await store.save("a", before)
     await store.append_discoveries("a", discoveries("tool_005"))
@@ -77,7 +73,6 @@ async def test_saving_keeps_the_newest_definitions(store: Store) -> None:
 
 
 async def test_a_forgotten_conversation_is_gone_with_all_it_found(store: Store) -> None:
-    """Nothing of it comes back."""
     await store.save("a", record("tool_003"))
     await store.forget("a")
     assert await store.load("a") is None
@@ -87,7 +82,6 @@ async def test_a_forgotten_conversation_is_gone_with_all_it_found(store: Store) 
 
 
 async def test_a_forgotten_conversation_takes_no_other_with_it(store: Store) -> None:
-    """Each its own."""
     await store.save("a", record("tool_003"))
     await store.save("b", record("tool_005"))
     await store.forget("a")
@@ -95,7 +89,6 @@ async def test_a_forgotten_conversation_takes_no_other_with_it(store: Store) -> 
 
 
 async def test_discoveries_of_several_tasks_are_all_kept(store: Store) -> None:
-    """Each gets an order that the last one has whole."""
     names = [f"tool_{number:03}" for number in range(20)]
     orders = await asyncio.gather(
         *(store.append_discoveries("a", discoveries(name)) for name in names)
@@ -106,7 +99,6 @@ async def test_discoveries_of_several_tasks_are_all_kept(store: Store) -> None:
 
 
 async def test_any_text_is_a_key(store: Store) -> None:
-    """A bot's own names may be in any script, and hold quotes and lines."""
     for key in ("", "群聊:42", "a'b\"c", "x\ny", "🙂"):
         await store.save(key, record("tool_003"))
         assert await loaded_names(store, key) == ["tool_003"]

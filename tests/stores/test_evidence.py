@@ -23,7 +23,6 @@ async def kept_in(store: Store) -> set[Evidence]:
 
 
 async def test_a_new_store_has_learned_nothing(store: Store) -> None:
-    """And forgetting that is no mistake."""
     assert await kept_in(store) == set()
     assert await store.forget_evidence() == 0
 
@@ -36,26 +35,22 @@ async def test_evidence_that_was_added_is_there(store: Store) -> None:
 
 
 async def test_the_same_success_again_grows_stronger(store: Store) -> None:
-    """And is as old as the last of them."""
     await store.add_evidence([success("send_mail", "mail", at=NOW - HALF_LIFE_S)])
     await store.add_evidence([success("send_mail", "mail")])
     assert await kept_in(store) == {success("send_mail", "mail", strength=1.5)}
 
 
 async def test_successes_of_one_moment_are_added_up(store: Store) -> None:
-    """Also where they arrive together."""
     await store.add_evidence([success("send_mail", "mail"), success("send_mail", "mail")])
     assert await kept_in(store) == {success("send_mail", "mail", strength=2.0)}
 
 
 async def test_strength_has_a_bound(store: Store) -> None:
-    """No loop of a bot makes a tool irresistible."""
     await store.add_evidence([success("send_mail", "mail") for _ in range(100)])
     assert [entry.strength for entry in await kept_in(store)] == [4.0]
 
 
 async def test_a_tool_is_remembered_by_its_strongest_queries(store: Store) -> None:
-    """A bounded number of them; other tools lose none."""
     await store.add_evidence([success("get_forecast", "weather", at=NOW - 60)])
     old = [success("send_mail", f"word{n}", at=NOW - n) for n in range(MAX_PER_TOOL)]
     await store.add_evidence(old)
@@ -69,21 +64,18 @@ async def test_a_tool_is_remembered_by_its_strongest_queries(store: Store) -> No
 
 
 async def test_what_is_almost_forgotten_goes(store: Store) -> None:
-    """When the tool succeeds again."""
     await store.add_evidence([success("send_mail", "old", at=NOW - 6 * HALF_LIFE_S)])
     await store.add_evidence([success("send_mail", "new")])
     assert await kept_in(store) == {success("send_mail", "new")}
 
 
 async def test_forgetting_one_tool_leaves_the_others(store: Store) -> None:
-    """And says how much it was."""
     await store.add_evidence([success("a", "x"), success("a", "y"), success("b", "x")])
     assert await store.forget_evidence("a") == 2
     assert await kept_in(store) == {success("b", "x")}
 
 
 async def test_forgetting_all_leaves_nothing(store: Store) -> None:
-    """And conversations are another matter."""
     await store.add_evidence([success("a", "x"), success("b", "x")])
     assert await store.forget_evidence() == 2
     assert await kept_in(store) == set()
@@ -91,7 +83,6 @@ async def test_forgetting_all_leaves_nothing(store: Store) -> None:
 
 @pytest.mark.parametrize("change", ["add", "forget"])
 async def test_every_change_has_a_revision_of_its_own(store: Store, change: str) -> None:
-    """Reading changes nothing."""
     await store.add_evidence([success("a", "x")])
     before = await store.evidence_revision()
     assert (await store.load_evidence()).revision == before == await store.evidence_revision()
@@ -103,6 +94,5 @@ async def test_every_change_has_a_revision_of_its_own(store: Store, change: str)
 
 
 async def test_successes_of_several_tasks_are_all_kept(store: Store) -> None:
-    """None is overwritten by another."""
     await asyncio.gather(*(store.add_evidence([success("a", "x")]) for _ in range(3)))
     assert await kept_in(store) == {success("a", "x", strength=3.0)}

@@ -170,7 +170,6 @@ _JSON = st.recursive(
 def test_any_json_in_the_place_of_a_part_is_refused_by_name_or_goes_on(
     key: str, value: Any
 ) -> None:
-    """Parts of a record are whatever somebody wrote there."""
     try:
         record = ConversationRecord.from_dict({**RECORDS[0], key: value})
     except UnreadableRecordError:
@@ -193,20 +192,17 @@ def test_any_json_in_the_place_of_a_part_is_refused_by_name_or_goes_on(
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_record_is_named(change: dict[str, Any], said: str) -> None:
-    """By its place, and what to do about a later version."""
     with pytest.raises(UnreadableRecordError) as caught:
         ConversationRecord.from_dict({**RECORDS[0], **change})
     assert said in str(caught.value)
 
 
 def test_additions_of_a_later_version_are_passed_over() -> None:
-    """As long as the number is the same."""
     record = ConversationRecord.from_dict({**RECORDS[0], "mood": "good"})
     assert record == ConversationRecord.from_dict(RECORDS[0])
 
 
 async def test_a_discovery_that_cannot_be_read_is_refused_by_name(tmp_path: Path) -> None:
-    """Also where the record itself is sound."""
     path = tmp_path / "store.db"
     async with SQLiteStore(path) as store:
         await store.save(KEY, ConversationRecord.from_dict(RECORDS[0]))
@@ -227,7 +223,6 @@ async def test_a_discovery_that_cannot_be_read_is_refused_by_name(tmp_path: Path
 async def test_what_is_no_text_is_refused_by_name(
     tmp_path: Path, column: str, content: object
 ) -> None:
-    """Whatever type somebody wrote into the file, and in whatever encoding."""
     path = tmp_path / "store.db"
     table = "conversation" if column == "record" else "message"
     async with SQLiteStore(path) as store:

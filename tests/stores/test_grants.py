@@ -37,7 +37,6 @@ async def kept_in(store: GrantStore) -> list[Grant]:
 
 
 async def test_grants_are_kept_as_they_were_given(store: Store) -> None:
-    """The oldest first, each once, whatever characters a rule has."""
     odd = Grant(rule='x("\ud800\n")', user="", conversation="")
     assert await store.add_grants([CHAT, MAIL])
     assert await store.add_grants([MAIL, odd])
@@ -45,7 +44,6 @@ async def test_grants_are_kept_as_they_were_given(store: Store) -> None:
 
 
 async def test_revoking_takes_back_every_definition(store: Store) -> None:
-    """But no other user's, and no other conversation's."""
     others = [Grant(rule="send_mail", user="bo"), Grant(rule="send_mail", user="ann2")]
     newer = Grant(rule="send_mail", user="ann", fingerprint="f2")
     await store.add_grants([MAIL, newer, CHAT, *others])
@@ -85,7 +83,6 @@ async def test_a_forgotten_conversation_takes_its_grants_with_it(store: Store) -
 
 
 async def test_a_revocation_in_another_process_counts_at_the_next_call(tmp_path: Path) -> None:
-    """No process goes on with what it once read."""
     path = tmp_path / "store.db"
     async with SQLiteStore(path) as store:
         book = GrantBook(store)
@@ -102,7 +99,6 @@ async def test_a_revocation_in_another_process_counts_at_the_next_call(tmp_path:
 async def test_a_grant_that_cannot_be_read_grants_nothing(
     tmp_path: Path, entry: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Also one of a later version, which may be narrower than this one can tell."""
     path = tmp_path / "store.db"
     async with SQLiteStore(path) as store:
         await store.add_grants([MAIL])
@@ -155,7 +151,6 @@ async def test_nothing_kept_is_granted_while_the_store_fails(
 
 
 async def test_a_revocation_that_the_store_does_not_take_is_an_error_and_holds() -> None:
-    """In this process at once, in the store when it is back."""
     store = Failing()
     book = GrantBook(store)
     await book.add(MAIL)
@@ -169,7 +164,6 @@ async def test_a_revocation_that_the_store_does_not_take_is_an_error_and_holds()
 
 
 async def test_granted_again_after_a_revocation_it_holds_again() -> None:
-    """Whatever the store has heard of by then."""
     store = Failing()
     book = GrantBook(store)
     await book.add(MAIL)
@@ -185,7 +179,6 @@ async def test_granted_again_after_a_revocation_it_holds_again() -> None:
 
 
 async def test_grants_of_an_older_version_are_taken_over_once(tmp_path: Path) -> None:
-    """The file is left as it is; what is revoked stays revoked after a restart."""
     path = tmp_path / "grants.json"
     path.write_text('[{"rule": "send_mail", "user": "ann"}]')
     store = MemoryStore()

@@ -157,7 +157,6 @@ class Processes(RuleBasedStateMachine):
 
 @pytest.mark.parametrize("kind", [FlakyStore, SharedFlakyStore])
 def test_random_failures_lose_nothing_and_double_nothing(kind: type[FlakyStore]) -> None:
-    """Also where the store has done what it then failed at."""
     with asyncio.Runner() as loop:
         sides = 1 if kind is FlakyStore else 2
         machine = type("M", (Processes,), {"loop": loop, "kind": kind, "sides": sides})

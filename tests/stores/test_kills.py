@@ -82,7 +82,6 @@ async def _turns(store: SQLiteStore, key: str) -> list[str]:
 def test_two_writers_that_are_killed_lose_no_promise(
     tmp_path: Path, processes: ForkServerContext, kills: int
 ) -> None:
-    """At any moment, both at once, on one file and in one conversation."""
     promises = 0
     for kill in range(kills):
         chance = random.Random(kill)

@@ -46,7 +46,6 @@ def test_a_search_result_carries_every_schema_and_never_changes() -> None:
 
 
 def test_a_search_for_what_is_found_brings_its_schema_again() -> None:
-    """It is not in the list, so calling it directly is no advice."""
     chat = Chat(toolbox(9))
     chat.begin(BRIDGE)
     chat.find("tool_003")
@@ -59,7 +58,6 @@ def test_a_search_for_what_is_found_brings_its_schema_again() -> None:
 
 
 def test_a_call_through_the_bridge_is_held_against_the_real_schema() -> None:
-    """And the answer to a wrong one has it."""
     chat = Chat(toolbox(9))
     chat.begin(BRIDGE)
     chat.find("tool_003")
@@ -71,7 +69,6 @@ def test_a_call_through_the_bridge_is_held_against_the_real_schema() -> None:
 
 
 def test_a_late_core_tool_comes_at_the_end() -> None:
-    """What was sent stays a prefix."""
     chat = Chat(toolbox(9, core=1))
     before = chat.turn(BRIDGE).tools.names
     late = [*toolbox(9, core=1), tool("a_late_one", always_load=True)]
@@ -79,7 +76,6 @@ def test_a_late_core_tool_comes_at_the_end() -> None:
 
 
 def test_our_two_tools_have_their_places_in_a_short_list() -> None:
-    """The core gives way."""
     chat = Chat(toolbox(9, core=9), max_tools=6)
     names = chat.begin(replace(BRIDGE, max_tools=6)).tools.names
     assert len(names) <= 6
@@ -87,13 +83,11 @@ def test_our_two_tools_have_their_places_in_a_short_list() -> None:
 
 
 def test_full_mode_declares_everything() -> None:
-    """There is nothing to bridge."""
     chat = Chat(toolbox(9), {"tool_schema_mode": "full"})
     assert len(chat.begin(BRIDGE).tools) == 9
 
 
 def test_a_swap_from_and_to_the_bridge_needs_no_search() -> None:
-    """Elsewhere the list has what was found; back here the history has it."""
     chat = Chat(toolbox(9))
     first = chat.begin(BRIDGE)
     chat.find("tool_003")
@@ -105,7 +99,6 @@ def test_a_swap_from_and_to_the_bridge_needs_no_search() -> None:
 
 
 def test_what_the_history_lost_is_shown_again_with_its_schema() -> None:
-    """After a compaction."""
     chat = Chat(toolbox(9))
     chat.begin(BRIDGE)
     chat.find("tool_003")
@@ -114,6 +107,5 @@ def test_what_the_history_lost_is_shown_again_with_its_schema() -> None:
 
 
 def test_format_result_gives_the_json() -> None:
-    """As the generic strategy does."""
     result = SearchResult(query="q", matches=(SearchMatch(name="a"),), total_found=1)
     assert BridgeToolSearchStrategy().format_result(result).text == result.to_json()  # type: ignore[union-attr]

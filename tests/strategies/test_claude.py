@@ -43,7 +43,6 @@ def test_the_catalog_is_declared_whole_with_one_breakpoint_on_what_is_shown(core
 
 
 def test_a_late_core_tool_carries_the_breakpoint_behind_deferred_ones() -> None:
-    """The last tool that the model is shown, wherever it stands."""
     chat = Chat(toolbox(3))
     chat.turn(CLAUDE)
     plan = chat.turn(CLAUDE, tools=[*toolbox(3), tool("late", always_load=True)])
@@ -51,7 +50,6 @@ def test_a_late_core_tool_carries_the_breakpoint_behind_deferred_ones() -> None:
 
 
 def test_full_mode_defers_nothing() -> None:
-    """The breakpoint is on the last tool."""
     plan = Chat(toolbox(3), {"tool_schema_mode": "full"}).begin(CLAUDE)
     assert deferred(plan) == []
     assert [entry.cache_breakpoint for entry in plan.tools] == [False, False, True]
@@ -66,7 +64,6 @@ def test_full_mode_defers_nothing() -> None:
     ],
 )
 def test_a_line_of_text_follows_the_references_of_a_search(language: str, line: str) -> None:
-    """Where nothing follows, Claude now and then ends its turn without a word."""
     chat = Chat(toolbox(9), {"language": language})
     chat.begin(CLAUDE)
     chat.find("tool_003")
@@ -74,7 +71,6 @@ def test_a_line_of_text_follows_the_references_of_a_search(language: str, line: 
 
 
 def test_a_search_result_is_references_alone_where_the_line_is_switched_off() -> None:
-    """It is an option."""
     chat = Chat(toolbox(9), {"boundary_text": False})
     chat.begin(CLAUDE)
     chat.find("tool_003")
@@ -97,7 +93,6 @@ def test_searches_of_one_reply_have_one_line_behind_the_last() -> None:
 
 
 def test_the_line_stays_where_it_was_sent() -> None:
-    """What a provider was sent is a prefix of what it is sent."""
     chat = Chat(toolbox(9))
     chat.begin(CLAUDE)
     chat.find("tool_003")
@@ -130,7 +125,6 @@ def test_a_result_without_match_is_one_text(query: object) -> None:
 
 
 def test_an_error_result_holds_no_references() -> None:
-    """The service takes only text in an error."""
     chat = Chat(toolbox(9))
     result = SearchResult(query="q", matches=(SearchMatch(name="tool_003"),))
     chat.session.adopt_history(
@@ -145,7 +139,6 @@ def test_an_error_result_holds_no_references() -> None:
 
 
 def test_a_reference_that_was_refused_is_left_out_by_either_name() -> None:
-    """Providers name tools as their dialect writes them."""
     chat = Chat([*toolbox(3), tool("files.read")])
     chat.begin(CLAUDE)
     chat.find("files.read", "tool_001", "tool_002")
@@ -156,7 +149,6 @@ def test_a_reference_that_was_refused_is_left_out_by_either_name() -> None:
 
 
 def test_a_tool_called_without_a_search_is_shown_at_the_next_turn() -> None:
-    """Claude sees no schema but through a reference."""
     chat = Chat(toolbox(9))
     chat.begin(CLAUDE)
     assert chat.call("tool_003", {"count": 1}).text == "ok"

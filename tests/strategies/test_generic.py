@@ -27,7 +27,6 @@ def shown(plan: RequestPlan, place: int = -1) -> dict[str, Any]:
 
 @pytest.mark.parametrize("profile", [OPENAI, COMPATIBLE], ids=["openai", "anthropic dialect"])
 def test_it_serves_any_dialect(profile: Any) -> None:
-    """An Anthropic-compatible endpoint gets the filtered list too."""
     chat = Chat(toolbox(9, core=1))
     plan = chat.begin(profile)
     assert plan.strategy == "generic"
@@ -36,7 +35,6 @@ def test_it_serves_any_dialect(profile: Any) -> None:
 
 
 def test_a_result_is_the_json_that_the_search_tool_gave() -> None:
-    """The history is shown as it is."""
     chat = Chat(toolbox(9))
     chat.begin()
     message = chat.call("tool_search", {"query": "tool_003"})
@@ -58,7 +56,6 @@ def test_a_tool_that_has_no_place_comes_with_its_schema() -> None:
 
 
 def test_an_earlier_result_reads_the_same_whatever_is_found_later() -> None:
-    """What was sent stays a prefix of what is sent, at the limit too."""
     small = replace(OPENAI, max_tools=5)
     chat = Chat(toolbox(9))
     before = chat.begin(small).messages
@@ -97,7 +94,6 @@ def test_format_result_gives_the_json() -> None:
 
 
 def test_a_final_request_declares_the_same_tools_and_allows_none() -> None:
-    """The prefix stays, and the history is valid."""
     chat = Chat(toolbox(9, core=1))
     before = chat.begin()
     plan = chat.session.plan(OPENAI, phase="final")
@@ -106,7 +102,6 @@ def test_a_final_request_declares_the_same_tools_and_allows_none() -> None:
 
 
 def test_a_final_request_without_tools_forbids_nothing() -> None:
-    """Providers refuse a choice among no tools."""
     chat = Chat([])
     chat.begin()
     assert chat.session.plan(OPENAI, phase="final").tool_use == "auto"
@@ -114,7 +109,6 @@ def test_a_final_request_without_tools_forbids_nothing() -> None:
 
 @pytest.mark.parametrize("profile", [OPENAI, CLAUDE], ids=["generic", "claude"])
 def test_a_plan_is_a_function_of_the_conversation(profile: Any) -> None:
-    """The same history always gives the same request."""
     chat = Chat(toolbox(9), system_prompt="Be brief.")
     chat.begin(profile)
     chat.find("tool_003")

@@ -27,7 +27,6 @@ def brought(written: list[dict[str, Any]]) -> list[list[str]]:
 
 
 def test_what_a_search_finds_comes_behind_its_result_and_the_list_stays() -> None:
-    """What was sent stays a prefix of what is sent, in the next turn too."""
     chat = Chat(toolbox(6, core=1))
     plan = chat.begin(KIMI)
     tools, sent = encode_tools(plan.tools, KIMI), messages(chat)
@@ -44,7 +43,6 @@ def test_what_a_search_finds_comes_behind_its_result_and_the_list_stays() -> Non
 
 
 def test_what_is_called_without_a_search_comes_before_the_call() -> None:
-    """Its definition is shown once, and not again by a search."""
     chat = Chat(toolbox(6))
     chat.begin(KIMI)
     chat.call("tool_002", {"count": 1})
@@ -55,7 +53,6 @@ def test_what_is_called_without_a_search_comes_before_the_call() -> None:
 
 
 def test_discoveries_of_another_provider_are_brought_where_they_were_found() -> None:
-    """A swap needs no search."""
     chat = Chat(toolbox(6))
     chat.begin(CLAUDE)
     chat.search("common", limit=3)
@@ -63,7 +60,6 @@ def test_discoveries_of_another_provider_are_brought_where_they_were_found() -> 
 
 
 def test_parallel_searches_bring_their_tools_behind_all_results() -> None:
-    """Nothing stands between results."""
     chat = Chat(toolbox(6))
     chat.begin(KIMI)
     searches = (("tool_search", {"query": f"tool_00{n}", "limit": 1}) for n in (4, 5))
@@ -73,7 +69,6 @@ def test_parallel_searches_bring_their_tools_behind_all_results() -> None:
 
 
 def test_names_are_those_that_kimi_takes() -> None:
-    """They begin with a letter or an underscore, in results as in definitions."""
     chat = Chat([Tool(name="2fa code", description="common")])
     chat.begin(KIMI)
     chat.search("common")

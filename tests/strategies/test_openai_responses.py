@@ -40,7 +40,6 @@ def listed(plan: RequestPlan) -> list[tuple[str, bool, bool]]:
 
 
 def test_search_tool_and_core_are_declared(chat: Chat) -> None:
-    """The search tool is the service's own kind."""
     assert listed(chat.begin(RESPONSES)) == [
         ("tool_search", False, True), ("core_000", False, False), ("core_001", False, False),
     ]  # fmt: skip
@@ -50,7 +49,6 @@ def test_search_tool_and_core_are_declared(chat: Chat) -> None:
 def test_rest_is_declared_deferred_where_the_form_says_so(
     chat: Chat, profile: ProviderProfile
 ) -> None:
-    """In the order of the catalog, behind the core."""
     entries = listed(chat.begin(profile))
     assert entries[0] == ("tool_search", False, True)
     assert entries[3] == ("tool_000", True, False)
@@ -58,7 +56,6 @@ def test_rest_is_declared_deferred_where_the_form_says_so(
 
 
 def test_hosted_search_is_left_out_where_nothing_is_deferred() -> None:
-    """The service refuses it without a deferred tool."""
     chat = Chat([tool("a"), tool("core", always_load=True)])
     chat.turn(HOSTED)
     plan = chat.begin(HOSTED, tools=[tool("core", always_load=True)])
@@ -66,19 +63,16 @@ def test_hosted_search_is_left_out_where_nothing_is_deferred() -> None:
 
 
 def test_search_is_a_function_for_models_without_tool_search(chat: Chat) -> None:
-    """Behind the core, as in a filtered list."""
     assert listed(chat.begin(ADDITIONAL))[-1] == ("tool_search", False, False)
 
 
 def test_full_mode_declares_everything_plainly() -> None:
-    """Nothing is searched."""
     chat = Chat(toolbox(3), {"tool_schema_mode": "full"})
     assert listed(chat.begin(RESPONSES)) == [(f"tool_00{n}", False, False) for n in range(3)]
 
 
 @pytest.mark.parametrize("profile", [RESPONSES, DEFERRED, HOSTED, ADDITIONAL])
 def test_discoveries_leave_the_list_as_it_is(chat: Chat, profile: ProviderProfile) -> None:
-    """The same object, so the same bytes."""
     before = chat.begin(profile).tools
     chat.find("tool_003", "tool_005")
     chat.call("tool_004", {"count": 1})
@@ -95,7 +89,6 @@ def test_search_result_brings_the_definitions_it_found(chat: Chat) -> None:
 
 
 def test_result_of_a_function_keeps_its_text(chat: Chat) -> None:
-    """Under the names that can be called."""
     chat = Chat([*toolbox(3), tool("files.read")])
     chat.begin(ADDITIONAL)
     chat.find("files.read")
@@ -118,7 +111,6 @@ def test_definition_is_not_repeated_unless_a_result_had_nothing_else(chat: Chat)
 
 
 def test_tool_called_without_a_search_is_shown_before_the_call(chat: Chat) -> None:
-    """And once; what the request declares needs no introduction."""
     chat.begin(RESPONSES)
     chat.calls(("tool_003", {"count": 1}), ("core_000", {"count": 1}), ("no_such", {}))
     chat.call("tool_003", {"count": 2})
@@ -136,7 +128,6 @@ def test_tool_called_through_call_tool_is_shown_too(chat: Chat) -> None:
 
 @pytest.mark.parametrize("profile", [RESPONSES, DEFERRED, HOSTED, ADDITIONAL])
 def test_what_was_sent_is_a_prefix_of_what_is_sent(chat: Chat, profile: ProviderProfile) -> None:
-    """Message by message, whatever the model does."""
     before = chat.begin(profile).messages
     deeds: list[Any] = [
         lambda: chat.search("tool"),
@@ -167,7 +158,6 @@ def test_gone_tool_keeps_its_last_definition_where_it_was_found(chat: Chat) -> N
 
 
 def test_discoveries_of_another_provider_are_shown_where_they_were_made(chat: Chat) -> None:
-    """A swap needs no search."""
     chat.begin(OPENAI)
     chat.find("tool_003")
     chat.answer()
@@ -175,7 +165,6 @@ def test_discoveries_of_another_provider_are_shown_where_they_were_made(chat: Ch
 
 
 def test_compacted_discoveries_are_shown_anew(chat: Chat) -> None:
-    """In a search of their own before the user's next message."""
     chat.begin(RESPONSES)
     chat.find("tool_003")
     chat.answer()
@@ -184,7 +173,6 @@ def test_compacted_discoveries_are_shown_anew(chat: Chat) -> None:
 
 
 def test_refused_tool_is_declared_plainly(chat: Chat) -> None:
-    """The service does not take it as it was brought in."""
     chat.begin(RESPONSES)
     chat.find("tool_003")
     chat.session.drop_references(["tool_003"])
@@ -206,13 +194,11 @@ def test_catalog_that_changes_elsewhere_leaves_the_bytes_of_the_list(
 
 
 def test_late_core_tool_comes_at_the_end(chat: Chat) -> None:
-    """Core is always sent."""
     before = chat.turn(RESPONSES).tools.names
     late = [*toolbox(9, core=2), tool("a_late_one", always_load=True)]
     assert chat.begin(RESPONSES, "again", tools=late).tools.names == (*before, "a_late_one")
 
 
 def test_catalog_without_core_declares_the_search_alone() -> None:
-    """As with the service's own search."""
     chat = Chat(toolbox(40))
     assert chat.begin(RESPONSES).tools.names == ("tool_search",)

@@ -33,7 +33,6 @@ def test_a_list_never_exceeds_the_limit_and_ends_in_call_tool(discovered: int) -
 
 
 def test_a_list_grows_only_at_its_end_up_to_its_limit_and_then_stays() -> None:
-    """No entry that was sent is ever lost."""
     chat = found(123)
     before = chat.session.plan(OPENAI).tools.names
     for n in range(123, 135):
@@ -47,7 +46,6 @@ def test_a_list_grows_only_at_its_end_up_to_its_limit_and_then_stays() -> None:
 
 @pytest.mark.parametrize("core", [125, 126])
 def test_a_full_core_leaves_the_search_tool_and_call_tool_their_places(core: int) -> None:
-    """Every discovery is callable, though none has a place."""
     chat = found(3, core=core)
     names = chat.session.plan(OPENAI).tools.names
     assert len(names) == 128
@@ -65,7 +63,6 @@ def test_a_core_that_a_list_has_no_room_for_is_deferred_when_that_shows(core: in
 
 
 def test_core_tools_leave_room_where_the_limit_is_known() -> None:
-    """What is core beyond it is deferred."""
     chat = found(3, core=140, max_tools=128)
     names = chat.session.plan(OPENAI).tools.names
     assert len(names) == 112 + 1 + 3
@@ -88,7 +85,6 @@ def test_core_tools_keep_half_of_a_short_list_and_all_but_16_places_of_a_long_on
 
 
 def test_a_core_tool_that_was_found_before_it_was_core_stays_in_a_list_that_becomes_short() -> None:
-    """A discovery was shown to the model, which may call it by its name."""
     chat = Chat(toolbox(9))
     chat.begin(UNLIMITED)
     chat.find("tool_008")
@@ -117,7 +113,6 @@ def test_the_shortest_lists_have_both_of_our_tools_before_any_core_tool(
 def test_a_whole_list_that_cannot_be_searched_is_cut_for_call_tool_beyond_the_limit(
     mode: str,
 ) -> None:
-    """A tool has the search tool's name, and a shorter list comes only later."""
     chat = Chat([*toolbox(9), tool("tool_search")], {"tool_schema_mode": mode})
     whole = chat.turn(UNLIMITED).tools.names
     assert len(whole) == 10
@@ -135,7 +130,6 @@ def test_a_whole_list_of_exactly_the_limit_is_sent_whole(mode: str) -> None:
 
 
 def test_a_provider_without_a_limit_gets_every_discovery() -> None:
-    """And no `call_tool`."""
     chat = found(150, profile=UNLIMITED)
     names = chat.session.plan(UNLIMITED).tools.names
     assert len(names) == 151
@@ -144,7 +138,6 @@ def test_a_provider_without_a_limit_gets_every_discovery() -> None:
 
 @pytest.mark.parametrize("count", [0, 3])
 def test_a_bound_model_has_call_tool_from_the_start(count: int) -> None:
-    """What its turn finds can be called before the list may grow."""
     chat = found(count, core=1, profile=BOUND_GENERIC)
     assert chat.session.plan(BOUND_GENERIC).tools.names == ("core_000", "tool_search", "call_tool")
     chat.answer()
@@ -154,7 +147,6 @@ def test_a_bound_model_has_call_tool_from_the_start(count: int) -> None:
 
 @pytest.mark.parametrize("most", [4, 20, 21, 22, 23])
 def test_a_bound_model_with_a_limit_keeps_both_of_our_tools(most: int) -> None:
-    """A limit may be learned from an error."""
     chat = found(6, core=20, profile=BOUND_GENERIC)
     chat.answer()
     names = chat.begin(replace(BOUND_GENERIC, max_tools=most)).tools.names
@@ -163,7 +155,6 @@ def test_a_bound_model_with_a_limit_keeps_both_of_our_tools(most: int) -> None:
 
 
 def test_equal_lists_are_one_object_and_their_bytes_are_made_once() -> None:
-    """Conversations of one bot share what they send."""
     assembler = ToolsAssembler()
     one, other = (Chat(toolbox(30), assembler=assembler) for _ in range(2))
     lists = [chat.turn(profile).tools for chat in (one, other) for profile in (CLAUDE, OPENAI)]
@@ -193,7 +184,6 @@ def test_lists_that_are_no_longer_kept_are_made_again_equal() -> None:
 def test_whatever_the_limit_lists_stay_within_it_and_every_discovery_is_callable(
     core: int, most: int, finds: list[int]
 ) -> None:
-    """Directly, or through `call_tool`; nothing that was sent moves."""
     profile = replace(OPENAI, max_tools=most)
     chat = Chat(toolbox(20, core=core))
     before = chat.begin(profile).tools.names

@@ -29,7 +29,6 @@ def captured(raw: bytes) -> CapturedRequest:
     ],
 )
 def test_tools_bytes_are_those_that_were_sent(raw: bytes, expected: bytes | None) -> None:
-    """Spacing, escapes and order are kept; only the top level counts."""
     assert captured(raw).tools_bytes == expected
 
 
@@ -42,7 +41,6 @@ def test_tools_bytes_are_those_that_were_sent(raw: bytes, expected: bytes | None
 def test_tools_bytes_of_any_object(
     before: dict[str, object], tools: list[str], escaped: bool, indent: int | None
 ) -> None:
-    """Whatever stands around it, the value is found."""
     body = {**before, "tools": tools, "last": 1}
     raw = json.dumps(body, ensure_ascii=escaped, indent=indent).encode("utf-8", "replace")
     found = captured(raw).tools_bytes
@@ -51,7 +49,6 @@ def test_tools_bytes_of_any_object(
 
 
 def test_tool_names_of_both_dialects() -> None:
-    """The name is at the top in one and inside `function` in the other."""
     tools = [{"name": "a"}, {"type": "function", "function": {"name": "b"}}]
     request = CapturedRequest(
         number=0, dialect="", path="", headers={}, raw_body=b"", body={"tools": tools}

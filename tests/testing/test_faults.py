@@ -54,7 +54,6 @@ ANTHROPIC_ERRORS = {
 async def test_anthropic_status_has_its_documented_body(
     server: StandInServer, claude: AsyncAnthropic, claude_body: Any, status: int, stream: bool
 ) -> None:
-    """Each status comes with the type and text that Anthropic documents."""
     server.faults.add(Fault(status=status))
     error_type, text = ANTHROPIC_ERRORS[status]
     with pytest.raises(anthropic.APIStatusError, match=text) as failed:
@@ -82,7 +81,6 @@ OPENAI_ERRORS = {
 async def test_openai_status_has_its_documented_body(
     server: StandInServer, gpt: AsyncOpenAI, gpt_body: Any, status: int, stream: bool
 ) -> None:
-    """Each status comes with the type and code that OpenAI documents."""
     server.faults.add(Fault(status=status))
     with pytest.raises(openai.APIStatusError) as failed:
         await gpt.chat.completions.create(**gpt_body, stream=stream)
@@ -93,7 +91,6 @@ async def test_openai_status_has_its_documented_body(
 async def test_error_can_be_worded_and_carry_headers(
     server: StandInServer, claude: AsyncAnthropic, claude_body: Any
 ) -> None:
-    """A test may need words of its own."""
     server.faults.add(
         Fault(
             status=429,
@@ -112,7 +109,6 @@ async def test_error_can_be_worded_and_carry_headers(
 async def test_fault_strikes_as_often_as_it_says(
     server: StandInServer, gpt: AsyncOpenAI, gpt_body: Any
 ) -> None:
-    """It lets `skip` requests through, strikes `times`, and is gone."""
     server.faults.add(Fault(status=500, skip=1, times=2))
     await gpt.chat.completions.create(**gpt_body)
     for _ in range(2):
@@ -126,7 +122,6 @@ async def test_fault_strikes_as_often_as_it_says(
 async def test_fault_lasts_until_it_is_cleared(
     server: StandInServer, gpt: AsyncOpenAI, gpt_body: Any
 ) -> None:
-    """Without a number it strikes every request."""
     server.faults.add(Fault(status=503, times=None))
     for _ in range(2):
         with pytest.raises(openai.InternalServerError):
@@ -143,7 +138,6 @@ async def test_fault_of_one_dialect_leaves_the_other_alone(
     claude_body: Any,
     gpt_body: Any,
 ) -> None:
-    """Two dialects of one server fail apart from each other."""
     server.faults.add(
         Fault(dialect="anthropic", status=529), Fault(path="/v1/messages/count_tokens", status=500)
     )
@@ -183,7 +177,6 @@ async def test_client_that_gave_up_during_a_delay_takes_no_step_of_the_script(
 async def test_delay_between_events_lets_the_client_time_out(
     server: StandInServer, gpt: AsyncOpenAI, gpt_body: Any
 ) -> None:
-    """A stream can stall after its headers."""
     server.faults.add(Fault(event_delay_s=LONG))
     stream = await gpt.chat.completions.create(**gpt_body, stream=True, timeout=0.2)
     with pytest.raises(openai.APITimeoutError):
@@ -193,7 +186,6 @@ async def test_delay_between_events_lets_the_client_time_out(
 async def test_short_delays_only_slow_a_stream_down(
     server: StandInServer, gpt: AsyncOpenAI, gpt_body: Any
 ) -> None:
-    """With patience the whole reply arrives."""
     server.faults.add(Fault(delay_s=0.01, event_delay_s=0.001))
     stream = await gpt.chat.completions.create(**gpt_body, stream=True)
     chunks = [chunk async for chunk in stream]
@@ -215,7 +207,6 @@ async def test_connection_broken_before_an_answer(
 async def test_stream_broken_after_some_events(
     server: StandInServer, claude: AsyncAnthropic, claude_body: Any
 ) -> None:
-    """The events before the break arrive."""
     server.faults.add(Fault(broken=True, after_events=4))
     stream = await claude.messages.create(**claude_body, stream=True)
     seen: list[Any] = []
@@ -228,7 +219,6 @@ async def test_stream_broken_after_some_events(
 async def test_stream_broken_within_a_tool_call(
     server: StandInServer, gpt: AsyncOpenAI, gpt_body: Any
 ) -> None:
-    """Half of the arguments have arrived when the connection ends."""
     server.faults.add(Fault(broken=True, after_events="tool_call"))
     stream = await gpt.chat.completions.create(**gpt_body, stream=True)
     seen: list[Any] = []
@@ -243,7 +233,6 @@ async def test_stream_broken_within_a_tool_call(
 async def test_plain_answer_broken_in_its_body(
     server: StandInServer, gpt: AsyncOpenAI, gpt_body: Any
 ) -> None:
-    """The headers promise more than arrives."""
     server.faults.add(Fault(broken=True, after_events=1))
     with pytest.raises(openai.APIConnectionError):
         await gpt.chat.completions.create(**gpt_body)
@@ -252,7 +241,6 @@ async def test_plain_answer_broken_in_its_body(
 async def test_anthropic_error_inside_a_stream(
     server: StandInServer, claude: AsyncAnthropic, claude_body: Any
 ) -> None:
-    """Anthropic reports an overload after the headers as an `error` event."""
     server.faults.add(Fault(status=529, after_events=3))
     stream = await claude.messages.create(**claude_body, stream=True)
     with pytest.raises(anthropic.APIStatusError, match="Overloaded"):
@@ -262,7 +250,6 @@ async def test_anthropic_error_inside_a_stream(
 async def test_openai_error_inside_a_stream(
     server: StandInServer, gpt: AsyncOpenAI, gpt_body: Any
 ) -> None:
-    """OpenAI reports it as an event with an `error`."""
     server.faults.add(Fault(status=500, after_events=2))
     stream = await gpt.chat.completions.create(**gpt_body, stream=True)
     with pytest.raises(openai.APIError, match="had an error"):
@@ -272,7 +259,6 @@ async def test_openai_error_inside_a_stream(
 async def test_answer_that_closes_the_connection(
     server: StandInServer, gpt: AsyncOpenAI, gpt_body: Any
 ) -> None:
-    """Keep-alive may be refused; the next request takes a new connection."""
     server.faults.add(Fault(close_connection=True, times=2))
     for _ in range(2):
         raw = await gpt.chat.completions.with_raw_response.create(**gpt_body)
@@ -283,7 +269,6 @@ async def test_answer_that_closes_the_connection(
 async def test_openai_arguments_that_are_no_json(
     server: StandInServer, gpt: AsyncOpenAI, gpt_body: Any, kind: Any
 ) -> None:
-    """The arguments arrive broken, streamed or not."""
     server.faults.add(Fault(arguments=kind, times=2))
     plain = await gpt.chat.completions.create(**gpt_body)
     stream = await gpt.chat.completions.create(**gpt_body, stream=True)
@@ -303,7 +288,6 @@ async def test_openai_arguments_that_are_no_json(
 async def test_anthropic_arguments_that_are_no_json(
     server: StandInServer, claude: AsyncAnthropic, claude_body: Any, kind: Any
 ) -> None:
-    """The parts of the arguments do not make JSON."""
     server.faults.add(Fault(arguments=kind))
     stream = await claude.messages.create(**claude_body, stream=True)
     parts = [
@@ -319,7 +303,6 @@ async def test_anthropic_arguments_that_are_no_json(
 async def test_empty_reply(
     server: StandInServer, claude: AsyncAnthropic, claude_body: Any, stream: bool
 ) -> None:
-    """A reply may have no content at all."""
     server.faults.add(Fault(empty=True))
     if stream:
         async with claude.messages.stream(**claude_body) as streamed:
@@ -330,7 +313,6 @@ async def test_empty_reply(
 
 
 async def test_empty_openai_reply(server: StandInServer, gpt: AsyncOpenAI, gpt_body: Any) -> None:
-    """Neither text nor calls."""
     server.faults.add(Fault(empty=True))
     completion = await gpt.chat.completions.create(**gpt_body)
     assert completion.choices[0].message.content == ""
@@ -340,7 +322,6 @@ async def test_empty_openai_reply(server: StandInServer, gpt: AsyncOpenAI, gpt_b
 async def test_body_and_content_type_of_something_else(
     server: StandInServer, gpt: AsyncOpenAI, gpt_body: Any
 ) -> None:
-    """A proxy's page in place of the provider's answer."""
     server.faults.add(Fault(status=502, body=b"<html>Bad Gateway</html>", content_type="text/html"))
     with pytest.raises(openai.InternalServerError) as failed:
         await gpt.chat.completions.create(**gpt_body)
@@ -358,7 +339,6 @@ async def test_body_that_is_no_json_in_a_good_answer(
 
 
 def test_broken_arguments_are_never_json() -> None:
-    """Whatever the arguments were, empty ones too."""
     for text in ("{}", '{"a": 1}', '{"a": {"b": [1, 2]}}'):
         for kind in ("cut", "bad_escape"):
             fault = Fault(arguments=kind)

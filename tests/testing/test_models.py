@@ -101,7 +101,6 @@ def called(reply: ModelReply) -> list[tuple[str, Any]]:
 def test_keyword_model_calls_what_shares_words_or_searches(
     text: str, name: str, arguments: Any
 ) -> None:
-    """Shared words decide; without any, it searches with the user's text."""
     assert called(KeywordModel().reply(view(text))) == [(name, arguments)]
 
 
@@ -115,14 +114,12 @@ def test_keyword_model_calls_what_shares_words_or_searches(
     ids=["references", "matches", "loaded"],
 )
 def test_keyword_model_calls_what_a_search_revealed(found: list[ViewMessage]) -> None:
-    """References and the JSON of a result are understood alike."""
     tools = (*ALL, VisibleTool(name="play_song"))
     reply = KeywordModel().reply(view("music please", *found, tools=tools))
     assert called(reply) == [("play_song", {})]
 
 
 def test_keyword_model_calls_through_call_tool_what_it_is_not_shown() -> None:
-    """Beyond a provider's limit the schema comes with the match."""
     text = json.dumps({"matches": [{"name": "play_song", "parameters": CITY}]})
     seen = view("music in 'Rome'", *exchange("tool_search", text), tools=(SEARCH, CALL_TOOL))
     arguments = {"name": "play_song", "arguments": {"city": "Rome"}}
@@ -130,7 +127,6 @@ def test_keyword_model_calls_through_call_tool_what_it_is_not_shown() -> None:
 
 
 def test_keyword_model_answers_with_the_result() -> None:
-    """What a tool returned is quoted, and no other tool is called."""
     reply = KeywordModel().reply(view("weather", *exchange("get_weather", "Sunny, 21 °C")))
     assert (reply.text, reply.calls) == ("get_weather: Sunny, 21 °C", ())
 
@@ -145,7 +141,6 @@ def test_keyword_model_gives_up_when_a_search_found_nothing(text: str) -> None:
 
 
 def test_keyword_model_obeys_the_tool_choice() -> None:
-    """None, any and a named tool."""
     model = KeywordModel()
     assert model.reply(view("weather", choice="none")).calls == ()
     assert called(model.reply(view("weather", choice="tool:tool_search"))) == [("tool_search", {})]
@@ -193,7 +188,6 @@ def test_keyword_model_fills_arguments_that_fit_the_schema(schema: Any, text: st
 
 
 def test_scripted_model_takes_one_step_a_request() -> None:
-    """Replies, and functions of what the model sees, in their order."""
     model = ScriptedModel([ModelReply(text="one"), lambda seen: ModelReply(text=seen.model)])
     assert [model.reply(view("x")).text for _ in range(2)] == ["one", "m"]
     assert model.remaining == 0
@@ -202,7 +196,6 @@ def test_scripted_model_takes_one_step_a_request() -> None:
 
 
 def test_scripted_model_has_scripts_for_single_turns() -> None:
-    """A turn whose text fits a key is played from its own script."""
     model = ScriptedModel(
         [ModelReply(text="otherwise")], turns={"weather": [ModelReply(text="sunny")]}
     )
@@ -216,7 +209,6 @@ def test_scripted_model_has_scripts_for_single_turns() -> None:
 async def test_script_exhausted_is_an_error_that_says_so(
     server: StandInServer, gpt: AsyncOpenAI, gpt_body: Any
 ) -> None:
-    """A client learns that the script is too short."""
     server.reset(model=ScriptedModel())
     with pytest.raises(openai.InternalServerError, match="exhausted: it has 0 steps"):
         await gpt.chat.completions.create(**gpt_body)
@@ -225,7 +217,6 @@ async def test_script_exhausted_is_an_error_that_says_so(
 async def test_call_of_a_tool_that_is_not_shown_has_to_be_meant(
     server: StandInServer, gpt: AsyncOpenAI, gpt_body: Any
 ) -> None:
-    """A slip in a script is told, a deliberate call goes through."""
     meant = ModelCall(name="invented", arguments="{broken", hidden=True)
     slip = ModelReply(calls=(ModelCall(name="invented"),))
     server.reset(model=ScriptedModel([slip, ModelReply(calls=(meant,))]))
@@ -239,7 +230,6 @@ async def test_call_of_a_tool_that_is_not_shown_has_to_be_meant(
 async def test_call_that_the_request_forbids_is_told(
     server: StandInServer, gpt: AsyncOpenAI, gpt_body: Any
 ) -> None:
-    """No real model calls a tool when `tool_choice` is none."""
     server.reset(model=ScriptedModel([ModelReply(calls=(ModelCall(name="get_weather"),))]))
     with pytest.raises(openai.InternalServerError, match="lets it call no tool"):
         await gpt.chat.completions.create(**gpt_body, tool_choice="none")
@@ -248,14 +238,12 @@ async def test_call_that_the_request_forbids_is_told(
 async def test_error_of_a_step_is_told(
     server: StandInServer, gpt: AsyncOpenAI, gpt_body: Any
 ) -> None:
-    """A function of the script that fails shows in the client's error."""
     server.reset(model=ScriptedModel([lambda seen: ModelReply(text=seen.results[0].text)]))
     with pytest.raises(openai.InternalServerError, match="IndexError"):
         await gpt.chat.completions.create(**gpt_body)
 
 
 def test_text_beside_a_result_starts_no_turn() -> None:
-    """Claude Code's "Tool loaded." is not the user's word."""
     result = ViewResult(call_id="1", name="tool_search", references=("x",))
     loaded = ViewMessage(role="user", text="Tool loaded.", results=(result,))
     seen = view("the question", ViewMessage(role="assistant"), loaded)

@@ -61,7 +61,6 @@ KEPT = (
 
 @pytest.mark.parametrize("change", KEPT)
 def test_change_that_keeps_the_prefix_is_accepted(thought: dict[str, Any], change: Change) -> None:
-    """What is not content, or is not bound, may change."""
     change(thought)
     assert check_anthropic(thought) is None
 
@@ -95,7 +94,6 @@ def test_change_of_the_prefix_is_refused(thought: dict[str, Any], change: Change
 
 
 def test_changed_thinking_is_refused(thought: dict[str, Any]) -> None:
-    """The text of a block is signed as well."""
     thinking(thought).update(thinking="Something else.")
     violation = check_anthropic(thought)
     assert violation is not None

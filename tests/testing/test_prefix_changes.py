@@ -163,7 +163,6 @@ def body() -> dict[str, Any]:
 def test_first_change_is_named_with_its_cause(
     body: dict[str, Any], make: Change, path: str, cause: str, subject: str
 ) -> None:
-    """The place in the JSON, what kind of change it is, and of which tool."""
     found = changed(body, make)
     assert found is not None
     assert (found.path, found.cause, found.subject) == (path, cause, subject)
@@ -188,7 +187,6 @@ KEPT = [
 
 @pytest.mark.parametrize("make", KEPT)
 def test_prompt_that_goes_on_has_no_change(body: dict[str, Any], make: Change) -> None:
-    """What was sent is a prefix of what is sent."""
     assert changed(body, make) is None
 
 
@@ -213,8 +211,6 @@ def test_deferred_definition_that_nothing_refers_to_is_in_no_prompt(
 
 
 def test_change_in_the_prompt_is_told_before_one_outside(body: dict[str, Any]) -> None:
-    """A deferred tool stands first in the JSON, and costs nothing."""
-
     def both(after: dict[str, Any]) -> None:
         after["tools"].pop()
         after["messages"][0]["content"][0]["text"] = "Ho."
@@ -235,7 +231,6 @@ def test_change_in_the_prompt_is_told_before_one_outside(body: dict[str, Any]) -
     ],
 )
 def test_change_of_a_responses_request_is_named(make: Change, path: str, cause: str) -> None:
-    """The same in the words of that dialect."""
     found = changed(responses_body(), make)
     assert found is not None
     assert found.cause == cause
@@ -243,13 +238,11 @@ def test_change_of_a_responses_request_is_named(make: Change, path: str, cause: 
 
 
 def test_request_that_goes_on_from_a_kept_reply_brings_only_what_is_new() -> None:
-    """What lies with the service cannot be compared."""
     after = {**responses_body(), "previous_response_id": "resp_1", "input": "Well?"}
     assert change(responses_body(), after) is None
 
 
 def test_body_that_is_no_object_is_an_error() -> None:
-    """The caller's mistake."""
     with pytest.raises(ValueError, match="JSON object"):
         prefix_change(b"[]", b"{}")
 
@@ -282,7 +275,6 @@ def test_requests_of_a_native_search_only_go_on(profile: ProviderProfile, wire: 
 
 
 def test_filtered_list_moves_the_prefix_once_for_each_find() -> None:
-    """By the tool that came, at the end of the list."""
     chat = Chat(toolbox(40, core=2))
     before = openai_chat_wire.encode(chat.begin(OPENAI), OPENAI)
     chat.find("tool_003")

@@ -41,7 +41,6 @@ async def claude_usage(claude: AsyncAnthropic, body: Any) -> tuple[int, int, int
 async def test_claude_caches_nothing_without_a_breakpoint(
     claude: AsyncAnthropic, claude_body: Any
 ) -> None:
-    """The same request costs the same again."""
     claude_body["system"] = LONG
     first = await claude_usage(claude, claude_body)
     assert await claude_usage(claude, claude_body) == first
@@ -51,7 +50,6 @@ async def test_claude_caches_nothing_without_a_breakpoint(
 async def test_claude_reads_what_was_written_at_a_breakpoint(
     claude: AsyncAnthropic, claude_body: Any
 ) -> None:
-    """The first request writes, a longer one reads up to there; the sums stay."""
     claude_body["system"] = [{"type": "text", "text": LONG, **ENDS}]
     fresh, written, read = await claude_usage(claude, claude_body)
     assert (written > 1_024, read) == (True, 0)
@@ -87,7 +85,6 @@ async def test_claude_cache_outlives_a_found_tool_and_not_a_new_one(
 async def test_claude_caches_no_prefix_below_the_least(
     claude: AsyncAnthropic, claude_body: Any
 ) -> None:
-    """1,024 tokens."""
     claude_body["system"] = [{"type": "text", "text": "Be brief.", **ENDS}]
     await claude_usage(claude, claude_body)
     assert (await claude_usage(claude, claude_body))[1:] == (0, 0)
@@ -113,7 +110,6 @@ async def test_openai_caches_by_itself_and_in_steps(gpt: AsyncOpenAI, gpt_body: 
 
 
 async def test_models_do_not_share_a_cache(gpt: AsyncOpenAI, gpt_body: Any) -> None:
-    """What one has read, another has not."""
     gpt_body["messages"].insert(0, {"role": "system", "content": LONG})
     await gpt.chat.completions.create(**gpt_body)
     usage = (await gpt.chat.completions.create(**{**gpt_body, "model": "gpt-5.5"})).usage

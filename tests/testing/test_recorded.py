@@ -47,7 +47,6 @@ def verdict(uri: str, body: Any) -> Violation | None:
 @pytest.mark.skipif(not cassettes(), reason=REASON)
 @pytest.mark.parametrize("cassette", cassettes(), ids=lambda path: path.stem)
 def test_recorded_request_is_accepted(cassette: Path) -> None:
-    """A request that the real service answered with 2xx breaks no rule."""
     verdicts = [verdict(uri, body) for uri, body in accepted_requests(cassette)]
     assert [found for found in verdicts if found is not None] == []
 

@@ -160,7 +160,6 @@ def test_missing_result_is_refused_as_recorded() -> None:
 
 @pytest.mark.skipif(not RECORDED.is_dir(), reason=REASON)
 def test_reference_to_a_tool_that_was_left_out_is_refused_as_recorded() -> None:
-    """`tool_choice` none is no licence to leave referenced tools out of `tools`."""
     found = [{"type": "tool_reference", "tool_name": "lookup_documents"}]
     messages = [
         *CLAUDE["messages"][:2],
@@ -188,7 +187,6 @@ def test_call_without_its_namespace_is_refused_as_recorded() -> None:
 
 @pytest.mark.skipif(not RECORDED.is_dir(), reason=REASON)
 def test_item_that_comes_twice_is_refused_as_recorded() -> None:
-    """The service counts items by their ids."""
     error = recorded_error("openai-tool-search-duplicate-item-error.1.json")
     twice = error["message"].removeprefix("Duplicate item found with id ").partition(".")[0]
     items = RESPONSES["input"]
@@ -200,7 +198,6 @@ def test_item_that_comes_twice_is_refused_as_recorded() -> None:
 
 @pytest.mark.skipif(not RECORDED.is_dir(), reason=REASON)
 def test_choice_of_a_tool_that_is_not_there_is_refused_as_recorded() -> None:
-    """`allowed_tools` names tools of the request only."""
     error = recorded_error("openai-allowed-tools-web-search-error.1.json")
     choice = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "web_search"}]}
     violation = check_request("openai_responses", {**RESPONSES, "tool_choice": choice})
@@ -209,13 +206,11 @@ def test_choice_of_a_tool_that_is_not_there_is_refused_as_recorded() -> None:
 
 
 def test_valid_requests_are_accepted() -> None:
-    """The bodies that the tests above spoil are valid."""
     assert check_request("anthropic", CLAUDE) is None
     assert check_request("openai_chat", GPT) is None
     assert check_request("openai_responses", RESPONSES) is None
 
 
 def test_unknown_dialect_is_an_error_that_lists_the_known() -> None:
-    """A name that no dialect has is the caller's mistake."""
     with pytest.raises(UnknownDialectError, match="anthropic, openai_chat, openai_responses"):
         check_request("gopher", {})

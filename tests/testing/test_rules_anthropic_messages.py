@@ -419,7 +419,6 @@ ACCEPTED = (
 def test_spoilt_request_is_refused(
     conversation: dict[str, Any], spoil: Change, says: str, code: str | None
 ) -> None:
-    """One change breaks one rule, and the answer names it."""
     spoil(conversation)
     violation = check_anthropic(conversation)
     assert violation is not None
@@ -430,7 +429,6 @@ def test_spoilt_request_is_refused(
 
 @pytest.mark.parametrize("change", ACCEPTED)
 def test_unusual_request_is_accepted(conversation: dict[str, Any], change: Change) -> None:
-    """What is documented or recorded as accepted breaks no rule."""
     change(conversation)
     assert check_anthropic(conversation) is None
 
@@ -438,7 +436,6 @@ def test_unusual_request_is_accepted(conversation: dict[str, Any], change: Chang
 def test_interrupted_search_with_its_result_out_of_place_is_refused(
     conversation: dict[str, Any],
 ) -> None:
-    """The result has to start the next reply; after text it is lost."""
     interrupted_search(conversation)
     content(conversation, 5).reverse()
     violation = check_anthropic(conversation)

@@ -281,7 +281,6 @@ UNSUPPORTED = (
 def test_spoilt_request_is_refused(
     conversation: dict[str, Any], spoil: Change, says: str, code: str | None
 ) -> None:
-    """One change breaks one rule, and the answer names it."""
     spoil(conversation)
     violation = check_anthropic(conversation)
     assert violation is not None
@@ -292,7 +291,6 @@ def test_spoilt_request_is_refused(
 
 @pytest.mark.parametrize("change", ACCEPTED)
 def test_unusual_request_is_accepted(conversation: dict[str, Any], change: Change) -> None:
-    """What is documented or recorded as accepted breaks no rule."""
     change(conversation)
     assert check_anthropic(conversation) is None
 
@@ -301,7 +299,6 @@ def test_unusual_request_is_accepted(conversation: dict[str, Any], change: Chang
 def test_endpoint_without_tool_search_refuses_its_fields(
     conversation: dict[str, Any], change: Change, says: str
 ) -> None:
-    """A compatible endpoint does not know the fields of tool search."""
     change(conversation)
     violation = check_anthropic(conversation, endpoint=Endpoint(supports_tool_search=False))
     assert violation is not None
@@ -311,7 +308,6 @@ def test_endpoint_without_tool_search_refuses_its_fields(
 def test_vendor_parameter_is_accepted_where_the_endpoint_has_it(
     conversation: dict[str, Any],
 ) -> None:
-    """A compatible endpoint may have parameters of its own."""
     conversation["enable_thinking"] = False
     assert check_anthropic(conversation) is not None
     endpoint = Endpoint(extra_parameters=frozenset({"enable_thinking"}))

@@ -329,7 +329,6 @@ REFUSED = (
 def test_spoilt_request_is_refused(
     conversation: dict[str, Any], spoil: Change, says: str, param: str | None, code: str | None
 ) -> None:
-    """One change breaks one rule, and the answer names it."""
     spoil(conversation)
     violation = check_openai_chat(conversation)
     assert violation is not None
@@ -358,7 +357,6 @@ LATE = {"type": "function", "function": {"name": "send_mail", "parameters": {"ty
 def test_kimi_k3_takes_tools_in_a_system_message_with_nothing_else(
     conversation: dict[str, Any], model: str, message: dict[str, Any], says: str | None
 ) -> None:
-    """No other model does, and none takes `content` beside them."""
     late = {"role": "system", "tools": [LATE], **message}
     conversation["messages"][2]["reasoning_content"] = ""
     body = {**conversation, "model": model, "messages": [*conversation["messages"], late]}
@@ -458,7 +456,6 @@ ACCEPTED = (
 
 @pytest.mark.parametrize("change", ACCEPTED)
 def test_unusual_request_is_accepted(conversation: dict[str, Any], change: Change) -> None:
-    """What is documented or recorded as accepted breaks no rule."""
     change(conversation)
     assert check_openai_chat(conversation) is None
 

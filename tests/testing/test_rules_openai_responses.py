@@ -343,7 +343,6 @@ REFUSED = (
 def test_spoilt_request_is_refused(
     conversation: dict[str, Any], spoil: Change, message: str, param: str | None
 ) -> None:
-    """One thing is wrong, and the refusal names it."""
     spoil(conversation)
     violation = check_openai_responses(conversation)
     assert violation is not None
@@ -394,7 +393,6 @@ ACCEPTED = (
 
 @pytest.mark.parametrize("change", ACCEPTED)
 def test_valid_request_is_accepted(conversation: dict[str, Any], change: Change) -> None:
-    """What the service takes, recorded or reported, breaks no rule."""
     change(conversation)
     assert check_openai_responses(conversation) is None
 
@@ -421,7 +419,6 @@ def test_valid_request_is_accepted(conversation: dict[str, Any], change: Change)
 def test_tool_search_needs_a_model_that_has_it(
     conversation: dict[str, Any], model: str, knows: bool
 ) -> None:
-    """From gpt-5.4 on, its nano left out; of unknown names the best is assumed."""
     conversation.update(model=model, input="Hi.")
     assert (check_openai_responses(conversation) is None) is knows
 
@@ -449,7 +446,6 @@ def test_replayed_search_is_refused_by_a_model_without_it(conversation: dict[str
 def test_compatible_endpoint_that_has_never_heard_of_search_refuses_it(
     conversation: dict[str, Any], change: Change, param: str
 ) -> None:
-    """Tool, deferral and items are each unknown there."""
     change(conversation)
     violation = check_openai_responses(conversation, endpoint=Endpoint(supports_tool_search=False))
     assert violation is not None

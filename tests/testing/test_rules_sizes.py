@@ -74,7 +74,6 @@ def test_pictures_that_services_read_are_accepted() -> None:
     ],
 )  # fmt: skip
 def test_pictures_that_nobody_can_read_are_refused(violation: Any, said: str) -> None:
-    """In the service's own words."""
     assert violation.status == 400
     assert violation.message.startswith(said)
 

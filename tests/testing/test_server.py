@@ -43,7 +43,6 @@ def stand_in_threads() -> set[threading.Thread]:
 async def test_anthropic_message_has_text_and_both_calls(
     server: StandInServer, claude: AsyncAnthropic, claude_body: Any
 ) -> None:
-    """A reply that is not streamed is read by the SDK as a complete message."""
     server.reset(model=ScriptedModel([CALL]))
     message = await claude.messages.create(**claude_body)
     calls = [block for block in message.content if block.type == "tool_use"]
@@ -57,7 +56,6 @@ async def test_anthropic_message_has_text_and_both_calls(
 async def test_anthropic_stream_accumulates_to_the_same_message(
     server: StandInServer, claude: AsyncAnthropic, claude_body: Any
 ) -> None:
-    """The SDK's own accumulation of the stream gives what the plain reply gives."""
     reply = ModelReply(text=CALL.text, calls=CALL.calls, thinking="The city is Paris.")
     server.reset(model=ScriptedModel([reply, reply]))
     plain = await claude.messages.create(**claude_body)
@@ -74,7 +72,6 @@ async def test_anthropic_stream_accumulates_to_the_same_message(
 async def test_anthropic_stream_events_come_in_the_recorded_order(
     server: StandInServer, claude: AsyncAnthropic, claude_body: Any
 ) -> None:
-    """As recorded from the service; the SDK keeps the ping to itself."""
     server.reset(model=ScriptedModel([ModelReply(text="Sunny.", thinking="Hm.")]))
     stream = await claude.messages.create(**claude_body, stream=True)
     thinking, text = (["content_block_delta"] * count for count in (2, 1))
@@ -91,7 +88,6 @@ async def test_anthropic_stream_events_come_in_the_recorded_order(
 async def test_anthropic_count_tokens_counts_what_the_model_is_shown(
     server: StandInServer, claude: AsyncAnthropic, claude_body: Any
 ) -> None:
-    """A deferred tool costs nothing until it is referenced."""
     del claude_body["max_tokens"]
     before = await claude.messages.count_tokens(**claude_body)
     hidden = {**claude_body["tools"][0], "name": "other", "defer_loading": True}
@@ -103,7 +99,6 @@ async def test_anthropic_count_tokens_counts_what_the_model_is_shown(
 async def test_openai_completion_has_text_and_both_calls(
     server: StandInServer, gpt: AsyncOpenAI, gpt_body: Any
 ) -> None:
-    """A reply that is not streamed is read by the SDK as a completion."""
     server.reset(model=ScriptedModel([CALL]))
     completion = await gpt.chat.completions.create(**gpt_body)
     choice = completion.choices[0]
@@ -117,7 +112,6 @@ async def test_openai_completion_has_text_and_both_calls(
 async def test_openai_stream_accumulates_to_the_same_completion(
     server: StandInServer, gpt: AsyncOpenAI, gpt_body: Any
 ) -> None:
-    """The SDK's own accumulation of the stream gives what the plain reply gives."""
     server.reset(model=ScriptedModel([CALL, CALL]))
     plain = await gpt.chat.completions.create(**gpt_body)
     gpt_body["stream_options"] = {"include_usage": True}
@@ -146,7 +140,6 @@ async def test_openai_stream_without_the_option_reports_no_usage(
 async def test_conversation_with_a_reference_shows_the_model_the_deferred_tool(
     server: StandInServer, claude: AsyncAnthropic, claude_body: Any
 ) -> None:
-    """A deferred tool is hidden until a `tool_reference` names it."""
     seen: list[list[str]] = []
 
     def look(view: ModelView) -> ModelReply:
@@ -174,7 +167,6 @@ async def test_conversation_with_a_reference_shows_the_model_the_deferred_tool(
 async def test_replayed_reply_with_thinking_is_accepted_and_a_changed_prefix_is_not(
     server: StandInServer, claude: AsyncAnthropic, claude_body: Any
 ) -> None:
-    """On a model with prefix-bound thinking the tools may not change after it."""
     server.reset(model=ScriptedModel([ModelReply(text="Hi.", thinking="Hm.")] * 2))
     claude_body["model"] = "claude-sonnet-5-5"
     message = await claude.messages.create(**claude_body)
@@ -197,7 +189,6 @@ async def test_replayed_reply_with_thinking_is_accepted_and_a_changed_prefix_is_
 async def test_captured_request_keeps_the_bytes_and_no_key(
     server: StandInServer, claude: AsyncAnthropic, claude_body: Any
 ) -> None:
-    """What arrived is kept as sent; the key is not."""
     server.reset(model=ScriptedModel([ModelReply(text="Sunny.")]))
     await claude.messages.create(**claude_body)
     (request,) = server.requests
@@ -213,7 +204,6 @@ async def test_captured_request_keeps_the_bytes_and_no_key(
 async def test_violation_is_answered_and_captured(
     server: StandInServer, gpt: AsyncOpenAI, gpt_body: Any
 ) -> None:
-    """A refused request shows in the client's error and in the captures."""
     gpt_body["tools"] *= 2
     with pytest.raises(openai.BadRequestError, match="names must be unique") as refused:
         await gpt.chat.completions.create(**gpt_body)
@@ -225,7 +215,6 @@ async def test_violation_is_answered_and_captured(
 async def test_anthropic_error_code_reaches_the_client(
     server: StandInServer, claude: AsyncAnthropic, claude_body: Any
 ) -> None:
-    """A coded refusal is readable by the SDK's own fields."""
     claude_body["tools"] += [
         {**claude_body["tools"][0], "name": f"tool_{index}", "defer_loading": True}
         for index in range(10_001)
@@ -246,7 +235,6 @@ def raw_post(url: str, data: bytes, **headers: str) -> tuple[int, Any]:
 
 
 def test_missing_key_is_refused(server: StandInServer, claude_body: Any) -> None:
-    """Any key will do, but one has to be there."""
     url, body = f"{server.anthropic_base_url}/v1/messages", json.dumps(claude_body).encode()
     status, error = raw_post(url, body, **{"anthropic-version": "2023-06-01"})
     assert (status, error["type"]) == (401, "authentication_error")
@@ -263,7 +251,6 @@ def test_missing_key_is_refused(server: StandInServer, claude_body: Any) -> None
     ids=["empty", "cut", "list", "no UTF-8", "NaN", "half a surrogate", "deep"],
 )
 def test_body_that_is_no_json_object_is_refused(server: StandInServer, body: bytes) -> None:
-    """It is captured as it came, and answered with 400."""
     url = f"{server.openai_base_url}/chat/completions"
     status, error = raw_post(url, body, authorization="Bearer k")
     assert status == 400
@@ -276,7 +263,6 @@ def test_body_that_is_no_json_object_is_refused(server: StandInServer, body: byt
 
 
 def test_body_beyond_32_megabytes_is_too_large(server: StandInServer) -> None:
-    """The documented limit of a request."""
     headers = {"x-api-key": "k", "anthropic-version": "2023-06-01"}
     body = json.dumps({"model": "x" * (32 * 1024 * 1024)}).encode()
     status, error = raw_post(f"{server.anthropic_base_url}/v1/messages", body, **headers)
@@ -286,7 +272,6 @@ def test_body_beyond_32_megabytes_is_too_large(server: StandInServer) -> None:
 async def test_endpoint_that_does_not_know_tool_search_refuses_it(
     server: StandInServer, claude: AsyncAnthropic, claude_body: Any
 ) -> None:
-    """A compatible endpoint answers an unknown field as pydantic does."""
     server.reset(endpoint=Endpoint(supports_tool_search=False))
     claude_body["tools"][0]["defer_loading"] = False
     with pytest.raises(anthropic.BadRequestError, match="Extra inputs are not permitted"):
@@ -295,7 +280,6 @@ async def test_endpoint_that_does_not_know_tool_search_refuses_it(
 
 
 async def test_unknown_path_is_not_found(server: StandInServer) -> None:
-    """A path of no dialect is a 404."""
     client = openai.AsyncOpenAI(api_key="x", base_url=server.url + "/v2", max_retries=0)
     async with client:
         with pytest.raises(openai.NotFoundError):
@@ -305,7 +289,6 @@ async def test_unknown_path_is_not_found(server: StandInServer) -> None:
 async def test_reset_forgets_requests_faults_and_model(
     server: StandInServer, gpt: AsyncOpenAI, gpt_body: Any
 ) -> None:
-    """After a reset nothing of the test before is left."""
     server.reset(model=ScriptedModel([ModelReply(text="One.")]))
     await gpt.chat.completions.create(**gpt_body)
     server.reset(model=ScriptedModel([ModelReply(text="Two.")]))
@@ -315,7 +298,6 @@ async def test_reset_forgets_requests_faults_and_model(
 
 
 async def test_close_leaves_no_thread_though_a_client_is_connected(gpt_body: Any) -> None:
-    """Open keep-alive connections do not keep a closed server alive."""
     before = stand_in_threads()
     with StandInServer(model=ScriptedModel([ModelReply(text="Hi.")])) as server:
         client = openai.AsyncOpenAI(api_key="x", base_url=server.openai_base_url, max_retries=0)
@@ -326,12 +308,10 @@ async def test_close_leaves_no_thread_though_a_client_is_connected(gpt_body: Any
 
 
 def test_server_that_does_not_run_has_no_address() -> None:
-    """The error says how to use the server."""
     with pytest.raises(StandInServerError, match="with block"):
         _ = StandInServer().openai_base_url
 
 
 def test_server_starts_once() -> None:
-    """A running server is not started over."""
     with StandInServer() as server, pytest.raises(StandInServerError, match="already runs"):
         server.start()

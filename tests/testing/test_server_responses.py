@@ -56,7 +56,6 @@ def body() -> dict[str, Any]:
 async def test_reply_has_reasoning_text_and_both_kinds_of_call(
     server: StandInServer, gpt: AsyncOpenAI, body: Any
 ) -> None:
-    """A search is an item of its own, with arguments as an object."""
     server.reset(model=ScriptedModel([REPLY]))
     response = await gpt.responses.create(**body)
     thought, message, call, search = response.output
@@ -74,7 +73,6 @@ async def test_reply_has_reasoning_text_and_both_kinds_of_call(
 async def test_stream_accumulates_to_the_same_reply(
     server: StandInServer, gpt: AsyncOpenAI, body: Any
 ) -> None:
-    """The items of the last event are those of the plain reply."""
     server.reset(model=ScriptedModel([REPLY, REPLY]))
     plain = await gpt.responses.create(**body)
     events = [event async for event in await gpt.responses.create(**body, stream=True)]
@@ -128,7 +126,6 @@ async def test_events_come_in_the_recorded_order(
 async def test_model_sees_a_deferred_tool_once_an_output_brought_it(
     server: StandInServer, gpt: AsyncOpenAI, body: Any
 ) -> None:
-    """Found tools are called with the namespace that they are in."""
     seen: list[list[str]] = []
 
     def look(view: ModelView) -> ModelReply:
@@ -154,7 +151,6 @@ async def test_model_sees_a_deferred_tool_once_an_output_brought_it(
 async def test_hidden_call_of_a_deferred_tool_has_its_namespace(
     server: StandInServer, gpt: AsyncOpenAI, body: Any
 ) -> None:
-    """A model may call by name what it was not shown."""
     reply = ModelReply(calls=(ModelCall(name="get_time", hidden=True),))
     server.reset(model=ScriptedModel([reply]))
     body["tools"].append({**WEATHER, "name": "get_time", "defer_loading": True})
@@ -237,7 +233,6 @@ async def test_call_left_open_in_a_kept_reply_has_to_be_answered(
 async def test_items_that_are_kept_cannot_be_sent_as_well(
     server: StandInServer, gpt: AsyncOpenAI, body: Any
 ) -> None:
-    """The trap of replaying items beside `previous_response_id`."""
     server.reset(model=ScriptedModel([ModelReply(text="Hi.")]))
     first = await gpt.responses.create(**body)
     again = [item.to_dict() for item in first.output]
@@ -273,7 +268,6 @@ async def test_reasoning_goes_back_with_its_call_and_in_full_where_nothing_is_ke
 async def test_cached_input_is_what_the_service_has_read_before(
     server: StandInServer, gpt: AsyncOpenAI, body: Any
 ) -> None:
-    """A search that brings a tool keeps the prefix; another first tool does not."""
     server.reset(model=ScriptedModel([ModelReply(text="Hi.")] * 3))
     body["instructions"] = "Be brief. " * 1_000
 
@@ -294,7 +288,6 @@ async def test_cached_input_is_what_the_service_has_read_before(
 async def test_tokens_are_counted_without_asking_the_model(
     server: StandInServer, gpt: AsyncOpenAI, body: Any
 ) -> None:
-    """The count is what a reply's usage says."""
     server.reset(model=ScriptedModel([ModelReply(text="Hi.")]))
     counted = await gpt.responses.input_tokens.count(**body)
     usage = (await gpt.responses.create(**body)).usage
@@ -305,7 +298,6 @@ async def test_tokens_are_counted_without_asking_the_model(
 async def test_refused_request_reads_as_the_services_own(
     server: StandInServer, gpt: AsyncOpenAI, body: Any
 ) -> None:
-    """Message, type and parameter reach the client's error."""
     body["tools"] = [WEATHER, WEATHER]
     with pytest.raises(openai.BadRequestError, match="names must be unique") as refused:
         await gpt.responses.create(**body)
@@ -316,7 +308,6 @@ async def test_refused_request_reads_as_the_services_own(
 async def test_error_inside_a_stream_is_raised_by_the_client(
     server: StandInServer, gpt: AsyncOpenAI, body: Any
 ) -> None:
-    """The service may fail after the headers went out."""
     server.reset(model=ScriptedModel([REPLY]))
     server.faults.add(Fault(status=500, after_events=3))
     with pytest.raises(openai.APIError, match="The server had an error"):
@@ -326,7 +317,6 @@ async def test_error_inside_a_stream_is_raised_by_the_client(
 async def test_connection_breaks_in_the_middle_of_a_call(
     server: StandInServer, gpt: AsyncOpenAI, body: Any
 ) -> None:
-    """A part of the arguments arrived, their end did not."""
     server.reset(model=ScriptedModel([REPLY]))
     server.faults.add(Fault(broken=True, after_events="tool_call"))
     last = ""
@@ -342,7 +332,6 @@ async def test_connection_breaks_in_the_middle_of_a_call(
 async def test_reply_that_was_cut_says_why(
     server: StandInServer, gpt: AsyncOpenAI, body: Any, reason: str | None, status: str
 ) -> None:
-    """The stop reason of this dialect is why a reply is incomplete."""
     server.reset(model=ScriptedModel([ModelReply(text="Hi", stop_reason=reason)]))
     response = await gpt.responses.create(**body)
     assert response.status == status
@@ -352,7 +341,6 @@ async def test_reply_that_was_cut_says_why(
 async def test_refusal_is_a_part_of_its_own(
     server: StandInServer, gpt: AsyncOpenAI, body: Any
 ) -> None:
-    """A model that refuses says so beside the text."""
     server.reset(model=ScriptedModel([ModelReply(text="No.", stop_reason="refusal")]))
     (message,) = (await gpt.responses.create(**body)).output
     assert message.type == "message"
@@ -376,7 +364,6 @@ async def test_arguments_that_are_no_json(
 async def test_empty_reply_has_a_message_without_content(
     server: StandInServer, gpt: AsyncOpenAI, body: Any
 ) -> None:
-    """No text, no call."""
     server.faults.add(Fault(empty=True))
     response = await gpt.responses.create(**body)
     assert (response.output_text, [item.type for item in response.output]) == ("", ["message"])
@@ -385,7 +372,6 @@ async def test_empty_reply_has_a_message_without_content(
 async def test_conversation_that_nobody_made_is_not_found(
     server: StandInServer, gpt: AsyncOpenAI, body: Any
 ) -> None:
-    """The stand-in keeps replies, and has no conversations."""
     with pytest.raises(openai.NotFoundError, match="Conversation with id 'conv_1' not found"):
         await gpt.responses.create(**body, conversation="conv_1")
     assert len(server.violations) == 1

@@ -69,7 +69,6 @@ def code_of(error: anthropic.APIStatusError) -> str:
 async def test_thread_keeps_tools_and_messages(
     server: StandInServer, claude: AsyncAnthropic, claude_body: Any
 ) -> None:
-    """The model sees the whole conversation, of which the request has the end."""
     model = Watched(CALL, SUNNY, ModelReply(text="Yes."))
     server.reset(model=model)
     first = await claude.messages.create(**claude_body, extra_body=create())
@@ -88,7 +87,6 @@ async def test_thread_keeps_tools_and_messages(
 async def test_streamed_reply_is_kept_too(
     server: StandInServer, claude: AsyncAnthropic, claude_body: Any
 ) -> None:
-    """Under the id that its first event names."""
     model = Watched(CALL, SUNNY)
     server.reset(model=model)
     async with claude.messages.stream(**claude_body, extra_body=create()) as stream:
@@ -115,7 +113,6 @@ async def test_streamed_reply_is_kept_too(
 async def test_thread_that_is_not_there_or_not_well_shaped_is_refused(
     claude: AsyncAnthropic, claude_body: Any, thread: Any, says: str
 ) -> None:
-    """By name, as the service does."""
     with pytest.raises(anthropic.APIStatusError) as caught:
         await claude.messages.create(**claude_body, extra_body={"thread": thread})
     assert says in str(caught.value)
@@ -151,7 +148,6 @@ async def test_reply_outside_a_thread_is_not_kept(
 async def test_thread_with_other_tools_is_refused(
     server: StandInServer, claude: AsyncAnthropic, claude_body: Any
 ) -> None:
-    """The same ones may be sent again."""
     server.reset(model=ScriptedModel([CALL, SUNNY]))
     first = await claude.messages.create(**claude_body, extra_body=create())
     body = {**claude_body, "messages": result(first)}
@@ -166,7 +162,6 @@ async def test_thread_with_other_tools_is_refused(
 async def test_rules_hold_for_the_whole_conversation(
     server: StandInServer, claude: AsyncAnthropic, claude_body: Any
 ) -> None:
-    """A call of the kept reply wants its result."""
     server.reset(model=ScriptedModel([CALL]))
     first = await claude.messages.create(**claude_body, extra_body=create())
     body = bare(claude_body, [{"role": "user", "content": "Never mind."}])
@@ -190,7 +185,6 @@ async def test_counted_continuation_goes_without_the_limit(
 
 
 def test_thread_has_one_cache_breakpoint_less(conversation: dict[str, Any]) -> None:
-    """The service sets the fourth."""
     for tool in conversation["tools"][:2]:
         tool["cache_control"] = {"type": "ephemeral"}
     conversation["system"][0]["cache_control"] = {"type": "ephemeral"}
@@ -208,8 +202,6 @@ def test_thread_has_one_cache_breakpoint_less(conversation: dict[str, Any]) -> N
 async def test_tool_runner_of_the_sdk_goes_through(
     server: StandInServer, claude: AsyncAnthropic, claude_body: Any
 ) -> None:
-    """The newest one sends new messages only, in a thread."""
-
     @anthropic.beta_async_tool
     async def get_weather(city: str) -> str:
         """The weather of a city."""

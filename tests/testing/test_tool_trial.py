@@ -35,7 +35,6 @@ async def remove(name: str, context: ToolContext) -> str:
 
 
 async def test_call_is_checked_and_its_words_are_kept(tmp_path: Path) -> None:
-    """Progress, questions, and the result as the model reads it."""
     trial = ToolTrial(remove, answers=[True], folder=tmp_path)
     done = await trial.call(name="a.txt")
     assert done.content == f"removed a.txt from {tmp_path}"
@@ -47,7 +46,6 @@ async def test_call_is_checked_and_its_words_are_kept(tmp_path: Path) -> None:
 
 
 async def test_arguments_that_no_model_can_write_are_a_mistake_of_the_test() -> None:
-    """They are named."""
     with pytest.raises(InvalidToolError, match="JSON"):
         await ToolTrial(remove).call(name=object())
 
@@ -64,7 +62,6 @@ async def test_rules_of_the_bot_can_be_tried_too() -> None:
 
 
 async def test_call_can_be_stopped_as_a_user_would() -> None:
-    """And the next one goes through."""
     begun = asyncio.Event()
 
     async def stream(wait: bool) -> Any:
@@ -89,7 +86,6 @@ async def test_call_can_be_stopped_as_a_user_would() -> None:
 
 
 async def test_clean_up_is_part_of_the_trial() -> None:
-    """Of a tool that keeps something."""
     closed = []
 
     class Session:

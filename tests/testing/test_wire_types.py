@@ -110,7 +110,6 @@ def events(text: str) -> Iterator[Any]:
 def test_reply_is_as_the_vendors_types_say(
     server: StandInServer, path: str, body: dict[str, Any], reply: ModelReply
 ) -> None:
-    """The SDKs read leniently; here nothing may be missing, streamed or whole."""
     whole, event = TYPES[path]
     server.reset(model=Says(reply))
     adapter_of(whole).validate_json(asked(server, path, body))
@@ -123,7 +122,6 @@ def test_reply_is_as_the_vendors_types_say(
 
 
 def test_refusal_is_as_openais_types_say(server: StandInServer) -> None:
-    """A part of its own kind, with events of its own."""
     path, body = BODIES["responses"]
     server.reset(model=Says(REFUSED))
     adapter_of(Response).validate_json(asked(server, path, body))

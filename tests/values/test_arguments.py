@@ -34,7 +34,6 @@ _JSON = st.recursive(
     ],
 )
 def test_what_can_mean_one_thing_is_repaired(written: str, meant: dict[str, Any]) -> None:
-    """And nothing of it is lost."""
     assert read_arguments(written) == meant
 
 
@@ -47,13 +46,11 @@ def test_what_can_mean_one_thing_is_repaired(written: str, meant: dict[str, Any]
     ],
 )  # fmt: skip
 def test_what_is_cut_off_or_ambiguous_is_not_guessed(written: str) -> None:
-    """Half an address is not sent a mail to."""
     assert read_arguments(written) is None
 
 
 @given(st.dictionaries(st.text(max_size=5), _JSON, max_size=4))
 def test_an_object_is_read_in_every_way_it_may_be_written(value: dict[str, Any]) -> None:
-    """As JSON, fenced, inside a string, and as Python writes it."""
     written = json.dumps(value)
     for way in (written, f"```json\n{written}\n```", json.dumps(written), repr(value)):
         assert read_arguments(way) == value
@@ -61,5 +58,4 @@ def test_an_object_is_read_in_every_way_it_may_be_written(value: dict[str, Any])
 
 @given(st.text(max_size=40) | _JSON.map(json.dumps).map(lambda text: text[:-1]))
 def test_no_text_raises(written: str) -> None:
-    """Whatever a model writes."""
     assert read_arguments(written) is None or isinstance(read_arguments(written), dict)

@@ -56,7 +56,6 @@ def test_no_dialect_sends_what_nobody_sees() -> None:
 
 
 def test_names_that_others_refer_to_stay() -> None:
-    """A pattern, and the keys of properties."""
     schema = Tool(name="go", parameters=LOUD).parameters
     assert schema["properties"]["default"]["pattern"] == "^[\u200b]$"
     assert list(schema["properties"]) == ["description", "default"]
@@ -65,7 +64,6 @@ def test_names_that_others_refer_to_stay() -> None:
 
 
 def test_an_equal_relisting_of_loud_definitions_is_equal() -> None:
-    """Also by what was kept of the first."""
     tool = Tool(name="go", description=f"Go{UNSEEN}.", parameters=LOUD)
     again = Tool(name="go", description=f"Go{UNSEEN}.", parameters=json.loads(json.dumps(LOUD)))
     assert tool == again == Tool.from_dict(tool.to_dict())
@@ -73,7 +71,6 @@ def test_an_equal_relisting_of_loud_definitions_is_equal() -> None:
 
 
 def test_lines_of_a_description_stay() -> None:
-    """A list of steps is read as one."""
     assert Tool(name="a", description="One:\r\n- two\n\n\tthree\u2028four").description == (
         "One:\n- two\n\n\tthree\nfour"
     )
@@ -82,7 +79,6 @@ def test_lines_of_a_description_stay() -> None:
 @settings(max_examples=200)
 @given(st.text(st.characters(codec=None), max_size=60))
 def test_a_cleaned_text_is_clean(text: str) -> None:
-    """Twice is as once, and what everybody sees stays."""
     cleaned = clean_text(text)
     assert clean_text(cleaned) == cleaned
     assert all(char.isprintable() or char.isspace() for char in cleaned)
@@ -110,7 +106,6 @@ def of_length(description: int, text: int) -> Tool:
 
 
 def test_long_texts_are_cut_at_their_limits_with_a_notice() -> None:
-    """A value that a call may have is none."""
     chat = Chat([of_length(9_000, 2_500)], {"tool_schema_mode": "full"})
     chat.begin()
     tool = chat.session.plan(OPENAI).tools[0].tool
@@ -126,7 +121,6 @@ def test_long_texts_are_cut_at_their_limits_with_a_notice() -> None:
 
 
 def test_texts_within_the_limits_are_sent_whole() -> None:
-    """Far beyond the 300 characters of a search result."""
     whole = of_length(8_000, 2_000)
     chat = Chat([whole], {"tool_schema_mode": "full"})
     chat.begin()
@@ -153,7 +147,6 @@ def test_the_limits_are_settings() -> None:
 
 
 def test_a_call_is_held_against_the_whole_definition() -> None:
-    """What a model is sent may be cut; what runs is the tool itself."""
     chat = Chat([of_length(9_000, 2_500)])
     chat.begin()
     decision = chat.decide("long", json.dumps({"a": "v" * 2_500}))
@@ -161,12 +154,10 @@ def test_a_call_is_held_against_the_whole_definition() -> None:
 
 
 def test_nothing_is_cut_of_a_schema_whose_texts_are_short() -> None:
-    """However long it is."""
     schema = {"properties": {f"p{n}": {"description": "d" * 90} for n in range(100)}}
     assert not cut_schema(schema, 2_000)
 
 
 @pytest.mark.parametrize(("text", "line"), [("a\n\u200b b", "a b"), ("x" * 20, "x" * 9 + "…")])
 def test_a_line_is_one_line_of_the_limit(text: str, line: str) -> None:
-    """As it is shown in a list."""
     assert clean_line(text, 10) == line

@@ -46,7 +46,6 @@ def folder(tmp_path: Path) -> Path:
     ["../secret.txt", "sub/../../secret.txt", "{outside}", "/etc/passwd", "out", "away/secret.txt"],
 )
 async def test_no_path_leads_out(folder: Path, path: str) -> None:
-    """Neither upwards, nor absolute, nor by a link to a file or to a folder."""
     (folder / "out").symlink_to(folder.parent / "secret.txt")
     (folder / "away").symlink_to(folder.parent)
     wanted = path.format(outside=folder.parent / "secret.txt")
@@ -67,7 +66,6 @@ async def test_no_path_leads_out(folder: Path, path: str) -> None:
     "path", ["sub/a.txt", "./sub/a.txt", "sub/../sub//a.txt", "{folder}/sub/a.txt", "link"]
 )
 async def test_no_spelling_of_a_path_slips_past_a_rule(folder: Path, path: str, rule: str) -> None:
-    """A rule is about the place a path leads to."""
     (folder / "link").symlink_to("sub/a.txt")
     (folder / "b.txt").write_text("beta\n")
     desk = Desk(folder, rules=PermissionSettings(deny=(rule,)))
@@ -76,7 +74,6 @@ async def test_no_spelling_of_a_path_slips_past_a_rule(folder: Path, path: str, 
 
 
 async def test_a_file_that_was_granted_is_granted_in_every_spelling(folder: Path) -> None:
-    """The rule that is suggested names the place."""
     suggested: list[str] = []
 
     async def ask(request: PermissionRequest) -> PermissionAnswer:
@@ -95,7 +92,6 @@ async def test_a_file_that_was_granted_is_granted_in_every_spelling(folder: Path
 
 
 async def test_a_link_that_stays_inside_is_followed(folder: Path) -> None:
-    """It is the same file under two names."""
     (folder / "link").symlink_to("sub/a.txt")
     desk = Desk(folder)
     assert "alpha" in await desk.said("read_file", file_path="link")
@@ -104,7 +100,6 @@ async def test_a_link_that_stays_inside_is_followed(folder: Path) -> None:
 
 
 async def test_an_absolute_path_inside_is_the_relative_one(folder: Path) -> None:
-    """Models write both."""
     said = await Desk(folder).said("read_file", file_path=str(folder / "sub" / "a.txt"))
     assert said == "     1\talpha"
 
@@ -129,7 +124,6 @@ class Swapped(Workspace):
 
 
 def test_a_link_put_there_after_the_check_is_not_followed(folder: Path) -> None:
-    """What is opened is what was checked."""
     (folder / "sub" / "secret.txt").write_text("inside")
     with pytest.raises(WorkspaceError, match="folder"):
         Swapped(folder).read("sub/secret.txt")
@@ -154,7 +148,6 @@ def test_a_new_file_does_not_replace_one_that_came_before_it(folder: Path) -> No
 
 
 def test_a_write_keeps_the_permission_bits(folder: Path) -> None:
-    """A script stays one."""
     script = folder / "run.sh"
     script.write_text("true\n")
     script.chmod(0o750)
@@ -183,7 +176,6 @@ async def test_a_pipe_a_socket_and_a_folder_are_no_files(folder: Path) -> None:
 
 
 async def test_a_file_above_the_limit_is_neither_read_nor_written(folder: Path) -> None:
-    """The model is told both sizes."""
     (folder / "big.txt").write_text("x" * 101)
     desk = Desk(folder, limits=Limits(file_bytes=100))
     assert "101 bytes" in await desk.refused("read_file", file_path="big.txt")
@@ -222,7 +214,6 @@ def test_no_path_at_all_reads_what_is_outside(
 
 
 def test_a_workspace_must_be_a_folder(tmp_path: Path) -> None:
-    """It is said when the bot starts."""
     with pytest.raises(ConfigurationError, match="nowhere"):
         workspace_tools(tmp_path / "nowhere")
 
@@ -230,7 +221,6 @@ def test_a_workspace_must_be_a_folder(tmp_path: Path) -> None:
 def test_without_a_folder_in_the_environment_there_are_no_tools(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Naming the module in a configuration is not enough."""
     monkeypatch.delenv("TOOL_SEARCH_WORKSPACE", raising=False)
     with pytest.raises(ConfigurationError, match="TOOL_SEARCH_WORKSPACE is not set"):
         tools_from_modules(["tool_search.workspace.configured"])
@@ -240,7 +230,6 @@ def test_without_a_folder_in_the_environment_there_are_no_tools(
 
 
 def test_the_environment_names_the_folder_and_the_commands(tmp_path: Path) -> None:
-    """Without commands there is no shell."""
     named = {"TOOL_SEARCH_WORKSPACE": str(tmp_path)}
     without = {item.tool.name for item in tools_from_environment(named)}
     commands = {"TOOL_SEARCH_WORKSPACE_COMMANDS": "ls, git status"}

@@ -39,7 +39,6 @@ def code(name: str, source: str) -> dict[str, Any]:
 
 
 async def test_read_shows_numbered_lines_and_how_many_are_left(tmp_path: Path) -> None:
-    """A model reads on with the offset it is given."""
     (tmp_path / "a.txt").write_text("".join(f"line {n}\n" for n in range(1, 11)))
     said = await Desk(tmp_path).said("read_file", file_path="a.txt", offset=4, limit=2)
     assert said == "     4\tline 4\n     5\tline 5\n[5 more lines: go on with offset 6]"
@@ -55,7 +54,6 @@ async def test_read_cuts_long_lines_and_says_by_how_much(tmp_path: Path) -> None
 
 
 async def test_read_beyond_the_end_says_how_long_the_file_is(tmp_path: Path) -> None:
-    """And an empty file says so."""
     (tmp_path / "a.txt").write_text("one\n")
     (tmp_path / "empty").write_text("")
     desk = Desk(tmp_path)
@@ -64,7 +62,6 @@ async def test_read_beyond_the_end_says_how_long_the_file_is(tmp_path: Path) -> 
 
 
 async def test_a_picture_is_given_as_one(tmp_path: Path) -> None:
-    """By what it is, not by its name."""
     (tmp_path / "shot.dat").write_bytes(PNG)
     finished = await Desk(tmp_path).call("read_file", file_path="shot.dat")
     (picture,) = [part for part in finished.parts if isinstance(part, ImagePart)]
@@ -72,7 +69,6 @@ async def test_a_picture_is_given_as_one(tmp_path: Path) -> None:
 
 
 async def test_a_binary_file_is_refused(tmp_path: Path) -> None:
-    """Its bytes say nothing to a model."""
     (tmp_path / "a.bin").write_bytes(b"\x7fELF\0\0")
     assert "binary" in await Desk(tmp_path).refused("read_file", file_path="a.bin")
 
@@ -92,7 +88,6 @@ async def test_a_binary_file_is_refused(tmp_path: Path) -> None:
 async def test_an_edit_keeps_encoding_and_line_ends(
     tmp_path: Path, before: bytes, after: bytes
 ) -> None:
-    """Nothing changes but what was meant to."""
     (tmp_path / "a.txt").write_bytes(before)
     desk = Desk(tmp_path)
     await desk.said("read_file", file_path="a.txt")
@@ -112,7 +107,6 @@ async def test_an_edit_keeps_encoding_and_line_ends(
 async def test_an_edit_that_is_not_clear_changes_nothing(
     tmp_path: Path, old: str, more: dict[str, str], told: str
 ) -> None:
-    """And says what to do; the user is not even asked."""
     (tmp_path / "a.txt").write_text("a a a b\n")
     desk = Desk(tmp_path)
     await desk.said("read_file", file_path="a.txt")
@@ -123,7 +117,6 @@ async def test_an_edit_that_is_not_clear_changes_nothing(
 
 
 async def test_every_occurrence_is_replaced_where_that_is_asked_for(tmp_path: Path) -> None:
-    """With their count."""
     (tmp_path / "a.txt").write_text("a a a b\n")
     desk = Desk(tmp_path)
     await desk.said("read_file", file_path="a.txt")
@@ -133,7 +126,6 @@ async def test_every_occurrence_is_replaced_where_that_is_asked_for(tmp_path: Pa
 
 
 async def test_several_edits_are_made_in_order_or_not_at_all(tmp_path: Path) -> None:
-    """Each on what those before it have left."""
     (tmp_path / "a.txt").write_text("one\n")
     desk = Desk(tmp_path)
     await desk.said("read_file", file_path="a.txt")
@@ -159,7 +151,6 @@ EDITS = [
 async def test_what_was_not_read_in_this_conversation_is_not_changed(
     tmp_path: Path, name: str, given: dict[str, Any]
 ) -> None:
-    """Another conversation's read does not count, and the user is not asked."""
     before = notebook(code("c1", "print"))
     (tmp_path / "a.ipynb").write_text(before)
     desk = Desk(tmp_path)
@@ -186,7 +177,6 @@ async def test_what_changed_since_it_was_read_is_not_changed(
 
 
 async def test_a_file_that_was_only_touched_counts_as_unchanged(tmp_path: Path) -> None:
-    """Formatters and checkouts touch without changing."""
     (tmp_path / "a.txt").write_text("a\n")
     desk = Desk(tmp_path)
     await desk.said("read_file", file_path="a.txt")
@@ -205,7 +195,6 @@ async def test_a_new_file_is_written_with_its_folders(tmp_path: Path) -> None:
 
 
 async def test_a_forgotten_conversation_has_read_nothing(tmp_path: Path) -> None:
-    """What it read goes with it."""
     (tmp_path / "a.txt").write_text("a\n")
     desk = Desk(tmp_path)
     await desk.said("read_file", file_path="a.txt")
@@ -214,7 +203,6 @@ async def test_a_forgotten_conversation_has_read_nothing(tmp_path: Path) -> None
 
 
 async def test_without_permission_nothing_is_written(tmp_path: Path) -> None:
-    """Reading needs none."""
     (tmp_path / "a.txt").write_text("a\n")
     desk = Desk(tmp_path, allows=False)
     await desk.said("read_file", file_path="a.txt")
@@ -253,7 +241,6 @@ async def test_a_notebook_is_read_and_changed_by_cells(tmp_path: Path) -> None:
 async def test_a_notebook_edit_that_is_not_clear_is_refused(
     tmp_path: Path, given: dict[str, str], told: str
 ) -> None:
-    """With what is missing."""
     (tmp_path / "a.ipynb").write_text(notebook(code("c1", "1")))
     desk = Desk(tmp_path)
     await desk.said("read_file", file_path="a.ipynb")
@@ -261,7 +248,6 @@ async def test_a_notebook_edit_that_is_not_clear_is_refused(
 
 
 async def test_what_is_no_notebook_is_not_read_as_one(tmp_path: Path) -> None:
-    """Nor does its JSON end the call in another way."""
     (tmp_path / "a.ipynb").write_text("[" * 100_000)
     assert "not the JSON of a notebook" in await Desk(tmp_path).refused(
         "read_file", file_path="a.ipynb"

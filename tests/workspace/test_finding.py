@@ -34,7 +34,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 async def test_ls_is_in_order_and_says_what_is_a_folder(folder: Path) -> None:
-    """And how many entries it has not shown."""
     desk = Desk(folder)
     assert await desk.said("ls") == ".git/\nREADME.md  19 bytes\nsrc/"
     assert await desk.said("ls", limit=1) == ".git/\n[2 more left out]"
@@ -64,13 +63,11 @@ def test_a_glob_means_what_shells_mean_by_it(pattern: str, path: str, fits: bool
 
 
 async def test_a_glob_of_too_many_alternatives_is_refused(folder: Path) -> None:
-    """Each pair of braces may double them."""
     told = await Desk(folder).refused("glob", pattern="{a,b}" * 30)
     assert "more than 64 alternatives" in told
 
 
 async def test_grep_names_files_lines_or_counts(folder: Path) -> None:
-    """By path, with totals."""
     desk = Desk(folder)
     end = "\n[3 matching lines in 3 files]"
     assert await desk.said("grep", pattern="^needle") == f"README.md\nsrc/a.py\nsrc/deep/c.txt{end}"
@@ -83,7 +80,6 @@ async def test_grep_names_files_lines_or_counts(folder: Path) -> None:
 
 
 async def test_grep_shows_the_lines_around_a_match(folder: Path) -> None:
-    """Marked as such."""
     given = {"output_mode": "content", "context_lines": 1, "path": "src/deep/c.txt"}
     said = await Desk(folder).said("grep", pattern="needle", **given)
     shown = ("src/deep/c.txt-1-x", "src/deep/c.txt:2:needle", "src/deep/c.txt-3-y")
@@ -91,13 +87,11 @@ async def test_grep_shows_the_lines_around_a_match(folder: Path) -> None:
 
 
 async def test_grep_says_how_much_it_has_not_shown(folder: Path) -> None:
-    """The totals are of all."""
     said = await Desk(folder).said("grep", pattern="needle", head_limit=1)
     assert said == "README.md\n[2 more left out]\n[3 matching lines in 3 files]"
 
 
 async def test_grep_passes_over_binary_and_very_large_files(folder: Path) -> None:
-    """And counts the large ones."""
     (folder / "a.bin").write_bytes(b"needle\0")
     (folder / "big.txt").write_text("needle\n" * 20)
     desk = Desk(folder, limits=Limits(searched_bytes=100))
@@ -108,7 +102,6 @@ async def test_grep_passes_over_binary_and_very_large_files(folder: Path) -> Non
 
 
 async def test_what_gitignore_names_is_not_searched(folder: Path) -> None:
-    """A nested one counts below its own folder; a broken line is passed over."""
     pytest.importorskip("pathspec", reason="needs pathspec, of the extra workspace")
     (folder / ".gitignore").write_text("!\n*.md\n/src/deep/\n")
     (folder / "src" / ".gitignore").write_text("a.py\n")
@@ -119,24 +112,20 @@ async def test_what_gitignore_names_is_not_searched(folder: Path) -> None:
 
 
 async def test_a_search_ends_at_the_limit_of_entries(folder: Path) -> None:
-    """And says so."""
     desk = Desk(folder, limits=Limits(entries=3))
     assert "stopped after 3 files and folders" in await desk.said("glob", pattern="**")
 
 
 @pytest.mark.parametrize("pattern", [r"(?=n)needle", r"(n)e\1?edle"])
 async def test_what_re2_has_not_is_searched_all_the_same(folder: Path, pattern: str) -> None:
-    """Look-around and back references, in a process."""
     assert "src/a.py" in await Desk(folder).said("grep", pattern=pattern)
 
 
 async def test_an_invalid_pattern_is_told(folder: Path) -> None:
-    """With what is wrong."""
     assert "'(' is not valid" in await Desk(folder).refused("grep", pattern="(")
 
 
 async def test_a_runaway_pattern_is_ended(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Even where only a process can end it."""
     monkeypatch.setattr("tool_search.workspace.matching._SECONDS", 0.5)
     (folder / "a.txt").write_text("a" * 60 + "!")
     told = await Desk(folder).refused("grep", pattern=r"^(a+)+(?!.)$")
@@ -144,7 +133,6 @@ async def test_a_runaway_pattern_is_ended(folder: Path, monkeypatch: pytest.Monk
 
 
 def test_a_line_matches_alike_with_and_without_re2() -> None:
-    """One pattern in linear time, the same with look-around."""
     texts = ["a\nb中\n\nB", "", "ab"]
     budget = TimeBudget()
     plain = line_matcher("b", ignore_case=True, budget=budget)(texts)
@@ -153,7 +141,6 @@ def test_a_line_matches_alike_with_and_without_re2() -> None:
 
 
 def test_the_patterns_of_a_turn_share_their_time() -> None:
-    """One conversation cannot buy a minute with ten searches."""
     budget = TimeBudget(0.5)
     slow = line_matcher("(?=a)(a+)+$", ignore_case=False, budget=budget)
     with pytest.raises(WorkspaceError, match=r"longer than the 0\.5 s"):

@@ -58,12 +58,10 @@ async def gone(sign: str) -> bool:
 
 
 async def test_a_workspace_has_no_shell_unless_asked_for(tmp_path: Path) -> None:
-    """It is the one tool that its folder does not hold."""
     assert "There is no tool named bash" in await Desk(tmp_path).refused("bash", command="ls")
 
 
 async def test_folder_and_variables_last_within_a_conversation(desk: Desk) -> None:
-    """Another conversation has a shell of its own."""
     (desk.folder / "sub").mkdir()
     assert await desk.said("bash", command="cd sub; x=kept") == "[in sub]"
     assert await desk.said("bash", command='echo "$x"; pwd') == f"kept\n{desk.folder}/sub\n[in sub]"
@@ -71,20 +69,17 @@ async def test_folder_and_variables_last_within_a_conversation(desk: Desk) -> No
 
 
 async def test_a_result_has_output_errors_and_exit_status(desk: Desk) -> None:
-    """In the order they were written."""
     said = await desk.said("bash", command="echo out; echo err >&2; (exit 3)")
     assert said == "out\nerr\n[exit status 3]"
 
 
 @pytest.mark.parametrize("command", ["echo 'open", "if", "cat <<E"])
 async def test_a_command_that_bash_cannot_read_ends_nothing(desk: Desk, command: str) -> None:
-    """An open quote does not swallow the next command."""
     await desk.said("bash", command=command)
     assert await desk.said("bash", command="echo next") == "next"
 
 
 async def test_a_shell_that_was_left_begins_anew(desk: Desk) -> None:
-    """The model is told."""
     assert "begins anew" in await desk.refused("bash", command="x=1; exit 4")
     assert await desk.said("bash", command="echo ${x:-none}") == "none"
 
@@ -101,7 +96,6 @@ async def test_a_command_that_leaves_the_workspace_is_brought_back(desk: Desk) -
 
 
 async def test_a_command_above_its_time_is_ended_with_all_it_started(desk: Desk) -> None:
-    """What it wrote is kept, and the next one has a new shell."""
     started = "sleep 300.125 & echo $!; sleep 300.125"
     finished = await desk.call("bash", command=started, timeout_s=1)
     assert finished.is_error
@@ -111,7 +105,6 @@ async def test_a_command_above_its_time_is_ended_with_all_it_started(desk: Desk)
 
 
 async def test_a_cancelled_command_is_ended_and_what_it_wrote_survives(desk: Desk) -> None:
-    """The model reads it with the cancellation."""
     cancellation = Cancellation()
     context = ToolContext(conversation="c", language="en-US", cancellation=cancellation)
     call = ToolCall(
@@ -130,7 +123,6 @@ async def test_a_cancelled_command_is_ended_and_what_it_wrote_survives(desk: Des
 
 
 async def test_forgetting_a_conversation_ends_its_shell(desk: Desk) -> None:
-    """And what was left running in it."""
     await desk.said("bash", command="sleep 300.5 & echo $!")
     assert runs("300.5")
     await desk.runner.forget("c")
@@ -138,14 +130,12 @@ async def test_forgetting_a_conversation_ends_its_shell(desk: Desk) -> None:
 
 
 async def test_what_is_left_running_does_not_hold_a_command_up(desk: Desk) -> None:
-    """What it writes later comes with a later command."""
     await desk.said("bash", command="{ while [ ! -e go ]; do sleep 0.02; done; echo late; } &")
     said = await desk.said("bash", command="touch go; wait; echo now")
     assert said.split() == ["late", "now"]
 
 
 async def test_long_output_keeps_its_ends(tmp_path: Path) -> None:
-    """With the count of what was cut."""
     options = ShellOptions(commands=[ANY_COMMAND], longest_output=20)
     async with opened(tmp_path, shell=options) as desk:
         said = await desk.said("bash", command="echo first; seq 1 1000; echo last")
@@ -158,7 +148,6 @@ async def test_long_output_keeps_its_ends(tmp_path: Path) -> None:
 async def test_nothing_of_the_bots_environment_is_inherited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Keys least of all; what is given is there."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", "secret-key")
     options = ShellOptions(commands=[ANY_COMMAND], environment={"GIVEN": "yes"})
     async with opened(tmp_path, shell=options) as desk:
@@ -169,7 +158,6 @@ async def test_nothing_of_the_bots_environment_is_inherited(
 
 
 async def test_what_is_not_allowed_is_refused_before_the_user_is_asked(tmp_path: Path) -> None:
-    """With what is allowed."""
     async with opened(tmp_path, shell=ShellOptions(commands=["ls", "git status"])) as desk:
         told = await desk.refused("bash", command="git push")
         assert "'git' is not allowed; allowed are: git status, ls" in told
@@ -196,7 +184,6 @@ async def test_what_is_not_allowed_is_refused_before_the_user_is_asked(tmp_path:
     ],
 )  # fmt: skip
 def test_a_line_that_does_more_than_is_allowed_is_refused(line: str) -> None:
-    """Whatever way it is written."""
     assert refusal(line, READ_ONLY_COMMANDS) is not None
 
 
@@ -210,12 +197,10 @@ def test_a_line_that_does_more_than_is_allowed_is_refused(line: str) -> None:
     ],
 )  # fmt: skip
 def test_a_line_of_allowed_commands_passes(line: str) -> None:
-    """Quotes, pipes and what throws output away included."""
     assert refusal(line, READ_ONLY_COMMANDS) is None
 
 
 def test_an_entry_of_several_words_allows_what_begins_with_them() -> None:
-    """And no other command of that name."""
     assert refusal("git log --oneline", ["git log"]) is None
     assert refusal("git -c a=b log", ["git log"]) is not None
 
@@ -265,7 +250,6 @@ def test_a_line_that_passes_runs_nothing_but_what_is_allowed(
 async def test_a_rule_allows_a_line_only_where_it_allows_all_of_it(
     tmp_path: Path, rule: str, command: str, outcome: str
 ) -> None:
-    """What no rule allows, the user is asked about; here he says no."""
     more: dict[str, Any] = {"rules": PermissionSettings(allow=(rule,)), "allows": False}
     async with opened(tmp_path, shell=ShellOptions(commands=[ANY_COMMAND]), **more) as desk:
         finished = await desk.call("bash", command=command)
@@ -274,7 +258,6 @@ async def test_a_rule_allows_a_line_only_where_it_allows_all_of_it(
 
 
 async def test_in_plan_mode_only_what_reads_is_run(tmp_path: Path) -> None:
-    """By the command, not by the tool."""
     rules = PermissionSettings(mode="plan")
     async with opened(tmp_path, rules=rules, shell=ShellOptions(commands=[ANY_COMMAND])) as desk:
         assert await desk.said("bash", command="echo a | wc -l") == "1"
@@ -283,7 +266,6 @@ async def test_in_plan_mode_only_what_reads_is_run(tmp_path: Path) -> None:
 
 
 async def test_accepting_edits_does_not_accept_commands(tmp_path: Path) -> None:
-    """The mode `accept` asks before what is marked destructive."""
     rules = PermissionSettings(mode="accept")
     async with opened(tmp_path, rules=rules, shell=ShellOptions(commands=["ls"])) as desk:
         await desk.said("write_file", file_path="made", content="x")
@@ -312,7 +294,6 @@ def test_commands_must_be_a_list() -> None:
 async def test_no_command_reads_the_keys_that_the_bot_was_started_with(
     tmp_path: Path, command: str
 ) -> None:
-    """Neither from its own environment nor from that of the bot's process."""
     program = (
         "import asyncio, sys\n"
         "from pathlib import Path\n"

@@ -21,7 +21,6 @@ async def test_a_thought_is_noted(tmp_path: Path) -> None:
 
 
 async def test_the_list_is_kept_by_conversation(tmp_path: Path) -> None:
-    """What is finished is told once."""
     desk = Desk(tmp_path)
     todos: list[dict[str, Any]] = [{"content": "a", "status": "completed"}, {"content": "b"}]
     first = await desk.said("todo_write", todos=todos)
@@ -32,19 +31,16 @@ async def test_the_list_is_kept_by_conversation(tmp_path: Path) -> None:
 
 
 async def test_no_more_than_one_item_is_in_progress(tmp_path: Path) -> None:
-    """The list stays as it was."""
     todos = [{"content": name, "status": "in_progress"} for name in "ab"]
     assert "more than one" in await Desk(tmp_path).refused("todo_write", todos=todos)
 
 
 async def test_without_a_sub_agent_there_is_no_task(tmp_path: Path) -> None:
-    """Nothing could do it."""
     names = {item.tool.name for item in workspace_tools(tmp_path)}
     assert "task" not in names
 
 
 async def test_a_sub_agent_reads_with_the_tools_it_has(tmp_path: Path) -> None:
-    """Its calls are checked as those of the conversation."""
     (tmp_path / "a.txt").write_text("alpha\n")
 
     async def agent(task: SubAgentTask) -> str:
@@ -74,8 +70,6 @@ async def test_a_sub_agent_changes_nothing_and_gives_no_task_away(tmp_path: Path
 async def test_what_is_denied_to_the_conversation_is_denied_to_its_sub_agent(
     tmp_path: Path,
 ) -> None:
-    """A task is no way around a rule."""
-
     async def agent(task: SubAgentTask) -> str:
         with pytest.raises(ToolCallError, match="not allowed"):
             await task.call("read_file", file_path=".env")

@@ -154,7 +154,6 @@ async def test_a_page_is_read_as_text(site: Site) -> None:
     ],
 )
 async def test_a_page_is_read_in_its_own_encoding(site: Site, body: bytes, kind: str) -> None:
-    """The server's word, the page's, or UTF-8."""
     assert (await read(fetcher(), site.page("/a", body, kind))).endswith("中文")
 
 
@@ -168,13 +167,11 @@ async def test_a_page_is_read_in_its_own_encoding(site: Site, body: bytes, kind:
     ],
 )  # fmt: skip
 def test_an_address_that_is_not_public_is_told(address: str) -> None:
-    """Loopback, private, link-local, shared, and those inside of others."""
     assert not is_public(address)
 
 
 @given(st.ip_addresses(v=4))
 def test_an_address_inside_another_is_as_public_as_it_is_itself(address: object) -> None:
-    """Mapped, or behind a translator."""
     assert (
         is_public(f"::ffff:{address}")
         is is_public(f"64:ff9b::{address}")
@@ -186,7 +183,6 @@ def test_an_address_inside_another_is_as_public_as_it_is_itself(address: object)
 async def test_a_host_with_an_address_that_is_not_public_is_not_asked(
     site: Site, addresses: list[str]
 ) -> None:
-    """One such address among others is enough."""
     url = site.page("/a", "secret")
     trial = fetcher(may_connect=is_public, resolve=lambda host, port: addresses)
     assert "not on the public internet" in await refused(trial, url)
@@ -195,7 +191,6 @@ async def test_a_host_with_an_address_that_is_not_public_is_not_asked(
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::1]"])
 async def test_this_machine_is_not_reached_under_any_name(site: Site, host: str) -> None:
-    """As the system itself reads it."""
     site.page("/a", "secret")
     trial = ToolTrial(web_tools(FetchOptions(), None)[0], answers=[True])
     await refused(trial, site.url("/a", host))
@@ -210,7 +205,6 @@ async def test_the_address_that_was_checked_is_the_one_that_is_asked(site: Site)
 
 
 async def test_a_redirect_on_the_same_host_is_followed_and_checked_again(site: Site) -> None:
-    """Its name may lead elsewhere by then."""
     site.page("/b", "text of b")
     url = site.moved("/a", "/b")
     assert "text of b" in await read(fetcher(), url)
@@ -228,7 +222,6 @@ async def test_a_redirect_to_another_host_is_told_and_not_followed(site: Site) -
 
 
 async def test_a_redirect_that_never_ends_is_given_up(site: Site) -> None:
-    """After a few."""
     assert "more than 5 times" in await refused(fetcher(), site.moved("/a", "/a"))
 
 
@@ -249,7 +242,6 @@ async def test_a_redirect_that_never_ends_is_given_up(site: Site) -> None:
     ],
 )
 async def test_what_is_no_address_of_the_web_is_refused(url: str, told: str) -> None:
-    """Before anything is connected to."""
     trial = fetcher(may_connect=lambda _: False) if "aaa" in url else fetcher()
     said = await refused(trial, url)
     assert told in said or "not on the public internet" in said
@@ -261,18 +253,15 @@ async def test_a_redirect_to_a_file_is_refused(site: Site) -> None:
 
 
 async def test_a_failure_of_the_server_is_told(site: Site) -> None:
-    """With its status."""
     assert "404" in await refused(fetcher(), site.url("/none"))
 
 
 async def test_what_is_no_text_is_refused(site: Site) -> None:
-    """By its media type."""
     url = site.page("/a", b"%PDF", "application/pdf")
     assert "application/pdf" in await refused(fetcher(), url)
 
 
 async def test_a_large_page_is_cut_and_can_be_read_on(site: Site) -> None:
-    """By bytes when it is fetched, by characters when it is shown."""
     url = site.page("/a", "0123456789" * 10)
     trial = fetcher(most_bytes=30, characters=20)
     said = await read(trial, url)
@@ -283,7 +272,6 @@ async def test_a_large_page_is_cut_and_can_be_read_on(site: Site) -> None:
 
 
 async def test_a_packed_page_is_unpacked_no_further_than_its_limit(site: Site) -> None:
-    """A small answer may hold a very large page."""
     url = site.page("/a", gzip.compress(b"x" * 10_000_000), Content_Encoding="gzip")
     said = await read(fetcher(most_bytes=50), url)
     assert said.split("\n")[1] == "x" * 50
@@ -323,14 +311,12 @@ async def test_a_cancelled_call_cuts_its_connection(site: Site) -> None:
 
 
 async def test_a_page_needs_permission_by_its_host(site: Site) -> None:
-    """An address can carry out what a conversation holds."""
     trial = ToolTrial(web_tools(FetchOptions(resolve=loopback), None)[0])
     finished = await trial.call(url=site.url("/a"))
     assert (finished.outcome, len(trial.asked), site.asked) == ("denied", 1, [])
 
 
 def test_a_page_that_takes_too_long_to_parse_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python's parser is quadratic on some."""
     monkeypatch.setattr("tool_search.workspace.web._SECONDS", 0.5)
     with pytest.raises(Exception, match="took longer"):
         html_text("<a " * 100_000)
@@ -353,7 +339,6 @@ def searcher(backend: WebSearch | None) -> ToolTrial:
 
 
 async def test_a_web_search_asks_the_back_end_it_is_given() -> None:
-    """Its hits are numbered, and what cannot be seen is taken out."""
     said = (await searcher(Found()).call(query="q")).content
     assert (
         said == "1. q\n   https://docs.example.org/a\n   first\n2. other\n   https://example.com/b"
@@ -361,7 +346,6 @@ async def test_a_web_search_asks_the_back_end_it_is_given() -> None:
 
 
 async def test_a_web_search_keeps_to_domains() -> None:
-    """Those below a domain are of it."""
     trial = searcher(Found())
     assert "2." not in (await trial.call(query="q", allowed_domains=["example.org"])).content
     assert "other" in (await trial.call(query="q", blocked_domains=["example.org"])).content
@@ -369,7 +353,6 @@ async def test_a_web_search_keeps_to_domains() -> None:
 
 
 async def test_without_a_back_end_a_web_search_says_so() -> None:
-    """It does not pretend to have found nothing."""
     finished = await searcher(None).call(query="q")
     assert finished.is_error
     assert "no web search is configured" in finished.content

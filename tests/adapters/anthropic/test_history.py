@@ -122,7 +122,6 @@ def test_server_search_that_failed_or_has_no_result_is_an_error() -> None:
 
 
 def test_server_search_without_a_hit_is_no_error() -> None:
-    """An empty list of references is a result."""
     blocks = [server_call("srvtoolu_1", query="a"), server_result("srvtoolu_1")]
     history = history_from_wire([USER, {"role": "assistant", "content": blocks}])
     assert found(history[2]) == []
@@ -130,7 +129,6 @@ def test_server_search_without_a_hit_is_no_error() -> None:
 
 
 def test_client_search_is_known_by_its_references() -> None:
-    """Under whatever name the tool went, and whatever its query was called."""
     history = history_from_wire(
         [
             USER,
@@ -162,7 +160,6 @@ def test_line_behind_references_is_nothing_that_a_user_said(line: str) -> None:
 
 
 def test_user_may_say_the_same_where_nothing_was_found() -> None:
-    """The line is known by the references before it."""
     (message,) = history_from_wire([{"role": "user", "content": [text("Tools loaded.")]}])
     assert message.text == "Tools loaded."
 
@@ -187,7 +184,6 @@ def test_repeated_id_is_read_by_its_neighbours() -> None:
 
 
 def test_tools_added_in_mid_conversation_become_a_search_for_them() -> None:
-    """By reference or by definition; text of the system's is kept as the user's."""
     added = [
         text("New tools."),
         {"type": "tool_addition", "tool": {"type": "tool_reference", "name": "a"}},
@@ -288,14 +284,12 @@ def test_neighbours_of_one_role_are_one_message() -> None:
 
 
 def test_assistant_may_speak_first() -> None:
-    """The next request begins with a user all the same."""
     history = history_from_wire([assistant(text("Welcome!")), user(text("Hi."))])
     assert shape(history) == [("assistant", "Welcome!"), ("user", "Hi.")]
     assert [message["role"] for message in written(history)] == ["user", "assistant", "user"]
 
 
 def test_client_search_is_known_across_messages() -> None:
-    """Its result came in another message than the one after it."""
     history = history_from_wire(
         [
             USER,
@@ -311,7 +305,6 @@ def test_client_search_is_known_across_messages() -> None:
 
 
 def test_result_that_comes_later_than_the_next_turn_is_in_its_place() -> None:
-    """Other services of this dialect take it."""
     history = history_from_wire(
         [USER, assistant(call("t1", "a")), user(text("Wait.")), assistant(text("Ok.")),
          user(result("t1", "late"))]
@@ -321,7 +314,6 @@ def test_result_that_comes_later_than_the_next_turn_is_in_its_place() -> None:
 
 
 def test_ids_and_names_that_are_numbers_are_read_as_text() -> None:
-    """Whatever wrote them; what is no text at all is left empty."""
     history = history_from_wire(
         [
             USER,
@@ -344,7 +336,6 @@ def test_ids_and_names_that_are_numbers_are_read_as_text() -> None:
 
 
 def test_compaction_is_text_for_others_and_itself_for_its_origin() -> None:
-    """What it sums up is gone from the history in front of it."""
     messages = [USER, assistant(COMPACTION, text("Hello!"))]
     history = history_from_wire(messages, origin=ORIGIN)
     assert history[1].text == "They said hello.\n\nHello!"
@@ -357,7 +348,6 @@ def test_compaction_is_text_for_others_and_itself_for_its_origin() -> None:
 
 
 def test_thinking_goes_back_to_its_origin_alone() -> None:
-    """With the reply's calls and text around it, cut where a search was."""
     signed = {"type": "redacted_thinking", "data": "x"}
     messages = [
         USER,
@@ -433,14 +423,12 @@ def test_search_results_and_documents_in_a_result_are_kept() -> None:
 def test_line_in_place_of_a_document_is_in_the_language_asked_for(
     language: Language, line: str
 ) -> None:
-    """A model reads it."""
     document = {"type": "document", "source": {"type": "base64"}, "title": "a.pdf"}
     (message,) = history_from_wire([user(document)], language=language)
     assert message.text == line
 
 
 def test_replies_of_the_sdk_are_read_as_they_are() -> None:
-    """Clients append them to their messages without turning them into JSON."""
     reply = BetaMessage.model_validate(
         {
             "id": "msg_1", "type": "message", "role": "assistant", "model": "claude",
@@ -458,7 +446,6 @@ def test_replies_of_the_sdk_are_read_as_they_are() -> None:
 
 
 def test_documents_outlive_a_moved_prefix_and_a_refused_reply() -> None:
-    """Only a reply's blocks are bound to what came before them."""
     block = {"type": "document", "source": {"type": "url", "url": "https://a/b.pdf"}}
     messages = [user(block), assistant(THOUGHT, text("Ok."))]
     bound = profile_for("anthropic", "claude-opus-5-5")
@@ -476,7 +463,6 @@ def test_documents_outlive_a_moved_prefix_and_a_refused_reply() -> None:
 
 
 def test_documents_outlive_a_restart() -> None:
-    """A store keeps their blocks as JSON."""
     block = {"type": "document", "source": {"type": "url", "url": "https://a/b.pdf"}}
     messages = [user(block), assistant(call("t1", "a")), user(result("t1", [block]))]
     session = ToolSearchSession(ToolCatalog([Tool(name="a")]))

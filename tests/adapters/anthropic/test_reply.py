@@ -91,7 +91,6 @@ def test_stream_arguments_are_put_together(start: Any, deltas: Any, expected: st
 
 
 def test_stream_calls_without_ids_are_numbered_alike_in_delta_and_end() -> None:
-    """Ids are missing at some compatible endpoints."""
     events, end = streamed(*block(0, use(id="")), *block(1, use(id=None)), STOP)
     assert [event.call.id for event in events if isinstance(event, CallDelta)] == [
         "call_0",
@@ -101,7 +100,6 @@ def test_stream_calls_without_ids_are_numbered_alike_in_delta_and_end() -> None:
 
 
 def test_stream_text_of_several_blocks_is_joined() -> None:
-    """Text may begin in the start, and deltas may come without one."""
     events, end = streamed(
         *block(0, {"type": "text", "text": "A"}, {"type": "text_delta", "text": "b"}),
         {
@@ -117,7 +115,6 @@ def test_stream_text_of_several_blocks_is_joined() -> None:
 
 
 def test_thinking_is_kept_with_the_blocks_around_it() -> None:
-    """To be sent back as they were, without a block that no request may have."""
     empty = {"type": "thinking", "thinking": "", "signature": ""}
     events, end = streamed(
         *block(
@@ -153,12 +150,10 @@ def test_kept_call_without_an_id_has_the_one_that_its_result_will_name() -> None
 
 
 def test_plain_reply_keeps_no_blocks() -> None:
-    """The neutral form says it all."""
     assert whole({"type": "text", "text": "Hi"}, use()).message.native is None
 
 
 def test_server_side_search_is_left_out_of_the_reply() -> None:
-    """It has been answered; a call to what it found follows by name."""
     search = {
         "type": "server_tool_use",
         "id": "srvtoolu_1",
@@ -187,7 +182,6 @@ def test_server_side_search_is_left_out_of_the_reply() -> None:
     ],
 )
 def test_stop_reason_is_read(reason: Any, expected: str) -> None:
-    """Of a reply without calls."""
     assert whole({"type": "text", "text": "x"}, stop_reason=reason).stop_reason == expected
 
 
@@ -214,7 +208,6 @@ def test_error_inside_a_reply_has_its_usual_status(kind: str, status: int | None
 
 
 def test_error_with_a_code_of_its_own_is_known_by_it() -> None:
-    """`details.error_code` names the cause."""
     details = {"error_code": "tool_reference_unresolved"}
     error = {"type": "invalid_request_error", "message": "x", "details": details}
     with pytest.raises(ReplyFailedError) as caught:
@@ -223,14 +216,12 @@ def test_error_with_a_code_of_its_own_is_known_by_it() -> None:
 
 
 def test_stream_without_message_stop_is_a_failure() -> None:
-    """It was cut, even if a stop reason came."""
     with pytest.raises(ReplyFailedError) as caught:
         streamed({"type": "message_delta", "delta": {"stop_reason": "end_turn"}})
     assert caught.value.failure.code == "broken_reply"
 
 
 def test_stream_odd_events_are_passed_over() -> None:
-    """New kinds of events and deltas come with time."""
     events, end = streamed(
         {"type": "message_start", "message": None},
         {"type": "new_event"},

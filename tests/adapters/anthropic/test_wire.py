@@ -123,7 +123,6 @@ def test_to_wire_claude_plan_has_the_documented_form() -> None:
 
 @given(plan=plans(), caches=st.booleans(), stream=st.booleans())
 def test_encode_says_what_to_wire_says(plan: RequestPlan, caches: bool, stream: bool) -> None:
-    """The bytes that are kept and the object that is read are one request."""
     profile = CLAUDE if caches else COMPATIBLE
     extra = {"metadata": {"user_id": "ü"}}
     encoded = encode(plan, profile, stream=stream, extra_body=extra)
@@ -143,7 +142,6 @@ def test_encode_tools_depend_on_the_profile(rule: Any) -> None:
 
 
 def test_to_wire_compatible_endpoint_gets_no_breakpoint_and_a_plain_system() -> None:
-    """They refuse what they do not know."""
     wire = to_wire(claude_plan(cache_system=True, cached_messages=(0,)), COMPATIBLE)
     assert "cache_control" not in json.dumps(wire)
     assert wire["system"] == "You are helpful."
@@ -159,7 +157,6 @@ def test_to_wire_marks_the_end_of_a_filtered_list_too() -> None:
 
 @pytest.mark.parametrize(("automatic", "expected"), [(False, 4), (True, 4)])
 def test_to_wire_never_has_more_than_four_breakpoints(automatic: bool, expected: int) -> None:
-    """The last messages win; the service's own automatic one counts."""
     messages = [Message(role="user", content=str(n)) for n in range(9)]
     plan = claude_plan(*messages, cache_system=True, cached_messages=tuple(range(9)))
     extra = {"cache_control": {"type": "ephemeral"}} if automatic else {}
@@ -169,7 +166,6 @@ def test_to_wire_never_has_more_than_four_breakpoints(automatic: bool, expected:
 
 
 def test_to_wire_merges_messages_of_one_role_results_first() -> None:
-    """Results stand right behind their calls, whatever was said in between."""
     calls = (CALL, ToolCall(id="c2", name="get_weather"))
     plan = plan_of(
         QUESTION,
@@ -203,13 +199,11 @@ def test_to_wire_never_has_an_empty_block(blank: Any) -> None:
 
 
 def test_to_wire_history_that_begins_with_a_reply_is_opened() -> None:
-    """The service wants a user's message first."""
     plan = plan_of(Message(role="assistant", content="Hello."), QUESTION)
     assert check_anthropic(to_wire(plan, CLAUDE)) is None
 
 
 def test_to_wire_text_beside_references_stands_behind_the_result() -> None:
-    """Both in one result are refused."""
     part = (TextPart("Two tools."), ReferencePart(("get_weather",)))
     plan = claude_plan(*SEARCHED, found(content=part))
     assert [b["type"] for b in to_wire(plan, CLAUDE)["messages"][2]["content"]] == [
@@ -227,7 +221,6 @@ def test_to_wire_references_of_an_error_are_text() -> None:
 
 
 def test_to_wire_long_reference_and_odd_id_fit() -> None:
-    """64 characters at most in a reference, and few characters in an id."""
     tool = Tool(name="很" * 90)
     call = replace(CALL, id="functions.tool_search:0" * 3)
     result = replace(found(tool.name), tool_call_id=call.id)
@@ -239,7 +232,6 @@ def test_to_wire_long_reference_and_odd_id_fit() -> None:
 
 
 def test_to_wire_final_phase_forbids_calls_and_keeps_tools() -> None:
-    """References in the history stay valid."""
     plan = claude_plan(*SEARCHED, found("get_weather"), phase="final", tool_use="none")
     wire = to_wire(plan, CLAUDE)
     assert wire["tool_choice"] == {"type": "none"}
@@ -277,7 +269,6 @@ def native_plan(profile: ProviderProfile, *blocks: dict[str, Any]) -> list[Any]:
 
 
 def test_to_wire_native_blocks_go_back_unchanged_to_their_origin() -> None:
-    """A breakpoint goes on the last block that may have one."""
     use, *rest = reversed(native_plan(CLAUDE, THINKING, USE))
     assert rest == [THINKING]
     assert {**use, "cache_control": None} == {**USE, "cache_control": None}
@@ -286,7 +277,6 @@ def test_to_wire_native_blocks_go_back_unchanged_to_their_origin() -> None:
 
 @pytest.mark.parametrize("name", ["no such tool!", "", "x" * 300])
 def test_to_wire_native_call_of_an_invented_name_is_one_that_requests_take(name: str) -> None:
-    """A compatible endpoint may reply what none takes back."""
     _, use = native_plan(CLAUDE, THINKING, {**USE, "name": name})
     assert re.fullmatch("[a-zA-Z0-9_-]{1,64}", use["name"])
 
@@ -299,7 +289,6 @@ def test_to_wire_native_blocks_go_nowhere_else() -> None:
 
 @pytest.mark.parametrize("null", [True, False])
 def test_to_wire_extra_body_replaces_and_removes(null: bool) -> None:
-    """`max_tokens` is one that people set."""
     wire = to_wire(plan_of(), CLAUDE, extra_body={"max_tokens": 9, "stream": None if null else 1})
     assert wire["max_tokens"] == 9
     assert ("stream" in wire) is not null

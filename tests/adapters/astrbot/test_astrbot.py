@@ -64,13 +64,11 @@ def no_builtin(_name: str) -> bool:
     ],
 )
 def test_the_kind_of_a_tool_shows_through_the_guard(tool: FunctionTool, kind: str) -> None:
-    """AstrBot guards most tools from 4.26 on."""
     assert kind_of(tool, "own".__eq__) == kind
     assert kind_of(guarded(tool), "own".__eq__) == kind
 
 
 def test_an_equal_tool_is_translated_once() -> None:
-    """Each message brings all of them."""
     tools = TranslatedTools()
     first = tools.definitions([MCPTool("a", mcp_server_name="s")], no_builtin)
     second = tools.definitions([MCPTool("a", mcp_server_name="s")], no_builtin)
@@ -79,7 +77,6 @@ def test_an_equal_tool_is_translated_once() -> None:
 
 
 def test_a_tool_that_cannot_be_translated_is_left_out() -> None:
-    """AstrBot sends it as it is."""
     assert not TranslatedTools().definitions([FunctionTool(" bad ")], no_builtin)
 
 
@@ -103,7 +100,6 @@ def _endless() -> dict[str, Any]:
     ids=["array", "text", "set", "nan", "endless", "description", "name"],
 )
 def test_one_broken_tool_takes_no_other_of_its_server_away(broken: dict[str, Any]) -> None:
-    """However often the server lists it, and whatever is wrong with it."""
     listed = [MCPTool(name, mcp_server_name="s") for name in ("first", "bad", "last")]
     listed[1].__dict__.update(broken)
     tools = TranslatedTools()
@@ -112,7 +108,6 @@ def test_one_broken_tool_takes_no_other_of_its_server_away(broken: dict[str, Any
 
 
 def test_a_history_loses_what_no_history_keeps() -> None:
-    """System texts, checkpoints, a persona's opening lines, and thinking."""
     history = neutral_history(
         [
             {"role": "system", "content": "s"},
@@ -176,7 +171,6 @@ def test_a_filtered_list_grows_at_its_end_alone() -> None:
 
 
 def test_a_removed_tool_is_not_declared() -> None:
-    """Another plugin wanted it so."""
     run = a_run("alpha", "beta")
     run.search({"query": "alpha"})
     run.remove("alpha")
@@ -184,7 +178,6 @@ def test_a_removed_tool_is_not_declared() -> None:
 
 
 def test_only_undiscovered_tools_are_looked_at_before_they_run() -> None:
-    """A discovered one runs as AstrBot has it."""
     run = a_run("alpha", "beta")
     assert run.to_be_checked("alpha") is not None
     run.search({"query": "alpha"})
@@ -194,7 +187,6 @@ def test_only_undiscovered_tools_are_looked_at_before_they_run() -> None:
 
 
 def test_a_search_result_becomes_references_and_keeps_notices() -> None:
-    """AstrBot appends notices to results; they stand behind the references."""
     run = a_run("alpha", "beta")
     found = run.search({"query": "alpha"})
     contexts: list[dict[str, Any]] = [
@@ -246,7 +238,6 @@ class Vendor(Provider):
 
 
 def test_the_hook_comes_and_goes_without_a_trace() -> None:
-    """However often the plugin is loaded."""
     originals = (Provider.text_chat, Provider.text_chat_stream)
     first, second = ClaudeHook(Provider), ClaudeHook(Provider)
     first.install()
@@ -258,7 +249,6 @@ def test_the_hook_comes_and_goes_without_a_trace() -> None:
 
 
 async def test_requests_of_others_pass_the_hook() -> None:
-    """A request without our tools is not looked at."""
     hook = ClaudeHook(Provider)
     hook.install()
     try:
@@ -282,13 +272,11 @@ async def test_requests_of_others_pass_the_hook() -> None:
 def test_claudes_own_search_is_for_claude(
     native: Any, address: str, provider: Provider, strategy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By class, endpoint and setting."""
     monkeypatch.setattr(provider, "base_url", address, raising=False)
     assert ClaudeHook(Provider).profile(provider, native).strategy == strategy
 
 
 async def test_the_start_of_an_agent_is_seen_and_given_back() -> None:
-    """Subagents and scheduled tasks come no other way."""
     seen: list[Any] = []
 
     class Runner:
@@ -309,7 +297,6 @@ async def test_the_start_of_an_agent_is_seen_and_given_back() -> None:
 
 
 async def test_a_request_without_tools_stays_as_it_is() -> None:
-    """As Dify's and Coze's runners bring them."""
     request = SimpleNamespace(func_tool=None, contexts=[], system_prompt="s", prompt="hi")
     event = SimpleNamespace(unified_msg_origin="o", set_extra=lambda *_: None)
     await AstrBotToolSearch(SimpleNamespace()).prepare(event, request)
@@ -340,7 +327,6 @@ async def test_agents_are_covered_as_set(
 
 
 async def test_a_mistake_leaves_the_request_as_it_is(caplog: pytest.LogCaptureFixture) -> None:
-    """A context that is not AstrBot's; the log says so."""
     tools = SimpleNamespace(tools=[FunctionTool("a")])
     request = SimpleNamespace(func_tool=tools, contexts=[], system_prompt="", prompt="hi")
     event = SimpleNamespace(unified_msg_origin="o", set_extra=lambda *_: None)
@@ -351,7 +337,6 @@ async def test_a_mistake_leaves_the_request_as_it_is(caplog: pytest.LogCaptureFi
 
 @pytest.mark.parametrize(("saved", "new"), [("[]", True), (None, True), ('[{"role":1}]', False)])
 def test_a_conversation_is_new_while_nothing_is_saved(saved: str | None, new: bool) -> None:
-    """`/reset` empties it."""
     request = SimpleNamespace(conversation=SimpleNamespace(cid="1", history=saved), contexts=[])
     assert is_new(request) is new
 
@@ -366,6 +351,5 @@ def test_a_wrong_setting_has_its_default(caplog: pytest.LogCaptureFixture) -> No
 
 
 def test_no_token_threshold_is_a_zero() -> None:
-    """A form has no empty number."""
     assert read_settings({"threshold_tokens": 0}).config.threshold_tokens is None
     assert read_settings({"threshold_tokens": 900}).config.threshold_tokens == 900

@@ -66,7 +66,6 @@ def test_a_class_that_lacks_a_method_is_not_touched(method: str) -> None:
 
 
 def test_an_inherited_method_is_inherited_again() -> None:
-    """Nothing stays in the class."""
     owner = type("Own", (Provider,), {})
     hook = ResponsesHook(owner)
     hook.install()
@@ -76,7 +75,6 @@ def test_an_inherited_method_is_inherited_again() -> None:
 
 
 def test_a_wrapper_of_someone_elses_is_left_alone() -> None:
-    """It came after ours, which lets everything through from then on."""
     owner = type("Own", (Provider,), {})
     hook = ResponsesHook(owner)
     hook.install()
@@ -87,7 +85,6 @@ def test_a_wrapper_of_someone_elses_is_left_alone() -> None:
 
 
 async def test_requests_of_others_pass_the_hook() -> None:
-    """A request without our tools is not looked at."""
     hook = ResponsesHook(Provider)
     hook.install()
     try:
@@ -114,13 +111,11 @@ async def test_requests_of_others_pass_the_hook() -> None:
 def test_openais_own_search_is_for_openai(
     native: Any, provider: Provider, strategy: str, form: str
 ) -> None:
-    """By class, endpoint, model and setting."""
     profile = ResponsesHook(Provider).profile(provider, native)
     assert (profile.strategy, profile.search_form) == (strategy, form)
 
 
 def test_an_endpoint_that_does_not_know_tool_search_is_remembered() -> None:
-    """Its address, not the provider's object."""
     hook = ResponsesHook(Provider)
     profile = hook.profile(Provider())
     assert hook.gives_up(Provider(), profile, RefusedError("Unknown parameter: tool_search"))
@@ -136,7 +131,6 @@ def test_an_endpoint_that_does_not_know_tool_search_is_remembered() -> None:
     ],
 )
 def test_a_mistake_of_ours_is_sent_otherwise_once(said: str) -> None:
-    """The next request is the endpoint's own kind again."""
     hook = ResponsesHook(Provider)
     profile = hook.profile(Provider())
     assert hook.gives_up(Provider(), profile, RefusedError(said))
@@ -144,7 +138,6 @@ def test_a_mistake_of_ours_is_sent_otherwise_once(said: str) -> None:
 
 
 def test_any_other_error_is_astrbots() -> None:
-    """It asks the next provider."""
     hook = ResponsesHook(Provider)
     profile = hook.profile(Provider())
     assert not hook.gives_up(Provider(), profile, RefusedError("the model is overloaded"))
@@ -154,7 +147,6 @@ def test_any_other_error_is_astrbots() -> None:
 async def test_a_provider_that_cannot_be_looked_at_is_filtered(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Its request goes out all the same."""
     hook = ResponsesHook(Provider)
     hook.install()
     try:
@@ -166,8 +158,6 @@ async def test_a_provider_that_cannot_be_looked_at_is_filtered(
 
 
 def test_an_astrbot_without_its_classes_has_no_hook(caplog: pytest.LogCaptureFixture) -> None:
-    """The log names what is missing; a missing Responses provider is only old."""
-
     async def prepare(_event: Any, _request: Any) -> None:
         """Never called."""
 
@@ -212,7 +202,6 @@ def preferences(monkeypatch: pytest.MonkeyPatch) -> Preferences:
 
 
 async def test_settings_of_a_place_are_kept_and_taken_back(preferences: Preferences) -> None:
-    """And only what may differ from place to place is read."""
     await keep_settings("here", {"threshold": 3, "cover_subagents": False})
     assert await kept_settings("here") == {"threshold": 3}
     assert await kept_settings("there") == {}
@@ -231,7 +220,6 @@ GUARDED = {name: guarded(name) for name in DEFINITIONS}
 
 
 async def test_tools_for_administrators_are_read(preferences: Preferences) -> None:
-    """What AstrBot keeps, and its default."""
     members = SimpleNamespace(_default_permission=lambda _: "member")
     assert await restricted_tools(members, DEFINITIONS, GUARDED) == {"alpha"}
     admins = SimpleNamespace(_default_permission=lambda _: "admin")
@@ -241,7 +229,6 @@ async def test_tools_for_administrators_are_read(preferences: Preferences) -> No
 async def test_without_a_guard_there_are_no_permissions(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """As before AstrBot 4.26; that is no mistake."""
     plain = {name: SimpleNamespace(name=name) for name in DEFINITIONS}
     assert not await restricted_tools(SimpleNamespace(), DEFINITIONS, plain)
     assert not caplog.text
@@ -251,7 +238,6 @@ async def test_without_a_guard_there_are_no_permissions(
 async def test_permissions_that_cannot_be_read_are_left_to_the_guard(
     preferences: Preferences, kept: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The log says why everybody finds every tool."""
     preferences.kept["global", "tool_permissions"] = kept
     manager = SimpleNamespace(_default_permission=lambda _: "member")
     assert not await restricted_tools(manager, DEFINITIONS, GUARDED)
@@ -261,7 +247,6 @@ async def test_permissions_that_cannot_be_read_are_left_to_the_guard(
 async def test_a_manager_without_permissions_is_left_to_the_guard(
     preferences: Preferences, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A release that moved them."""
     assert not await restricted_tools(SimpleNamespace(), DEFINITIONS, GUARDED)
     assert "_default_permission" in caplog.text
 
@@ -272,8 +257,6 @@ async def test_a_manager_without_permissions_is_left_to_the_guard(
 async def test_a_configurations_list_of_plugins_counts(
     plugins: list[str], off: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Then the place is asked."""
-
     class Manager:
         @staticmethod
         def is_plugin_enabled_for_session(_umo: str, _plugin: str) -> bool:
@@ -299,12 +282,10 @@ async def test_a_configurations_list_of_plugins_counts(
     ],
 )
 def test_a_value_is_read_as_it_is_written(setting: str, written: str, value: Any) -> None:
-    """None where it is not allowed."""
     assert value_of_place(setting, written) == value
 
 
 def test_every_setting_of_a_place_is_one_of_the_plugins() -> None:
-    """And each of its choices is taken."""
     for setting, choices in OF_ONE_PLACE.items():
         for choice in choices or ("7",):
             value = value_of_place(setting, choice)

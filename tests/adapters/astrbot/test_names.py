@@ -32,7 +32,6 @@ def a_run() -> AstrBotRun:
 
 
 def test_each_tool_is_run_under_the_name_that_the_catalog_gives_it() -> None:
-    """AstrBot's own names are those of its servers, which may look alike."""
     assert a_run().executors == {
         "send_mail": TOOLS["send_mail"],
         "evil__Send_Mail": TOOLS["Send_Mail"],
@@ -62,7 +61,6 @@ def test_a_tool_without_a_definition_brings_no_name_that_breaks_a_request(name: 
 
 
 def test_a_tool_without_a_definition_stays_under_a_plain_name() -> None:
-    """Its schema may be what no definition can be made of."""
     odd = SimpleNamespace(name="odd_one")
     named = tools_by_name(ToolCatalog(LISTED.values()), LISTED, {**TOOLS, "odd_one": odd})
     assert named["odd_one"] is odd

@@ -19,14 +19,12 @@ PLUGIN = ROOT / "examples" / "astrbot_plugin_tool_search"
 
 
 def test_every_default_of_the_form_is_the_librarys() -> None:
-    """What is shown is what holds."""
     schema = json.loads((PLUGIN / "_conf_schema.json").read_text(encoding="utf-8"))
     given = {key: item["default"] for key, item in schema.items()}
     assert read_settings(given) == read_settings({})
 
 
 def test_what_one_conversation_may_have_is_what_the_form_offers() -> None:
-    """The same names, and the same choices."""
     schema = json.loads((PLUGIN / "_conf_schema.json").read_text(encoding="utf-8"))
     offered = {key: tuple(schema[key].get("options", ())) for key in OF_ONE_PLACE}
     assert offered == OF_ONE_PLACE
@@ -34,7 +32,6 @@ def test_what_one_conversation_may_have_is_what_the_form_offers() -> None:
 
 @pytest.mark.parametrize("guide", ["astrbot.md", "astrbot.zh-CN.md"])
 def test_every_setting_is_in_the_operators_guide(guide: str) -> None:
-    """With its default, in the table of settings."""
     schema = json.loads((PLUGIN / "_conf_schema.json").read_text(encoding="utf-8"))
     written = (ROOT / "docs" / guide).read_text(encoding="utf-8")
     assert [key for key in schema if f"| `{key}` |" not in written] == []
@@ -42,7 +39,6 @@ def test_every_setting_is_in_the_operators_guide(guide: str) -> None:
 
 @pytest.mark.parametrize("language", ["zh-CN", "en-US", "ru-RU"])
 def test_every_setting_is_explained_in_every_language(language: str) -> None:
-    """And every choice has a label."""
     schema = json.loads((PLUGIN / "_conf_schema.json").read_text(encoding="utf-8"))
     page = PLUGIN / ".astrbot-plugin" / "i18n" / f"{language}.json"
     said = json.loads(page.read_text(encoding="utf-8"))
@@ -71,7 +67,6 @@ def test_the_zip_holds_the_library(tmp_path: Path) -> None:
 
 
 def test_the_plugin_needs_what_the_library_needs() -> None:
-    """AstrBot installs the one file."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     listed = (PLUGIN / "requirements.txt").read_text(encoding="utf-8").split()
     assert listed == [needed.replace(" ", "") for needed in project["dependencies"]]

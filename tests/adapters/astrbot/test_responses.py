@@ -64,7 +64,6 @@ def kinds(items: list[dict[str, Any]]) -> list[str]:
 
 
 def test_a_search_carries_the_definitions_it_found() -> None:
-    """In an output of the service's own kind."""
     run = a_run()
     items = with_searches([USER, *searched(run, "c1", "beta")], run, NATIVE)
     assert kinds(items) == ["message", "tool_search_call", "tool_search_output"]
@@ -102,7 +101,6 @@ def test_a_failed_search_says_why() -> None:
 
 
 def test_a_tool_called_without_a_search_comes_before_its_reply() -> None:
-    """Reasoning is followed by what was reasoned about."""
     run = a_run()
     run.conversation.decide("alpha", {})
     reply = [REASONING, call("c1", "alpha"), output("c1", "ok")]
@@ -117,7 +115,6 @@ def test_a_tool_called_without_a_search_comes_before_its_reply() -> None:
 
 
 def test_a_model_without_tool_search_gets_definitions_behind_the_results() -> None:
-    """The search stays a function."""
     run = a_run()
     items = with_searches([USER, *searched(run, "c1", "beta")], run, ADDITIONAL)
     assert kinds(items) == ["message", "function_call", "function_call_output", "additional_tools"]
@@ -125,7 +122,6 @@ def test_a_model_without_tool_search_gets_definitions_behind_the_results() -> No
 
 
 def test_what_is_not_a_call_stays_as_astrbot_wrote_it() -> None:
-    """Pictures, reasoning and messages of any role."""
     run = a_run()
     picture = {"type": "input_image", "image_url": "data:x", "detail": "low"}
     own: list[dict[str, Any]] = [
@@ -139,7 +135,6 @@ def test_what_is_not_a_call_stays_as_astrbot_wrote_it() -> None:
 
 
 def test_a_call_id_that_comes_again_is_told_by_its_place() -> None:
-    """Some providers count anew in each reply."""
     run = a_run()
     first, second = searched(run, "c1", "beta"), searched(run, "c1", "gamma")
     items = with_searches([USER, *first, USER, *second], run, NATIVE)
@@ -181,8 +176,6 @@ def test_every_history_is_valid_and_grows_at_its_end_alone(steps: list[tuple[str
 
 
 async def test_a_search_in_a_reply_is_a_call_to_astrbot() -> None:
-    """Of the function that it knows; any other item stays."""
-
     class Provider:
         async def _query(self, payloads: Any, tools: Any) -> Any:
             """Not asked."""

@@ -63,7 +63,6 @@ def written(history: Sequence[Message], profile: ProviderProfile = OPENAI) -> li
 
 
 def test_roles_are_read() -> None:
-    """The prompt is the session's own; what a system says later, the user says."""
     history = history_from_wire(
         [
             {"role": "system", "content": "You are a bot."},
@@ -90,7 +89,6 @@ def test_roles_are_read() -> None:
 
 
 def test_neighbours_of_one_role_are_one_message() -> None:
-    """Two replies in a row with both results after them."""
     history = history_from_wire(
         [
             USER,
@@ -156,7 +154,6 @@ def test_parts_are_read() -> None:
     ],
 )
 def test_reply_says_what_it_has(reply: Any, says: str) -> None:
-    """Where its text is missing."""
     (message,) = history_from_wire([{"role": "assistant", **reply}])
     assert message.text == says
 
@@ -165,7 +162,6 @@ def test_reply_says_what_it_has(reply: Any, says: str) -> None:
 def test_line_in_place_of_a_sound_is_in_the_language_asked_for(
     language: Language, line: str
 ) -> None:
-    """A model reads it."""
     part = {"type": "input_audio", "input_audio": {}}
     (message,) = history_from_wire([{"role": "user", "content": [part]}], language=language)
     assert message.text == line
@@ -195,7 +191,6 @@ def test_older_form_of_one_call_is_read() -> None:
 
 
 def test_both_forms_of_one_call_are_one_call() -> None:
-    """Some gateways write both."""
     both = asks(call("c1"), function_call={"name": "get_weather", "arguments": "{}"})
     assert shape(history_from_wire([USER, both, result("c1")]))[1] == ("assistant", ["c1"])
 
@@ -228,7 +223,6 @@ def test_ids_that_repeat_keep_each_result_with_its_call() -> None:
     ],
 )
 def test_calls_and_results_find_each_other(asked: list[Any], answered: list[Any]) -> None:
-    """In their order, whatever their ids are."""
     calls = [call(call_id, name) for call_id, name in zip(asked, ("a", "b"), strict=True)]
     results = [result(i, text) for i, text in zip(answered, ("one", "two"), strict=True)]
     history = history_from_wire([USER, asks(*calls), *results])
@@ -238,7 +232,6 @@ def test_calls_and_results_find_each_other(asked: list[Any], answered: list[Any]
 
 
 def test_result_names_its_call_where_ids_are_missing() -> None:
-    """Before their order counts."""
     calls = asks(call(None, "a"), call(None, "b"))
     answers = [result(None, "for b", name="b"), result(None, "for a", name="a")]
     history = history_from_wire([USER, calls, *answers])
@@ -246,7 +239,6 @@ def test_result_names_its_call_where_ids_are_missing() -> None:
 
 
 def test_custom_tool_is_a_tool() -> None:
-    """Its input is one text."""
     custom = {"id": "c1", "type": "custom", "custom": {"name": "patch", "input": "+ x"}}
     history = history_from_wire([USER, asks(custom), result("c1")])
     assert history[1].tool_calls == (ToolCall(id="c1", name="patch", arguments='{"input":"+ x"}'),)
@@ -262,7 +254,6 @@ def test_custom_tool_is_a_tool() -> None:
     ids=lambda field: next(iter(field)),
 )
 def test_reasoning_goes_back_to_its_origin_alone(field: dict[str, Any]) -> None:
-    """Under the name that it came by."""
     given = [USER, asks(call("c1"), **field), result("c1")]
     history = history_from_wire(given, origin=DEEPSEEK.origin)
     assert history[1].native == NativeReply(DEEPSEEK.origin, (field,))
@@ -274,7 +265,6 @@ def test_reasoning_goes_back_to_its_origin_alone(field: dict[str, Any]) -> None:
 
 
 def test_reasoning_and_signatures_of_neighbours_are_one_replys() -> None:
-    """In their order; a signature stays with its call."""
     signed = {**call("c2"), "extra_content": {"google": {"thought_signature": "s"}}}
     history = history_from_wire(
         [
@@ -294,7 +284,6 @@ def test_reasoning_and_signatures_of_neighbours_are_one_replys() -> None:
 
 
 def test_tools_in_a_system_message_are_a_search_for_them() -> None:
-    """Moonshot's; those that a search has found already are not told twice."""
     function = {"name": "get_weather", "description": "Weather."}
     brings = {"role": "system", "tools": [{"type": "function", "function": function}]}
     history = history_from_wire([USER, brings, asks(call("c1")), result("c1")])
@@ -336,7 +325,6 @@ def test_search_result_of_any_form_is_read(content: Any) -> None:
     ["nothing found", '{"errors":["no such tool"]}', "[]", '{"tools":[5]}', "[" * 2000, '{"a":1}'],
 )
 def test_search_result_that_names_no_tool_stays_as_it_is(content: str) -> None:
-    """The model has read it."""
     history = history_from_wire([USER, asks(call("s1", "tool_search")), result("s1", content)])
     assert history[2].text == content
 
@@ -357,7 +345,6 @@ def test_what_we_write_is_read_back() -> None:
 
 
 def test_tools_that_kimi_was_sent_are_read_back() -> None:
-    """They come in system messages there."""
     chat = Chat(toolbox(30))
     chat.begin(KIMI)
     chat.find("tool_001")
@@ -369,7 +356,6 @@ def test_tools_that_kimi_was_sent_are_read_back() -> None:
 
 
 def test_replies_of_the_sdk_are_read_as_they_are() -> None:
-    """Clients append them to their messages without turning them into JSON."""
     reply: Any = ChatCompletionMessage.model_validate(asks(call("c1")))
     assert history_from_wire([USER, reply, result("c1")]) == history_from_wire(
         [USER, asks(call("c1")), result("c1")]
@@ -377,7 +363,6 @@ def test_replies_of_the_sdk_are_read_as_they_are() -> None:
 
 
 def test_odd_messages_are_passed_over() -> None:
-    """Nothing in a history raises; what is no text is read as text or left out."""
     odd: list[Any] = [
         None, 5, "x", {}, {"role": 5, "content": 5}, {"role": "assistant", "tool_calls": 5},
         {"role": "assistant", "tool_calls": [None, {}, {"function": 5}]}, result({}, None),

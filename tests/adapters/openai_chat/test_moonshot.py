@@ -74,7 +74,6 @@ def test_any_schema_is_written_so_that_moonshot_takes_it(schema: dict[str, Any])
 
 @given(ROOTS, st.dictionaries(NAMES, VALUES, max_size=3))
 def test_arguments_that_fit_still_fit(schema: dict[str, Any], arguments: dict[str, Any]) -> None:
-    """A model held to what is written can make every call that the tool takes."""
     try:
         own = jsonschema_rs.validator_for(schema)
         fits = own.is_valid(arguments)
@@ -113,7 +112,6 @@ def test_property_is_written(schema: Any, written: dict[str, Any]) -> None:
 
 
 def test_definitions_of_older_drafts_are_found_at_the_top() -> None:
-    """Referred to by `#/definitions`, or inside of a property."""
     schema = {
         "type": "object",
         "properties": {

@@ -83,13 +83,11 @@ CALLS = {
 
 @pytest.mark.parametrize("pieces", CALLS.values(), ids=CALLS.keys())
 def test_stream_calls_are_put_together(pieces: list[Any]) -> None:
-    """However an endpoint cuts and numbers them."""
     assert calls_of(*pieces) == [("a", "f", '{"x": 1}'), ("b", "g", "{}")]
 
 
 @pytest.mark.parametrize("given", [{}, {"id": ""}, {"id": None}, {"index": 0}])
 def test_stream_calls_without_ids_are_told_apart_and_numbered(given: dict[str, Any]) -> None:
-    """A name after complete arguments begins another call."""
     parts = [[piece('{"x": 1}', name="f", **given)], [piece("{}", name="g", **given)]]
     assert calls_of(*parts) == [("call_0", "f", '{"x": 1}'), ("call_1", "g", "{}")]
 
@@ -107,7 +105,6 @@ def test_arguments_of_any_type_become_text(arguments: Any, expected: str) -> Non
 
 
 def test_stop_beside_calls_means_calls() -> None:
-    """Said by some endpoints, whole or streamed."""
     _, end = streamed(delta(tool_calls=WHOLE), delta("stop"))
     assert end.stop_reason == "calls"
     message = {"content": None, "tool_calls": WHOLE}
@@ -121,7 +118,6 @@ def test_stop_beside_calls_means_calls() -> None:
     [("stop", "answer"), ("length", "length"), ("content_filter", "refusal"), ("odd", "other")],
 )
 def test_finish_reason_is_read(reason: str, expected: str) -> None:
-    """Of a reply without calls."""
     assert streamed(delta(content="x"), delta(reason))[1].stop_reason == expected
 
 
@@ -156,7 +152,6 @@ USAGES = {
 
 @pytest.mark.parametrize("chunks", USAGES.values(), ids=USAGES.keys())
 def test_stream_usage_is_found(chunks: list[Any]) -> None:
-    """Wherever it stands; the last one counts."""
     _, end = streamed(delta("stop", content="x"), *chunks)
     assert end.usage == Usage(input_tokens=9, output_tokens=2)
 
@@ -178,13 +173,11 @@ def test_usage_may_be_missing_or_odd() -> None:
     ids=["OpenAI", "DeepSeek", "Moonshot"],
 )
 def test_usage_has_cached_tokens(cached: dict[str, Any]) -> None:
-    """They are part of the prompt's."""
     _, end = streamed(delta("stop", content="x"), {"usage": {"prompt_tokens": 9, **cached}})
     assert end.usage == Usage(input_tokens=9, cache_read_tokens=5)
 
 
 def test_thinking_and_signatures_are_kept_and_not_shown() -> None:
-    """They go back with the reply; the user sees the answer only."""
     call = piece("{}", index=0, id="a", name="f", extra_content={"google": {"s": "x"}})
     events, end = streamed(
         delta(reasoning_content="Hm"), delta(reasoning_content="."), delta(tool_calls=[call]),
@@ -250,7 +243,6 @@ def test_reasoning_longer_than_a_model_writes_is_not_kept() -> None:
 
 
 def test_refusal_is_the_text() -> None:
-    """It comes in a field of its own."""
     events, end = streamed(delta(refusal="I "), delta(refusal="cannot."), delta("stop"))
     assert [event.text for event in events if isinstance(event, ReplyDelta)] == ["I ", "cannot."]
     assert (end.message.text, end.stop_reason) == ("I cannot.", "refusal")
@@ -267,7 +259,6 @@ def test_refusal_is_the_text() -> None:
     ],
 )
 def test_error_inside_a_reply_is_a_failure(error: Any, status: Any, code: Any) -> None:
-    """In a chunk or in a whole body, with status 200."""
     for read in (
         lambda: streamed({"error": error}),
         lambda: from_wire({"error": error}, plan_of(), GPT),
@@ -287,7 +278,6 @@ def test_reply_of_another_shape_is_a_failure(wire: Any) -> None:
 
 
 def test_stream_without_finish_reason_is_a_failure() -> None:
-    """It was cut."""
     with pytest.raises(ReplyFailedError) as caught:
         streamed(delta(content="Hel"))
     assert caught.value.failure.code == "broken_reply"

@@ -122,7 +122,6 @@ def test_to_wire_plan_has_the_documented_form() -> None:
 
 @given(plan=plans(), stream=st.booleans())
 def test_encode_says_what_to_wire_says(plan: RequestPlan, stream: bool) -> None:
-    """The bytes that are kept and the object that is read are one request."""
     extra = {"user": "ü", "stream_options": None}
     encoded = encode(plan, GPT, stream=stream, extra_body=extra)
     assert json.loads(encoded) == to_wire(plan, GPT, stream=stream, extra_body=extra)
@@ -146,7 +145,6 @@ def test_encode_says_what_to_wire_says(plan: RequestPlan, stream: bool) -> None:
 def test_to_wire_user_content_is_text_unless_there_are_pictures(
     content: Any, expected: Any
 ) -> None:
-    """Some endpoints take no parts."""
     wire = to_wire(plan_of(Message(role="user", content=content), system=""), GPT)
     assert wire["messages"] == [{"role": "user", "content": expected}]
     assert check_openai_chat(wire) is None
@@ -178,7 +176,6 @@ def test_to_wire_odd_names_and_ids_fit() -> None:
 
 
 def test_to_wire_reply_of_nothing_is_left_out() -> None:
-    """Null content without calls is refused."""
     wire = to_wire(plan_of(QUESTION, Message(role="assistant", content=" "), QUESTION), GPT)
     assert [message["role"] for message in wire["messages"]] == ["system", "user", "user"]
 
@@ -204,7 +201,6 @@ def test_to_wire_thinking_goes_back_for_as_long_as_its_reply_does() -> None:
 
 @pytest.mark.parametrize("missing", ["", " "])
 def test_to_wire_a_reply_with_calls_has_reasoning_where_the_service_wants_it(missing: str) -> None:
-    """A reply of another provider, too; one without calls needs none."""
     profile = replace(GPT, missing_reasoning=missing)
     said = Message(role="assistant", content="Hello.")
     wire = to_wire(plan_of(QUESTION, said, QUESTION, CALLED, RESULT, system=""), profile)
@@ -247,5 +243,4 @@ def test_to_wire_final_phase_forbids_calls() -> None:
 
 @pytest.mark.parametrize("stream", [True, False])
 def test_to_wire_asks_for_usage_in_a_stream_only(stream: bool) -> None:
-    """`stream_options` is refused without `stream`."""
     assert ("stream_options" in to_wire(plan_of(), GPT, stream=stream)) is stream

@@ -44,12 +44,10 @@ def matches(message: Message) -> list[str]:
 
 
 def test_text_alone_is_what_the_user_said() -> None:
-    """`input` may be a string."""
     assert history_from_wire("Hi.") == (Message(role="user", content="Hi."),)
 
 
 def test_items_of_one_reply_are_one_message() -> None:
-    """Results follow; what comes behind them begins another."""
     said = {"role": "assistant", "content": [{"type": "output_text", "text": "Hm."}]}
     second = {**CALL, "call_id": "c2"}
     history = history_from_wire(
@@ -68,7 +66,6 @@ def test_items_of_one_reply_are_one_message() -> None:
 
 
 def test_client_search_is_a_call_of_the_search_tool() -> None:
-    """Its query has one name, its result the tools of namespaces too."""
     search = {
         "type": "tool_search_call", "execution": "client", "call_id": "c1",
         "arguments": {"queries": ["mail", "orders"]},
@@ -113,7 +110,6 @@ def test_additional_tools_are_a_search_for_them_behind_the_results() -> None:
 
 
 def test_pictures_and_instructions_in_between_are_the_users() -> None:
-    """As every reader does with text of the system's in mid-conversation."""
     parts = [
         {"type": "input_text", "text": "Look"},
         {"type": "input_image", "image_url": "https://a/b.png"},
@@ -130,7 +126,6 @@ def test_pictures_and_instructions_in_between_are_the_users() -> None:
 
 
 def test_what_we_write_is_read_back() -> None:
-    """Names, calls and results."""
     plan = searching(Message(role="user", content="Hi."), *found(WEATHER))
     history = history_from_wire(items(plan, CLIENT))
     assert [m.role for m in history] == [m.role for m in plan.messages]
@@ -168,7 +163,6 @@ def test_messages_of_one_role_are_one_message() -> None:
 
 
 def test_first_message_may_be_the_assistants() -> None:
-    """A greeting."""
     history = history_from_wire([{"role": "assistant", "content": "Welcome!"}, USER])
     assert shape(history) == [("assistant", "Welcome!"), ("user", "Hi.")]
 
@@ -185,7 +179,6 @@ def test_first_message_may_be_the_assistants() -> None:
     ],
 )
 def test_output_in_an_odd_place_is_its_calls(order: list[Any]) -> None:
-    """None becomes an error."""
     history = history_from_wire([USER, *order])
     (place,) = [n for n, m in enumerate(history) if m.tool_call_id == "c1"]
     assert (history[place].name, history[place].text) == ("get_weather", "21 °C")
@@ -216,7 +209,6 @@ def test_search_of_the_service_may_be_answered_as_a_function(named: Any) -> None
 
 
 def test_custom_tool_is_a_tool() -> None:
-    """Its input is one text."""
     call = {"type": "custom_tool_call", "call_id": "c1", "name": "patch", "input": "+ x"}
     history = history_from_wire([USER, call, {**OUTPUT, "type": "custom_tool_call_output"}])
     assert history[1].tool_calls[0].parsed_arguments() == {"input": "+ x"}
@@ -224,7 +216,6 @@ def test_custom_tool_is_a_tool() -> None:
 
 
 def test_ids_names_and_outputs_that_are_no_text_are_read() -> None:
-    """Numbers as text, objects as JSON."""
     call = {**CALL, "call_id": 7, "name": 8}
     history = history_from_wire([USER, call, {**OUTPUT, "call_id": 7, "output": {"t": 21}}])
     assert history[1].tool_calls == (ToolCall(id="7", name="8"),)
@@ -240,7 +231,6 @@ THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content"
 
 
 def test_phase_and_reasoning_go_back_to_their_origin_alone() -> None:
-    """Before the items that they belong to; other services get the text."""
     given: list[Any] = [USER, THOUGHT, PHASE, CALL, OUTPUT]
     history = history_from_wire(given, origin=CLIENT.origin)
     thought, message, call = written(history)[1:4]
@@ -277,7 +267,6 @@ def test_reasoning_before_a_search_of_the_services_is_left_out() -> None:
 
 
 def test_calls_before_a_search_of_the_services_wait_till_after_it() -> None:
-    """With the reasoning that led to them."""
     search: dict[str, Any] = {
         "type": "tool_search_call", "execution": "server", "call_id": None, "arguments": {},
     }  # fmt: skip
@@ -299,14 +288,12 @@ def test_calls_before_a_search_of_the_services_wait_till_after_it() -> None:
 
 
 def test_replies_of_the_sdk_are_read_as_they_are() -> None:
-    """Clients append its items to their input."""
     item: Any = ResponseFunctionToolCall.model_validate(CALL)
     history = history_from_wire([USER, item, OUTPUT])
     assert history == history_from_wire([USER, CALL, OUTPUT])
 
 
 def test_odd_items_are_passed_over() -> None:
-    """Nothing in a history raises."""
     odd: list[Any] = [
         None, {}, {"type": "message"}, {"type": "function_call"}, {"type": "web_search_call"},
         {"type": "tool_search_output", "tools": None}, {"type": "additional_tools"}, USER,

@@ -64,7 +64,6 @@ def streamed(events: Sequence[Any]) -> list[ReplyEvent]:
 
 
 def test_text_and_calls_come_in_order() -> None:
-    """A search is a call of the search tool, its arguments JSON."""
     end = read(SAID, CALLED, SEARCHED)
     assert end.message.text == "Sunny."
     assert end.message.tool_calls == (
@@ -75,7 +74,6 @@ def test_text_and_calls_come_in_order() -> None:
 
 
 def test_search_is_called_what_the_plan_calls_it() -> None:
-    """On the wire it has no name."""
     plan = searching()
     entry = plan.tools[0]
     renamed = Tool(name="find_tools", description="Finds tools.")
@@ -89,7 +87,6 @@ def test_search_is_called_what_the_plan_calls_it() -> None:
 
 
 def test_name_of_a_found_tool_comes_back_canonical() -> None:
-    """It is declared nowhere but in a result."""
     tool = Tool(name="files.read")
     plan = searching(*found(tool))
     wire = "files_read_601e4eb6"
@@ -99,7 +96,6 @@ def test_name_of_a_found_tool_comes_back_canonical() -> None:
 
 
 def test_messages_of_one_reply_are_set_apart() -> None:
-    """A commentary, and the answer."""
     second = {**SAID, "content": [{"type": "output_text", "text": "Warm."}]}
     assert read(SAID, second).message.text == "Sunny.\n\nWarm."
     stream = [delta(0, "Sun"), delta(0, "ny."), done(0, SAID), delta(1, "Warm."), done(1, second)]
@@ -144,7 +140,6 @@ def test_reply_that_the_neutral_form_holds_has_no_items_of_its_own() -> None:
     ids=["reasoning", "phase", "namespace"],
 )
 def test_reply_keeps_the_items_that_say_more(output: tuple[Any, ...]) -> None:
-    """Ids are left out, but reasoning's is bound to its content."""
     end = read(*output)
     assert end.message.native is not None
     blocks = end.message.native.blocks
@@ -155,7 +150,6 @@ def test_reply_keeps_the_items_that_say_more(output: tuple[Any, ...]) -> None:
 
 @pytest.mark.parametrize("last", [(), ({**SAID, "content": []},)], ids=["cut short", "empty"])
 def test_reasoning_that_nothing_follows_is_left_out(last: tuple[Any, ...]) -> None:
-    """A service refuses it without what it was about; what came before it stays."""
     end = read(REASONED, SAID, {**REASONED, "id": "rs_2"}, *last)
     assert end.message.native is not None
     assert [block["type"] for block in end.message.native.blocks] == ["reasoning", "message"]
@@ -168,7 +162,6 @@ def test_reasoning_without_its_content_is_left_out() -> None:
 
 
 def test_broken_arguments_go_back_as_nothing() -> None:
-    """As every adapter does."""
     end = read(REASONED, {**CALLED, "arguments": '{"city":'})
     assert not end.message.tool_calls[0].is_readable
     assert end.message.native is not None
@@ -176,7 +169,6 @@ def test_broken_arguments_go_back_as_nothing() -> None:
 
 
 def test_kept_reply_has_its_id_with_it() -> None:
-    """And what it answered, in short."""
     native = from_wire(response(SAID), plan_of(), KEEPING).message.native
     assert native is not None
     assert native.blocks[-1]["id"] == "resp_1"
@@ -184,7 +176,6 @@ def test_kept_reply_has_its_id_with_it() -> None:
 
 
 def test_usage_has_cached_tokens_among_the_input() -> None:
-    """As the service counts."""
     details = {"cached_tokens": 64, "cache_write_tokens": 8}
     usage = {"input_tokens": 100, "input_tokens_details": details, "output_tokens": 7}
     counted = read(SAID, usage=usage).usage
@@ -197,7 +188,6 @@ def test_usage_has_cached_tokens_among_the_input() -> None:
     [("max_output_tokens", "length"), ("content_filter", "refusal"), ("odd", "other")],
 )
 def test_incomplete_reply_says_why(reason: str, expected: str) -> None:
-    """The text so far is kept."""
     more = {"status": "incomplete", "incomplete_details": {"reason": reason}}
     end = read(SAID, **more)
     assert (end.stop_reason, end.message.text) == (expected, "Sunny.")
@@ -209,7 +199,6 @@ def test_incomplete_reply_says_why(reason: str, expected: str) -> None:
 
 
 def test_refusal_is_text_and_a_reason() -> None:
-    """Streamed too."""
     item = {**SAID, "content": [{"type": "refusal", "refusal": "No."}]}
     assert (read(item).stop_reason, read(item).message.text) == ("refusal", "No.")
     said = {"type": "response.refusal.delta", "output_index": 0, "delta": "No."}
@@ -232,7 +221,6 @@ def test_interleaved_calls_are_told_apart() -> None:
 
 
 def test_output_of_the_last_event_counts_where_no_item_was_streamed() -> None:
-    """Some endpoints send items only there."""
     events = streamed([{"type": "response.completed", "response": response(SAID, CALLED)}])
     assert [type(event) for event in events] == [ReplyDelta, CallDelta, ReplyEnd]
     assert events[0] == ReplyDelta("Sunny.")
@@ -267,7 +255,6 @@ def test_error_event_is_a_failure(event: Any, status: int | None, code: str | No
 
 
 def test_failed_reply_is_a_failure() -> None:
-    """In a stream and out of it."""
     failed = response(
         status="failed", error={"code": "rate_limit_exceeded", "message": "Slow down."}
     )
@@ -279,14 +266,12 @@ def test_failed_reply_is_a_failure() -> None:
 
 
 def test_stream_without_its_last_event_is_broken() -> None:
-    """A call that was complete is then void."""
     with pytest.raises(ReplyFailedError, match=r"response\.completed"):
         streamed([done(0, CALLED)])
 
 
 @pytest.mark.parametrize("reply", [None, [], {}, {"output": None}, {"output": "x"}, "x"])
 def test_what_is_no_response_is_malformed(reply: Any) -> None:
-    """Whatever an endpoint sends."""
     with pytest.raises(ReplyFailedError) as caught:
         list(events_of(reply, plan_of(), CLIENT))
     assert caught.value.failure.code == "malformed_reply"
@@ -307,7 +292,6 @@ def test_what_is_no_response_is_malformed(reply: Any) -> None:
     ids=json.dumps,
 )
 def test_odd_item_is_read_as_far_as_it_goes(item: Any) -> None:
-    """Nothing that an endpoint writes raises."""
     end = read(item, SAID)
     assert end.message.text == "Sunny."
     assert isinstance(streamed([done(0, item), done(1, SAID), COMPLETED])[-1], ReplyEnd)

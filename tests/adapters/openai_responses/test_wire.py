@@ -79,12 +79,10 @@ def test_request_has_its_system_text_as_instructions_and_keeps_nothing_there() -
 
 
 def test_model_without_reasoning_is_not_asked_for_it() -> None:
-    """The service refuses that."""
     assert "include" not in to_wire(plan_of(), profile_for("openai_responses", "gpt-4.1"))
 
 
 def test_function_is_declared_flat_and_never_strict_by_default() -> None:
-    """What is left out may count as true."""
     (tool,) = to_wire(plan_of(), CLIENT)["tools"]
     assert tool["type"] == "function"
     assert tool["name"] == "get_weather"
@@ -120,7 +118,6 @@ def test_strict_mode_is_on_where_the_schema_is_as_it_wants(schema: Any, strict: 
 
 @pytest.mark.parametrize("count", [100, 101])
 def test_strict_mode_is_off_for_a_schema_beyond_its_bounds(count: int) -> None:
-    """A hundred properties, five levels."""
     names = [f"p{n}" for n in range(count)]
     wide = {
         "type": "object", "additionalProperties": False, "required": names,
@@ -137,7 +134,6 @@ def test_strict_mode_is_off_for_a_schema_beyond_its_bounds(count: int) -> None:
 
 
 def test_client_search_is_declared_without_the_catalog() -> None:
-    """A description is required in practice."""
     (tool,) = to_wire(searching(), CLIENT)["tools"]
     assert tool["type"] == "tool_search"
     assert tool["execution"] == "client"
@@ -159,7 +155,6 @@ def test_deferred_tools_of_a_server_share_a_namespace() -> None:
 
 
 def test_long_namespace_description_is_cut_at_a_name() -> None:
-    """At most 300 characters."""
     tools = tuple(Tool(name=f"tool_number_{n:03}", server="many") for n in range(50))
     (_, namespace) = to_wire(searching(deferred=tools), DEFERRED)["tools"]
     listed = namespace["description"]
@@ -169,13 +164,11 @@ def test_long_namespace_description_is_cut_at_a_name() -> None:
 
 
 def test_hosted_search_is_declared_by_its_type_alone() -> None:
-    """The service searches, and takes no description."""
     plan = searching(deferred=(WEATHER,))
     assert to_wire(plan, HOSTED)["tools"][0] == {"type": "tool_search"}
 
 
 def test_search_and_its_result_are_items_of_their_own() -> None:
-    """Arguments are an object; the definitions are whole, and deferred."""
     call, output = items(searching(QUESTION, *found(WEATHER)))[1:]
     assert call == {
         "type": "tool_search_call",
@@ -205,7 +198,6 @@ def test_search_that_found_nothing_brings_an_empty_list(content: Any) -> None:
 
 
 def test_found_tools_of_a_server_come_in_its_namespace_where_they_are_declared_so() -> None:
-    """And plainly where they are not declared at all."""
     history = (QUESTION, *found(MAIL, INBOX))
     plain = items(searching(*history))[-1]["tools"]
     assert [tool["type"] for tool in plain] == ["function", "function"]
@@ -220,7 +212,6 @@ def test_found_tools_of_a_server_come_in_its_namespace_where_they_are_declared_s
 def test_call_names_the_namespace_its_tool_came_in(
     profile: Any, deferred: tuple[Tool, ...], namespace: str
 ) -> None:
-    """Its server's, or one of its own name."""
     call = ToolCall(id="call_3", name="send_mail", arguments="{}")
     made = Message(role="assistant", tool_calls=(call,))
     plan = searching(QUESTION, *found(MAIL), made, deferred=deferred)
@@ -236,7 +227,6 @@ def test_call_of_a_plainly_declared_tool_names_no_namespace() -> None:
 
 
 def test_call_and_result_are_paired_by_an_id_that_the_service_takes() -> None:
-    """Other providers' ids may have any characters and length."""
     odd = replace(CALL, id="functions.get_weather:0" * 4)
     result = replace(RESULT, tool_call_id=odd.id)
     history = (QUESTION, Message(role="assistant", content="Hm.", tool_calls=(odd,)), result)
@@ -248,7 +238,6 @@ def test_call_and_result_are_paired_by_an_id_that_the_service_takes() -> None:
 
 
 def test_pictures_of_the_user_are_parts() -> None:
-    """By their address."""
     content = (TextPart("Look"), ImagePart("https://a/b.png"))
     (item,) = items(plan_of(Message(role="user", content=content)))
     assert item["content"] == [
@@ -276,7 +265,6 @@ def test_search_that_is_a_function_brings_its_tools_behind_all_results() -> None
 
 
 def test_tools_that_a_reply_needs_stand_before_it() -> None:
-    """What was called without a search."""
     called = Message(
         role="assistant", content=(ReferencePart(("send_mail",), (MAIL,)),), tool_calls=(CALL,)
     )
@@ -297,7 +285,6 @@ REPLY = Message(role="assistant", content="Hm.", tool_calls=(CALL,), native=REAS
 
 
 def test_reply_goes_back_with_its_reasoning_phase_and_namespace() -> None:
-    """In its own order."""
     history = (QUESTION, *found(WEATHER), REPLY, RESULT)
     reasoning, said, call = items(searching(*history))[3:6]
     assert reasoning["encrypted_content"] == "secret"
@@ -306,7 +293,6 @@ def test_reply_goes_back_with_its_reasoning_phase_and_namespace() -> None:
 
 
 def test_reply_loses_a_namespace_that_the_request_does_not_have() -> None:
-    """The tool is declared plainly now, or by the generic strategy."""
     plain = plan_of(QUESTION, REPLY, RESULT)
     assert "namespace" not in items(plain)[3]
     assert items(plain)[1]["type"] == "reasoning"
@@ -319,7 +305,6 @@ def test_reply_loses_a_namespace_that_the_request_does_not_have() -> None:
 def test_reply_calls_by_the_namespace_that_this_request_has(
     given: str, profile: Any, namespace: str
 ) -> None:
-    """The same model was asked in another form of search before."""
     block = {"type": "function_call", "call_id": "call_1", "name": "send_mail", "arguments": "{}"}
     native = NativeReply(CLIENT.origin, ({**block, "namespace": given},))
     called = Message(role="assistant", tool_calls=(replace(CALL, name="send_mail"),), native=native)
@@ -328,7 +313,6 @@ def test_reply_calls_by_the_namespace_that_this_request_has(
 
 
 def test_reply_with_an_invented_name_goes_back_under_one_that_requests_take() -> None:
-    """What a model writes is refused nowhere."""
     blocks = (REASONED.blocks[0], {**REASONED.blocks[2], "name": "no such tool!"})
     called = replace(REPLY, native=NativeReply(CLIENT.origin, blocks))
     body = to_wire(searching(QUESTION, called, RESULT), CLIENT)
@@ -344,12 +328,10 @@ def test_reply_with_an_invented_name_goes_back_under_one_that_requests_take() ->
     ],
 )
 def test_reasoning_is_for_the_model_that_thought_it(profile: Any) -> None:
-    """Neither another model nor another endpoint can read it."""
     assert "secret" not in json.dumps(to_wire(plan_of(QUESTION, REPLY, RESULT), profile))
 
 
 def test_reply_with_a_search_becomes_plain_where_searches_are_functions() -> None:
-    """The generic strategy took over."""
     native = NativeReply(
         CLIENT.origin,
         (
@@ -381,7 +363,6 @@ def kept(plan: RequestPlan, name: str = "resp_1", text: str = "Sunny.") -> Messa
 
 
 def test_kept_reply_is_gone_on_from() -> None:
-    """Only what is new is sent."""
     first = searching(QUESTION)
     more = Message(role="user", content="And tomorrow?")
     second = searching(QUESTION, kept(first), more)
@@ -402,7 +383,6 @@ def test_kept_reply_is_gone_on_from() -> None:
     ],
 )
 def test_kept_reply_to_another_history_is_sent_whole(before: Message) -> None:
-    """After a compaction, or where the bot changed what was said."""
     changed = searching(before, kept(searching(QUESTION)), QUESTION)
     body = to_wire(changed, KEEPING)
     assert "previous_response_id" not in body
@@ -421,19 +401,16 @@ def test_kept_reply_is_sent_whole_once_what_it_called_is_in_a_namespace() -> Non
 
 
 def test_kept_reply_is_sent_whole_where_replies_are_not_kept() -> None:
-    """The same record, another configuration."""
     body = to_wire(searching(QUESTION, kept(searching(QUESTION)), QUESTION), CLIENT)
     assert "previous_response_id" not in body
     assert [item.get("type") for item in body["input"]] == [None, "message", None]
 
 
 def test_final_request_keeps_its_tools_and_forbids_calls() -> None:
-    """What the history refers to stays valid."""
     assert to_wire(searching(tool_use="none"), CLIENT)["tool_choice"] == "none"
 
 
 def test_bytes_of_the_tools_are_made_once_for_each_form() -> None:
-    """And say what `to_wire` says."""
     plan = searching(deferred=(MAIL, INBOX, WEATHER))
     for profile in (CLIENT, DEFERRED, HOSTED):
         assert json.loads(encode(plan, profile)) == to_wire(plan, profile)

@@ -140,7 +140,6 @@ def test_keys_are_renamed_at_every_level_and_wherever_they_are_named() -> None:
 
 
 def test_arguments_are_renamed_where_the_schema_names_them_and_nowhere_else() -> None:
-    """A map's keys are the caller's, whatever they are called."""
     shown = {
         FILTER: "x",
         "rows": [{USER: 1}, {"next": {USER: 2}}],

@@ -46,7 +46,6 @@ SCHEMAS = st.recursive(
 
 @pytest.mark.parametrize("nothing", [None, {}])
 def test_no_parameters_mean_no_arguments(nothing: object) -> None:
-    """Null and `{}` are the same."""
     assert normalized_parameters("t", nothing) == ({}, "{}")
 
 
@@ -61,7 +60,6 @@ def test_no_parameters_mean_no_arguments(nothing: object) -> None:
     ],
 )
 def test_an_object_schema_is_taken_as_it_stands(schema: dict[str, Any]) -> None:
-    """Nothing is added to or taken from a schema that validates arguments."""
     assert normalized_parameters("t", schema)[0] == schema
 
 
@@ -74,13 +72,11 @@ def test_an_object_schema_is_taken_as_it_stands(schema: dict[str, Any]) -> None:
     ],
 )  # fmt: skip
 def test_anything_else_is_an_error_that_names_the_tool(wrong: object) -> None:
-    """A wrong schema is found when it comes in, not when a provider refuses it."""
     with pytest.raises(InvalidToolError, match="'get_time'"):
         normalized_parameters("get_time", wrong)
 
 
 def test_a_schema_that_holds_itself_is_an_error() -> None:
-    """A circle of Python objects has no JSON."""
     schema: dict[str, Any] = {"type": "object"}
     schema["properties"] = schema
     with pytest.raises(InvalidToolError, match="cannot be written as JSON"):
@@ -88,7 +84,6 @@ def test_a_schema_that_holds_itself_is_an_error() -> None:
 
 
 def test_a_schema_deeper_than_the_stack_is_an_error() -> None:
-    """Depth is refused, not crashed on."""
     schema: dict[str, Any] = {"type": "object"}
     for _ in range(100_000):
         schema = {"type": "object", "properties": schema}
@@ -98,7 +93,6 @@ def test_a_schema_deeper_than_the_stack_is_an_error() -> None:
 
 @pytest.mark.parametrize("levels", [401, 600])
 def test_a_schema_of_more_than_400_levels_is_an_error(levels: int) -> None:
-    """Who writes a request with it stands deep in the stack already."""
     schema: dict[str, Any] = {}
     for _ in range(levels - 1):
         schema = {"properties": schema}
@@ -107,13 +101,11 @@ def test_a_schema_of_more_than_400_levels_is_an_error(levels: int) -> None:
 
 
 def test_lone_surrogates_are_replaced() -> None:
-    """No UTF-8 request could carry them."""
     schema = {"type": "object", "description": "a\ud800b"}
     assert normalized_parameters("t", schema)[0]["description"] == "a?b"
 
 
 def test_json_is_compact_unescaped_and_in_the_given_order() -> None:
-    """What counts as one byte is sent as one byte."""
     assert compact_json({"b": [1, "天气"], "a": None}) == '{"b":[1,"天气"],"a":null}'
 
 

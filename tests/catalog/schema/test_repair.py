@@ -190,7 +190,6 @@ def test_nesting_number_and_patterns_are_bounded() -> None:
 
 
 def test_lists_are_bounded() -> None:
-    """Each name may have to be renamed, and each value to be compared."""
     names = [f"${n}" for n in range(6_000)]
     for schema, place in (
         ({"required": names, "properties": {}}, "/required"),
@@ -234,7 +233,6 @@ def test_a_schema_of_two_megabytes_is_refused_by_its_tool() -> None:
 
 
 def test_what_references_repeat_is_bounded_too() -> None:
-    """Each of these is a definition of its own, and holds all within it."""
     part: Any = {"description": "x" * 200_000}
     path = "#/properties/p"
     references = {}

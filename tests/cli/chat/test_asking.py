@@ -53,15 +53,12 @@ async def _answer(typed: str, request: PermissionRequest = MAIL) -> tuple[bool, 
 async def test_answer_is_understood_in_the_conversations_language(
     language: Language, typed: str, answer: tuple[bool, str]
 ) -> None:
-    """What is not understood, and the end of the input, is a no."""
     assert await _answer(typed, replace(MAIL, language=language)) == answer
 
 
 async def test_yes_for_longer_grants_the_narrowest_rule_and_says_so(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Not the tool, whatever its arguments."""
-
     async def read() -> str:
         return "a\n"
 

@@ -57,7 +57,6 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_chat_prints_answers_and_nothing_else(
     command: Command, bot: Path, server: StandInServer
 ) -> None:
-    """Each line of the pipe is a message; calls and discoveries stand beside."""
     server.reset(model=ScriptedModel([SEARCH, CALL, ANSWER, ModelReply(text="Bye.")]))
     outcome = command("chat", "--config", bot, typed="What is #ff8800?\n\nThank you\n")
     assert outcome.out.splitlines() == ["Red 255, green 136, blue 0.", "Bye."]
@@ -68,7 +67,6 @@ def test_chat_prints_answers_and_nothing_else(
 
 
 def test_chat_json_prints_every_event(command: Command, bot: Path, server: StandInServer) -> None:
-    """One object a line, in the order in which things happen."""
     server.reset(model=ScriptedModel([SEARCH, CALL, ANSWER]))
     events = command("chat", "--config", bot, "--json", typed="What is #ff8800?\n").lines
     kinds = [event["event"] for event in events if event["event"] != "text_delta"]
@@ -80,7 +78,6 @@ def test_chat_json_prints_every_event(command: Command, bot: Path, server: Stand
 
 
 def test_chat_use_swaps_the_provider(command: Command, bot: Path, server: StandInServer) -> None:
-    """From the next message on, with what was discovered."""
     server.reset(model=ScriptedModel([SEARCH, ANSWER, ModelReply(text="Fine.")]))
     outcome = command("chat", "--config", bot, typed="#ff8800?\n/use gpt\nAnd now?\n")
     assert [request.dialect for request in server.requests][-2:] == ["anthropic", "openai_chat"]
@@ -90,7 +87,6 @@ def test_chat_use_swaps_the_provider(command: Command, bot: Path, server: StandI
 
 
 def test_chat_use_of_an_unknown_provider_lists_those_there_are(command: Command, bot: Path) -> None:
-    """And changes nothing."""
     err = command("chat", "--config", bot, typed="/use gtp\n").err
     assert "There is no provider 'gtp'. There are: claude, gpt." in err
 
@@ -98,7 +94,6 @@ def test_chat_use_of_an_unknown_provider_lists_those_there_are(command: Command,
 def test_chat_tools_shows_the_next_request(
     command: Command, bot: Path, server: StandInServer
 ) -> None:
-    """Before a word is said, and after something was found."""
     server.reset(model=ScriptedModel([SEARCH, ANSWER]))
     typed = "/tools\n#ff8800?\n/tools\n/use gpt\n/tools\n"
     events = command("chat", "--config", bot, "--json", typed=typed).lines
@@ -115,7 +110,6 @@ def test_chat_tools_shows_the_next_request(
 def test_chat_reset_forgets_the_conversation(
     command: Command, bot: Path, server: StandInServer
 ) -> None:
-    """The next message is the first one again."""
     server.reset(model=ScriptedModel([SEARCH, ANSWER, ModelReply(text="New.")]))
     typed = "#ff8800?\n/reset\n/tools\nHello\n"
     outcome = command("chat", "--config", bot, typed=typed)
@@ -124,7 +118,6 @@ def test_chat_reset_forgets_the_conversation(
 
 
 def test_chat_from_a_pipe_asks_nobody(command: Command, write: File, server: StandInServer) -> None:
-    """What needs permission is not called."""
     bot = write(
         "asking.yaml",
         "tools: [tool_search.demo.toolbox.colors]\npermissions: {ask: [hex_to_rgb]}\n"
@@ -142,7 +135,6 @@ def test_chat_from_a_pipe_asks_nobody(command: Command, write: File, server: Sta
 
 @pytest.mark.parametrize("typed", ["/quit\nHello\n", "/exit\n", ""])
 def test_chat_ends_without_a_word(command: Command, bot: Path, typed: str) -> None:
-    """By command, or where the input ends."""
     outcome = command("chat", "--config", bot, typed=typed)
     assert (outcome.out, outcome.status) == ("", 0)
 
@@ -150,7 +142,6 @@ def test_chat_ends_without_a_word(command: Command, bot: Path, typed: str) -> No
 def test_chat_unknown_command_is_no_message(
     command: Command, bot: Path, server: StandInServer
 ) -> None:
-    """It is answered here; a path at the beginning of a line is a message."""
     server.reset(model=ScriptedModel([ANSWER]))
     outcome = command("chat", "--config", bot, typed="/colour red\n/etc/hosts is what?\n")
     assert "There is no command /colour." in outcome.err
@@ -168,7 +159,6 @@ def test_chat_unknown_command_is_no_message(
 def test_chat_speaks_the_language_of_its_environment(
     command: Command, bot: Path, locale: str, sentence: str
 ) -> None:
-    """Until a conversation has begun."""
     err = command("chat", "--config", bot, typed="/nothing\n", env={"LANG": locale}).err
     assert sentence in err
 
@@ -176,7 +166,6 @@ def test_chat_speaks_the_language_of_its_environment(
 def test_chat_goes_on_in_the_language_of_the_conversation(
     command: Command, bot: Path, server: StandInServer
 ) -> None:
-    """The first message settles it."""
     server.reset(model=ScriptedModel([ModelReply(text="你好。")]))
     err = command("chat", "--config", bot, typed="你好，请介绍一下自己\n/tools\n").err
     assert "模式：tool_search" in err
@@ -185,7 +174,6 @@ def test_chat_goes_on_in_the_language_of_the_conversation(
 def test_chat_shows_a_switch_and_its_cause(
     command: Command, bot: Path, server: StandInServer
 ) -> None:
-    """Half a reply of the provider that failed is no part of the answer."""
     server.reset(model=ScriptedModel([ModelReply(text="A long half answer."), ANSWER]))
     server.faults.add(Fault(dialect="anthropic", status=529, after_events=3, times=None))
     outcome = command("chat", "--config", bot, typed="Hello\n")
@@ -197,7 +185,6 @@ def test_chat_shows_a_switch_and_its_cause(
 def test_chat_goes_on_after_a_turn_without_an_answer(
     command: Command, bot: Path, server: StandInServer
 ) -> None:
-    """Each provider is listed with its cause; what was asked is kept."""
     server.reset(model=ScriptedModel([ANSWER]))
     for dialect in ("anthropic", "openai_chat"):
         server.faults.add(Fault(dialect=dialect, status=400, message="no such luck"))
@@ -211,7 +198,6 @@ def test_chat_goes_on_after_a_turn_without_an_answer(
 def test_chat_json_reports_a_turn_without_an_answer(
     command: Command, bot: Path, server: StandInServer
 ) -> None:
-    """As an object of its own, with one cause a provider."""
     for dialect in ("anthropic", "openai_chat"):
         server.faults.add(Fault(dialect=dialect, status=400, message="no such luck"))
     events = command("chat", "--config", bot, "--json", typed="Hello\n").lines
@@ -238,7 +224,6 @@ def test_chat_json_keeps_the_names_of_events(
 def test_chat_shows_no_key_that_a_provider_quotes(
     command: Command, bot: Path, server: StandInServer
 ) -> None:
-    """Not in a warning, nor in an error, nor in an event."""
     said = f"the key {SECRET} has no credit"
     for dialect in ("anthropic", "openai_chat"):
         server.faults.add(Fault(dialect=dialect, status=403, message=said, times=None))
@@ -259,7 +244,6 @@ def test_chat_shows_no_control_characters_of_a_model(
 def test_chat_finds_modules_of_tools_beside_its_file(
     command: Command, write: File, server: StandInServer
 ) -> None:
-    """Wherever the command is run."""
     write("tools_beside_the_bot.py", "def ring() -> str:\n    'Ring a bell.'\n    return 'ding'\n")
     bot = write(
         "bot.yaml",
@@ -273,7 +257,6 @@ def test_chat_finds_modules_of_tools_beside_its_file(
 
 
 def test_chat_says_what_an_answer_leaves_out(capsys: pytest.CaptureFixture[str]) -> None:
-    """Beside the answer, in the user's language."""
     TerminalScreen().show(
         ContentLeftOut(provider="p", reason="picture_refused", text="The picture is broken.")
     )

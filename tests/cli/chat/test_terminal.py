@@ -82,7 +82,6 @@ def terminal(write: Callable[[str, str], Path], server: StandInServer) -> Iterat
 
 
 def test_terminal_shows_an_answer_once(terminal: Terminal, server: StandInServer) -> None:
-    """As it comes, and not once more at its end."""
     server.reset(model=ScriptedModel([ModelReply(text="It is noon.")]))
     terminal.type("What time is it?\n")
     terminal.wait_for("It is noon.")
@@ -95,7 +94,6 @@ def test_terminal_shows_an_answer_once(terminal: Terminal, server: StandInServer
 def test_terminal_ctrl_c_stops_an_answer_and_the_chat_goes_on(
     terminal: Terminal, server: StandInServer
 ) -> None:
-    """The next message is answered."""
     server.reset(model=ScriptedModel([ModelReply(text="Here I am.")]))
     server.faults.add(Fault(delay_s=60))
     terminal.type("Hello\n")
@@ -111,7 +109,6 @@ def test_terminal_ctrl_c_stops_an_answer_and_the_chat_goes_on(
 def test_terminal_asks_before_a_call_that_needs_permission(
     typed: str, came: str, terminal: Terminal, server: StandInServer
 ) -> None:
-    """The answer decides; the line after it is the next message."""
     call = ModelCall(name="hex_to_rgb", arguments={"color": "#ff8800"})
     replies = [ModelReply(calls=(call,)), ModelReply(text="Orange."), ModelReply(text="Fine.")]
     server.reset(model=ScriptedModel(replies))
@@ -127,7 +124,6 @@ def test_terminal_asks_before_a_call_that_needs_permission(
 
 
 def test_terminal_ctrl_c_at_the_prompt_ends_the_chat(terminal: Terminal) -> None:
-    """With the status that shells give."""
     # Once more, as a person would: Python's readline may miss a signal that comes just
     # after the prompt.
     for _ in range(3):

@@ -146,14 +146,12 @@ async def test_levels_modes_and_facts_decide_a_call(
     ],
 )
 async def test_roles_add_rules_of_their_own(roles: tuple[str, ...], ends: str) -> None:
-    """A chat's guests may less than its administrators; denying wins here too."""
     settings = {"roles": {"guest": {"deny": ["send_mail"]}, "admin": {"allow": ["*"]}}}
     context = replace(CONTEXT, roles=frozenset(roles))
     assert await outcome(settings, context=context) == ends
 
 
 async def test_tool_with_roles_wants_one_of_them() -> None:
-    """No rule lifts that."""
     made = mail(roles=("admin",))
     assert await outcome({"allow": ["*"]}, made) == "denied"
     admin = replace(CONTEXT, roles=frozenset({"admin"}))
@@ -162,14 +160,11 @@ async def test_tool_with_roles_wants_one_of_them() -> None:
 
 @pytest.mark.parametrize("answer", [RuntimeError("no chat"), False, PermissionAnswer(allow=False)])
 async def test_anything_but_a_yes_is_a_no(answer: Any) -> None:
-    """A question that cannot be put has not been granted."""
     assert await outcome({"ask": ["*"]}, user=User(answer)) == "denied"
     assert await outcome({"ask": ["*"]}) == "denied"
 
 
 async def test_user_who_does_not_answer_has_said_no() -> None:
-    """After the time that the settings give him."""
-
     async def ask(request: PermissionRequest) -> bool:
         await asyncio.Event().wait()
         return True
@@ -180,7 +175,6 @@ async def test_user_who_does_not_answer_has_said_no() -> None:
 
 
 async def test_user_may_say_why_not() -> None:
-    """The model is told."""
     user = User(PermissionAnswer(allow=False, message="not on Sundays"))
     done = await result(bot({"ask": ["*"]}, user=user), GOOD)
     assert done.content == "The user did not allow send_mail: not on Sundays"
@@ -221,7 +215,6 @@ async def test_grant_holds_as_long_as_it_was_given_for(
 
 
 async def test_grant_may_be_narrower_than_the_tool() -> None:
-    """One of the rules that the question suggests, or one of the bot's own."""
     user = User(PermissionAnswer(allow=True, scope="always", rule="send_mail(bo)"))
     run = bot({"ask": ["*"]}, user=user)
     outcomes = [
@@ -232,7 +225,6 @@ async def test_grant_may_be_narrower_than_the_tool() -> None:
 
 
 async def test_grant_lifts_no_denial_and_no_policy() -> None:
-    """The operator's word stays."""
     grants = GrantBook()
     await grants.add(Grant(rule="*", user="ann"))
     for settings in (
@@ -243,7 +235,6 @@ async def test_grant_lifts_no_denial_and_no_policy() -> None:
 
 
 async def test_being_found_or_called_before_grants_nothing() -> None:
-    """Each call is asked about until the user grants more than one."""
     user = User(True, True)
     run = bot({"ask": ["*"]}, user=user)
     for _ in range(2):
@@ -270,7 +261,6 @@ async def test_grants_are_kept_in_the_store(tmp_path: Path) -> None:
 
 
 async def test_grant_may_be_taken_back() -> None:
-    """The next call is asked about."""
     book = GrantBook(MemoryStore())
     kept = Grant(rule="send_mail", user="ann")
     await book.add(kept)
@@ -281,7 +271,6 @@ async def test_grant_may_be_taken_back() -> None:
 
 
 async def test_grants_of_an_older_versions_file_hold(tmp_path: Path) -> None:
-    """Also where nothing keeps grants."""
     path = tmp_path / "grants.json"
     path.write_text('[{"rule": "send_mail", "user": "ann"}]')
     run = bot({"ask": ["*"], "grants": str(path)}, user=User())
@@ -292,7 +281,6 @@ async def test_grants_of_an_older_versions_file_hold(tmp_path: Path) -> None:
 async def test_broken_file_of_grants_is_named_and_left_alone(
     tmp_path: Path, content: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The operator hears of it; the bot asks."""
     path = tmp_path / "grants.json"
     path.write_bytes(content.encode("utf-8", "surrogatepass"))
     with pytest.raises(ConfigurationError, match=r"grants\.json"):
@@ -306,7 +294,6 @@ async def test_broken_file_of_grants_is_named_and_left_alone(
 
 
 async def test_questions_of_a_conversation_are_put_one_after_another() -> None:
-    """And a grant answers those that were waiting."""
     open_questions = 0
     most = 0
 
@@ -328,7 +315,6 @@ async def test_questions_of_a_conversation_are_put_one_after_another() -> None:
 
 
 async def test_mode_is_the_conversations_own_and_can_be_changed() -> None:
-    """From its next call on; others stay as they are."""
     run = bot({})
     run.permissions.use_mode("plan", conversation="c")
     assert (await result(run, GOOD)).outcome == "denied"
@@ -338,8 +324,6 @@ async def test_mode_is_the_conversations_own_and_can_be_changed() -> None:
 
 
 async def test_tool_may_ask_the_user_itself() -> None:
-    """Without anybody to ask, ask means no."""
-
     async def clean(context: ToolContext) -> str:
         """Clean up."""
         return "gone" if await context.ask("Remove 3 files?") else "kept"
@@ -414,7 +398,6 @@ def test_what_search_hides_cannot_be_called_and_what_it_shows_can(
 
 
 async def test_search_of_a_session_hides_what_permissions_refuse() -> None:
-    """The runner hands this to each conversation's session."""
     run = bot({"mode": "plan"}, mail(), mail("read_mail", annotations={"read_only": True}))
     why: Callable[[Tool], str | None] = run.refusal(lambda: CONTEXT)
     assert why(run.catalog["read_mail"]) is None
@@ -424,7 +407,6 @@ async def test_search_of_a_session_hides_what_permissions_refuse() -> None:
 
 
 def test_what_is_denied_to_everybody_is_offered_to_nobody() -> None:
-    """And what is denied to some is in no count or description."""
     settings = {"deny": ["send_mail", "post(b*)"], "roles": {"guest": {"deny": ["post"]}}}
     made = [mail(name, kind="mcp", server="mail") for name in ("send_mail", "post", "read_mail")]
     catalog = bot(settings, *made).catalog
@@ -477,7 +459,6 @@ def test_hints_count_for_trusted_servers_alone(
     destructive: bool,
     safe: bool,
 ) -> None:
-    """`concurrency_safe` is the bot's own word, whatever the tool."""
     kind: Any = "mcp" if server else "plugin"
     made = Tool(name="x", server=server, kind=kind, annotations=annotations)
     hints = Permissions(PermissionSettings(trusted_servers=("files",))).hints(made)

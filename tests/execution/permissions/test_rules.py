@@ -80,7 +80,6 @@ def test_rule_names_a_tool_by_its_name_or_its_server(rule: str, tool: Tool, name
 
 @pytest.mark.parametrize("rule", ["*", "get_*", "get_forecast", "?et_forecast"])
 def test_plain_name_allows_no_servers_tool(rule: str) -> None:
-    """The server chose the name; what asks or denies covers it all the same."""
     read = Rule.read(rule)
     own = Tool(name="get_forecast")
     assert (read.names(own), read.names(own, allows=True)) == (True, True)
@@ -104,7 +103,6 @@ def test_plain_name_allows_no_servers_tool(rule: str) -> None:
 def test_each_tool_has_a_rule_that_names_it_alone(
     server: str | None, name: str, rule: str, of_server: str | None
 ) -> None:
-    """Whatever its name and its server's are made of."""
     tool = Tool(name=name, kind="mcp" if server else "plugin", server=server)
     expected = [rule, of_server] if of_server else [rule]
     assert list(suggested_rules(tool, {})) == expected
@@ -161,7 +159,6 @@ def test_each_tool_has_a_rule_that_names_it_alone(
 def test_pattern_is_held_against_an_argument(
     rule: str, tool: Tool, arguments: dict[str, Any], matches: bool
 ) -> None:
-    """The one it names, or the first required one."""
     read = Rule.read(rule)
     assert read.matches(tool, arguments, subjects=None, every=True) is matches
     assert read.matches(tool, arguments, subjects=None, every=False) is matches
@@ -179,7 +176,6 @@ def test_address_that_cannot_be_read_for_certain_is_denied_and_never_allowed(add
 
 
 def test_rule_that_allows_must_match_every_value_and_one_that_denies_any() -> None:
-    """A second recipient does not slip through."""
     levels = PermissionRules(allow=("send_mail(to=*@x.org)",), deny=("send_mail(to=eve*)",))
     rules = RuleSet((levels,))
     assert rules.verdict(MAIL, {"to": ["a@x.org", "b@x.org"]}) == "allow"
@@ -205,7 +201,6 @@ _KINDS = ("allow", "ask", "deny")
 
 @given(st.lists(st.tuples(st.sampled_from(_KINDS), st.sampled_from(["send_mail", "send_*"]))))
 def test_deny_wins_over_ask_and_ask_over_allow(given_rules: list[tuple[str, str]]) -> None:
-    """Whatever their order, their level and how exactly they name the tool."""
     levels = tuple(PermissionRules.model_validate({kind: [rule]}) for kind, rule in given_rules)
     kinds = [kind for kind, _ in given_rules]
     expected = max(kinds, key=_KINDS.index, default=None)
@@ -215,6 +210,5 @@ def test_deny_wins_over_ask_and_ask_over_allow(given_rules: list[tuple[str, str]
 
 @pytest.mark.parametrize("rule", ["", " run", "(x)", "run(", "run()", "run(x", "run(x) "])
 def test_rule_that_cannot_be_read_is_refused(rule: str) -> None:
-    """Rather than one that silently matches nothing."""
     with pytest.raises(ValidationError, match="rule"):
         PermissionSettings(deny=(rule,))

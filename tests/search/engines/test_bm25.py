@@ -32,7 +32,6 @@ def large() -> list[Tool]:
 
 
 def test_scores_by_python_and_by_numpy_are_equal() -> None:
-    """A large index sums as a small one does, to the last bit."""
     rng = random.Random(3)
     documents = [
         (slot, {f"t{term}": rng.random() for term in range(slot % 7)}) for slot in range(5_000)
@@ -72,7 +71,6 @@ def test_postings_changed_many_times_unasked_are_those_of_a_fresh_index() -> Non
 
 
 def test_earlier_postings_are_what_they_were() -> None:
-    """Also when a change of them waits, and is made."""
     before = Postings([(0, {"mail": 0.25}), (1, {"mail": 0.5})])
     after = before.changed(removed=[(0, ["mail"])], added=[(2, {"mail": 0.75})])
     assert (before.get("mail"), after.get("mail")) == (
@@ -83,7 +81,6 @@ def test_earlier_postings_are_what_they_were() -> None:
 
 
 def test_squared_by_python_and_by_numpy_are_equal() -> None:
-    """A long posting is squared as short ones are, to the last bit."""
     rng = random.Random(4)
     posting = array("d", [slot + rng.randrange(2**24) / 2**24 for slot in range(3_000)])
     halves = [squared([posting[:1_500]]), squared([posting[1_500:]])]
@@ -95,7 +92,6 @@ def test_squared_by_python_and_by_numpy_are_equal() -> None:
 
 
 def test_boosted_top_equals_exhaustive_scoring(large: list[Tool]) -> None:
-    """Ending early leaves out nothing that belongs to the best."""
     index, rng = RankedIndex(Bm25Engine(large), min_relevance=0.0), random.Random(1)
     for _ in range(30):
         query = " ".join(rng.choices(WORDS, k=rng.randint(1, 9)))
@@ -104,7 +100,6 @@ def test_boosted_top_equals_exhaustive_scoring(large: list[Tool]) -> None:
 
 
 def test_updated_here_and_there_ranks_as_a_fresh_build(large: list[Tool]) -> None:
-    """Changes all over a large index leave the ranking of a fresh build."""
     gone = [tool.name for tool in large[::150]]
     new = [replace(tool, name=f"new_{tool.name}") for tool in toolbox(40, seed=9)]
     index = RankedIndex(Bm25Engine(large), min_relevance=0.1).updated(added=new, removed=gone)
@@ -116,7 +111,6 @@ def test_updated_here_and_there_ranks_as_a_fresh_build(large: list[Tool]) -> Non
 
 
 def test_updated_many_times_ranks_as_a_fresh_build() -> None:
-    """Layers that were merged again and again hold what a fresh build holds."""
     tools = toolbox(300)
     engine = Bm25Engine(tools)
     for turn in range(25):
@@ -129,7 +123,6 @@ def test_updated_many_times_ranks_as_a_fresh_build() -> None:
 
 
 def test_search_name_counts_more_than_description() -> None:
-    """A word of the name is worth more than one of the description."""
     tools = [Tool(name="alpha", description="pigeon"), Tool(name="pigeon", description="alpha")]
     found = RankedIndex(Bm25Engine(tools), min_relevance=0.0).search("one pigeon", limit=2)
     assert [match.name for match in found.matches] == ["pigeon", "alpha"]
@@ -153,7 +146,6 @@ def test_search_quoted_values_count_less_than_the_request() -> None:
 
 @pytest.mark.parametrize("size", [5_000, pytest.param(50_000, marks=pytest.mark.long)])
 def test_build_many_tools_of_one_pattern_is_bounded(size: int) -> None:
-    """Many tools of one name pattern; a test that takes too long is ended."""
     tools = [Tool(name=f"vendor_object_{number}_get") for number in range(size)]
     index = RankedIndex(Bm25Engine(tools), min_relevance=0.1)
     found = index.search("vendor object 3141", limit=5)

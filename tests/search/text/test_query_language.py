@@ -86,7 +86,6 @@ def names(index: ToolSearchIndex, query: str | Sequence[str], limit: int = 10) -
 
 @pytest.mark.parametrize("query", PLAIN)
 def test_search_plain_text_ranks_as_without_the_language(query: str) -> None:
-    """What does not parse, or says no more than its words, is searched as words."""
     engine = Bm25Engine(TOOLS)
     plain = RankedIndex(engine, min_relevance=0.1, has_operators=False)
     index = RankedIndex(engine, min_relevance=0.1)
@@ -176,7 +175,6 @@ def test_search_field_filter_matches_every_part_of_a_compound_name(
 
 
 def test_search_operators_leave_the_ranking_to_the_engine(index: ToolSearchIndex) -> None:
-    """Of what passes, the best fit comes first."""
     assert names(index, "+server:github delete")[0] == "delete_repository"
     assert names(index, "(server:github AND issue) OR create_issue")[0] == "create_issue"
     assert names(index, "merge*")[0] == "gitlab_merge"
@@ -191,7 +189,6 @@ def test_search_operators_find_what_a_floor_would_cut() -> None:
 
 
 def test_search_select_gives_exact_names_in_their_order(index: ToolSearchIndex) -> None:
-    """Names that are listed come as listed, with the highest score."""
     result = index.search("select:list_issues, CREATE_EVENT,qwzx,create_issue", limit=10)
     found = [(match.name, match.score) for match in result.matches]
     assert found == [("list_issues", 1.0), ("create_event", 1.0), ("create_issue", 1.0)]
@@ -199,18 +196,15 @@ def test_search_select_gives_exact_names_in_their_order(index: ToolSearchIndex) 
 
 
 def test_search_select_is_cut_at_the_limit(index: ToolSearchIndex) -> None:
-    """The limit holds, and the count does not depend on it."""
     result = index.search("select:list_issues,create_issue", limit=1)
     assert ([m.name for m in result.matches], result.total_found) == (["list_issues"], 2)
 
 
 def test_search_select_of_unknown_names_is_searched_as_words() -> None:
-    """A list of names that nothing has is text."""
     assert names(build_index(TOOLS), "select:delete,repository")[:1] == ["delete_repository"]
 
 
 def test_search_select_merges_with_other_queries(index: ToolSearchIndex) -> None:
-    """What is selected comes first."""
     found = names(index, ["merge", "select:list_issues,create_issue"])
     assert found[:3] == ["list_issues", "create_issue", "gitlab_merge"]
 
@@ -219,7 +213,6 @@ def test_search_select_merges_with_other_queries(index: ToolSearchIndex) -> None
     "query", ["select:create_issue,list_issues", "issue AND github", "iss*", '"create issue"']
 )
 def test_search_operators_give_nothing_of_hidden_tools_away(query: str) -> None:
-    """The answer is the same as if the hidden tools were not there."""
     visible = [tool for tool in TOOLS if tool.server != "github"]
     seen = {tool.name for tool in visible}
     found = build_index(TOOLS).search(query, limit=10, allowed=lambda name: name in seen)
@@ -229,7 +222,6 @@ def test_search_operators_give_nothing_of_hidden_tools_away(query: str) -> None:
 
 
 def test_search_operators_after_an_update(index: ToolSearchIndex) -> None:
-    """A changed index filters by what it holds now."""
     changed = index.updated(
         added=[Tool(name="close_issue", server="github")], removed=["create_issue"]
     )
@@ -268,12 +260,10 @@ def test_search_unmatched_leaves_excluded_words_out(index: ToolSearchIndex) -> N
     ids=lambda query: query[:8],
 )
 def test_search_hostile_syntax_is_answered(query: str) -> None:
-    """Whatever it makes of it; a test that takes too long is ended."""
     assert len(build_index(TOOLS).search(query, limit=5).matches) <= 5
 
 
 def test_selected_names_are_bounded_and_differ() -> None:
-    """A list of names has an end, and names each tool once."""
     assert selected_names("select: a ,b,,a") == ("a", "b")
     assert len(selected_names("select:" + ",".join(map(str, range(900))))) == 256
 
@@ -283,7 +273,6 @@ _PARTS = ("issue", "git*", "AND", "OR", "NOT", "-", "+", "(", ")", '"', "name:",
 
 @given(parts=st.lists(st.sampled_from(_PARTS), max_size=25))
 def test_search_any_syntax_never_raises(parts: list[str]) -> None:
-    """Whatever operators stand together, there is a result."""
     result = build_index(TOOLS).search("".join(parts), limit=20)
     assert len(result.matches) == result.total_found
 
@@ -297,7 +286,6 @@ def test_parsed_any_text_never_raises(text: str) -> None:
 
 @pytest.mark.parametrize("name", ["metatool", "ultratool_zh", "callnavi", "acebench_en"])
 def test_search_public_queries_rank_as_without_the_language(shared: Path, name: str) -> None:
-    """No query of a public set is changed by the language."""
     rows = (shared / "data" / name / "tools.jsonl").read_text("utf-8").splitlines()
     tools = [
         Tool(name=row["name"], description=row["description"]) for row in map(json.loads, rows)

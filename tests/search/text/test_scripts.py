@@ -45,23 +45,19 @@ def names(query: str, *tools: Tool) -> list[str]:
     ],
 )
 def test_search_finds_across_scripts(query: str, expected: str) -> None:
-    """The script of the query need not be that of the definition."""
     assert names(query)[:1] == [expected]
 
 
 @pytest.mark.parametrize("query", ["兔骗", "收锁土偏", "tu pian", "祸扯飘", "茶寻"])
 def test_search_homophones_do_not_match(query: str) -> None:
-    """What only sounds alike is another word."""
     assert not {"search_image", "query_train"} & set(names(query))
 
 
 @pytest.mark.parametrize("query", ["的", "请帮我一下", "請問這個", "我们是不是", "什麼"])
 def test_search_chinese_function_words_find_nothing(query: str) -> None:
-    """Grammar and courtesy say nothing of which tool is meant, in either script."""
     assert names(query, *TOOLS[1:], Tool(name="x", description="我们的什么请问这个是不是")) == []
 
 
 def test_search_unmatched_chinese_is_reported_as_written() -> None:
-    """Traditional characters are not shown as simplified ones."""
     result = build_index(TOOLS).search("查詢火車票，蝴蝶標本", limit=5)
     assert result.unmatched == ("蝴蝶標本",)

@@ -37,7 +37,6 @@ def names(query: str, *tools: Tool) -> list[str]:
     ],
 )
 def test_search_finds_an_action_by_another_word(query: str, expected: str) -> None:
-    """A word that no tool has is widened across languages; aliases are a field."""
     assert names(query)[:1] == [expected]
 
 

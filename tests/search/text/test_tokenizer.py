@@ -43,7 +43,6 @@ def terms(text: str) -> set[str]:
     ],
 )
 def test_pieces_have_terms(text: str, expected: set[str]) -> None:
-    """Identifiers, inflection and scripts are cut as the module says."""
     assert expected <= terms(text)
 
 
@@ -56,30 +55,25 @@ def test_pieces_have_terms(text: str, expected: set[str]) -> None:
     ],
 )
 def test_pieces_of_inflected_words_share_a_term(words: tuple[str, ...]) -> None:
-    """English and Russian forms of a word meet in one stem."""
     assert len(set.union(*map(terms, words))) == 1
 
 
 @pytest.mark.parametrize("verb", ["get", "find", "open", "run", "show", "make", "list", "set"])
 def test_function_words_leave_out_verbs_that_name_tools(verb: str) -> None:
-    """Short verbs say which tool is meant."""
     assert verb not in FUNCTION_WORDS
 
 
 @pytest.mark.parametrize("text", ["the", "Пожалуйста", "ВСЁ", "的", "请帮我"])
 def test_pieces_mark_function_words(text: str) -> None:
-    """Function words of the three languages are marked, or are no piece."""
     assert all(piece.is_function for piece in pieces(text, longest=100))
 
 
 def test_pieces_look_at_the_beginning_only() -> None:
-    """What stands beyond the bound is passed over."""
     assert [piece.original for piece in pieces("one two three", longest=7)] == ["one", "two"]
 
 
 @given(st.text(max_size=200))
 def test_pieces_of_any_text_are_plain_terms(text: str) -> None:
-    """No term is empty, and none has white space or a surrogate."""
     for term in terms(text):
         assert term
         assert not any(char.isspace() for char in term)

@@ -15,20 +15,17 @@ from tool_search.search.vectors.cache import SqliteVectorCache, default_cache_pa
 
 
 def test_get_returns_what_was_put_in_another_instance(tmp_path: Path) -> None:
-    """The next start finds what this one kept; its folder is made."""
     path = tmp_path / "deep" / "vectors.sqlite"
     SqliteVectorCache(path).put({"a": b"1", "b": b"2"})
     assert SqliteVectorCache(path).get(["b", "a", "c"]) == {"a": b"1", "b": b"2"}
 
 
 def test_get_without_a_file_makes_none(tmp_path: Path) -> None:
-    """Looking leaves no trace."""
     assert SqliteVectorCache(tmp_path / "vectors.sqlite").get(["a"]) == {}
     assert list(tmp_path.iterdir()) == []
 
 
 def test_get_more_keys_than_a_statement_takes(tmp_path: Path) -> None:
-    """A catalog of thousands of tools is one call."""
     cache = SqliteVectorCache(tmp_path / "vectors.sqlite")
     entries = {f"key {number}": b"%d" % number for number in range(5_000)}
     cache.put(entries)
@@ -51,7 +48,6 @@ def test_get_of_a_file_that_is_no_database_warns_and_moves_it_aside(
 
 
 def test_get_passes_over_a_damaged_entry(tmp_path: Path) -> None:
-    """An entry whose content is not what was written counts as missing."""
     path = tmp_path / "vectors.sqlite"
     cache = SqliteVectorCache(path)
     cache.put({"a": b"1", "b": b"2"})
@@ -61,7 +57,6 @@ def test_get_passes_over_a_damaged_entry(tmp_path: Path) -> None:
 
 
 def test_get_of_a_database_with_another_table_is_empty(tmp_path: Path) -> None:
-    """A file that another program made is not read as ours."""
     path = tmp_path / "vectors.sqlite"
     with closing(sqlite3.connect(path)) as database, database:
         database.execute("CREATE TABLE vectors (name TEXT)")
@@ -81,7 +76,6 @@ def test_put_where_nothing_can_be_written_warns(
 
 
 def test_put_from_several_processes_at_once_loses_nothing(tmp_path: Path) -> None:
-    """Bots on one machine share a file."""
     path = tmp_path / "vectors.sqlite"
     code = (
         "import sys; from tool_search.search.vectors.cache import SqliteVectorCache;"

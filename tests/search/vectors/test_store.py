@@ -26,7 +26,6 @@ def filled(*names: str) -> ExactVectorStore:
 
 
 def test_search_orders_by_similarity_and_maps_back_to_ids() -> None:
-    """The ids come back with their similarity, the highest first."""
     store: VectorStore = ExactVectorStore().updated(
         added={"far": vector(0, 1), "near": vector(1, 0), "between": vector(1, 1)}, removed=()
     )
@@ -47,19 +46,16 @@ def test_search_limit_of_nothing_finds_nothing(limit: int) -> None:
 
 
 def test_search_empty_store_finds_nothing() -> None:
-    """Nothing is in it, and nothing is raised."""
     assert ExactVectorStore().search(vector(1, 0), limit=3) == []
 
 
 def test_updated_leaves_the_old_store_as_it_was() -> None:
-    """A store is a snapshot."""
     store = filled("a", "b")
     store.updated(added={"a": vector(0, 1), "c": vector(1, 0)}, removed=["b"])
     assert store.search(vector(1, 0), limit=9) == [("a", 1.0), ("b", 1.0)]
 
 
 def test_updated_removes_nothing_that_is_added_too() -> None:
-    """A vector that is replaced stays."""
     store = filled("a").updated(added={"a": vector(0, 1)}, removed=["a", "unknown"])
     assert store.search(vector(0, 1), limit=9) == [("a", 1.0)]
 
@@ -92,7 +88,6 @@ def test_search_finds_as_sorting_everything_would(
 
 
 def test_search_many_vectors_that_came_in_parts() -> None:
-    """Places beyond one block are found as those within it."""
     rows = {f"tool_{n:04}": vector(n, 2_500 - n, 1) for n in range(2_500)}
     names, store = list(rows), ExactVectorStore()
     for start, stop in ((0, 1_000), (1_000, 2_200), (2_200, 2_500)):

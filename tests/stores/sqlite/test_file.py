@@ -114,7 +114,6 @@ async def _writes(store: SQLiteStore) -> int:
 
 
 async def test_a_save_over_another_revision_changes_nothing(path: Path) -> None:
-    """Neither over one that was changed, nor over one that is gone."""
     one, two = talked(1, "one"), talked(1, "two")
     async with SQLiteStore(path) as store, SQLiteStore(path) as other:
         assert await store.revision("a") is None
@@ -149,7 +148,6 @@ async def test_discoveries_that_another_store_erased_are_written_again(path: Pat
 
 
 async def test_two_stores_that_write_one_conversation_never_mix_it(path: Path) -> None:
-    """What one knows of the file is no more than a hint."""
     first, second = talked(5, "first"), talked(3, "second")
     async with SQLiteStore(path) as store, SQLiteStore(path) as other:
         for _ in range(2):
@@ -160,7 +158,6 @@ async def test_two_stores_that_write_one_conversation_never_mix_it(path: Path) -
 
 
 async def test_what_cannot_be_read_is_set_aside_until_it_is_forgotten(path: Path) -> None:
-    """Once, or more than once."""
     async with SQLiteStore(path) as store:
         for words in ("planted-one", "planted-two"):
             await store.save("a", talked(1, words))
@@ -242,7 +239,6 @@ async def test_what_a_reader_keeps_from_being_erased_is_said(path: Path) -> None
 
 
 async def test_traces_that_could_not_be_removed_are_removed_by_the_next_try(path: Path) -> None:
-    """A full disk lets rows be deleted, but the file not be rewritten."""
     async with SQLiteStore(path) as store:
         await store.save("a", talked(3, "planted" * 99))
         with pytest.MonkeyPatch.context() as patch:
@@ -303,7 +299,6 @@ async def test_a_file_that_is_removed_or_replaced_is_made_anew(path: Path) -> No
 
 
 async def test_a_commit_that_fails_leaves_the_store_usable(path: Path) -> None:
-    """Its transaction does not stay open."""
     async with SQLiteStore(path) as store:
         await store.save("a", record())
 
@@ -338,7 +333,6 @@ async def test_what_is_no_json_is_named_by_its_conversation(path: Path) -> None:
 async def test_evidence_of_somebody_else_is_passed_over(
     path: Path, row: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It ranks nothing, and does not keep the bot from learning."""
     async with SQLiteStore(path) as store:
         await store.add_evidence([success("t", "good")])
         other = sqlite3.connect(path)
@@ -382,7 +376,6 @@ def _sqlite(code: int) -> sqlite3.Error:
 def test_advice_fits_the_fault(
     path: Path, error: sqlite3.Error | OSError, fault: str, advice: str
 ) -> None:
-    """A full disk is not "make it writable"."""
     found, message = fault_of(error, path)
     assert found == fault
     assert advice in message
@@ -390,7 +383,6 @@ def test_advice_fits_the_fault(
 
 
 def test_why_a_file_cannot_be_opened_is_looked_for(tmp_path: Path) -> None:
-    """SQLite itself does not say."""
     error = _sqlite(sqlite3.SQLITE_CANTOPEN)
     assert fault_of(error, tmp_path / "none" / "store.db")[0] == "missing"
     (tmp_path / "there.db").touch()
@@ -398,7 +390,6 @@ def test_why_a_file_cannot_be_opened_is_looked_for(tmp_path: Path) -> None:
 
 
 async def test_a_read_only_store_says_so(path: Path) -> None:
-    """It can be read, and what is to be written waits."""
     async with SQLiteStore(path) as store:
         await store.save("a", record("tool_003"))
         await store._file.read(lambda c: c.execute("PRAGMA query_only = 1").fetchone())

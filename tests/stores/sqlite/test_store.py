@@ -40,7 +40,6 @@ def path(tmp_path: Path) -> Path:
 
 
 async def test_everything_is_there_after_a_restart(path: Path) -> None:
-    """Conversations, discoveries and evidence."""
     kept = record("tool_003")
     async with SQLiteStore(path) as store:
         await store.save("a", kept)
@@ -55,7 +54,6 @@ async def test_everything_is_there_after_a_restart(path: Path) -> None:
 
 
 async def test_two_processes_lose_nothing_of_each_other(path: Path) -> None:
-    """Discoveries have one order, and evidence adds up."""
     writers = [
         subprocess.Popen([sys.executable, "-c", WRITER, str(path), own])  # noqa: S603, ASYNC220
         for own in ("one", "other")
@@ -70,7 +68,6 @@ async def test_two_processes_lose_nothing_of_each_other(path: Path) -> None:
 
 
 async def test_the_file_is_nobody_elses(path: Path) -> None:
-    """Conversations are private, whatever the umask says."""
     async with SQLiteStore(path) as store:
         await store.save("a", record())
         modes = {entry.name: entry.stat().st_mode & 0o077 for entry in path.parent.iterdir()}
@@ -82,7 +79,6 @@ async def test_the_file_is_nobody_elses(path: Path) -> None:
     "content", [b"no database at all" * 100, b"SQLite format 3\x00" + b"?" * 5000]
 )
 def test_a_damaged_file_is_named(path: Path, content: bytes) -> None:
-    """The error says where, and what to do; what is there stays as it is."""
     path.parent.mkdir()
     path.write_bytes(content)
     with pytest.raises(StoreError, match=r"store\.db is damaged or no store .* move it away"):
@@ -91,7 +87,6 @@ def test_a_damaged_file_is_named(path: Path, content: bytes) -> None:
 
 
 async def test_a_locked_file_is_named(path: Path) -> None:
-    """After some patience."""
     async with SQLiteStore(path, patience_s=0.01) as store:
         other = sqlite3.connect(path, isolation_level=None)
         try:
@@ -107,7 +102,6 @@ async def test_a_locked_file_is_named(path: Path) -> None:
 
 
 async def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    """A file stands where the folder should be."""
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="no folder"):
         await SQLiteStore(tmp_path / "file" / "store.db").__aenter__()
@@ -137,7 +131,6 @@ async def test_a_database_of_somebody_else_is_left_alone(tmp_path: Path) -> None
 
 
 async def test_an_unreadable_conversation_is_named(path: Path) -> None:
-    """Somebody wrote into the file."""
     async with SQLiteStore(path) as store:
         await store.save("a", record())
         other = sqlite3.connect(path)
@@ -151,7 +144,6 @@ async def test_an_unreadable_conversation_is_named(path: Path) -> None:
 
 
 async def test_all_conversations_are_forgotten_at_once(path: Path) -> None:
-    """Those too of which only discoveries are known."""
     async with SQLiteStore(path) as store:
         await store.save("a", record("tool_003"))
         await store.append_discoveries("b", discoveries("tool_005"))
@@ -165,7 +157,6 @@ async def test_all_conversations_are_forgotten_at_once(path: Path) -> None:
 async def test_the_whole_store_is_bounded_as_memory_is(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of many tools the weakest evidence goes, the same in both."""
     monkeypatch.setattr(sqlite_evidence, "MAX_EVIDENCE", 3)
     monkeypatch.setattr("tool_search.search.learned.MAX_EVIDENCE", 3)
     memory = MemoryStore()
