@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from contextvars import Token
 
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 from tool_search.execution.context import ToolContext
 from tool_search.execution.results import ExecutionResult
 from tool_search.messages import ToolCall

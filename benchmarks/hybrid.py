@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from search import MACRO, read_queries, read_tools
 
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 from tool_search.config.bot import HybridSettings, SearchSettings
 from tool_search.search import SearchResult, ToolSearchIndex, build_index, evaluate
 from tool_search.search.vectors.embedder import Embedder, embedder_named

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tool_search.catalog.catalog import Tool
 from tool_search.catalog.formats import parse_tools
+from tool_search.catalog.tool import Tool
 from tool_search.config.bot import SearchSettings
 from tool_search.search import ToolSearchIndex, build_index
 

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 from tool_search.config.bot import SearchSettings
 from tool_search.search import EvaluationReport, JudgedQuery, build_index, evaluate
 

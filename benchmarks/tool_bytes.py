@@ -31,8 +31,9 @@ from typing import Any
 
 from tool_search.adapters.anthropic import wire as anthropic_wire
 from tool_search.adapters.openai_chat import wire as openai_chat_wire
-from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.names import wire_name
+from tool_search.catalog.tool import Tool
 from tool_search.discovery.search_tool import ToolSearchTool, call_tool_definition
 from tool_search.messages import ToolList
 from tool_search.providers.profiles import ProviderProfile, profile_for

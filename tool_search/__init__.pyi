@@ -6,7 +6,7 @@ from tool_search.config.bot import load_config as load_config
 from tool_search.runner.runner import ToolSearchRunner as ToolSearchRunner
 
 # tools
-from tool_search.catalog.catalog import Tool as Tool
+from tool_search.catalog.tool import Tool as Tool
 from tool_search.catalog.catalog import ToolCatalog as ToolCatalog
 from tool_search.execution.context import ToolContext as ToolContext
 from tool_search.execution.functions import ExecutableTool as ExecutableTool

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, overload
 
-from tool_search.catalog.catalog import Tool
 from tool_search.catalog.names import NameRule, wire_name
+from tool_search.catalog.tool import Tool
 from tool_search.values.json import encodable, read_object
 
 __all__ = [

@@ -7,8 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.naming import name_keys
+from tool_search.catalog.tool import Tool
 
 __all__ = ["tools_by_name"]
 

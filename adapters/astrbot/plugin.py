@@ -27,8 +27,9 @@ from tool_search.adapters.astrbot.run import LIMITED, UNLIMITED, AstrBotConversa
 from tool_search.adapters.astrbot.settings import AstrBotSettings, read_settings
 from tool_search.adapters.astrbot.tools import TranslatedTools, neutral_history
 from tool_search.adapters.astrbot.toolset import run_of, searching_tool_set
-from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.naming import NameBook
+from tool_search.catalog.tool import Tool
 from tool_search.conversation.calls import allowed_to_all
 from tool_search.conversation.session import ToolSearchSession
 from tool_search.messages import Message

@@ -12,7 +12,7 @@ from typing import Any
 
 from tool_search.adapters.astrbot.settings import OF_ONE_PLACE
 from tool_search.adapters.astrbot.tools import behind_guard
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 
 __all__ = [
     "is_admin",

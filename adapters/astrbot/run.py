@@ -12,8 +12,8 @@ from itertools import count
 from typing import Any
 
 from tool_search.adapters.astrbot.settings import AstrBotSettings, read_settings
-from tool_search.catalog.catalog import Tool
 from tool_search.catalog.names import wire_name
+from tool_search.catalog.tool import Tool
 from tool_search.conversation.calls import CallDecision, CallResult, RunCall
 from tool_search.conversation.session import ToolSearchSession
 from tool_search.discovery.search_tool import CALL_TOOL_NAME

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tool_search.adapters.wire.values import label_of, mappings_of, text_of
-from tool_search.catalog.catalog import Tool, ToolKind
+from tool_search.catalog.tool import Tool, ToolKind
 from tool_search.conversation.record import message_from_dict
 from tool_search.errors import InvalidToolError
 from tool_search.messages import Message

@@ -17,8 +17,8 @@ from tool_search.adapters.anthropic.wire import encode_tools as encode_claude_to
 from tool_search.adapters.astrbot.run import LIMITED, UNLIMITED, AstrBotRun
 from tool_search.adapters.astrbot.tools import shown_parameters
 from tool_search.adapters.openai_responses.tools import encode_tools as encode_responses_tools
-from tool_search.catalog.catalog import Tool
 from tool_search.catalog.names import wire_name
+from tool_search.catalog.tool import Tool
 from tool_search.conversation.calls import RunCall
 from tool_search.discovery.search_tool import CALL_TOOL_NAME, call_tool_definition
 from tool_search.i18n import text

@@ -23,8 +23,8 @@ from tool_search.adapters.wire.definitions import late_tools
 from tool_search.adapters.wire.strict_schemas import is_strict
 from tool_search.adapters.wire.values import text_of
 from tool_search.adapters.wire.written_history import encoded_body, encoded_messages, settled_count
-from tool_search.catalog.catalog import Tool
 from tool_search.catalog.names import NameRule, wire_id, wire_name
+from tool_search.catalog.tool import Tool
 from tool_search.i18n import text
 from tool_search.messages import (
     ContentPart,

@@ -13,8 +13,8 @@ from typing import Any
 
 from tool_search.adapters.wire.definitions import late_tools
 from tool_search.adapters.wire.strict_schemas import is_strict
-from tool_search.catalog.catalog import Tool
 from tool_search.catalog.names import wire_name
+from tool_search.catalog.tool import Tool
 from tool_search.messages import DeclaredTool, Message, ToolList
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.values.json import compact_json

@@ -31,8 +31,8 @@ from tool_search.adapters.wire.written_history import (
     json_bytes,
     settled_count,
 )
-from tool_search.catalog.catalog import Tool
 from tool_search.catalog.names import wire_id, wire_name
+from tool_search.catalog.tool import Tool
 from tool_search.messages import (
     ContentPart,
     ImagePart,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 from tool_search.messages import Message, ReferencePart
 
 __all__ = ["late_tools"]

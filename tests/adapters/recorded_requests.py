@@ -17,7 +17,8 @@ import yaml
 
 from tests.adapters.recorded_traffic import DIALECTS, IMPORTERS, READERS, RECORDED, WRITERS
 from tests.adapters.recorded_wire import COMPARERS, MESSAGES, SEARCH_TOOLS
-from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.tool import Tool
 from tool_search.config.bot import Dialect, ToolSearchConfig
 from tool_search.conversation.calls import AnsweredCall
 from tool_search.conversation.session import CallResult, ToolSearchSession

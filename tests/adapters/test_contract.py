@@ -24,7 +24,7 @@ from tests.adapters.contract import (
     reply_of,
 )
 from tool_search.adapters import build_provider
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ProviderConfig
 from tool_search.errors import ConfigurationError, ProviderError
 from tool_search.messages import Message, ToolCall

@@ -17,7 +17,8 @@ from tool_search.adapters.anthropic.history import history_from_wire
 from tool_search.adapters.openai_responses import history as openai_responses_history
 from tool_search.adapters.openai_responses import reply as openai_responses_reply
 from tool_search.adapters.sdk.failures import ReplyFailedError
-from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.tool import Tool
 from tool_search.config.bot import Dialect, ToolSearchConfig
 from tool_search.conversation.session import ToolSearchSession
 from tool_search.messages import Message

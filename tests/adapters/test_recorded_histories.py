@@ -14,7 +14,8 @@ from tests.adapters.recorded_requests import SEARCH, Exchange, recordings
 from tests.adapters.recorded_traffic import IMPORTERS, REASON, RECORDED, WRITERS
 from tests.adapters.recorded_wire import MESSAGES
 from tests.adapters.test_recorded import TARGETS
-from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ToolSearchConfig
 from tool_search.conversation.session import ToolSearchSession
 from tool_search.i18n import LANGUAGES, text

@@ -30,7 +30,7 @@ from tests.adapters.plans import plans
 from tool_search.adapters.anthropic import wire as anthropic_wire
 from tool_search.adapters.openai_chat import wire as openai_chat_wire
 from tool_search.adapters.openai_responses import wire as openai_responses_wire
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 from tool_search.messages import (
     DeclaredTool,
     ImagePart,

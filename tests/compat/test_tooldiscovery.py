@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 from tool_search.compat.tooldiscovery import Boosts, tooldiscovery_recipe, tooldiscovery_tokens
 from tool_search.compat.weighted_bm25 import WeightedBm25Index
 

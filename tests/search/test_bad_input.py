@@ -15,8 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.schema.plain import object_schema
+from tool_search.catalog.tool import Tool
 from tool_search.discovery.search_tool import ToolSearchTool
 from tool_search.errors import InvalidToolError, ToolSearchError
 from tool_search.search import SearchSettings, ToolSearchIndex, build_index

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 from tool_search.config.bot import SearchSettings
 from tool_search.errors import DuplicateToolError, SearchError
 from tool_search.search import build_index
@@ -66,7 +66,7 @@ def test_build_index_with_jieba_finds_chinese(engine: Any) -> None:
 
 def test_import_loads_no_heavy_library() -> None:
     code = (
-        "import sys; from tool_search.catalog.catalog import Tool;"
+        "import sys; from tool_search.catalog.tool import Tool;"
         "from tool_search.search import build_index;"
         "build_index([Tool(name='a')]).search('a', limit=1);"
         "print([m for m in ('numpy', 'jieba', 'rank_bm25', 're2', 'pydantic') if m in sys.modules])"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 from tool_search.search import SearchSettings, ToolSearchIndex, build_index
 
 BY_WORDS = ("bm25", "rank_bm25", "regex")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 from tool_search.compat.weighted_bm25 import WeightedBm25Index
 from tool_search.config.bot import load_config
 from tool_search.errors import ConfigurationError

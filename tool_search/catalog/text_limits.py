@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tool_search.values.clean_text import cut_schema, cut_text
 
 if TYPE_CHECKING:
-    from tool_search.catalog.catalog import Tool
+    from tool_search.catalog.tool import Tool
 
 __all__ = ["TextLimits"]
 

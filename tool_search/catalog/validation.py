@@ -15,10 +15,10 @@ from typing import Any
 
 import jsonschema_rs
 
-from tool_search.catalog.catalog import Tool
 from tool_search.catalog.schema.arguments import TooComplexError
 from tool_search.catalog.schema.graph import SchemaGraph
 from tool_search.catalog.schema.work import SchemaWork
+from tool_search.catalog.tool import Tool
 
 __all__ = ["complaints_about"]
 

@@ -9,7 +9,7 @@ from typing import get_args
 from pydantic import ValidationError
 from rich.progress import Progress
 
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 from tool_search.cli.exits import say, side_console
 from tool_search.config.bot import EngineName, PresetName
 from tool_search.errors import ConfigurationError

@@ -13,7 +13,8 @@ import typer
 from rich.progress import Progress
 from rich.table import Table
 
-from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.tool import Tool
 from tool_search.cli.engines import ENGINE_NAMES, PRESET_NAMES, index_of
 from tool_search.cli.exits import result_console, say, say_notices, side_console
 from tool_search.cli.files import read_catalog, read_judged_queries

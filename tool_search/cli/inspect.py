@@ -14,7 +14,8 @@ import typer
 from tool_search.adapters.anthropic import wire as anthropic_wire
 from tool_search.adapters.openai_chat import wire as openai_chat_wire
 from tool_search.adapters.openai_responses import wire as openai_responses_wire
-from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.tool import Tool
 from tool_search.cli.exits import say, say_notices
 from tool_search.cli.files import read_catalog
 from tool_search.config.bot import (

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 from typing import TypeVar
 
-from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.naming import Source, name_keys
+from tool_search.catalog.tool import Tool
 from tool_search.messages import Notice
 from tool_search.values.clean_text import clean_name
 from tool_search.values.look_alikes import look_alike_keys, loose_key

@@ -12,7 +12,8 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
-from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.tool import Tool
 from tool_search.config.permissions import HiddenTools
 from tool_search.discovery.modes import Mode
 from tool_search.providers.profiles import ProviderProfile

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from tool_search.catalog.catalog import Tool
 from tool_search.catalog.naming import Source
+from tool_search.catalog.tool import Tool
 from tool_search.config.bot import SchemaMode
 from tool_search.conversation.record_shape import VERSION, check_record
 from tool_search.conversation.synthetic_searches import InsertionPoint

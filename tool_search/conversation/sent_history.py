@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Literal
 
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 from tool_search.config.history import HistorySettings
 from tool_search.conversation.history import visible_names
 from tool_search.conversation.message_log import MessageLog

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 from tool_search.conversation.history import with_searches_named
 from tool_search.discovery.search_tool import clean_match
 from tool_search.i18n import Language, text

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TypedDict, cast
 
-from tool_search.catalog.catalog import CorePolicy, Tool, ToolCatalog
+from tool_search.catalog.catalog import CorePolicy, ToolCatalog
 from tool_search.catalog.naming import NameBook, Source
 from tool_search.catalog.text_limits import TextLimits
+from tool_search.catalog.tool import Tool
 from tool_search.config.bot import SchemaMode, ToolSearchConfig
 from tool_search.conversation.catalog_notices import catalog_notices, copy_notices
 from tool_search.conversation.record import ConversationRecord

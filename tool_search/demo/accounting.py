@@ -11,8 +11,9 @@ from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass, field
 from time import perf_counter
 
-from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tokens import estimate_tokens
+from tool_search.catalog.tool import Tool
 from tool_search.execution.tasks import closing
 from tool_search.messages import ContentPart, Message, ReferencePart, RequestPlan, TextPart
 from tool_search.providers.base import ChatProvider, ReplyEvent

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tokens import estimate_tokens
+from tool_search.catalog.tool import Tool
 from tool_search.config.bot import SchemaMode
 from tool_search.values.json import compact_json
 

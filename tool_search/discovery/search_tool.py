@@ -8,7 +8,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.tool import Tool
 from tool_search.i18n import Language, text
 from tool_search.search.index.older_first import search_older_first
 from tool_search.search.index.protocol import SearchMatch, SearchResult, ToolSearchIndex

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 
 __all__ = ["Discovery", "DiscoveryState", "DiscoveryWay"]
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.naming import Source
+from tool_search.catalog.tool import Tool
 from tool_search.discovery.modes import Mode
 from tool_search.discovery.state import DiscoveryState
 from tool_search.messages import Notice

@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.tool import Tool
 from tool_search.conversation.calls import CallResolver
 from tool_search.discovery.search_tool import CALL_TOOL_NAME
 from tool_search.discovery.state import DiscoveryState

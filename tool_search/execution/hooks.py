@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 from tool_search.execution.context import ToolContext
 from tool_search.execution.results import ExecutionResult, cause_of
 from tool_search.execution.tasks import answer_of

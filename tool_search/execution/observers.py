@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Protocol
 
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 from tool_search.execution.context import ToolContext
 from tool_search.execution.results import ExecutionResult
 from tool_search.messages import ToolCall

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 from tool_search.errors import ConfigurationError, ProviderError
 from tool_search.messages import DeclaredTool
 from tool_search.providers.known import NO_SIGNATURE

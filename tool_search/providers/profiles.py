@@ -11,8 +11,8 @@ from types import MappingProxyType
 from typing import Literal
 from urllib.parse import urlsplit
 
-from tool_search.catalog.catalog import Tool
 from tool_search.catalog.names import NameRule
+from tool_search.catalog.tool import Tool
 from tool_search.config.bot import Dialect, ProviderConfig, SearchForm, StrategyChoice
 from tool_search.config.providers import CacheKind, MessageRules, ProfileSettings, SchemaRules
 from tool_search.errors import UnsupportedStrategyError

@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Any
 
-from tool_search.catalog.catalog import Tool
 from tool_search.catalog.names import wire_name
+from tool_search.catalog.tool import Tool
 from tool_search.messages import DeclaredTool
 from tool_search.providers.profiles import ProviderProfile
 

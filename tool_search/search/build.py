@@ -10,7 +10,7 @@ from importlib import import_module
 from threading import Lock
 from typing import TYPE_CHECKING, cast
 
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 from tool_search.config.plugins import installed_engines
 from tool_search.errors import DuplicateToolError, SearchError
 from tool_search.search.engines.bm25 import Bm25Engine

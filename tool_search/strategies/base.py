@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import ClassVar
 
-from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.tool import Tool
 from tool_search.discovery.modes import Mode
 from tool_search.messages import (
     KeptWork,

@@ -14,7 +14,8 @@ from tests.adapters.recorded_traffic import WRITERS
 from tests.conversations import CLAUDE, OPENAI
 from tool_search.adapters.anthropic import wire as anthropic_wire
 from tool_search.adapters.anthropic.history import history_from_wire
-from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.tool import Tool
 from tool_search.conversation.record import ConversationRecord
 from tool_search.conversation.session import ToolSearchSession
 from tool_search.i18n import Language

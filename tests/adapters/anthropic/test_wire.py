@@ -15,7 +15,7 @@ from inline_snapshot import snapshot
 from tests.adapters.contract import QUESTION, WEATHER, plan_of
 from tests.adapters.plans import plans
 from tool_search.adapters.anthropic.wire import encode, encode_tools, to_wire
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 from tool_search.messages import (
     DeclaredTool,
     ImagePart,

@@ -15,7 +15,8 @@ from tool_search.adapters.astrbot.reset import ResetHook
 from tool_search.adapters.astrbot.run import AstrBotConversation, AstrBotRun
 from tool_search.adapters.astrbot.settings import read_settings
 from tool_search.adapters.astrbot.tools import TranslatedTools, kind_of, neutral_history
-from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ToolSearchConfig
 from tool_search.conversation.session import ToolSearchSession
 from tool_search.providers.profiles import profile_for

@@ -18,7 +18,7 @@ from tool_search.adapters.astrbot.preferences import (
 )
 from tool_search.adapters.astrbot.responses import ResponsesHook
 from tool_search.adapters.astrbot.settings import OF_ONE_PLACE, read_settings, value_of_place
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 
 
 class Provider:

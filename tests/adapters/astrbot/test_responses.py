@@ -13,7 +13,8 @@ from tool_search.adapters.astrbot.responses import ResponsesHook, with_searches
 from tool_search.adapters.astrbot.run import AstrBotConversation, AstrBotRun
 from tool_search.adapters.astrbot.toolset import NativeTools
 from tool_search.adapters.openai_responses.tools import wire_tools
-from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ToolSearchConfig
 from tool_search.conversation.session import ToolSearchSession
 from tool_search.providers.profiles import ProviderProfile, profile_for

@@ -12,7 +12,8 @@ from openai.types.chat import ChatCompletionMessage
 from tests.adapters.recorded_traffic import WRITERS
 from tests.conversations import CLAUDE, OPENAI, Chat, toolbox
 from tool_search.adapters.openai_chat import history_from_wire
-from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ToolSearchConfig
 from tool_search.conversation.session import ToolSearchSession
 from tool_search.i18n import Language

@@ -13,7 +13,8 @@ from tests.adapters.openai_responses.test_wire import CLIENT, found, items, sear
 from tests.adapters.recorded_traffic import WRITERS
 from tests.conversations import OPENAI
 from tool_search.adapters.openai_responses.history import history_from_wire
-from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ToolSearchConfig
 from tool_search.conversation.session import ToolSearchSession
 from tool_search.messages import ImagePart, Message, TextPart, ToolCall

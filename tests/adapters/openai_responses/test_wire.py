@@ -11,7 +11,7 @@ import pytest
 from tests.adapters.contract import QUESTION, WEATHER, plan_of
 from tool_search.adapters.openai_responses.reply import from_wire
 from tool_search.adapters.openai_responses.wire import encode, to_wire
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 from tool_search.messages import (
     DeclaredTool,
     ImagePart,

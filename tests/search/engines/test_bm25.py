@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 from tool_search.search.engines.bm25 import Bm25Engine
 from tool_search.search.index.ranking import RankedIndex
 from tool_search.search.index.storage import Postings, squared, summed

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal
 
-from tool_search.catalog.catalog import Tool
 from tool_search.catalog.schema.plain import object_schema
+from tool_search.catalog.tool import Tool
 from tool_search.compat.weighted_bm25 import Bm25Recipe, WeightedBm25Index
 
 __all__ = [

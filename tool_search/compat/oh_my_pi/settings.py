@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
 
-from tool_search.catalog.catalog import CorePolicy, Tool, ToolCatalog
+from tool_search.catalog.catalog import CorePolicy, ToolCatalog
+from tool_search.catalog.tool import Tool
 from tool_search.compat.oh_my_pi.ranking import discoverable
 from tool_search.config.bot import SearchSettings, ToolSearchConfig
 from tool_search.discovery.modes import resolve_mode

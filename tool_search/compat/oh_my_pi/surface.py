@@ -24,7 +24,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.tool import Tool
 from tool_search.compat.oh_my_pi.answer import (
     DISABLED,
     DiscoveryAnswer,

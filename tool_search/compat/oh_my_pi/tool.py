@@ -11,7 +11,8 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.tool import Tool
 from tool_search.compat.oh_my_pi.answer import (
     LIMIT_WRONG,
     QUERY_MISSING,

@@ -26,7 +26,8 @@ from functools import partial
 from typing import Any, Literal
 from weakref import WeakValueDictionary
 
-from tool_search.catalog.catalog import Tool, ToolCatalog
+from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.tool import Tool
 from tool_search.config.permissions import (
     PermissionMode,
     PermissionRules,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from itertools import islice
 
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 from tool_search.config.permissions import PermissionRules, PermissionSettings
 from tool_search.execution.permissions.argument_values import (
     declared_names,

@@ -21,7 +21,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 from tool_search.search.index.filter import Lexicon
 from tool_search.search.index.ranking import Scores, attainable
 from tool_search.search.index.storage import (

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 from tool_search.search.engines.bm25 import Bm25Engine
 from tool_search.search.engines.semantic import SemanticEngine
 from tool_search.search.index.explanation import Reasons, ScorePart, SideName

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 from tool_search.search.index.ranking import Scores, attainable
 from tool_search.search.index.storage import DocumentIds
 from tool_search.search.text.documents import field_texts

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 from tool_search.errors import SearchError
 from tool_search.search.index.explanation import Reasons, ScorePart
 from tool_search.search.index.ranking import Scores

@@ -10,7 +10,7 @@ from functools import reduce
 from itertools import chain, islice
 from typing import NamedTuple
 
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 from tool_search.search.index.storage import DocumentIds, Postings
 from tool_search.search.text.documents import (
     FIELDS,

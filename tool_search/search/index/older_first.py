@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tool_search.catalog.catalog import Tool
 from tool_search.catalog.near_copies import words_of
+from tool_search.catalog.tool import Tool
 from tool_search.search.index.protocol import SearchMatch, SearchResult, ToolSearchIndex
 
 __all__ = ["search_older_first"]

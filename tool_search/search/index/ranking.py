@@ -9,7 +9,7 @@ from heapq import nlargest
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 from tool_search.search.index.filter import FilterResult, Lexicon, lexicon_of, passing
 from tool_search.search.index.protocol import SearchMatch, SearchResult
 from tool_search.search.index.scores import (

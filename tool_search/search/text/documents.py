@@ -14,7 +14,7 @@ from operator import itemgetter
 from string import ascii_letters, digits
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 from tool_search.search.text.cache import BoundedCache
 from tool_search.search.text.tokenizer import (
     MAX_WORD_CHARS,

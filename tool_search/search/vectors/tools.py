@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 from tool_search.search.text.documents import field_texts
 from tool_search.search.text.query import QUOTATION
 from tool_search.search.vectors.cache import VectorCache

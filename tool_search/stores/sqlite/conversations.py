@@ -14,7 +14,7 @@ from itertools import islice, takewhile
 from operator import is_
 from typing import Any, NamedTuple
 
-from tool_search.catalog.catalog import Tool
+from tool_search.catalog.tool import Tool
 from tool_search.conversation.record import ConversationRecord, message_to_dict
 from tool_search.conversation.record_shape import check_discovery
 from tool_search.discovery.state import Discovery, DiscoveryState
