@@ -103,6 +103,16 @@ def test_a_moved_name_is_where_its_error_says() -> None:
         assert hasattr(importlib.import_module(module), name), home
 
 
+def test_every_name_that_a_package_lists_is_there() -> None:
+    stubs = sorted(Path(tool_search.__file__).parent.rglob("__init__.pyi"))
+    assert stubs
+    for stub in stubs:
+        package = ".".join(stub.parent.relative_to(Path(tool_search.__file__).parents[1]).parts)
+        listed = re.findall(r"\bas (\w+)", stub.read_text(encoding="utf-8"))
+        missing = [n for n in listed if not hasattr(importlib.import_module(package), n)]
+        assert (package, missing) == (package, [])
+
+
 def test_a_submodule_is_imported_by_its_name() -> None:
     from tool_search import values  # noqa: PLC0415
 

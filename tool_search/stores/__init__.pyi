@@ -1,0 +1,12 @@
+from tool_search.stores.base import ConversationKey as ConversationKey
+from tool_search.stores.base import ConversationStore as ConversationStore
+from tool_search.stores.base import EvidenceStore as EvidenceStore
+from tool_search.stores.base import Grant as Grant
+from tool_search.stores.base import GrantStore as GrantStore
+from tool_search.stores.base import KeptEvidence as KeptEvidence
+from tool_search.stores.base import KeptGrants as KeptGrants
+from tool_search.stores.base import PermissionModeStore as PermissionModeStore
+from tool_search.stores.base import RevisionStore as RevisionStore
+from tool_search.stores.base import SetAsideStore as SetAsideStore
+from tool_search.stores.memory import MemoryStore as MemoryStore
+from tool_search.stores.sqlite.store import SQLiteStore as SQLiteStore
