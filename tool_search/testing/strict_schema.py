@@ -11,12 +11,33 @@ from typing import Any
 
 from tool_search.testing.services.schemas import schema_faults
 
-__all__ = ["schema_problem", "strict_problem"]
+__all__ = ["function_schema_problem"]
 
 _MAX_DEPTH = 12
+_COMBINATORS = ("oneOf", "anyOf", "allOf", "enum", "not")
 
 
-def schema_problem(schema: Mapping[str, Any]) -> str | None:
+def function_schema_problem(schema: Any, *, strict: bool = False) -> str | None:
+    """Return the first rule that a function's `parameters` break, or None.
+
+    Args:
+        schema: The parameters; None is allowed.
+        strict: Apply the rules of strict mode too.
+    """
+    if schema is None:
+        return None
+    kind = schema.get("type") if isinstance(schema, dict) else None
+    if kind != "object":
+        return f"schema must be a JSON Schema of 'type: \"object\"', got 'type: \"{kind}\"'."
+    if any(key in schema for key in _COMBINATORS):
+        return (
+            "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at "
+            "the top level."
+        )
+    return _schema_problem(schema) or (_strict_problem(schema) if strict else None)
+
+
+def _schema_problem(schema: Mapping[str, Any]) -> str | None:
     """The first rule of any mode that a schema breaks, as the service words it, or None."""
     faults = schema_faults(schema)
     if faults.invalid is not None:
@@ -26,7 +47,7 @@ def schema_problem(schema: Mapping[str, Any]) -> str | None:
     return None
 
 
-def strict_problem(schema: Mapping[str, Any]) -> str | None:
+def _strict_problem(schema: Mapping[str, Any]) -> str | None:
     """The first rule of strict mode that a schema breaks, as the service words it, or None."""
     for path, inner in _objects(schema, (), 0):
         at = f"In context={path!r}, "

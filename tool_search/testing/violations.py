@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Violation", "invalid"]
+__all__ = ["Violation", "context_violation", "invalid"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,4 +33,27 @@ def invalid(message: str, *, param: str | None = None, code: str | None = None) 
     """
     return Violation(
         status=400, error_type="invalid_request_error", message=message, param=param, code=code
+    )
+
+
+def context_violation(dialect: str, tokens: int, limit: int) -> Violation:
+    """Return the violation of a request with more tokens than the context has.
+
+    Source: Anthropic, Context windows; OpenAI, Error codes (`context_length_exceeded`,
+    worded differently by its two APIs).
+    """
+    if dialect == "anthropic":
+        return invalid(f"prompt is too long: {tokens} tokens > {limit} maximum")
+    if dialect == "openai_chat":
+        return invalid(
+            f"This model's maximum context length is {limit} tokens. However, your messages "
+            f"resulted in {tokens} tokens. Please reduce the length of the messages.",
+            param="messages",
+            code="context_length_exceeded",
+        )
+    return invalid(
+        "Your input exceeds the context window of this model. Please adjust your input and try "
+        "again.",
+        param="input",
+        code="context_length_exceeded",
     )

@@ -1,4 +1,4 @@
-"""OpenAI Chat Completions: what the model is shown, and replies as the service writes them.
+"""OpenAI Chat Completions: replies as the service writes them.
 
 Source: the recorded replies of OpenAI models, and the types of the openai SDK
 (`ChatCompletion`, `ChatCompletionChunk`).
@@ -7,25 +7,17 @@ Source: the recorded replies of OpenAI models, and the types of the openai SDK
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tool_search.testing.openai_chat.render_common import CREATED, OpenAIErrors
+from tool_search.testing.openai_chat.errors import CREATED, OpenAIErrors
 from tool_search.testing.openai_chat.rules import check_openai_chat
-from tool_search.testing.openai_chat.rules_messages import brought_by
+from tool_search.testing.openai_chat.view import view_of
 from tool_search.testing.server.dialect import Forgetful, StreamEvent, dumped, pieces
-from tool_search.testing.view import (
-    ModelView,
-    ViewCall,
-    ViewMessage,
-    ViewResult,
-    VisibleTool,
-    read_arguments,
-)
 
 if TYPE_CHECKING:
     from tool_search.testing.server.dialect import Answer
     from tool_search.testing.server.endpoint import Endpoint
+    from tool_search.testing.view import ModelView
     from tool_search.testing.violations import Violation
 
 __all__ = ["OpenAIChat"]
@@ -45,21 +37,8 @@ class OpenAIChat(OpenAIErrors, Forgetful):
         return check_openai_chat(body, endpoint=endpoint)
 
     def view(self, body: JSON) -> ModelView:
-        """What the model is shown."""
-        names: dict[str, str] = {}
-        tools = [tool["function"] for tool in body.get("tools") or () if "function" in tool]
-        late = [tool["function"] for tool in brought_by(body["messages"]) if "function" in tool]
-        shown = _allowed(tools, body.get("tool_choice"))
-        return ModelView(
-            dialect=self.name,
-            model=body["model"],
-            tools=(
-                *(_visible(tool) for tool in shown),
-                *(replace(_visible(tool), is_late=True) for tool in late),
-            ),
-            tool_choice=_tool_choice(body.get("tool_choice")),
-            messages=tuple(_message(message, names) for message in body["messages"]),
-        )
+        """Return the view of the model."""
+        return view_of(body)
 
     def counted(self, tokens: int) -> JSON:
         """Never asked for: the API has no count."""
@@ -168,61 +147,3 @@ def _chunk(
     calls = delta.get("tool_calls")
     in_tool_call = bool(calls and calls[0]["function"]["arguments"])
     return StreamEvent(data=dumped(chunk), in_tool_call=in_tool_call)
-
-
-def _tool_choice(choice: str | JSON | None) -> str:
-    if isinstance(choice, Mapping):
-        if "function" in choice:
-            return f"tool:{choice['function']['name']}"
-        mode = choice.get("allowed_tools", {}).get("mode", "auto")
-        return "any" if mode == "required" else "auto"
-    return {"required": "any", "none": "none"}.get(choice or "auto", "auto")
-
-
-def _allowed(tools: list[JSON], choice: str | JSON | None) -> list[JSON]:
-    if not isinstance(choice, Mapping) or "allowed_tools" not in choice:
-        return tools
-    allowed = {
-        tool["function"]["name"]
-        for tool in choice["allowed_tools"]["tools"]
-        if tool["type"] == "function"
-    }
-    return [tool for tool in tools if tool["name"] in allowed]
-
-
-def _message(message: JSON, names: dict[str, str]) -> ViewMessage:
-    """One message; `names` gathers the names of the calls for their results."""
-    role = message["role"]
-    text = _text(message.get("content"))
-    if role == "tool":
-        call_id = message["tool_call_id"]
-        result = ViewResult(call_id=call_id, name=names.get(call_id, ""), text=text)
-        return ViewMessage(role="user", results=(result,))
-    calls = tuple(
-        ViewCall(
-            id=call["id"],
-            name=call["function"]["name"],
-            arguments=read_arguments(call["function"]["arguments"]),
-        )
-        for call in message.get("tool_calls") or ()
-        if "function" in call
-    )
-    names.update((call.id, call.name) for call in calls)
-    if role == "assistant":
-        return ViewMessage(role="assistant", text=text, calls=calls)
-    brings = tuple(tool["function"]["name"] for tool in message.get("tools") or ())
-    return ViewMessage(role="user" if role == "user" else "system", text=text, brings=brings)
-
-
-def _visible(function: JSON) -> VisibleTool:
-    return VisibleTool(
-        name=function["name"],
-        description=function.get("description") or "",
-        parameters=function.get("parameters") or {},
-    )
-
-
-def _text(content: str | list[JSON] | None) -> str:
-    if isinstance(content, str):
-        return content
-    return "\n".join(part["text"] for part in content or () if part.get("type") == "text")

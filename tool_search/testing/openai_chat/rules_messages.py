@@ -1,15 +1,14 @@
 """OpenAI Chat Completions' rules for `messages`.
 
 Source: OpenAI, Chat Completions API and its OpenAPI document; Function calling;
-GitHub issues that quote the service's texts. The service's own spelling
-"preceeding" is kept.
+GitHub issues that quote the service's texts.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tool_search.testing.openai_chat.refusals import (
+from tool_search.testing.openai_chat.errors import (
     empty_array,
     missing,
     too_long,
@@ -17,6 +16,7 @@ from tool_search.testing.openai_chat.refusals import (
     unsupported_value,
     wrong_type,
 )
+from tool_search.testing.openai_chat.rules_pairing import pairing_violations
 from tool_search.testing.violations import invalid
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     JSON = Mapping[str, Any]
 
-__all__ = ["brought_by", "message_violations"]
+__all__ = ["loaded_by", "message_violations"]
 
 _MAX_ID = 40
 _TEXT = ("text",)
@@ -59,7 +59,7 @@ _FIELDS = {
 }
 
 
-def brought_by(messages: Any) -> list[Any]:
+def loaded_by(messages: Any) -> list[Any]:
     """The tools that system messages bring, in order."""
     listed = messages if isinstance(messages, list) else []
     entries = (message.get("tools") for message in listed if isinstance(message, dict))
@@ -83,7 +83,7 @@ def message_violations(messages: Any, *, takes_tools: bool = False) -> Iterator[
             yield from _brings(f"messages[{index}]", message)
         else:
             yield from _message(f"messages[{index}]", message)
-    yield from _pairing(messages)
+    yield from pairing_violations(messages)
 
 
 def _brings(where: str, message: JSON) -> Iterator[Violation]:
@@ -182,50 +182,3 @@ def _id(where: str, value: Any) -> Iterator[Violation]:
         yield missing(where)
     elif len(value) > _MAX_ID:
         yield too_long(where, value, _MAX_ID)
-
-
-def _pairing(messages: list[JSON]) -> Iterator[Violation]:
-    """Calls and results: the results directly after their call, each once."""
-    waiting: list[str] = []
-    answered: set[str] = set()
-    for index, message in enumerate(messages):
-        if message["role"] == "tool":
-            call = message["tool_call_id"]
-            if call in waiting:
-                waiting.remove(call)
-                answered.add(call)
-                continue
-            yield _orphan(index, call, duplicate=call in answered)
-        if waiting:
-            yield _unanswered(index, waiting)
-        answered = set()
-        waiting = [call["id"] for call in message.get("tool_calls") or ()]
-        if len(set(waiting)) < len(waiting):
-            yield invalid(
-                f"Invalid 'messages[{index}].tool_calls': the ids must be unique.",
-                param=f"messages[{index}].tool_calls",
-                code="invalid_value",
-            )
-    if waiting:
-        yield _unanswered(len(messages), waiting)
-
-
-def _orphan(index: int, call: str, *, duplicate: bool) -> Violation:
-    if duplicate:
-        return invalid(
-            f"Duplicate value for 'tool_call_id' of '{call}'", param=f"messages.[{index}]"
-        )
-    return invalid(
-        "Invalid parameter: messages with role 'tool' must be a response to a preceeding message "
-        "with 'tool_calls'.",
-        param=f"messages.[{index}].role",
-    )
-
-
-def _unanswered(index: int, waiting: list[str]) -> Violation:
-    return invalid(
-        "An assistant message with 'tool_calls' must be followed by tool messages responding to "
-        "each 'tool_call_id'. The following tool_call_ids did not have response messages: "
-        + ", ".join(waiting),
-        param=f"messages.[{index}].role",
-    )

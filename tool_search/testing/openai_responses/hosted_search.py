@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tool_search.testing.models.likeness import likeness, words
-from tool_search.testing.openai_responses.tools import brought_by, members
+from tool_search.testing.openai_responses.rules_tools import loaded_by, members
 from tool_search.testing.openai_responses.view import items_of
 from tool_search.testing.view import VisibleTool
 
@@ -56,10 +56,10 @@ def hosted_search(body: JSON, arguments: JSON, *, made: str) -> tuple[JSON, tupl
 def _found(body: JSON, arguments: JSON) -> Iterator[JSON]:
     """The definitions as the request declares them, a namespace around its members."""
     tools = body.get("tools") or ()
-    loaded = {tool["name"] for _, tool in brought_by(items_of(body))}
+    loaded = {tool["name"] for _, tool in loaded_by(items_of(body))}
     waiting = [
         (namespace, tool)
-        for namespace, tool in members(tools, brought=False)
+        for namespace, tool in members(tools, loaded=False)
         if tool.get("defer_loading") and tool["name"] not in loaded
     ]
     chosen = _chosen(waiting, arguments)

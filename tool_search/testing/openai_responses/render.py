@@ -11,14 +11,13 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tool_search.testing.openai_chat.render_common import CREATED, OpenAIErrors
+from tool_search.testing.openai_chat.errors import CREATED, OpenAIErrors
 from tool_search.testing.openai_responses.hosted_search import hosted_search
 from tool_search.testing.openai_responses.memory import recalled, remember
 from tool_search.testing.openai_responses.rules import check_openai_responses
-from tool_search.testing.openai_responses.stream import item_events
-from tool_search.testing.openai_responses.tools import brought_by
+from tool_search.testing.openai_responses.rules_tools import loaded_by
 from tool_search.testing.openai_responses.view import items_of, view_of
-from tool_search.testing.server.dialect import StreamEvent, dumped
+from tool_search.testing.server.dialect import StreamEvent, dumped, pieces
 
 if TYPE_CHECKING:
     from tool_search.testing.server.dialect import Answer, AnswerCall
@@ -30,6 +29,14 @@ if TYPE_CHECKING:
 __all__ = ["OpenAIResponses"]
 
 JSON = Mapping[str, Any]
+
+_OPENED_FIELDS: dict[str, dict[str, Any]] = {
+    "message": {"content": []},
+    "function_call": {"arguments": ""},
+    "tool_search_call": {"arguments": {}},
+    "tool_search_output": {},
+    "reasoning": {"summary": []},
+}
 
 
 class OpenAIResponses(OpenAIErrors):
@@ -91,7 +98,7 @@ def _events(answer: Answer) -> Iterator[dict[str, Any]]:
     yield {"type": "response.in_progress", "response": opened}
     output = _output(answer)
     for index, item in enumerate(output):
-        yield from item_events(index, item)
+        yield from _item_events(index, item)
     response = _response(answer, output, done=True)
     yield {"type": f"response.{response['status']}", "response": response}
 
@@ -139,7 +146,7 @@ def _response(answer: Answer, output: list[dict[str, Any]], *, done: bool) -> di
 def _echoed(body: JSON) -> list[JSON]:
     """The request's tools as the service repeats them: what was brought in comes last, wrapped."""
     brought: dict[str, list[JSON]] = {}
-    for namespace, function in brought_by(items_of(body)):
+    for namespace, function in loaded_by(items_of(body)):
         plain = {key: function[key] for key in function if key != "defer_loading"}
         brought.setdefault(namespace or function["name"], []).append(plain)
     kept = [tool for tool in body.get("tools") or () if tool.get("name") not in brought]
@@ -238,3 +245,55 @@ def _read(arguments: str) -> object:
         return json.loads(arguments)
     except ValueError:
         return arguments
+
+
+def _item_events(index: int, item: JSON) -> Iterator[dict[str, Any]]:
+    """Opening, parts and end of one item; a search call has no parts."""
+    kind = item["type"]
+    opened = {**item, **_OPENED_FIELDS[kind]}
+    if "status" in item:
+        opened["status"] = "in_progress"
+    if kind == "tool_search_call" and item["call_id"]:
+        opened["call_id"] = f"{item['call_id']}_opening"
+    yield {"type": "response.output_item.added", "output_index": index, "item": opened}
+    place = {"item_id": item["id"], "output_index": index}
+    if kind == "message":
+        yield from _text_events(item, place)
+    elif kind == "function_call":
+        yield from _argument_events(item, place)
+    elif kind == "reasoning":
+        yield from _summary_events(item, place)
+    yield {"type": "response.output_item.done", "output_index": index, "item": item}
+
+
+def _text_events(item: JSON, place: JSON) -> Iterator[dict[str, Any]]:
+    for number, part in enumerate(item["content"]):
+        here = {**place, "content_index": number}
+        refuses = part["type"] == "refusal"
+        extra: dict[str, Any] = {} if refuses else {"logprobs": []}
+        key = "refusal" if refuses else "text"
+        prefix = "response.refusal" if refuses else "response.output_text"
+        started = {"type": "response.content_part.added", "part": {**part, key: ""}}
+        yield {**started, **here}
+        for piece in pieces(part[key]):
+            yield {"type": f"{prefix}.delta", "delta": piece, **extra, **here}
+        yield {"type": f"{prefix}.done", key: part[key], **extra, **here}
+        yield {"type": "response.content_part.done", "part": part, **here}
+
+
+def _argument_events(item: JSON, place: JSON) -> Iterator[dict[str, Any]]:
+    prefix = "response.function_call_arguments"
+    for piece in pieces(item["arguments"]):
+        yield {"type": f"{prefix}.delta", "delta": piece, **place}
+    yield {"type": f"{prefix}.done", "arguments": item["arguments"], **place}
+
+
+def _summary_events(item: JSON, place: JSON) -> Iterator[dict[str, Any]]:
+    prefix = "response.reasoning_summary"
+    for number, part in enumerate(item["summary"]):
+        here = {**place, "summary_index": number}
+        yield {"type": f"{prefix}_part.added", "part": {**part, "text": ""}, **here}
+        for piece in pieces(part["text"]):
+            yield {"type": f"{prefix}_text.delta", "delta": piece, **here}
+        yield {"type": f"{prefix}_text.done", "text": part["text"], **here}
+        yield {"type": f"{prefix}_part.done", "part": part, **here}

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tool_search.testing.openai_chat.refusals import missing, unknown_parameters, wrong_type
-from tool_search.testing.openai_responses.rules_calls import call_violations
-from tool_search.testing.openai_responses.rules_items import item_violations
+from tool_search.testing.openai_chat.errors import missing, unknown_parameters, wrong_type
+from tool_search.testing.openai_responses.rules_messages import item_violations
+from tool_search.testing.openai_responses.rules_pairing import call_violations
 from tool_search.testing.openai_responses.rules_tools import tool_set_violations, tool_violations
 from tool_search.testing.server.endpoint import Endpoint
 from tool_search.testing.services.pictures import picture_violations

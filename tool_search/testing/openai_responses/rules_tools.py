@@ -10,21 +10,21 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from tool_search.testing.openai_chat.refusals import (
+from tool_search.testing.openai_chat.errors import (
     empty_array,
     missing,
-    refused_schema,
+    rejected_schema,
     too_long,
     unknown_parameters,
     unmatched,
     unsupported_value,
     wrong_type,
 )
-from tool_search.testing.strict_schema import schema_problem, strict_problem
+from tool_search.testing.strict_schema import function_schema_problem
 from tool_search.testing.violations import invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tool_search.testing.server.endpoint import Endpoint
     from tool_search.testing.violations import Violation
@@ -76,7 +76,7 @@ _HOSTED = frozenset(
         "web_search_preview_2025_03_11",
     }
 )
-_COMBINATORS = ("oneOf", "anyOf", "allOf", "enum", "not")
+_LOADING_ITEMS = ("tool_search_output", "additional_tools")
 
 # From gpt-5.4 on, and not the nano of that version.
 _WITHOUT_TOOL_SEARCH = re.compile(
@@ -127,7 +127,7 @@ def _function(where: str, tool: JSON, endpoint: Endpoint) -> Iterator[Violation]
     description = tool.get("description")
     if description is not None and not isinstance(description, str):
         yield wrong_type(f"{where}.description", "a string", description)
-    problem = _schema_problem(tool.get("parameters"), strict=tool.get("strict") is True)
+    problem = function_schema_problem(tool.get("parameters"), strict=tool.get("strict") is True)
     if problem:
         yield invalid(
             f"Invalid schema for function '{tool['name']}': {problem}",
@@ -135,7 +135,7 @@ def _function(where: str, tool: JSON, endpoint: Endpoint) -> Iterator[Violation]
             code="invalid_function_parameters",
         )
     if tool["name"] in endpoint.refused_tools:
-        yield refused_schema(where, tool["name"])
+        yield rejected_schema(where, tool["name"])
 
 
 def _name(where: str, name: Any) -> Iterator[Violation]:
@@ -147,20 +147,6 @@ def _name(where: str, name: Any) -> Iterator[Violation]:
         yield too_long(where, name, MAX_NAME)
     elif not NAME.fullmatch(name):
         yield unmatched(where, f"^{NAME.pattern}$")
-
-
-def _schema_problem(schema: Any, *, strict: bool) -> str | None:
-    if schema is None:
-        return None
-    kind = schema.get("type") if isinstance(schema, dict) else None
-    if kind != "object":
-        return f"schema must be a JSON Schema of 'type: \"object\"', got 'type: \"{kind}\"'."
-    if any(key in schema for key in _COMBINATORS):
-        return (
-            "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at "
-            "the top level."
-        )
-    return schema_problem(schema) or (strict_problem(schema) if strict else None)
 
 
 def _namespace(where: str, tool: JSON, endpoint: Endpoint) -> Iterator[Violation]:
@@ -236,3 +222,37 @@ def _unique_names(tools: list[JSON]) -> Iterator[Violation]:
                 code="invalid_value",
             )
         seen.add(name)
+
+
+def members(tools: Sequence[JSON], *, loaded: bool) -> Iterator[tuple[str | None, JSON]]:
+    """Yield the functions of a list, each with its namespace; None for the default one.
+
+    A plainly declared function is in the default namespace. A deferred one, or one that
+    an item of the input loads, is in a namespace of its own name unless it has another.
+    Source: recorded calls.
+
+    Args:
+        tools: Definitions.
+        loaded: True if an item of the input loads them.
+    """
+    for tool in tools:
+        if tool["type"] == "namespace":
+            yield from ((tool["name"], member) for member in tool["tools"])
+        elif tool["type"] == "function":
+            own = loaded or tool.get("defer_loading")
+            yield (tool["name"] if own else None), tool
+
+
+def loaded_by(items: Sequence[JSON]) -> Iterator[tuple[str | None, JSON]]:
+    """Yield the functions that items of the input load, in order, each with its namespace."""
+    for item in items:
+        if item.get("type") in _LOADING_ITEMS:
+            yield from members(item["tools"], loaded=True)
+
+
+def namespaces_of(tools: Sequence[JSON], items: Sequence[JSON]) -> dict[str, set[str | None]]:
+    """Return the namespaces of each name, over the whole request."""
+    homes: dict[str, set[str | None]] = {}
+    for namespace, tool in (*members(tools, loaded=False), *loaded_by(items)):
+        homes.setdefault(str(tool.get("name")), set()).add(namespace)
+    return homes

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tool_search.testing.openai_responses.rules_items import kind_of
-from tool_search.testing.openai_responses.tools import brought_by, members
+from tool_search.testing.openai_responses.rules_messages import kind_of
+from tool_search.testing.openai_responses.rules_tools import loaded_by, members
 from tool_search.testing.view import (
     ModelView,
     ViewCall,
@@ -68,10 +68,10 @@ def _tools(
             hosted = tool.get("execution") != "client"
             search = replace(_visible({**tool, "name": SEARCH_NAME}, None), is_hosted=hosted)
             shown[(None, SEARCH_NAME)] = replace(search, is_search=True)
-        for namespace, function in members([tool], brought=False):
+        for namespace, function in members([tool], loaded=False):
             place = hidden if function.get("defer_loading") else shown
             place[(namespace, function["name"])] = _visible(function, namespace)
-    for namespace, function in brought_by(items):
+    for namespace, function in loaded_by(items):
         key = (namespace, function["name"])
         hidden.pop(key, None)
         shown[key] = replace(_visible(function, namespace), is_late=True)
@@ -118,7 +118,7 @@ def _messages(items: Sequence[JSON], names: dict[str, str]) -> Iterator[ViewMess
         elif kind in ("function_call_output", "tool_search_output"):
             yield ViewMessage(role="user", results=(_result(index, item, names),))
         elif kind == "additional_tools":
-            found = tuple(function["name"] for _, function in brought_by([item]))
+            found = tuple(function["name"] for _, function in loaded_by([item]))
             yield ViewMessage(role="system", brings=found)
 
 
@@ -133,7 +133,7 @@ def _call(index: int, item: JSON) -> ViewCall:
 def _result(index: int, item: JSON, names: dict[str, str]) -> ViewResult:
     call_id = _call_id(index, item)
     if kind_of(item) == "tool_search_output":
-        found = tuple(function["name"] for _, function in brought_by([item]))
+        found = tuple(function["name"] for _, function in loaded_by([item]))
         return ViewResult(call_id=call_id, name=SEARCH_NAME, references=found)
     return ViewResult(call_id=call_id, name=names.get(call_id, ""), text=_text(item["output"]))
 

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from tool_search.testing.models.scripted import ModelCall, ModelReply
 from tool_search.testing.server.dialect import Answer, AnswerCall
 from tool_search.testing.server.usage import input_tokens, reply_usage
-from tool_search.testing.services.sizes import context_violation
 from tool_search.testing.view import read_arguments
-from tool_search.testing.violations import Violation
+from tool_search.testing.violations import Violation, context_violation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tool_search.testing.openai_responses.rules_items import kind_of
-from tool_search.testing.openai_responses.tools import namespaces_of
+from tool_search.testing.openai_responses.rules_messages import kind_of
+from tool_search.testing.openai_responses.rules_tools import namespaces_of
 from tool_search.testing.violations import invalid
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tool_search.testing.openai_chat.refusals import (
+from tool_search.testing.openai_chat.errors import (
     missing,
     too_long,
     unknown_parameters,
