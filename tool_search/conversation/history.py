@@ -9,15 +9,24 @@ from dataclasses import dataclass, field, replace
 from typing import get_args
 
 from tool_search.catalog.names import unique_id
+from tool_search.config.providers import Dialect
 from tool_search.errors import SessionError
-from tool_search.messages import ImagePart, Message, ReferencePart, Role, TextPart, ToolCall
+from tool_search.messages import (
+    ImagePart,
+    Message,
+    NativeReply,
+    ReferencePart,
+    Role,
+    TextPart,
+    ToolCall,
+)
 from tool_search.search.index.protocol import SearchResult
 from tool_search.values.json import shown
 
 __all__ = [
     "CallPlace",
     "checked",
-    "paired",
+    "pair_results",
     "results_in_place",
     "results_of_calls",
     "search_results",
@@ -29,11 +38,9 @@ __all__ = [
 ]
 
 
-# Which result of a history answers which call, however the history is ordered.
-#
-# Services and bots differ: two replies in a row with both results after them, a user's
-# message before a result, an id that comes back in every reply, no id at all. A result
-# that has a call is never lost to any of these.
+# A history of another client pairs its calls and results in its own way: two replies in a row
+# with both results after them, a user's message before a result, an id that comes back in
+# every reply, no id at all. A result that has a call is never lost to any of these.
 
 
 CallPlace = tuple[int, int]
@@ -43,21 +50,17 @@ CallPlace = tuple[int, int]
 def results_of_calls(history: Sequence[Message]) -> dict[CallPlace, int]:
     """Return the index of each call's result; a call without one is not in it.
 
-    A result answers the newest call of its id that has no result yet, and within the
-    replies in a row that this call is in, the oldest. A result without an id answers
-    the oldest open call of these replies, one of its name if it has a name; a result
-    whose id no call has, the oldest that has no id. A result before its call counts
-    where nothing else in the history has its id.
+    Exact ids are matched first, in the whole history: a result answers the newest call of
+    its id that has no result yet, and within the replies in a row that this call is in, the
+    oldest. A result before its call counts if nothing else in the history has its id.
+
+    The other results follow. A result without an id answers the oldest unanswered call of
+    the last replies in a row, one of its name if it has a name. A result whose id no call
+    has answers the oldest of them that has no id.
     """
-    asked = Counter(call.id for message in history for call in message.tool_calls)
-    matcher = _Matcher(asked=asked)
-    for index, message in enumerate(history):
-        if message.role == "tool":
-            matcher.answer(index, message)
-        else:
-            matcher.ask(index, message)
-    matcher.answer_backwards()
-    return matcher.found
+    found = _match_ids(history)
+    _match_without_ids(history, found)
+    return found
 
 
 def results_in_place(history: Sequence[Message]) -> tuple[Message, ...]:
@@ -80,7 +83,7 @@ def results_in_place(history: Sequence[Message]) -> tuple[Message, ...]:
 
 
 @dataclass(slots=True)
-class _OpenCalls:
+class _UnansweredCalls:
     """Calls without a result, oldest first, by the run of replies that they are in."""
 
     runs: list[tuple[int, deque[CallPlace]]] = field(default_factory=list)
@@ -91,7 +94,7 @@ class _OpenCalls:
         self.runs[-1][1].append(place)
 
     def take(self, found: Mapping[CallPlace, int], run: int | None = None) -> CallPlace | None:
-        """The oldest open call of the newest run, or of the one run that is asked for."""
+        """Take the oldest call of the newest run; None if that is not the run asked for."""
         while self.runs:
             newest, places = self.runs[-1]
             if run is not None and newest != run:
@@ -104,62 +107,67 @@ class _OpenCalls:
         return None
 
 
-@dataclass(slots=True, kw_only=True)
-class _Matcher:
-    """Goes through a history once.
+def _match_ids(history: Sequence[Message]) -> dict[CallPlace, int]:
+    """Return the index of each call's result that has the call's id."""
+    asked = Counter(call.id for message in history for call in message.tool_calls)
+    found: dict[CallPlace, int] = {}
+    waiting: defaultdict[str, _UnansweredCalls] = defaultdict(_UnansweredCalls)
+    early: defaultdict[str, list[int]] = defaultdict(list)
+    for index, run, message in _with_runs(history):
+        call_id = message.tool_call_id
+        if message.role == "tool" and call_id:
+            place = waiting[call_id].take(found)
+            if place is None:
+                early[call_id].append(index)
+            else:
+                found[place] = index
+        for place, call in _calls_of(index, message):
+            waiting[call.id].add(run, place)
+    for call_id, indexes in early.items():
+        if len(indexes) == 1 and asked[call_id] == 1:
+            place = waiting[call_id].take(found)
+            if place is not None:
+                found[place] = indexes[0]
+    return found
 
-    Attributes:
-        asked: How many calls of the history have each id.
-        found: The index of each call's result.
-    """
 
-    asked: Counter[str]
-    found: dict[CallPlace, int] = field(default_factory=dict)
-    _by_id: defaultdict[str, _OpenCalls] = field(default_factory=lambda: defaultdict(_OpenCalls))
-    _by_name: defaultdict[str | None, _OpenCalls] = field(
-        default_factory=lambda: defaultdict(_OpenCalls)
-    )
-    _orphans: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    _run: int = 0
-    _in_run: bool = False
-
-    def ask(self, index: int, message: Message) -> None:
-        """Takes the calls of a reply in; replies in a row are one run."""
-        if message.role != "assistant":
-            self._in_run = False
-            return
-        self._run += not self._in_run
-        self._in_run = True
-        for number, call in enumerate(message.tool_calls):
-            place = (index, number)
-            self._by_id[call.id].add(self._run, place)
-            for name in (call.name, None):
-                self._by_name[name].add(self._run, place)
-
-    def answer(self, index: int, result: Message) -> None:
-        """Finds the call of a result."""
-        self._in_run = False
-        call_id = result.tool_call_id or ""
-        named = None
-        if not call_id and result.name:
-            named = self._by_name[result.name].take(self.found, self._run)
-        place = named or self._by_id[call_id].take(self.found)
-        if place is None and not call_id:
-            place = self._by_name[None].take(self.found, self._run)
-        elif place is None and not self.asked[call_id]:
-            place = self._by_id[""].take(self.found, self._run)
-        if place is None:
-            self._orphans[call_id].append(index)
+def _match_without_ids(history: Sequence[Message], found: dict[CallPlace, int]) -> None:
+    """Add the results that have no id, or one that no call has."""
+    asked = {call.id for message in history for call in message.tool_calls if call.id}
+    by_name: defaultdict[str, _UnansweredCalls] = defaultdict(_UnansweredCalls)
+    without_id, waiting = _UnansweredCalls(), _UnansweredCalls()
+    for index, run, message in _with_runs(history):
+        for place, call in _calls_of(index, message):
+            if place not in found:
+                by_name[call.name].add(run, place)
+                waiting.add(run, place)
+                if not call.id:
+                    without_id.add(run, place)
+        if message.role != "tool" or message.tool_call_id in asked:
+            continue
+        if message.tool_call_id:
+            answered = without_id.take(found, run)
         else:
-            self.found[place] = index
+            named = by_name[message.name].take(found, run) if message.name else None
+            answered = named or without_id.take(found) or waiting.take(found, run)
+        if answered is not None:
+            found[answered] = index
 
-    def answer_backwards(self) -> None:
-        """Gives results that came too early to calls that have none; ids that repeat do not."""
-        for call_id, indexes in self._orphans.items():
-            if call_id and len(indexes) == 1 and self.asked[call_id] == 1:
-                place = self._by_id[call_id].take(self.found)
-                if place is not None:
-                    self.found[place] = indexes[0]
+
+def _with_runs(history: Iterable[Message]) -> Iterator[tuple[int, int, Message]]:
+    """Yield each message with its index and the number of the last replies in a row."""
+    run, in_run = 0, False
+    for index, message in enumerate(history):
+        is_reply = message.role == "assistant"
+        run += is_reply and not in_run
+        in_run = is_reply
+        yield index, run, message
+
+
+def _calls_of(index: int, message: Message) -> Iterator[tuple[CallPlace, ToolCall]]:
+    if message.role == "assistant":
+        for number, call in enumerate(message.tool_calls):
+            yield (index, number), call
 
 
 def checked(history: Iterable[Message]) -> tuple[Message, ...]:
@@ -189,7 +197,11 @@ def _problem(message: object) -> str:
         value = getattr(message, name)
         if not isinstance(value, str | None):
             return f"{name} must be text or None, not {shown(value)}"
-    return _content_problem(message.content) or _calls_problem(message.tool_calls)
+    return (
+        _content_problem(message.content)
+        or _calls_problem(message.tool_calls)
+        or _native_problem(message.native)
+    )
 
 
 def _content_problem(content: object) -> str:
@@ -212,6 +224,36 @@ def _calls_problem(calls: object) -> str:
             value = getattr(call, name, None)
             if not isinstance(value, str):
                 return f"{name} of a call must be text, not {shown(value)}"
+    return ""
+
+
+# Types that only one dialect's blocks have; the blocks of Chat replies have none.
+_BLOCK_TYPES: dict[str, frozenset[str]] = {
+    "anthropic": frozenset({"text", "thinking", "redacted_thinking", "tool_use"}),
+    "openai_responses": frozenset({"message", "reasoning", "function_call", "tool_search_call"}),
+}
+
+
+def _native_problem(native: object) -> str:
+    """Return why native blocks cannot be sent back to their origin; empty if they can."""
+    if native is None:
+        return ""
+    if not isinstance(native, NativeReply) or not isinstance(native.origin, str):
+        return f"native must be a NativeReply with an origin or None, not {shown(native)}"
+    blocks = native.blocks
+    if not isinstance(blocks, tuple | list) or not all(isinstance(b, Mapping) for b in blocks):
+        return f"the blocks of its native reply must be JSON objects, not {shown(blocks)}"
+    dialect = native.origin.partition(":")[0]
+    if dialect not in get_args(Dialect):
+        return ""
+    others = {t for each, types in _BLOCK_TYPES.items() if each != dialect for t in types}
+    for block in blocks:
+        kind = block.get("type")
+        if kind in others or isinstance(kind, str) != (dialect in _BLOCK_TYPES):
+            return (
+                f"its origin is {native.origin!r}, but {shown(block)} is not a block of that "
+                "dialect; give the origin of the provider that wrote the reply"
+            )
     return ""
 
 
@@ -283,7 +325,7 @@ def unanswered_calls(history: Sequence[Message]) -> tuple[ToolCall, ...]:
     return ()
 
 
-def paired(history: Iterable[Message], *, answer: str) -> tuple[Message, ...]:
+def pair_results(history: Iterable[Message], *, answer: str) -> tuple[Message, ...]:
     """Return a history of another client's with each call answered once, right after it.
 
     Results that answer no call are left out, later ones of a call too; a call

@@ -30,7 +30,7 @@ from tool_search.conversation.calls import (
 from tool_search.conversation.denied_tools import LeftOut
 from tool_search.conversation.history import (
     checked,
-    paired,
+    pair_results,
     search_results,
     with_own_ids,
     without_blocks,
@@ -393,7 +393,9 @@ class ToolSearchSession:
         messages = checked(history)
         language = self._tools.settled.language if self._tools.settled else "en-US"
         answer = text("call.cancelled", language, name="tool")
-        own = self._exchanges.renamed(paired(messages, answer=answer), taken=self._tools.catalog)
+        own = self._exchanges.renamed(
+            pair_results(messages, answer=answer), taken=self._tools.catalog
+        )
         before = self.history
         self._log.replace(self._exchanges.restored(own, language))
         self.sent.follow_replaced(before)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from tool_search.conversation.history import paired
+from tool_search.conversation.history import pair_results
 from tool_search.conversation.record import ConversationRecord
 from tool_search.conversation.thinking import ThinkingRecord
 from tool_search.discovery.state import Discovery, DiscoveryState
@@ -323,7 +323,7 @@ def joined(
     """
     discoveries = DiscoveryState((*stored.discoveries, *record.discoveries))
     cancelled = text("call.cancelled", stored.language, name="tool")
-    history = paired((*stored.history, *record.history[length:]), answer=cancelled)
+    history = pair_results((*stored.history, *record.history[length:]), answer=cancelled)
     return replace(
         stored, history=history, discoveries=discoveries.entries, thinking=ThinkingRecord()
     )
