@@ -24,7 +24,7 @@ from typing import NamedTuple
 from hybrid import Remembering
 from search import MACRO, read_queries, read_tools
 
-from tool_search.config.bot import EngineName, SearchSettings
+from tool_search.config.bot import SearchSettings
 from tool_search.search import JudgedQuery, ToolSearchIndex, build_index
 from tool_search.search.build import EMBEDDING_ENGINES
 from tool_search.search.learned import (
@@ -223,7 +223,7 @@ def main() -> None:
     """Prints what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    engine: EngineName = "bm25"
+    engine: str = "bm25"
     parser.add_argument("--engine", default=engine)
     parser.add_argument("--wrong", type=float, default=0.0, help="share of wrong evidence")
     parser.add_argument("--age", type=float, default=0.0, help="days the evidence is spread over")

@@ -15,20 +15,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.search.registry import (
+    BY_WORDS,
+    EVERY_ENGINE,
+    PRESETS_WITH_INDEX,
+    WITHOUT_VECTORS,
+)
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.schema.plain import object_schema
 from tool_search.catalog.tool import Tool
 from tool_search.discovery.search_tool import ToolSearchTool
 from tool_search.errors import InvalidToolError, ToolSearchError
 from tool_search.search import SearchSettings, ToolSearchIndex, build_index
+from tool_search.search.build import EMBEDDING_ENGINES
 from tool_search.values.json import compact_json
 
 IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 SIZE = 100_000
-ENGINES = ("bm25", "rank_bm25", "lexical", "regex", "semantic", "hybrid")
-PRESETS = ("oh-my-pi", "tooldiscovery")
-READERS = ("bm25", "rank_bm25", "lexical", "semantic", "oh-my-pi")
-WORD_ENGINES = ("bm25", "rank_bm25", "regex")
+# One of the engines with vectors is enough: they read definitions alike.
+READERS = (*WITHOUT_VECTORS, "semantic", "oh-my-pi")
 
 TOOLBOX = (
     Tool(name="get_weather", description="Weather forecast for a city.", kind="mcp", server="sky"),
@@ -130,9 +135,9 @@ class _Forgetful:
 
 def built(engine: str, tools: Sequence[Tool]) -> ToolSearchIndex:
     """An index of an engine or, by its name, of a preset."""
-    chosen = {"preset": engine} if engine in PRESETS else {"engine": engine}
+    chosen = {"preset": engine} if engine in PRESETS_WITH_INDEX else {"engine": engine}
     how = SearchSettings.model_validate(chosen)
-    if engine in ("semantic", "hybrid"):
+    if engine in EMBEDDING_ENGINES:
         return build_index(tools, how, embedder=_Letters(), vector_cache=_Forgetful())
     return build_index(tools, how)
 
@@ -150,7 +155,7 @@ def nested(levels: int) -> dict[str, Any]:
     return schema
 
 
-@pytest.fixture(scope="module", params=(*ENGINES, *PRESETS))
+@pytest.fixture(scope="module", params=(*EVERY_ENGINE, *PRESETS_WITH_INDEX))
 def index(request: pytest.FixtureRequest) -> ToolSearchIndex:
     """The toolbox in every engine and preset, in turn."""
     return built(request.param, TOOLBOX)
@@ -172,7 +177,7 @@ def test_any_query_has_an_answer_that_a_request_can_carry(
 
 
 @pytest.mark.parametrize("query", DEBRIS, ids=lambda query: query[:12])
-@pytest.mark.parametrize("engine", WORD_ENGINES)
+@pytest.mark.parametrize("engine", BY_WORDS)
 def test_broken_operators_are_no_obstacle(engine: str, query: str) -> None:
     expected = [] if query == "NOT" else ["get_weather"]
     assert names(built(engine, TOOLBOX), query)[:1] == expected
@@ -258,7 +263,7 @@ def test_odd_schema_can_be_shown_to_every_provider(schema: Any) -> None:
 
 
 @pytest.mark.parametrize("size", [2_000, pytest.param(50_000, marks=pytest.mark.long)])
-@pytest.mark.parametrize("engine", ["bm25", "rank_bm25", "lexical", "regex"])
+@pytest.mark.parametrize("engine", WITHOUT_VECTORS)
 def test_tools_of_one_name_pattern_are_told_apart(engine: str, size: int) -> None:
     tools = [
         Tool(name=f"get_user_item_{n:05}", description="Gets the user item.") for n in range(size)
@@ -333,7 +338,7 @@ _DEFINITIONS = st.fixed_dictionaries(
 
 @settings(max_examples=3_000 if IS_LONG else 40)
 @given(definition=_DEFINITIONS)
-@pytest.mark.parametrize("engine", ["bm25", "rank_bm25", "lexical", "regex"])
+@pytest.mark.parametrize("engine", WITHOUT_VECTORS)
 def test_any_definition_is_indexed_or_refused(engine: str, definition: dict[str, Any]) -> None:
     try:
         tool = Tool.from_dict(definition)

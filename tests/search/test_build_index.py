@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from tests.search.registry import BY_WORDS
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import SearchSettings
 from tool_search.errors import DuplicateToolError, SearchError
 from tool_search.search import build_index
-from tool_search.search.build import _DEFAULTS, ENGINES
+from tool_search.search.build import _DEFAULTS
 
 TOOLS = (Tool(name="get_weather", description="天气预报"), Tool(name="send_mail"))
 
@@ -57,7 +58,7 @@ def test_build_index_unknown_engine_raises() -> None:
         build_index(TOOLS, settings)
 
 
-@pytest.mark.parametrize("engine", sorted(ENGINES.keys() - {"lexical", "semantic", "hybrid"}))
+@pytest.mark.parametrize("engine", BY_WORDS)
 def test_build_index_with_jieba_finds_chinese(engine: Any) -> None:
     """Chinese may be cut by jieba for any engine."""
     index = build_index(TOOLS, SearchSettings(engine=engine, segmenter="jieba"))
@@ -66,7 +67,7 @@ def test_build_index_with_jieba_finds_chinese(engine: Any) -> None:
 
 def test_import_loads_no_heavy_library() -> None:
     code = (
-        "import sys; from tool_search.catalog.tool import Tool;"
+        "import sys; from tool_search.catalog.catalog import Tool;"
         "from tool_search.search import build_index;"
         "build_index([Tool(name='a')]).search('a', limit=1);"
         "print([m for m in ('numpy', 'jieba', 'rank_bm25', 're2', 'pydantic') if m in sys.modules])"

@@ -9,12 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.search.registry import EVERY_ENGINE, WITH_WORDS, WITHOUT_VECTORS
 from tool_search.catalog.tool import Tool
 from tool_search.search import SearchSettings, ToolSearchIndex, build_index
-
-BY_WORDS = ("bm25", "rank_bm25", "regex")
-ENGINES = (*BY_WORDS, "hybrid")
-EVERY_ENGINE = (*ENGINES, "lexical", "semantic")
 
 TOOLBOX = (
     Tool(name="get_weather", description="Weather forecast for a city."),
@@ -27,7 +24,7 @@ TOOLBOX = (
 NOTHING = ("", "   ", "?!… ---", "👍🏽🎉", "\x00\x07\x1b", "\ud800\udfff", "\u202e\u200b")
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=WITH_WORDS)
 def engine(request: pytest.FixtureRequest) -> str:
     """Every engine that knows words, in turn."""
     return str(request.param)
@@ -148,7 +145,7 @@ def test_search_allowed_hides_exact_names(every_engine: str) -> None:
     assert (result.matches, result.total_found, result.total_tools) == ((), 0, 0)
 
 
-@pytest.mark.parametrize("engine_name", [*ENGINES, "lexical"])
+@pytest.mark.parametrize("engine_name", sorted({*WITH_WORDS, *WITHOUT_VECTORS}))
 def test_search_allowed_reports_words_of_hidden_tools_as_unmatched(engine_name: str) -> None:
     result = built(engine_name, *TOOLBOX).search(
         "weather", limit=5, allowed=lambda n: n == "send_email"
@@ -210,7 +207,7 @@ def test_search_function_word_does_not_dump_the_catalog(every_engine: str) -> No
     assert names(built(every_engine, *tools), "the you and for dentist") == []
 
 
-@pytest.mark.parametrize("engine_name", [*BY_WORDS, "lexical"])
+@pytest.mark.parametrize("engine_name", WITHOUT_VECTORS)
 def test_search_incidental_common_word_does_not_dump_the_catalog(engine_name: str) -> None:
     tools = [Tool(name=f"t{n}", description=f"Data number {n}.") for n in range(200)]
     result = built(engine_name, *tools).search("book a dentist appointment with data", limit=5)

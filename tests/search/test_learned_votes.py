@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.search.registry import WITH_LANGUAGE
 from tool_search import SearchSettings, Tool, ToolSearchIndex, build_index
-from tool_search.config.bot import EngineName
 from tool_search.search.learned import HALF_LIFE_S, Evidence, LearnedQueries, evidence_of, informed
 
 NOW = 2.0e9
@@ -25,7 +25,6 @@ NAMES = [tool.name for tool in TOOLS]
 QUERY_WORDS = ["weather", "mail", "umbrella", "rain", "cash", "trip", "天气", "邮件", "send_mail"]
 QUERIES = st.lists(st.sampled_from(QUERY_WORDS), min_size=1, max_size=4).map(" ".join)
 ANSWERS = st.lists(st.tuples(QUERIES, st.sampled_from(NAMES)), max_size=12)
-ENGINES: tuple[EngineName, ...] = ("bm25", "rank_bm25", "lexical")
 
 
 def answered(*answers: tuple[str, str], at: float = NOW) -> list[Evidence]:
@@ -34,9 +33,7 @@ def answered(*answers: tuple[str, str], at: float = NOW) -> list[Evidence]:
     return list({entry.key: entry for entry in entries}.values())
 
 
-def taught(
-    *answers: tuple[str, str], engine: EngineName = "bm25", at: float = NOW
-) -> ToolSearchIndex:
+def taught(*answers: tuple[str, str], engine: str = "bm25", at: float = NOW) -> ToolSearchIndex:
     """An index that has learned these answers."""
     index = build_index(TOOLS, SearchSettings(engine=engine))
     return informed(index, LearnedQueries(answered(*answers, at=at)).at(NOW))
@@ -47,8 +44,8 @@ def names(index: ToolSearchIndex, query: str, *, limit: int = 5) -> list[str]:
     return [match.name for match in index.search(query, limit=limit).matches]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_words_that_no_tool_has_find_what_they_led_to(engine: EngineName) -> None:
+@pytest.mark.parametrize("engine", WITH_LANGUAGE)
+def test_words_that_no_tool_has_find_what_they_led_to(engine: str) -> None:
     assert names(taught(engine=engine), "umbrella tomorrow") == []
     index = taught(("do I need an umbrella", "get_forecast"), engine=engine)
     assert names(index, "umbrella tomorrow") == ["get_forecast"]

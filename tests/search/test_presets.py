@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.search.registry import EVERY_PRESET, PRESETS_WITH_INDEX
 from tool_search.catalog.tool import Tool
 from tool_search.compat.weighted_bm25 import WeightedBm25Index
 from tool_search.config.bot import load_config
@@ -17,8 +18,6 @@ from tool_search.errors import ConfigurationError
 from tool_search.search import SearchSettings, ToolSearchIndex, build_index
 from tool_search.search.learned import informed
 
-PRESETS: tuple[Any, ...] = ("oh-my-pi", "tooldiscovery", "astrbot")
-WEIGHTED: tuple[Any, ...] = PRESETS[:2]
 TOOLS = (
     Tool(name="send_mail", description="Send a mail to somebody.", server="post", kind="mcp"),
     Tool(name="read_mail", description="Read the mail.", server="post", kind="mcp"),
@@ -27,7 +26,7 @@ TOOLS = (
 )
 
 
-@pytest.fixture(params=WEIGHTED)
+@pytest.fixture(params=PRESETS_WITH_INDEX)
 def index(request: pytest.FixtureRequest) -> ToolSearchIndex:
     """The tools behind every preset that has a ranking of its own."""
     return build_index(TOOLS, SearchSettings(preset=request.param))
@@ -77,11 +76,11 @@ def test_an_unknown_preset_is_an_error_that_says_which_there_are(tmp_path: Path)
     """As for every key."""
     path = tmp_path / "bot.yaml"
     path.write_text("tool_search: {search: {preset: google}}", encoding="utf-8")
-    with pytest.raises(ConfigurationError, match="'oh-my-pi', 'tooldiscovery' or 'astrbot'"):
+    with pytest.raises(ConfigurationError, match="there are oh-my-pi, tooldiscovery, astrbot"):
         load_config(path)
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", EVERY_PRESET)
 def test_every_preset_searches(preset: Any) -> None:
     chosen = SearchSettings(preset=preset)
     assert names(build_index(TOOLS, chosen), "city weather") == ["get_weather"]
@@ -155,14 +154,14 @@ def test_several_queries_are_merged(index: WeightedBm25Index) -> None:
 
 @settings(max_examples=60)
 @given(query=st.text(st.characters(codec=None)), limit=st.integers(-1, 5))
-@pytest.mark.parametrize("preset", WEIGHTED)
+@pytest.mark.parametrize("preset", PRESETS_WITH_INDEX)
 def test_nothing_a_model_writes_raises(preset: Any, query: str, limit: int) -> None:
     result = build_index(TOOLS, SearchSettings(preset=preset)).search(query, limit=limit)
     result.to_json().encode()
     assert len(result.matches) <= max(limit, 0)
 
 
-@pytest.mark.parametrize("preset", WEIGHTED)
+@pytest.mark.parametrize("preset", PRESETS_WITH_INDEX)
 def test_a_hostile_definition_and_query_are_read_up_to_a_bound(preset: Any) -> None:
     """A description of a megabyte, thousands of arguments, a query of 100,000 characters."""
     many = {f"key{n}": {"type": "string"} for n in range(5_000)}

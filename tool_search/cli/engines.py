@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import get_args
 
 from pydantic import ValidationError
 from rich.progress import Progress
 
 from tool_search.catalog.tool import Tool
 from tool_search.cli.exits import say, side_console
-from tool_search.config.bot import EngineName, PresetName
 from tool_search.errors import ConfigurationError
 from tool_search.search import SearchSettings, ToolSearchIndex, build_index
+from tool_search.search.build import ENGINES, PRESETS
 from tool_search.search.vectors.embedder import EmbeddingProgress
 
 __all__ = ["ENGINE_NAMES", "PRESET_NAMES", "index_of"]
 
-ENGINE_NAMES: tuple[EngineName, ...] = get_args(EngineName)
-PRESET_NAMES: tuple[PresetName, ...] = get_args(PresetName)
+ENGINE_NAMES = tuple(ENGINES)
+PRESET_NAMES = tuple(PRESETS)
 
 # Fewer are embedded in less time than it takes to read a line.
 _MANY_TOOLS = 500
@@ -53,8 +52,6 @@ def _problem(error: ValidationError, chosen: Mapping[str, str | None]) -> str:
     """What is wrong with the first option that is."""
     first = error.errors(include_url=False)[0]
     option, message = first["loc"][0], first["msg"].removeprefix("Value error, ")
-    if option == "preset" and chosen["preset"] not in PRESET_NAMES:
-        message = f"there are {', '.join(PRESET_NAMES)}"
     return f"--{option} {chosen[str(option)]!r}: {message}"
 
 

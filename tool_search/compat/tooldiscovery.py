@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from tool_search.catalog.tool import Tool
 from tool_search.compat.weighted_bm25 import Bm25Recipe, WeightedBm25Index
+from tool_search.search.engines.options import EngineOptions
 from tool_search.search.index.ranking import Scores
 from tool_search.search.index.storage import ChunkedArray, DocumentIds
 from tool_search.search.text.documents import FieldName, field_texts
@@ -30,6 +31,7 @@ __all__ = [
     "Boosts",
     "LexicalEngine",
     "build",
+    "build_lexical",
     "tooldiscovery_recipe",
     "tooldiscovery_tokens",
 ]
@@ -220,3 +222,8 @@ def _searched_texts(tool: Tool) -> list[str]:
 def build(tools: Iterable[Tool], min_relevance: float) -> WeightedBm25Index:
     """Return the index of the preset `tooldiscovery`; hits below `min_relevance` are dropped."""
     return WeightedBm25Index(tools, tooldiscovery_recipe(), min_relevance=min_relevance)
+
+
+def build_lexical(tools: Iterable[Tool], _options: EngineOptions) -> LexicalEngine:
+    """Build the engine `lexical`."""
+    return LexicalEngine(tools)

@@ -24,9 +24,7 @@ from tool_search.config.history import HistorySettings
 from tool_search.config.permissions import PermissionRules, PermissionSettings
 from tool_search.config.providers import Dialect, ProfileMatch, ProfileSettings, StrategyChoice
 from tool_search.config.search import (
-    EngineName,
     HybridSettings,
-    PresetName,
     SearchSettings,
     SegmenterName,
     Settings,
@@ -37,13 +35,11 @@ from tool_search.errors import ConfigurationError
 __all__ = [
     "BotConfig",
     "Dialect",
-    "EngineName",
     "HistorySettings",
     "HybridSettings",
     "LanguageChoice",
     "LearningSettings",
     "PermissionSettings",
-    "PresetName",
     "ProfileMatch",
     "ProfileSettings",
     "ProviderConfig",

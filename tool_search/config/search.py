@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, get_args
+from importlib import import_module
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
@@ -16,26 +17,17 @@ from pydantic import (
 from tool_search.config.plugins import installed_engines
 
 __all__ = [
-    "EngineName",
     "FusionName",
     "HybridSettings",
-    "PresetName",
     "SearchSettings",
     "SegmenterName",
     "Settings",
 ]
 
-EngineName = Literal["bm25", "rank_bm25", "lexical", "regex", "semantic", "hybrid"]
-"""The engines of this package; those of others are known by their entry points."""
 FusionName = Literal["coverage", "weights", "rrf"]
 SegmenterName = Literal["builtin", "jieba"]
-PresetName = Literal["oh-my-pi", "tooldiscovery", "astrbot"]
-# The first is what a preset takes where no engine is named.
-_PRESET_ENGINES: dict[PresetName, tuple[str, ...]] = {
-    "oh-my-pi": ("bm25",),
-    "tooldiscovery": ("bm25", "lexical"),
-    "astrbot": ("rank_bm25",),
-}
+# Settings are a lower layer than search, so its table of engines is loaded by name.
+_TABLE = "tool_search.search.build"
 _Weight = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 
 
@@ -102,7 +94,7 @@ class SearchSettings(Settings):
     engine: str = "bm25"
     min_relevance: Annotated[float, Field(ge=0, le=1)] = 0.1
     segmenter: SegmenterName = "builtin"
-    preset: PresetName | None = None
+    preset: str | None = None
     hybrid: HybridSettings = HybridSettings()
     embedder: Annotated[str, Field(pattern=r"^[\w.]+:\w+$")] | None = None
     vector_cache: Annotated[str, Field(min_length=1)] | None = "auto"
@@ -110,18 +102,19 @@ class SearchSettings(Settings):
     @model_validator(mode="before")
     @classmethod
     def _as_preset(cls, value: Any) -> Any:
-        """What the preset fixes, where nothing else is said."""
+        """Set what the preset fixes, unless the value says otherwise."""
         preset = value.get("preset") if isinstance(value, dict) else None
-        if not isinstance(preset, str) or preset not in _PRESET_ENGINES:
+        engines = _engines_of_preset(preset) if isinstance(preset, str) else ()
+        if not engines:
             return value
-        # None of the systems has a floor.
-        fixed = {"engine": _PRESET_ENGINES[preset][0], "min_relevance": 0.0}
+        # The other systems drop no hits.
+        fixed = {"engine": engines[0], "min_relevance": 0.0}
         return {**fixed, **value}
 
     @field_validator("engine")
     @classmethod
     def _is_engine(cls, value: str) -> str:
-        shipped = get_args(EngineName)
+        shipped = tuple(import_module(_TABLE).ENGINES)
         if value not in shipped:
             others = sorted(installed_engines().keys() - set(shipped))
             if value not in others:
@@ -130,11 +123,22 @@ class SearchSettings(Settings):
 
     @field_validator("preset")
     @classmethod
-    def _fits_engine(cls, value: PresetName | None, info: ValidationInfo) -> PresetName | None:
+    def _fits_engine(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is None:
+            return value
+        engines = _engines_of_preset(value)
+        if not engines:
+            raise ValueError(f"there are {', '.join(import_module(_TABLE).PRESETS)}")
         engine = info.data.get("engine")
-        if value is not None and engine not in (None, *_PRESET_ENGINES[value]):
+        if engine not in (None, *engines):
             raise ValueError(
                 f"preset {value!r} and engine {engine!r} contradict each other; leave engine out, "
-                f"or set it to {' or '.join(_PRESET_ENGINES[value])}"
+                f"or set it to {' or '.join(engines)}"
             )
         return value
+
+
+def _engines_of_preset(preset: str) -> tuple[str, ...]:
+    """Return the engines that a preset can have, its default first; empty if unknown."""
+    row = import_module(_TABLE).PRESETS.get(preset)
+    return tuple(row.indexes) if row else ()

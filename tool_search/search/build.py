@@ -1,139 +1,110 @@
-"""The engines by name, and the one place where an index is built."""
+"""The table of engines and presets, and `build_index`, which builds every index.
+
+An engine is one module and one row of `ENGINES`: settings, command and tests read the
+table. A module is imported when its engine is chosen.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from threading import Lock
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 from tool_search.catalog.tool import Tool
 from tool_search.config.plugins import installed_engines
 from tool_search.errors import DuplicateToolError, SearchError
-from tool_search.search.engines.bm25 import Bm25Engine
+from tool_search.search.engines.options import EngineOptions
 from tool_search.search.index.protocol import ToolSearchIndex
 from tool_search.search.index.ranking import RankedIndex, Scorer
-from tool_search.search.text.tokenizer import jieba_segmenter
-from tool_search.search.vectors.embedder import Embedder, EmbeddingProgress, embedder_named
+from tool_search.search.vectors.embedder import Embedder, EmbeddingProgress
 from tool_search.search.vectors.store import VectorStore
 
 if TYPE_CHECKING:
-    # At run time the settings' library takes longer to load than 1,000 tools to index.
+    # Loading pydantic takes longer than indexing 1,000 tools.
     from tool_search.config.search import SearchSettings
-    from tool_search.search.engines.semantic import SemanticEngine
     from tool_search.search.vectors.cache import VectorCache
 
-__all__ = ["EMBEDDING_ENGINES", "ENGINES", "build_index"]
-
-_MAX_CACHED = 8
-# Those of `SearchSettings`, which a test compares.
-_DEFAULTS = ("bm25", 0.1, "builtin")
+__all__ = ["EMBEDDING_ENGINES", "ENGINES", "PRESETS", "EngineRow", "PresetRow", "build_index"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Parts:
-    """What an engine is built with.
+class EngineRow:
+    """One search engine.
 
     Attributes:
-        segmenter: How Chinese is cut.
-        settings: All that is set; None: the defaults.
-        embedder: Instead of the one that the settings name.
-        vector_cache: Instead of the one that the settings name.
-        vector_store: Where vectors are searched; None: in memory.
-        progress: Told while tools are embedded.
+        build: `module:function`, which takes tools and `EngineOptions` and returns a
+            `Scorer`.
+        ranks_by: What a query and a tool must share: words, a substring or a meaning.
+        needs_vectors: True if it takes an embedder, a vector cache and a vector store.
+        has_own_syntax: True if its queries are not in the query language.
+        extra: The extra that installs its packages; None if the base has them.
     """
 
-    segmenter: str
-    settings: SearchSettings | None = None
-    embedder: Embedder | None = None
-    vector_cache: VectorCache | None = None
-    vector_store: VectorStore | None = None
-    progress: EmbeddingProgress | None = None
+    build: str
+    ranks_by: tuple[Literal["words", "substrings", "meaning"], ...] = ("words",)
+    needs_vectors: bool = False
+    has_own_syntax: bool = False
+    extra: str | None = None
 
 
-_EngineBuilder = Callable[[Iterable[Tool], _Parts], Scorer]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PresetRow:
+    """The ranking of another system.
+
+    Attributes:
+        indexes: By engine, `module:function`, which takes tools and `min_relevance` and
+            returns a `ToolSearchIndex`; None if the engine itself has the ranking. The
+            first engine is the default, other engines contradict the preset.
+    """
+
+    indexes: Mapping[str, str | None]
 
 
-def _bm25(tools: Iterable[Tool], parts: _Parts) -> Bm25Engine:
-    return Bm25Engine(tools, segmenter=jieba_segmenter() if parts.segmenter == "jieba" else None)
-
-
-def _rank_bm25(tools: Iterable[Tool], _parts: _Parts) -> Scorer:
-    from tool_search.search.engines.rank_bm25 import RankBm25Engine  # noqa: PLC0415 - few ask for it
-
-    return RankBm25Engine(tools)
-
-
-def _lexical(tools: Iterable[Tool], _parts: _Parts) -> Scorer:
-    tooldiscovery = import_module("tool_search.compat.tooldiscovery")
-    return cast("Scorer", tooldiscovery.LexicalEngine(tools))
-
-
-def _regex(tools: Iterable[Tool], parts: _Parts) -> Scorer:
-    from tool_search.search.engines.regex import RegexEngine  # noqa: PLC0415 - few ask for it
-
-    return RegexEngine(tools, segmenter=jieba_segmenter() if parts.segmenter == "jieba" else None)
-
-
-def _semantic(tools: Iterable[Tool], parts: _Parts) -> SemanticEngine:
-    from tool_search.search.engines.semantic import SemanticEngine  # noqa: PLC0415 - loads numpy
-    from tool_search.search.vectors.tools import ToolVectors  # noqa: PLC0415 - loads numpy
-
-    named = parts.settings.embedder if parts.settings else None
-    vectors = ToolVectors(
-        embedder_named(named) if parts.embedder is None else parts.embedder,
-        cache=_vector_cache(parts),
-    )
-    return SemanticEngine(tools, vectors=vectors, store=parts.vector_store, progress=parts.progress)
-
-
-def _hybrid(tools: Iterable[Tool], parts: _Parts) -> Scorer:
-    from tool_search.search.engines.hybrid import Fusion, HybridEngine  # noqa: PLC0415 - loads numpy
-
-    fusion = Fusion()
-    if parts.settings is not None:
-        chosen = parts.settings.hybrid
-        weights = chosen.lexical_weight, chosen.semantic_weight
-        fusion = Fusion(chosen.fusion, *weights, chosen.rrf_k, chosen.dictionary)
-    listed = tuple(tools)
-    return HybridEngine(_bm25(listed, parts), _semantic(listed, parts), fusion=fusion)
-
-
-def _vector_cache(parts: _Parts) -> VectorCache | None:
-    from tool_search.search.vectors.cache import (  # noqa: PLC0415 - loads SQLite
-        SqliteVectorCache,
-        default_cache_path,
-    )
-
-    if parts.vector_cache is not None:
-        return parts.vector_cache
-    chosen = parts.settings.vector_cache if parts.settings else "auto"
-    if chosen is None:
-        return None
-    return SqliteVectorCache(default_cache_path() if chosen == "auto" else chosen)
-
-
-ENGINES: Mapping[str, _EngineBuilder] = {
-    "bm25": _bm25,
-    "rank_bm25": _rank_bm25,
-    "lexical": _lexical,
-    "regex": _regex,
-    "semantic": _semantic,
-    "hybrid": _hybrid,
+ENGINES: Mapping[str, EngineRow] = {
+    "bm25": EngineRow(build="tool_search.search.engines.bm25:build"),
+    "rank_bm25": EngineRow(build="tool_search.search.engines.rank_bm25:build", extra="jieba"),
+    "lexical": EngineRow(
+        build="tool_search.compat.tooldiscovery:build_lexical", ranks_by=("substrings",)
+    ),
+    "regex": EngineRow(
+        build="tool_search.search.engines.regex:build", has_own_syntax=True, extra="regex"
+    ),
+    "semantic": EngineRow(
+        build="tool_search.search.engines.semantic:build",
+        ranks_by=("meaning",),
+        needs_vectors=True,
+        extra="semantic",
+    ),
+    "hybrid": EngineRow(
+        build="tool_search.search.engines.hybrid:build",
+        ranks_by=("words", "meaning"),
+        needs_vectors=True,
+        extra="semantic",
+    ),
 }
-"""What builds each engine. An engine is one module and one line here."""
-
-_OWN_SYNTAX = frozenset(("regex",))
-"""Engines whose queries are not in the query language."""
-EMBEDDING_ENGINES = frozenset(("semantic", "hybrid"))
+"""The engines of this package by name, in the order in which messages list them."""
+EMBEDDING_ENGINES = frozenset(name for name, row in ENGINES.items() if row.needs_vectors)
 """Engines that need vectors."""
+PRESETS: Mapping[str, PresetRow] = {
+    "oh-my-pi": PresetRow(indexes={"bm25": "tool_search.compat.oh_my_pi.ranking:build"}),
+    "tooldiscovery": PresetRow(
+        indexes={"bm25": "tool_search.compat.tooldiscovery:build", "lexical": None}
+    ),
+    "astrbot": PresetRow(indexes={"rank_bm25": None}),
+}
+"""The rankings of other systems, as values of `search.preset`."""
+
+_MAX_CACHED = 8
+# The defaults of `SearchSettings`, repeated to load without pydantic; a test compares them.
+_DEFAULTS = ("bm25", 0.1, "builtin")
 
 
 class _RecentIndexes:
-    """The last indexes that were built, by what they hold."""
+    """The indexes that were used last, by content key; safe to share between threads."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -165,22 +136,22 @@ def build_index(
     vector_store: VectorStore | None = None,
     progress: EmbeddingProgress | None = None,
 ) -> ToolSearchIndex:
-    """An index over the tools; the same one for equal tools and settings.
+    """Return an index over the tools; the same object for equal tools and settings.
 
     Args:
-        tools: What is searched, in any order; names must differ.
-        settings: How; without them the defaults.
-        embedder: Makes the vectors of `semantic` and `hybrid`, instead of the one that
+        tools: The tools to search, in any order; names must differ.
+        settings: The `search` section; None for the defaults.
+        embedder: Makes the vectors of `semantic` and `hybrid`; replaces the embedder that
             the settings name.
-        vector_cache: Keeps vectors, instead of the file that the settings name.
-        vector_store: Searches vectors, instead of one in memory; empty, and for this
-            index alone.
-        progress: Told how many of how many tools are embedded, while they are.
+        vector_cache: Keeps vectors; replaces the file that the settings name.
+        vector_store: Searches vectors, in place of a store in memory. It must be empty,
+            and belongs to this index alone.
+        progress: Called with the number of embedded tools and of all tools to embed.
 
     Raises:
         DuplicateToolError: Two tools have the same name.
-        SearchError: There is no such engine, what it needs is not installed, or the
-            embedder or the engine of another package failed.
+        SearchError: The engine is unknown, a package that it needs is not installed, or
+            the embedder or the engine of another package failed.
 
     >>> index = build_index([Tool(name="get_weather"), Tool(name="send_mail")])
     >>> [match.name for match in index.search("weather in Paris", limit=5).matches]
@@ -195,7 +166,7 @@ def build_index(
             "set engine to semantic or hybrid"
         )
     _check_names(tools)
-    parts = _Parts(
+    options = EngineOptions(
         segmenter=segmenter,
         settings=settings,
         embedder=embedder,
@@ -204,46 +175,69 @@ def build_index(
         progress=progress,
     )
     if vector_store is not None:
-        return _built(tools, engine, parts)
-    key = _content_key(tools, _how(engine, parts))
+        return _build(tools, engine, options)
+    key = _content_key(tools, _options_key(engine, options))
     index = _recent.get(key)
     if index is None:
-        index = _built(tools, engine, parts)
+        index = _build(tools, engine, options)
         _recent.keep(key, index)
     return index
 
 
-def _built(tools: Sequence[Tool], engine: str, parts: _Parts) -> ToolSearchIndex:
-    floor = _DEFAULTS[1] if parts.settings is None else parts.settings.min_relevance
-    index = _preset_index(tools, parts.settings.preset if parts.settings else None, engine, floor)
-    if index is not None:
+def _build(tools: Sequence[Tool], engine: str, options: EngineOptions) -> ToolSearchIndex:
+    settings = options.settings
+    floor = _DEFAULTS[1] if settings is None else settings.min_relevance
+    preset = PRESETS.get(settings.preset or "") if settings else None
+    home = preset.indexes.get(engine) if preset else None
+    if home is not None:
+        index: ToolSearchIndex = _load(home)(tools, floor)
         return index
-    builder = ENGINES.get(engine)
-    if builder is None:
-        return _index_of_plugin(tools, engine, parts.settings)
-    return RankedIndex(
-        builder(tools, parts), min_relevance=floor, has_operators=engine not in _OWN_SYNTAX
-    )
+    row = ENGINES.get(engine)
+    if row is None:
+        return _index_of_plugin(tools, engine, settings)
+    scorer = _build_scorer(tools, engine, row, options)
+    return RankedIndex(scorer, min_relevance=floor, has_operators=not row.has_own_syntax)
 
 
-def _how(engine: str, parts: _Parts) -> str:
-    """All that an index depends on beside its tools."""
-    settings = parts.settings
+def _build_scorer(
+    tools: Sequence[Tool], engine: str, row: EngineRow, options: EngineOptions
+) -> Scorer:
+    try:
+        scorer: Scorer = _load(row.build)(tools, options)
+    except ModuleNotFoundError as exc:
+        if row.extra is None:
+            raise
+        raise SearchError(
+            f"the search engine {engine!r} needs the package {exc.name!r}: "
+            f"pip install 'tool-search-middleware[{row.extra}]'"
+        ) from exc
+    return scorer
+
+
+def _load(home: str) -> Any:
+    """Return the object that a row names as `module:name`."""
+    module, _, name = home.partition(":")
+    return getattr(import_module(module), name)
+
+
+def _options_key(engine: str, options: EngineOptions) -> str:
+    """Return the identity of everything but the tools that an index depends on."""
+    settings = options.settings
     if settings is None:
         floor, preset = _DEFAULTS[1], None
     else:
         floor, preset = settings.min_relevance, settings.preset
-    how = f"{engine} {floor!r} {parts.segmenter} {preset}"
+    key = f"{engine} {floor!r} {options.segmenter} {preset}"
     if engine in EMBEDDING_ENGINES:
         named = (settings.hybrid, settings.embedder) if settings else ()
-        how += f" {named!r} {parts.embedder.identity if parts.embedder else None}"
-    return how if engine in ENGINES else f"{how} {settings!r}"
+        key += f" {named!r} {options.embedder.identity if options.embedder else None}"
+    return key if engine in ENGINES else f"{key} {settings!r}"
 
 
 def _index_of_plugin(
     tools: Sequence[Tool], engine: str, settings: SearchSettings | None
 ) -> ToolSearchIndex:
-    """What another package builds; see `tool_search.config.plugins`."""
+    """Return the index that another package builds; see `tool_search.config.plugins`."""
     entry = installed_engines().get(engine)
     if entry is None:
         known = ", ".join(sorted(ENGINES.keys() | installed_engines().keys()))
@@ -263,16 +257,6 @@ def _index_of_plugin(
     return index
 
 
-def _preset_index(
-    tools: Sequence[Tool], preset: str | None, engine: str, floor: float
-) -> ToolSearchIndex | None:
-    if preset is None:
-        return None
-    from tool_search.search.presets import preset_index  # noqa: PLC0415 - few ask for one
-
-    return preset_index(tools, preset=preset, engine=engine, min_relevance=floor)
-
-
 def _check_names(tools: Sequence[Tool]) -> None:
     counts = Counter(tool.name for tool in tools)
     if len(counts) < len(tools):
@@ -283,8 +267,8 @@ def _check_names(tools: Sequence[Tool]) -> None:
         )
 
 
-def _content_key(tools: Sequence[Tool], how: str) -> str:
-    digest = hashlib.sha256(how.encode())
+def _content_key(tools: Sequence[Tool], options_key: str) -> str:
+    digest = hashlib.sha256(options_key.encode())
     for fingerprint in sorted(tool.fingerprint for tool in tools):
         digest.update(fingerprint.encode())
     return digest.hexdigest()

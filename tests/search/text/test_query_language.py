@@ -11,13 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.search.registry import WITH_LANGUAGE
 from tool_search.catalog.tool import Tool
 from tool_search.search import SearchSettings, ToolSearchIndex, build_index
 from tool_search.search.engines.bm25 import Bm25Engine
 from tool_search.search.index.ranking import RankedIndex
 from tool_search.search.text.query_language import parsed, selected_names
-
-ENGINES = ("bm25", "rank_bm25", "lexical")
 
 TOOLS = (
     Tool(name="create_issue", description="Create an issue on GitHub.", server="github"),
@@ -72,7 +71,7 @@ PLAIN = (
 )
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=WITH_LANGUAGE)
 def index(request: pytest.FixtureRequest) -> ToolSearchIndex:
     """The tools behind every engine that ranks words."""
     chosen: Any = request.param
@@ -149,7 +148,7 @@ COMPOUND_NAMES = (
 )
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", WITH_LANGUAGE)
 @pytest.mark.parametrize(
     ("query", "expected"),
     [

@@ -22,6 +22,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from tool_search.catalog.tool import Tool
+from tool_search.search.engines.options import EngineOptions
 from tool_search.search.index.filter import Lexicon
 from tool_search.search.index.ranking import Scores, attainable
 from tool_search.search.index.storage import (
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Bm25Engine",
+    "build",
     "drop_single_character_matches",
 ]
 
@@ -327,3 +329,12 @@ class _Kept(NamedTuple):
 
 def _kept(own: ToolTerms) -> _Kept:
     return _Kept(tuple(own.impacts), own.name, own.text, own.sequence)
+
+
+def build(tools: Iterable[Tool], options: EngineOptions) -> Bm25Engine:
+    """Build the engine `bm25`.
+
+    Raises:
+        SearchError: The segmenter jieba is chosen and not installed.
+    """
+    return Bm25Engine(tools, segmenter=options.load_segmenter())

@@ -18,7 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tool_search.catalog.tool import Tool
+from tool_search.search.engines import bm25, semantic
 from tool_search.search.engines.bm25 import Bm25Engine
+from tool_search.search.engines.options import EngineOptions
 from tool_search.search.engines.semantic import SemanticEngine
 from tool_search.search.index.explanation import Reasons, ScorePart, SideName
 from tool_search.search.index.filter import Lexicon
@@ -27,7 +29,7 @@ from tool_search.search.index.storage import DocumentIds
 from tool_search.search.text.query import query_terms
 from tool_search.search.text.synonyms import in_english
 
-__all__ = ["Fusion", "HybridEngine"]
+__all__ = ["Fusion", "HybridEngine", "build"]
 
 FusionName = Literal["coverage", "weights", "rrf"]
 # Of meaning's weight: what a dictionary says of a word is less than the word itself.
@@ -248,3 +250,18 @@ def _share(scores: Scores, weight: float) -> NDArray[np.float64]:
     if scores.attainable <= 0:
         return np.zeros(len(scores.values))
     return np.asarray(scores.values, np.float64) * (weight / scores.attainable)
+
+
+def build(tools: Iterable[Tool], options: EngineOptions) -> HybridEngine:
+    """Build the engine `hybrid`.
+
+    Raises:
+        SearchError: As for `bm25` and `semantic`.
+    """
+    fusion = Fusion()
+    if options.settings is not None:
+        chosen = options.settings.hybrid
+        weights = chosen.lexical_weight, chosen.semantic_weight
+        fusion = Fusion(chosen.fusion, *weights, chosen.rrf_k, chosen.dictionary)
+    listed = tuple(tools)
+    return HybridEngine(bm25.build(listed, options), semantic.build(listed, options), fusion=fusion)

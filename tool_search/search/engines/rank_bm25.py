@@ -17,13 +17,15 @@ from functools import cache
 from typing import Any
 
 from tool_search.catalog.tool import Tool
+from tool_search.errors import SearchError
+from tool_search.search.engines.options import EngineOptions
 from tool_search.search.index.ranking import Scores, attainable
 from tool_search.search.index.storage import DocumentIds
 from tool_search.search.text.documents import field_texts
 from tool_search.search.text.query import query_terms
 from tool_search.search.text.tokenizer import Segmenter, jieba_segmenter, pieces
 
-__all__ = ["RankBm25Engine"]
+__all__ = ["RankBm25Engine", "build"]
 
 _MAX_FIELD_CHARS = 20_000
 # Of k1 + 1: a word that stands once in a text of average length has less.
@@ -34,16 +36,20 @@ class RankBm25Engine:
     """BM25Plus of rank_bm25; see the module.
 
     Args:
-        tools: What is searched, in any order.
-        segmenter: Cuts Chinese; jieba if there is none.
+        tools: The tools to search, in any order.
+        segmenter: Cuts Chinese; None for jieba.
+
+    Raises:
+        SearchError: jieba or rank-bm25 is not installed.
     """
 
-    __slots__ = ("_counts", "_having", "_length", "_segmenter", "slots")
+    __slots__ = ("_counts", "_having", "_length", "_ranker", "_segmenter", "slots")
 
     most_boost = 1.0
 
     def __init__(self, tools: Iterable[Tool] = (), *, segmenter: Segmenter | None = None) -> None:
         self._segmenter = segmenter or jieba_segmenter()
+        self._ranker = _ranker()
         self.slots = DocumentIds(tools)
         self._counts: list[Counter[str]] = [self._counted(tool) for _, tool in self.slots.taken()]
         self._having: Counter[str] = Counter()
@@ -73,7 +79,7 @@ class RankBm25Engine:
         if not known:
             return Scores([0.0] * len(self._counts), 0.0)
         rarity = _Rarity(self._having, tools=len(self.slots))
-        ranker = _ranker()(self._counts, rarity, self._length / len(self.slots))
+        ranker = self._ranker(self._counts, rarity, self._length / len(self.slots))
         values = [rarity.get(word) * (ranker.k1 + 1.0) * _FULL_SHARE for word in words]
         return Scores(ranker.get_scores(known), attainable(values))
 
@@ -124,7 +130,13 @@ class _Rarity:
 
 @cache
 def _ranker() -> type[Any]:
-    from rank_bm25 import BM25Plus  # noqa: PLC0415 - loads numpy
+    try:
+        from rank_bm25 import BM25Plus  # noqa: PLC0415 - an extra, which loads numpy
+    except ImportError as exc:
+        raise SearchError(
+            "the search engine 'rank_bm25' needs the package rank-bm25: "
+            "pip install 'tool-search-middleware[jieba]'"
+        ) from exc
 
     class Ranker(BM25Plus):  # type: ignore[misc]
         """BM25Plus over documents that are counted already."""
@@ -138,3 +150,12 @@ def _ranker() -> type[Any]:
             self.avgdl = mean
 
     return Ranker
+
+
+def build(tools: Iterable[Tool], _options: EngineOptions) -> RankBm25Engine:
+    """Build the engine `rank_bm25`, which cuts Chinese by jieba whatever the settings say.
+
+    Raises:
+        SearchError: jieba or rank-bm25 is not installed.
+    """
+    return RankBm25Engine(tools)

@@ -24,13 +24,14 @@ from typing import Any, NamedTuple, Protocol
 from tool_search.catalog.tool import Tool
 from tool_search.errors import SearchError
 from tool_search.search.engines.bm25 import Bm25Engine
+from tool_search.search.engines.options import EngineOptions
 from tool_search.search.index.filter import Lexicon
 from tool_search.search.index.ranking import Scores
 from tool_search.search.index.storage import ChunkedArray
 from tool_search.search.text.documents import FIELDS, FieldName, field_texts
 from tool_search.search.text.tokenizer import Segmenter
 
-__all__ = ["RegexEngine"]
+__all__ = ["RegexEngine", "build"]
 
 # A match in the whole name is worth 1; none is worth so little that a floor cuts it.
 _NAME = 0.6
@@ -230,3 +231,13 @@ def _re2() -> Any:
             "pip install 'tool-search-middleware[regex]'"
         ) from exc
     return re2
+
+
+def build(tools: Iterable[Tool], options: EngineOptions) -> RegexEngine:
+    """Build the engine `regex`.
+
+    Raises:
+        SearchError: google-re2 is not installed, or the segmenter jieba is chosen and not
+            installed.
+    """
+    return RegexEngine(tools, segmenter=options.load_segmenter())

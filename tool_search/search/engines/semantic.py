@@ -14,15 +14,17 @@ from numpy.typing import NDArray
 
 from tool_search.catalog.tool import Tool
 from tool_search.errors import SearchError
+from tool_search.search.engines.options import EngineOptions
 from tool_search.search.index.explanation import Reasons, ScorePart
 from tool_search.search.index.ranking import Scores
 from tool_search.search.index.storage import DocumentIds
-from tool_search.search.vectors.embedder import EmbeddingProgress
+from tool_search.search.vectors.cache import SqliteVectorCache, VectorCache, default_cache_path
+from tool_search.search.vectors.embedder import EmbeddingProgress, embedder_named
 from tool_search.search.vectors.store import ExactVectorStore, VectorStore
 from tool_search.search.vectors.tools import ToolVectors
 from tool_search.search.vectors.vectors import Vector
 
-__all__ = ["SemanticEngine"]
+__all__ = ["SemanticEngine", "build"]
 
 _FIT = 1.0
 # What a store in another place is asked for; beyond it nothing is relevant.
@@ -158,3 +160,28 @@ def _asked(store: VectorStore, vector: Vector, limit: int) -> Sequence[tuple[str
     if wrong is not None:
         raise SearchError(f"the vector store returned {wrong!r}: a similarity is from -1 to 1")
     return found
+
+
+def build(tools: Iterable[Tool], options: EngineOptions) -> SemanticEngine:
+    """Build the engine `semantic`.
+
+    Raises:
+        SearchError: The embedder cannot be loaded, or the embedder or the store failed.
+    """
+    named = options.settings.embedder if options.settings else None
+    vectors = ToolVectors(
+        embedder_named(named) if options.embedder is None else options.embedder,
+        cache=_vector_cache(options),
+    )
+    return SemanticEngine(
+        tools, vectors=vectors, store=options.vector_store, progress=options.progress
+    )
+
+
+def _vector_cache(options: EngineOptions) -> VectorCache | None:
+    if options.vector_cache is not None:
+        return options.vector_cache
+    chosen = options.settings.vector_cache if options.settings else "auto"
+    if chosen is None:
+        return None
+    return SqliteVectorCache(default_cache_path() if chosen == "auto" else chosen)

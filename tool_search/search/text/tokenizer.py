@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 import Stemmer
 
+from tool_search.errors import SearchError
 from tool_search.search.text.cache import BoundedCache
 from tool_search.search.text.stop_words import CHINESE_CHARACTERS, CHINESE_PHRASES, FUNCTION_WORDS
 
@@ -177,12 +178,21 @@ def _table() -> dict[int, str]:
 
 @cache
 def jieba_segmenter() -> Segmenter:
-    """Cuts Chinese into words as `jieba.cut_for_search` does; loads jieba once."""
+    """Return what cuts Chinese into words as `jieba.cut_for_search` does; loads jieba once.
+
+    Raises:
+        SearchError: jieba is not installed.
+    """
     with warnings.catch_warnings():
         # Its sources have invalid escapes and use pkg_resources.
         warnings.simplefilter("ignore")
-        import jieba  # noqa: PLC0415 - half a second that only this engine needs
-
+        try:
+            import jieba  # noqa: PLC0415 - an extra, and half a second to load
+        except ImportError as exc:
+            raise SearchError(
+                "search.segmenter 'jieba' and the engine 'rank_bm25' need the package jieba: "
+                "pip install 'tool-search-middleware[jieba]'"
+            ) from exc
         tokenizer = jieba.Tokenizer()
         tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
     tokenizer.initialized = True
