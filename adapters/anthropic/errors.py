@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from tool_search.adapters.wire.compatible_errors import (
-    CACHE_MARKS,
-    DEFINITIONS,
-    FEATURES,
-    NAMES,
-    PLACES,
-    REPLY_LIMITS,
-    TOO_MANY_TOOLS,
-)
-from tool_search.adapters.wire.content_errors import CONTENTS
-from tool_search.adapters.wire.size_errors import TOO_LONG
+from tool_search.adapters.wire.errors import BY_CONTENT, BY_DEFINITION, BY_PLACE, REPLY_LIMITS
 from tool_search.providers.refusals import Answer
 
 __all__ = ["ANSWERS"]
 
 ANSWERS: tuple[Answer, ...] = (
-    # A shorter reply is tried first, where that is enough.
+    # A shorter reply is tried before a shorter history.
     *REPLY_LIMITS,
-    # Numbers of tokens would be read as those of tools.
-    *TOO_LONG,
-    *CONTENTS,
+    *BY_CONTENT,
     Answer(
         r"tool reference '(?P<name>[^']*)' (?:was )?(?:not found|has no)",
         "reference_unknown",
@@ -60,11 +48,7 @@ ANSWERS: tuple[Answer, ...] = (
         "reasoning_missing",
         "DeepSeek's and Moonshot's Anthropic endpoints: DeepSeek-Reasonix 8902",
     ),
-    *DEFINITIONS,
-    *FEATURES,
-    *CACHE_MARKS,
-    *PLACES,
-    *TOO_MANY_TOOLS,
-    *NAMES,
+    *BY_DEFINITION,
+    *BY_PLACE,
 )
 """The rows, in the order in which they are tried."""

@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from tool_search.adapters.wire.compatible_errors import (
-    CACHE_MARKS,
-    DEFINITIONS,
-    FEATURES,
-    NAMES,
-    PLACES,
-    TOO_MANY_TOOLS,
-)
-from tool_search.adapters.wire.content_errors import CONTENTS
-from tool_search.adapters.wire.size_errors import TOO_LONG
+from tool_search.adapters.wire.errors import BY_CONTENT, BY_DEFINITION, BY_PLACE
 from tool_search.providers.refusals import Answer
 
 __all__ = ["ANSWERS"]
@@ -19,9 +10,7 @@ __all__ = ["ANSWERS"]
 _REASONING = r"(?:reasoning_content|reasoning_details|messages\W.{0,40}\breasoning\b)"
 
 ANSWERS: tuple[Answer, ...] = (
-    # Numbers of tokens would be read as those of tools.
-    *TOO_LONG,
-    *CONTENTS,
+    *BY_CONTENT,
     Answer(
         r"reasoning_content\b.{0,80}must be passed back",
         "reasoning_missing",
@@ -99,11 +88,7 @@ ANSWERS: tuple[Answer, ...] = (
         "Moonshot AI, Dynamic tool loading: a model without it answers `tokenization failed`; "
         "validators want the `content` that must not be there",
     ),
-    *DEFINITIONS,
-    *FEATURES,
-    *CACHE_MARKS,
-    *PLACES,
-    *TOO_MANY_TOOLS,
-    *NAMES,
+    *BY_DEFINITION,
+    *BY_PLACE,
 )
 """The rows, in the order in which they are tried."""

@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-from tool_search.adapters.wire.compatible_errors import (
-    CACHE_MARKS,
-    DEFINITIONS,
-    FEATURES,
-    NAMES,
-    PLACES,
-    TOO_MANY_TOOLS,
-)
-from tool_search.adapters.wire.content_errors import CONTENTS
-from tool_search.adapters.wire.size_errors import TOO_LONG
+from tool_search.adapters.wire.errors import BY_CONTENT, BY_DEFINITION, BY_PLACE
 from tool_search.providers.refusals import Answer
 
 __all__ = ["ANSWERS"]
 
 ANSWERS: tuple[Answer, ...] = (
-    # Numbers of tokens would be read as those of tools.
-    *TOO_LONG,
-    *CONTENTS,
+    *BY_CONTENT,
     Answer(
         r"(?:missing|unknown) namespace\b.{0,80}\bfunction_call '(?P<name>[^']*)'",
         "reference_unknown",
         "Recorded: `Missing namespace for function_call 'X'. It does not exist in the default "
         "namespace.`",
     ),
-    *DEFINITIONS,
-    *FEATURES,
+    *BY_DEFINITION,
     Answer(
         r"previous_response_not_found|previous response with id",
         "replies_refused",
@@ -62,9 +50,6 @@ ANSWERS: tuple[Answer, ...] = (
         "reasoning_refused",
         "OpenAI: `Unknown parameter: 'input[2].phase'.`: fields of our own kept items alone",
     ),
-    *CACHE_MARKS,
-    *PLACES,
-    *TOO_MANY_TOOLS,
-    *NAMES,
+    *BY_PLACE,
 )
 """The rows, in the order in which they are tried."""
