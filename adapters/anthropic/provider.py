@@ -16,7 +16,6 @@ Usage::
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Unpack
 
 try:
@@ -28,14 +27,8 @@ except ImportError as exc:
     ) from exc
 
 from tool_search.adapters.anthropic.history import history_from_wire
-from tool_search.adapters.anthropic.reply import (
-    StreamedReply,
-    body_failure,
-    events_of,
-    from_wire,
-)
+from tool_search.adapters.anthropic.reply import StreamedReply, body_failure, events_of, from_wire
 from tool_search.adapters.anthropic.wire import MAX_TOKENS, encode, encode_tools, to_wire
-from tool_search.adapters.sdk.bounded_responses import bounded_client
 from tool_search.adapters.sdk.failures import (
     ErrorMap,
     Failure,
@@ -45,10 +38,9 @@ from tool_search.adapters.sdk.failures import (
     reply_failure,
     shown_body,
     timeout_failure,
+    unknown_failure,
 )
-from tool_search.adapters.sdk.provider import ProviderOptions, ReplyReader, SDKProvider
-from tool_search.messages import RequestPlan
-from tool_search.providers.base import ReplyEvent
+from tool_search.adapters.sdk.provider import SDK, ProviderOptions, SDKProvider, WireFormat
 
 __all__ = [
     "MAX_TOKENS",
@@ -60,9 +52,6 @@ __all__ = [
     "to_wire",
 ]
 
-_PATH = "/v1/messages"
-_BASE_URL = "https://api.anthropic.com"
-
 
 def _status_failure(exc: anthropic.APIStatusError) -> Failure:
     """An error of the service, in an answer's body or as an event of a stream."""
@@ -73,51 +62,40 @@ def _status_failure(exc: anthropic.APIStatusError) -> Failure:
     )
 
 
-def _other_failure(exc: anthropic.AnthropicError) -> Failure:
-    return Failure(detail=f"{type(exc).__name__}: {exc}")
-
-
-_ERROR_MAP: ErrorMap = {
+ERROR_MAP: ErrorMap = {
     anthropic.APIStatusError: _status_failure,
     anthropic.APITimeoutError: timeout_failure,
     anthropic.APIConnectionError: connection_failure,
     anthropic.APIResponseValidationError: malformed_reply,
-    anthropic.AnthropicError: _other_failure,
+    anthropic.AnthropicError: unknown_failure,
     # What the SDK lets through while it reads a stream.
     ValueError: malformed_reply,
     ReplyFailedError: reply_failure,
 }
+"""The meaning of each exception that the SDK raises or lets through."""
 
 
 class AnthropicProvider(SDKProvider):
-    """One Claude model, or one model behind a compatible endpoint.
+    """One Claude model, or one model of a compatible endpoint.
 
     Args:
-        options: As of `SDKProvider`; `id` is `anthropic` unless it is given.
+        options: The options of `SDKProvider`; `id` is `anthropic` by default.
     """
 
-    _path = _PATH
-    _error_map = _ERROR_MAP
-    _stream_class = anthropic.AsyncStream[object]
+    _sdk = SDK(
+        client=anthropic.AsyncAnthropic,
+        http_client=anthropic.DefaultAsyncHttpxClient,
+        timeout=anthropic.Timeout,
+        stream=anthropic.AsyncStream[object],
+        base_url="https://api.anthropic.com",
+        errors=ERROR_MAP,
+    )
+    _format = WireFormat(
+        path="/v1/messages",
+        encode=encode,
+        events_of=events_of,
+        reader=StreamedReply,
+    )
 
     def __init__(self, *, id: str = "anthropic", **options: Unpack[ProviderOptions]) -> None:  # noqa: A002 - the configuration's word
         super().__init__(id=id, **options)
-
-    def _encode(self, plan: RequestPlan) -> bytes:
-        return encode(plan, self.profile, stream=self._streaming, extra_body=self._extra_body)
-
-    def _events_of(self, reply: object, plan: RequestPlan) -> Iterable[ReplyEvent]:
-        return events_of(reply, plan, self.profile)
-
-    def _reader(self, plan: RequestPlan) -> ReplyReader:
-        return StreamedReply(plan, self.profile)
-
-    def _connect(self) -> anthropic.AsyncAnthropic:
-        return anthropic.AsyncAnthropic(
-            api_key=self._api_key.get_secret_value(),
-            # Not what ANTHROPIC_BASE_URL says: the profile was made for this address.
-            base_url=self._base_url or _BASE_URL,
-            timeout=self._timeouts(anthropic.Timeout),
-            max_retries=self._max_retries,
-            http_client=bounded_client(anthropic.DefaultAsyncHttpxClient),
-        )

@@ -13,13 +13,12 @@ from typing import Any
 
 from tool_search.adapters.sdk.failures import (
     BROKEN_REPLY,
-    MALFORMED_REPLY,
     Failure,
     ReplyFailedError,
     error_in_body,
-    shown_body,
+    foreign_reply,
 )
-from tool_search.adapters.sdk.reply_limits import ReplyProgress
+from tool_search.adapters.sdk.reply_stream import ReplyReader, reply_events
 from tool_search.adapters.wire.arguments import arguments_object, arguments_text, is_whole
 from tool_search.adapters.wire.names import canonical_names
 from tool_search.adapters.wire.values import count_of, known, mapping_of, position_of, text_of
@@ -109,7 +108,7 @@ def _read(
     """`from_wire` of a reply, the blocks at these places of which have not ended."""
     content = reply.get("content") if isinstance(reply, Mapping) else None
     if not isinstance(reply, Mapping) or not isinstance(content, list):
-        raise ReplyFailedError(body_failure(reply, status=200) or _malformed(reply))
+        raise ReplyFailedError(_reported(reply))
     canonical = canonical_names(plan, profile.name_rule)
     reason = _STOP_REASONS.get(text_of(reply.get("stop_reason")), "other")
     cut = {*unfinished, *_cut_places(content, reason)}
@@ -159,17 +158,8 @@ def _detail(details: object) -> str:
 
 
 def events_of(reply: object, plan: RequestPlan, profile: ProviderProfile) -> Iterator[ReplyEvent]:
-    """The events of a reply that came whole.
-
-    Raises:
-        ReplyFailedError: It reports an error, or is no `Message`.
-    """
-    end = from_wire(reply, plan, profile)
-    if end.message.text:
-        yield ReplyDelta(end.message.text)
-    for call in end.message.tool_calls:
-        yield CallDelta(call)
-    yield end
+    """Return the events of a reply that came in one piece; raise as `from_wire` does."""
+    return reply_events(from_wire(reply, plan, profile))
 
 
 def body_failure(body: object, *, status: int | None) -> Failure | None:
@@ -239,21 +229,11 @@ class _OpenBlock:
         return block
 
 
-class StreamedReply:
-    """Reads one streamed reply, event by event.
-
-    Args:
-        plan: What was asked.
-        profile: Who was asked.
-
-    Attributes:
-        progress: How far it has come.
-    """
+class StreamedReply(ReplyReader):
+    """A reader of one streamed reply, event by event."""
 
     def __init__(self, plan: RequestPlan, profile: ProviderProfile) -> None:
-        self.progress = ReplyProgress()
-        self._plan = plan
-        self._profile = profile
+        super().__init__(plan, profile)
         self._canonical = canonical_names(plan, profile.name_rule)
         self._message: dict[str, Any] = {"usage": {}}
         self._blocks: list[_OpenBlock] = []
@@ -266,7 +246,7 @@ class StreamedReply:
             ReplyFailedError: It reports an error.
         """
         if not isinstance(event, Mapping):
-            raise ReplyFailedError(_malformed(event))
+            raise ReplyFailedError(foreign_reply(event, "message"))
         kind = event.get("type")
         if kind == "content_block_start":
             yield from self._open(event)
@@ -282,7 +262,7 @@ class StreamedReply:
         elif kind == "message_stop":
             self.progress.is_over = True
         elif kind == "error":
-            raise ReplyFailedError(body_failure(event, status=200) or _malformed(event))
+            raise ReplyFailedError(_reported(event))
         self.progress.is_waiting = not self._blocks or self._blocks[-1].is_slow
 
     def end(self, *, announced: bool = False) -> Iterator[ReplyEvent]:  # noqa: ARG002 - Chat's word
@@ -398,7 +378,6 @@ def _usage(usage: object) -> Usage:
     )
 
 
-def _malformed(reply: object) -> Failure:
-    return Failure(
-        detail=f"the reply is no message: {shown_body(reply)!r}", status=200, code=MALFORMED_REPLY
-    )
+def _reported(reply: object) -> Failure:
+    """Return the error that a reply reports, or that it is not a message."""
+    return body_failure(reply, status=200) or foreign_reply(reply, "message")

@@ -12,11 +12,18 @@ import base64
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 from urllib.parse import unquote_to_bytes
 
 from tool_search.adapters.wire.arguments import arguments_object
-from tool_search.adapters.wire.written_history import encoded_body, encoded_messages, settled_count
+from tool_search.adapters.wire.requests import (
+    RequestOptions,
+    encoded_body,
+    encoded_messages,
+    settled_count,
+    with_extra_body,
+    with_tools,
+)
 from tool_search.catalog.names import NameRule, wire_id, wire_name
 from tool_search.messages import (
     ContentPart,
@@ -45,44 +52,24 @@ _NOTHING = "…"
 
 
 def to_wire(
-    plan: RequestPlan,
-    profile: ProviderProfile,
-    *,
-    stream: bool = True,
-    extra_body: Mapping[str, Any] | None = None,
+    plan: RequestPlan, profile: ProviderProfile, **options: Unpack[RequestOptions]
 ) -> dict[str, Any]:
-    """The request as a JSON object.
-
-    Args:
-        plan: What to ask.
-        profile: Whom.
-        stream: Whether the reply shall come piece by piece.
-        extra_body: More fields, in place of ours where both name one; a null
-            takes a field away.
-    """
-    messages = _messages(profile, _marked_messages(plan, profile, extra_body), plan.messages)
-    body = _without_tools(plan, profile, messages, stream=stream, extra_body=extra_body)
-    if not plan.tools:
-        return body
+    """Return the request as a JSON object; see `RequestOptions` for the options."""
+    messages = _messages(profile, _marked_messages(plan, profile, options), plan.messages)
     marked = _marked_tool(plan.tools, profile)
-    return {"tools": [_tool(entry, profile, marked) for entry in plan.tools], **body}
+    tools = (_tool(entry, profile, marked) for entry in plan.tools)
+    return with_tools(tools, _body(plan, profile, messages, options))
 
 
-def encode(
-    plan: RequestPlan,
-    profile: ProviderProfile,
-    *,
-    stream: bool = True,
-    extra_body: Mapping[str, Any] | None = None,
-) -> bytes:
-    """The same as `to_wire`, as JSON in UTF-8, with what later requests repeat made once."""
-    marked = _marked_messages(plan, profile, extra_body)
+def encode(plan: RequestPlan, profile: ProviderProfile, **options: Unpack[RequestOptions]) -> bytes:
+    """Return `to_wire` as JSON in UTF-8; parts that later requests repeat are written once."""
+    marked = _marked_messages(plan, profile, options)
     settled = settled_count(
         plan.messages, marked=marked, is_written=lambda said: bool(_blocks(said, profile))
     )
     write = partial(_messages, profile, marked)
     rest = write(plan.messages[settled:], settled)
-    body = _without_tools(plan, profile, rest, stream=stream, extra_body=extra_body)
+    body = _body(plan, profile, rest, options)
     messages = encoded_messages(plan, profile, write, settled=settled, rest=rest)
     tools = encode_tools(plan.tools, profile) if plan.tools else None
     return encoded_body(body, tools, messages=messages)
@@ -129,21 +116,18 @@ def _tool_json(
     return f'{{"name":"{name}",{described}"input_schema":{tool.schema_json}{more}}}'
 
 
-def _without_tools(
+def _body(
     plan: RequestPlan,
     profile: ProviderProfile,
     messages: Sequence[Mapping[str, Any]],
-    *,
-    stream: bool,
-    extra_body: Mapping[str, Any] | None,
+    options: RequestOptions,
 ) -> dict[str, Any]:
-    extra = extra_body or {}
-    caches = _caches(plan, profile, extra)
+    caches = _caches(plan, profile, options)
     body: dict[str, Any] = {
         "model": profile.model,
         "max_tokens": profile.max_output_tokens or MAX_TOKENS,
     }
-    if stream:
+    if options.get("stream", True):
         body["stream"] = True
     if plan.tools and plan.tool_use == "none":
         body["tool_choice"] = {"type": "none"}
@@ -151,23 +135,22 @@ def _without_tools(
         block = {"type": "text", "text": plan.system, "cache_control": _BREAKPOINT}
         body["system"] = [block] if caches.system else plan.system
     body["messages"] = messages
-    merged = {**body, **extra}
+    merged = with_extra_body(body, options)
     if _is_begun_without_thinking(messages, merged.get("thinking")):
         merged["thinking"] = {"type": "disabled"}
-    return {key: value for key, value in merged.items() if value is not None}
+    return merged
 
 
-def _caches(
-    plan: RequestPlan, profile: ProviderProfile, extra: Mapping[str, Any] | None
-) -> CachePlan:
+def _caches(plan: RequestPlan, profile: ProviderProfile, options: RequestOptions) -> CachePlan:
     # A mark at the top is one more: the service then marks the last block itself.
-    return cache_plan(plan, profile, reserved=(extra or {}).get("cache_control") is not None)
+    extra = options.get("extra_body") or {}
+    return cache_plan(plan, profile, reserved=extra.get("cache_control") is not None)
 
 
 def _marked_messages(
-    plan: RequestPlan, profile: ProviderProfile, extra: Mapping[str, Any] | None
+    plan: RequestPlan, profile: ProviderProfile, options: RequestOptions
 ) -> frozenset[int]:
-    return frozenset(_caches(plan, profile, extra).messages)
+    return frozenset(_caches(plan, profile, options).messages)
 
 
 def _is_begun_without_thinking(messages: Sequence[Mapping[str, Any]], thinking: object) -> bool:

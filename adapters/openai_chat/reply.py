@@ -16,13 +16,12 @@ from typing import Any
 from tool_search.adapters.openai_chat.wire import REASONING_FIELDS
 from tool_search.adapters.sdk.failures import (
     BROKEN_REPLY,
-    MALFORMED_REPLY,
     Failure,
     ReplyFailedError,
-    shown_body,
+    foreign_reply,
 )
 from tool_search.adapters.sdk.openai_failures import body_failure
-from tool_search.adapters.sdk.reply_limits import ReplyProgress
+from tool_search.adapters.sdk.reply_stream import ReplyReader, reply_events
 from tool_search.adapters.wire.arguments import ObjectEnd, arguments_text, is_whole
 from tool_search.adapters.wire.names import canonical_names
 from tool_search.adapters.wire.values import (
@@ -99,7 +98,7 @@ def _read(
     choices = list_of(mapping_of(reply).get("choices"))
     choice = mapping_of(choices[0]) if choices else {}
     if not isinstance(choice.get("message"), Mapping):
-        raise ReplyFailedError(body_failure(reply, status=200) or _malformed(reply))
+        raise ReplyFailedError(_reported(reply))
     wire = choice["message"]
     given = [mapping_of(call) for call in list_of(wire.get("tool_calls"))]
     refusal = text_of(wire.get("refusal"))
@@ -163,34 +162,15 @@ def _calls(given: Iterable[JSON], canonical: Callable[[str], str]) -> tuple[Tool
 
 
 def events_of(reply: object, plan: RequestPlan, profile: ProviderProfile) -> Iterator[ReplyEvent]:
-    """The events of a reply that came whole.
-
-    Raises:
-        ReplyFailedError: It reports an error, or is no completion.
-    """
-    end = from_wire(reply, plan, profile)
-    if end.message.text:
-        yield ReplyDelta(end.message.text)
-    for call in end.message.tool_calls:
-        yield CallDelta(call)
-    yield end
+    """Return the events of a reply that came in one piece; raise as `from_wire` does."""
+    return reply_events(from_wire(reply, plan, profile))
 
 
-class StreamedReply:
-    """Reads one streamed reply, chunk by chunk.
-
-    Args:
-        plan: What was asked.
-        profile: Who was asked.
-
-    Attributes:
-        progress: How far it has come.
-    """
+class StreamedReply(ReplyReader):
+    """A reader of one streamed reply, chunk by chunk."""
 
     def __init__(self, plan: RequestPlan, profile: ProviderProfile) -> None:
-        self.progress = ReplyProgress()
-        self._plan = plan
-        self._profile = profile
+        super().__init__(plan, profile)
         self._texts: dict[str, list[str]] = {}
         self._details: list[_Detail] = []
         self._calls = _OpenCalls()
@@ -205,7 +185,7 @@ class StreamedReply:
         """
         failure = body_failure(chunk, status=200)
         if failure is not None or not isinstance(chunk, Mapping):
-            raise ReplyFailedError(failure or _malformed(chunk))
+            raise ReplyFailedError(failure or foreign_reply(chunk, "completion"))
         self._usage = known(chunk.get("usage")) or self._usage
         for choice in map(mapping_of, list_of(chunk.get("choices"))):
             if choice.get("index") not in (0, None):
@@ -428,9 +408,6 @@ def _usage(usage: JSON) -> Usage:
     )
 
 
-def _malformed(reply: object) -> Failure:
-    return Failure(
-        detail=f"the reply is no completion: {shown_body(reply)!r}",
-        status=200,
-        code=MALFORMED_REPLY,
-    )
+def _reported(reply: object) -> Failure:
+    """Return the error that a reply reports, or that it is not a completion."""
+    return body_failure(reply, status=200) or foreign_reply(reply, "completion")

@@ -14,15 +14,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Unpack
 
 from tool_search.adapters.openai_chat.mistral import mistral_messages
 from tool_search.adapters.openai_chat.moonshot import moonshot_schema
 from tool_search.adapters.wire.arguments import arguments_json
-from tool_search.adapters.wire.definitions import late_tools
-from tool_search.adapters.wire.strict_schemas import is_strict
+from tool_search.adapters.wire.definitions import definitions_in, is_strict
+from tool_search.adapters.wire.requests import (
+    RequestOptions,
+    encoded_body,
+    encoded_messages,
+    settled_count,
+    with_extra_body,
+    with_tools,
+)
 from tool_search.adapters.wire.values import text_of
-from tool_search.adapters.wire.written_history import encoded_body, encoded_messages, settled_count
 from tool_search.catalog.names import NameRule, wire_id, wire_name
 from tool_search.catalog.tool import Tool
 from tool_search.i18n import text
@@ -53,39 +59,19 @@ _EFFORT = "high"
 
 
 def to_wire(
-    plan: RequestPlan,
-    profile: ProviderProfile,
-    *,
-    stream: bool = True,
-    extra_body: Mapping[str, Any] | None = None,
+    plan: RequestPlan, profile: ProviderProfile, **options: Unpack[RequestOptions]
 ) -> dict[str, Any]:
-    """The request as a JSON object.
-
-    Args:
-        plan: What to ask.
-        profile: Whom.
-        stream: Whether the reply shall come piece by piece.
-        extra_body: More fields, in place of ours where both name one; a null
-            takes a field away.
-    """
-    body = _without_tools(plan, profile, stream=stream, extra_body=extra_body)
-    if not _has_tools(plan, profile):
-        return body
-    return {"tools": [_tool(entry, profile) for entry in plan.tools], **body}
+    """Return the request as a JSON object; see `RequestOptions` for the options."""
+    tools = plan.tools if _has_tools(plan, profile) else ()
+    return with_tools((_tool(entry, profile) for entry in tools), _body(plan, profile, options))
 
 
-def encode(
-    plan: RequestPlan,
-    profile: ProviderProfile,
-    *,
-    stream: bool = True,
-    extra_body: Mapping[str, Any] | None = None,
-) -> bytes:
-    """The same as `to_wire`, as JSON in UTF-8, with what later requests repeat made once."""
+def encode(plan: RequestPlan, profile: ProviderProfile, **options: Unpack[RequestOptions]) -> bytes:
+    """Return `to_wire` as JSON in UTF-8; parts that later requests repeat are written once."""
     tools = encode_tools(plan.tools, profile) if _has_tools(plan, profile) else None
     if profile.states_effort:
         # The effort is stated where any message has reasoning: all of them are looked at.
-        whole = _without_tools(plan, profile, stream=stream, extra_body=extra_body)
+        whole = _body(plan, profile, options)
         return encoded_body(whole, tools)
     write = partial(_messages, plan, profile)
     settled = settled_count(plan.messages, is_written=_is_written)
@@ -97,7 +83,7 @@ def encode(
         rest=write(plan.messages[settled:], settled),
     )
     later = replace(plan, messages=())
-    body = _without_tools(later, profile, stream=stream, extra_body=extra_body)
+    body = _body(later, profile, options)
     return encoded_body(body, tools, messages=messages)
 
 
@@ -142,15 +128,13 @@ def _tool_json(entry: DeclaredTool, *, profile: ProviderProfile) -> str:
     return f'{{"type":"function","function":{function}}}'
 
 
-def _without_tools(
+def _body(
     plan: RequestPlan,
     profile: ProviderProfile,
-    *,
-    stream: bool,
-    extra_body: Mapping[str, Any] | None,
+    options: RequestOptions,
 ) -> dict[str, Any]:
     body: dict[str, Any] = {"model": profile.model}
-    if stream:
+    if options.get("stream", True):
         body["stream"] = True
         if profile.takes_stream_options:
             body["stream_options"] = {"include_usage": True}
@@ -164,8 +148,7 @@ def _without_tools(
     body["messages"] = messages = _messages(plan, profile, plan.messages)
     if profile.states_effort and any(m.get("reasoning_content") for m in messages):
         body["reasoning_effort"] = _EFFORT
-    merged = {**body, **(extra_body or {})}
-    return {key: value for key, value in merged.items() if value is not None}
+    return with_extra_body(body, options)
 
 
 def _messages(
@@ -175,30 +158,30 @@ def _messages(
     messages: list[dict[str, Any]] = []
     if start == 0 and plan.system.strip():
         messages.append({"role": "system", "content": plan.system})
-    takes_late = plan.strategy == "late_tools"
-    late: list[Tool] = []
+    sends_tools = plan.strategy == "late_tools"
+    pending: list[Tool] = []
     by_mistral = profile.message_rules == "mistral"
     for message in mistral_messages(history) if by_mistral else history:
         if message.role == "tool":
             messages.append(_result(message, profile.name_rule))
-            late += late_tools(message) if takes_late else []
+            pending += definitions_in(message) if sends_tools else []
             continue
         # Behind all results of a reply: nothing comes between them.
-        messages.extend(_brought(late, profile))
-        late = []
+        messages.extend(_tools_message(pending, profile))
+        pending = []
         if message.role == "user":
             messages.append({"role": "user", "content": _content(message.content)})
         elif _is_written(message):
-            messages.extend(_brought(late_tools(message) if takes_late else [], profile))
+            messages.extend(_tools_message(definitions_in(message) if sends_tools else [], profile))
             messages.append(_reply(message, profile))
-    return [*messages, *_brought(late, profile)]
+    return [*messages, *_tools_message(pending, profile)]
 
 
 def _is_written(reply: Message) -> bool:
     return bool(reply.tool_calls or reply.text.strip())
 
 
-def _brought(tools: Sequence[Tool], profile: ProviderProfile) -> Iterator[dict[str, Any]]:
+def _tools_message(tools: Sequence[Tool], profile: ProviderProfile) -> Iterator[dict[str, Any]]:
     """The message that makes tools callable from its place on: `content`, even null, is refused."""
     if tools:
         functions = [_tool(DeclaredTool(tool), profile) for tool in tools]

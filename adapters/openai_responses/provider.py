@@ -17,15 +17,11 @@ Usage::
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from tool_search.adapters.openai_responses.history import history_from_wire
 from tool_search.adapters.openai_responses.reply import StreamedReply, events_of, from_wire
 from tool_search.adapters.openai_responses.wire import encode, encode_tools, to_wire
 from tool_search.adapters.sdk.openai_client import OpenAIProvider
-from tool_search.adapters.sdk.provider import ReplyReader
-from tool_search.messages import RequestPlan
-from tool_search.providers.base import ReplyEvent
+from tool_search.adapters.sdk.provider import WireFormat
 
 __all__ = [
     "OpenAIResponsesProvider",
@@ -36,22 +32,16 @@ __all__ = [
     "to_wire",
 ]
 
-_PATH = "/responses"
-
 
 class OpenAIResponsesProvider(OpenAIProvider):
-    """One model of OpenAI, or behind a compatible endpoint.
+    """One model of OpenAI, or of a compatible endpoint.
 
-    Takes the options of `SDKProvider`; `id` is `openai` unless it is given.
+    Takes the options of `SDKProvider`; `id` is `openai` by default.
     """
 
-    _path = _PATH
-
-    def _encode(self, plan: RequestPlan) -> bytes:
-        return encode(plan, self.profile, stream=self._streaming, extra_body=self._extra_body)
-
-    def _events_of(self, reply: object, plan: RequestPlan) -> Iterable[ReplyEvent]:
-        return events_of(reply, plan, self.profile)
-
-    def _reader(self, plan: RequestPlan) -> ReplyReader:
-        return StreamedReply(plan, self.profile)
+    _format = WireFormat(
+        path="/responses",
+        encode=encode,
+        events_of=events_of,
+        reader=StreamedReply,
+    )

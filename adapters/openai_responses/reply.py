@@ -19,18 +19,17 @@ from tool_search.adapters.openai_responses.items import (
 )
 from tool_search.adapters.openai_responses.wire import (
     KEPT_REPLY,
-    brought_by,
     history_digest,
+    loaded_by,
 )
 from tool_search.adapters.sdk.failures import (
     BROKEN_REPLY,
-    MALFORMED_REPLY,
     Failure,
     ReplyFailedError,
-    shown_body,
+    foreign_reply,
 )
 from tool_search.adapters.sdk.openai_failures import body_failure
-from tool_search.adapters.sdk.reply_limits import ReplyProgress
+from tool_search.adapters.sdk.reply_stream import ReplyReader, reply_events
 from tool_search.adapters.wire.arguments import arguments_text, is_whole
 from tool_search.adapters.wire.names import canonical_names
 from tool_search.adapters.wire.values import (
@@ -91,7 +90,7 @@ def _read(
     failure = body_failure(reply, status=200)
     is_lost = response.get("status") in ("failed", "cancelled")
     if failure is not None or is_lost or not isinstance(response.get("output"), list):
-        raise ReplyFailedError(failure or _malformed(reply))
+        raise ReplyFailedError(failure or foreign_reply(reply, "response"))
     placed = [
         (place, item)
         for place, item in enumerate(response["output"])
@@ -125,17 +124,8 @@ def _is_cut(item: JSON, reason: StopReason) -> bool:
 
 
 def events_of(reply: object, plan: RequestPlan, profile: ProviderProfile) -> Iterator[ReplyEvent]:
-    """The events of a reply that came whole.
-
-    Raises:
-        ReplyFailedError: It reports an error, or is no response.
-    """
-    end = from_wire(reply, plan, profile)
-    if end.message.text:
-        yield ReplyDelta(end.message.text)
-    for call in end.message.tool_calls:
-        yield CallDelta(call)
-    yield end
+    """Return the events of a reply that came in one piece; raise as `from_wire` does."""
+    return reply_events(from_wire(reply, plan, profile))
 
 
 @dataclass(slots=True)
@@ -165,21 +155,11 @@ class _OpenItem:
         return {**self.item, "arguments": "".join(self.arguments)}
 
 
-class StreamedReply:
-    """Reads one streamed reply, event by event.
-
-    Args:
-        plan: What was asked.
-        profile: Who was asked.
-
-    Attributes:
-        progress: How far it has come.
-    """
+class StreamedReply(ReplyReader):
+    """A reader of one streamed reply, event by event."""
 
     def __init__(self, plan: RequestPlan, profile: ProviderProfile) -> None:
-        self.progress = ReplyProgress()
-        self._plan = plan
-        self._profile = profile
+        super().__init__(plan, profile)
         self._make = _call_maker(plan, profile)
         self._items: list[_OpenItem] = []
         self._known: dict[int | str, _OpenItem] = {}
@@ -194,7 +174,7 @@ class StreamedReply:
             ReplyFailedError: It reports an error.
         """
         if not isinstance(event, Mapping):
-            raise ReplyFailedError(_malformed(event))
+            raise ReplyFailedError(foreign_reply(event, "response"))
         kind = text_of(event.get("type"))
         if kind == "error" or event.get("error"):
             raise ReplyFailedError(_stream_failure(event))
@@ -331,20 +311,12 @@ def _is_same(item: JSON, other: JSON) -> bool:
     return all(item.get(key) == other.get(key) for key in ("id", "call_id", "type"))
 
 
-def _malformed(reply: object) -> Failure:
-    return Failure(
-        detail=f"the reply is no response: {shown_body(reply)!r}",
-        status=200,
-        code=MALFORMED_REPLY,
-    )
-
-
 def _stream_failure(event: JSON) -> Failure:
     """An error event: what it says stands at its top, or under `error`."""
     error = {key: value for key, value in event.items() if key != "type"}
     return body_failure(
         event if event.get("error") else {"error": error}, status=200
-    ) or _malformed(event)
+    ) or foreign_reply(event, "response")
 
 
 def _call_maker(plan: RequestPlan, profile: ProviderProfile) -> Callable[[JSON, int], ToolCall]:
@@ -383,7 +355,7 @@ def _native(
 ) -> NativeReply | None:
     """The reply's own items, where they hold what the neutral form cannot carry."""
     canonical = canonical_names(plan, profile.name_rule)
-    found = tuple(canonical(name) for _, name in brought_by(items))
+    found = tuple(canonical(name) for _, name in loaded_by(items))
     blocks = own_items(items, calls)
     if profile.keeps_replies and text_of(response.get("id")):
         digest = history_digest(plan, profile)
@@ -402,3 +374,8 @@ def _usage(usage: JSON) -> Usage:
         cache_read_tokens=count_of(details.get("cached_tokens")),
         cache_write_tokens=count_of(details.get("cache_write_tokens")),
     )
+
+
+def _reported(reply: object) -> Failure:
+    """Return the error that a reply reports, or that it is not a response."""
+    return body_failure(reply, status=200) or foreign_reply(reply, "response")

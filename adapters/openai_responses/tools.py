@@ -11,15 +11,14 @@ from collections.abc import Iterable, MutableMapping
 from copy import copy
 from typing import Any
 
-from tool_search.adapters.wire.definitions import late_tools
-from tool_search.adapters.wire.strict_schemas import is_strict
+from tool_search.adapters.wire.definitions import definitions_in, is_strict
 from tool_search.catalog.names import wire_name
 from tool_search.catalog.tool import Tool
 from tool_search.messages import DeclaredTool, Message, ToolList
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.values.json import compact_json
 
-__all__ = ["ToolHomes", "definitions", "encode_tools", "wire_tools"]
+__all__ = ["ToolNamespaces", "definitions", "encode_tools", "wire_tools"]
 
 _MAX_DESCRIPTION_CHARS = 300
 
@@ -118,7 +117,7 @@ def _listing(namespace: dict[str, Any]) -> str:
     return f"{names[: _MAX_DESCRIPTION_CHARS - 1].rpartition(', ')[0]}…"
 
 
-class ToolHomes:
+class ToolNamespaces:
     """In which namespace a call finds each tool that a request brings.
 
     A function that is declared plainly is in the default one; what comes late is in its
@@ -137,7 +136,7 @@ class ToolHomes:
         self._profile = profile
         self.tools = tools
         self._plain = {wire_name(tool.name, profile.name_rule) for tool in tools.loaded}
-        self._namespaces = self._late(entry.tool for entry in tools if entry.deferred)
+        self._namespaces = self._by_name(entry.tool for entry in tools if entry.deferred)
 
     def is_plain(self, name: str) -> bool:
         """Whether a tool, by its name on the wire, is in the default namespace."""
@@ -147,26 +146,26 @@ class ToolHomes:
         """The namespace of a call of a tool by its name on the wire; None: it names none."""
         return None if name in self._plain else self._namespaces.get(name)
 
-    def extended(self, messages: Iterable[Message]) -> ToolHomes:
+    def extended(self, messages: Iterable[Message]) -> ToolNamespaces:
         """The same with what messages bring; it shares what is there."""
-        brought = self._late(tool for message in messages for tool in late_tools(message))
-        if not brought:
+        sent = self._by_name(tool for message in messages for tool in definitions_in(message))
+        if not sent:
             return self
         more = copy(self)
-        more._namespaces = ChainMap(brought, self._namespaces)  # noqa: SLF001  # its copy
+        more._namespaces = ChainMap(sent, self._namespaces)  # noqa: SLF001  # its copy
         return more
 
-    def agrees(self, before: ToolHomes, names: Iterable[str]) -> bool:
+    def agrees(self, before: ToolNamespaces, names: Iterable[str]) -> bool:
         """True if these names are where they were before."""
         return self is before or all(self.namespace(n) == before.namespace(n) for n in names)
 
-    def flat(self) -> ToolHomes:
+    def flat(self) -> ToolNamespaces:
         """The same, sharing nothing: what is extended again and again stays quick."""
         if isinstance(self._namespaces, ChainMap):
             self._namespaces = dict(self._namespaces)
         return self
 
-    def _late(self, tools: Iterable[Tool]) -> MutableMapping[str, str]:
+    def _by_name(self, tools: Iterable[Tool]) -> MutableMapping[str, str]:
         named = ((wire_name(tool.name, self._profile.name_rule), tool) for tool in tools)
         return {
             name: _server_namespace(tool, self._profile, self.tools) or name for name, tool in named

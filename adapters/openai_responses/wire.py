@@ -14,23 +14,27 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Unpack
 
+from tool_search.adapters.openai_responses.items import is_call
 from tool_search.adapters.openai_responses.tools import (
-    ToolHomes,
+    ToolNamespaces,
     definitions,
     encode_tools,
     wire_tools,
 )
 from tool_search.adapters.wire.arguments import arguments_json, arguments_object
-from tool_search.adapters.wire.definitions import late_tools
-from tool_search.adapters.wire.values import list_of, mapping_of, text_of
-from tool_search.adapters.wire.written_history import (
+from tool_search.adapters.wire.definitions import definitions_in
+from tool_search.adapters.wire.requests import (
     Pieces,
+    RequestOptions,
     encoded_body,
     json_bytes,
     settled_count,
+    with_extra_body,
+    with_tools,
 )
+from tool_search.adapters.wire.values import list_of, mapping_of, text_of
 from tool_search.catalog.names import wire_id, wire_name
 from tool_search.catalog.tool import Tool
 from tool_search.messages import (
@@ -45,7 +49,7 @@ from tool_search.messages import (
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.values.json import compact_json
 
-__all__ = ["KEPT_REPLY", "brought_by", "encode", "encode_tools", "history_digest", "to_wire"]
+__all__ = ["KEPT_REPLY", "encode", "encode_tools", "history_digest", "loaded_by", "to_wire"]
 
 KEPT_REPLY = "kept_reply"
 """The type of our own block beside a reply's: its id at the service, and a digest of
@@ -58,42 +62,22 @@ _NAMELESS = "unnamed"
 
 
 def to_wire(
-    plan: RequestPlan,
-    profile: ProviderProfile,
-    *,
-    stream: bool = True,
-    extra_body: Mapping[str, Any] | None = None,
+    plan: RequestPlan, profile: ProviderProfile, **options: Unpack[RequestOptions]
 ) -> dict[str, Any]:
-    """The request as a JSON object.
-
-    Args:
-        plan: What to ask.
-        profile: Whom.
-        stream: Whether the reply shall come piece by piece.
-        extra_body: More fields, in place of ours where both name one; a null
-            takes a field away.
-    """
-    items = _Input.anew(plan, plan.messages, profile)
+    """Return the request as a JSON object; see `RequestOptions` for the options."""
+    items = _Input.begin(plan, plan.messages, profile)
     items.write(plan.messages)
     previous = items.kept if profile.keeps_replies else None
     sent = items.items[previous.end :] if previous else items.items
-    body = _without_tools(plan, profile, sent, previous, stream=stream, extra_body=extra_body)
-    if not plan.tools:
-        return body
-    return {"tools": wire_tools(plan.tools, profile), **body}
+    body = _body(plan, profile, sent, previous, options)
+    return with_tools(wire_tools(plan.tools, profile), body)
 
 
-def encode(
-    plan: RequestPlan,
-    profile: ProviderProfile,
-    *,
-    stream: bool = True,
-    extra_body: Mapping[str, Any] | None = None,
-) -> bytes:
-    """The same as `to_wire`, as JSON in UTF-8, with what later requests repeat made once."""
+def encode(plan: RequestPlan, profile: ProviderProfile, **options: Unpack[RequestOptions]) -> bytes:
+    """Return `to_wire` as JSON in UTF-8; parts that later requests repeat are written once."""
     written, rest = _written(plan, profile)
     previous = rest.kept if profile.keeps_replies else None
-    body = _without_tools(plan, profile, (), previous, stream=stream, extra_body=extra_body)
+    body = _body(plan, profile, (), previous, options)
     tools = encode_tools(plan.tools, profile) if plan.tools else None
     items = written.with_rest(rest.items, start=previous.end if previous else 0)
     return encoded_body(body, tools, input=items)
@@ -105,17 +89,15 @@ def history_digest(plan: RequestPlan, profile: ProviderProfile) -> str:
     return rest.digest_through(len(rest.items))
 
 
-def _without_tools(
+def _body(
     plan: RequestPlan,
     profile: ProviderProfile,
     items: Sequence[Mapping[str, Any]],
     previous: _KeptReply | None,
-    *,
-    stream: bool,
-    extra_body: Mapping[str, Any] | None,
+    options: RequestOptions,
 ) -> dict[str, Any]:
     body: dict[str, Any] = {"model": profile.model}
-    if stream:
+    if options.get("stream", True):
         body["stream"] = True
     if profile.max_output_tokens is not None:
         body["max_output_tokens"] = profile.max_output_tokens
@@ -129,8 +111,7 @@ def _without_tools(
     if previous is not None:
         body["previous_response_id"] = previous.id
     body["input"] = items
-    merged = {**body, **(extra_body or {})}
-    return {key: value for key, value in merged.items() if value is not None}
+    return with_extra_body(body, options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,59 +151,61 @@ class _Input:
 
     Attributes:
         profile: Who is asked.
-        homes: The namespaces of what the request brings.
-        items: What is written, but for what `settle` gave.
+        namespaces: The namespaces of what the request brings.
+        items: What is written, but for what `drain` returned.
         kept: The last reply that the service keeps, where the history is still its own.
-        asked: Names of functions, as they are on the wire, whose namespace was looked up.
-        called: The ids of calls and results that were written.
+        looked_up: Names of functions, as they are on the wire, whose namespace was looked up.
+        call_ids: The ids of calls and results that were written.
     """
 
     profile: ProviderProfile
-    homes: ToolHomes
+    namespaces: ToolNamespaces
     _search: str | None
     items: list[dict[str, Any]] = field(default_factory=list)
     kept: _KeptReply | None = None
-    asked: set[str] = field(default_factory=set)
-    called: set[str] = field(default_factory=set)
+    looked_up: set[str] = field(default_factory=set)
+    call_ids: set[str] = field(default_factory=set)
     _settled: int = 0
     _digest: _Digest = field(default_factory=_Digest)
     _searches: set[str] = field(default_factory=set)
     _hosted: dict[str, list[str]] = field(default_factory=dict)
-    _late: list[Tool] = field(default_factory=list)
-    _notes: list[str] = field(default_factory=list)
-    _told: frozenset[str] = frozenset()
+    _pending_tools: list[Tool] = field(default_factory=list)
+    _pending_notes: list[str] = field(default_factory=list)
+    _repeated: frozenset[str] = frozenset()
 
     @classmethod
-    def anew(
+    def begin(
         cls, plan: RequestPlan, messages: Iterable[Message], profile: ProviderProfile
     ) -> _Input:
         """Begins a request whose tools are those of a plan, and of these messages."""
         searches = (entry.tool.name for entry in plan.tools if entry.is_search)
-        homes = ToolHomes(plan.tools, profile).extended(messages)
-        return cls(profile, homes, next(searches, None))
+        namespaces = ToolNamespaces(plan.tools, profile).extended(messages)
+        return cls(profile, namespaces, next(searches, None))
 
     def takes(self, messages: Sequence[Message]) -> bool:
         """True if what is written would be the same with these messages after it."""
-        homes = self.homes.extended(messages)
-        told = self._told_by(messages)
-        return self.called.isdisjoint(told) and homes.agrees(self.homes, self.asked)
+        namespaces = self.namespaces.extended(messages)
+        repeated = self._repeated_by(messages)
+        return self.call_ids.isdisjoint(repeated) and namespaces.agrees(
+            self.namespaces, self.looked_up
+        )
 
     def fork(self, messages: Iterable[Message]) -> _Input:
         """Goes on with messages, apart from what is written."""
         return replace(
             self,
-            homes=self.homes.extended(messages),
+            namespaces=self.namespaces.extended(messages),
             items=[],
-            asked=set(),
-            called=set(),
+            looked_up=set(),
+            call_ids=set(),
             _digest=self._digest.fork(),
             _searches=set(self._searches),
-            _hosted={name: list(homes) for name, homes in self._hosted.items()},
-            _late=list(self._late),
-            _notes=list(self._notes),
+            _hosted={name: list(found) for name, found in self._hosted.items()},
+            _pending_tools=list(self._pending_tools),
+            _pending_notes=list(self._pending_notes),
         )
 
-    def settle(self) -> list[dict[str, Any]]:
+    def drain(self) -> list[dict[str, Any]]:
         """Gives the items that were written since this was last called."""
         self.digest_through(len(self.items))
         settled, self.items = self.items, []
@@ -236,11 +219,11 @@ class _Input:
 
     def write(self, messages: Sequence[Message]) -> None:
         """Writes messages, in order."""
-        self._told |= self._told_by(messages)
+        self._repeated |= self._repeated_by(messages)
         for message in messages:
-            self.called.update(call.id for call in message.tool_calls)
-            self.called.add(message.tool_call_id or "")
-            if self._is_told(message):
+            self.call_ids.update(call.id for call in message.tool_calls)
+            self.call_ids.add(message.tool_call_id or "")
+            if self._is_repeated(message):
                 continue
             if message.role == "tool":
                 self._result(message)
@@ -253,36 +236,36 @@ class _Input:
                 self._reply(message)
         self._flush()
 
-    def _told_by(self, messages: Iterable[Message]) -> frozenset[str]:
+    def _repeated_by(self, messages: Iterable[Message]) -> frozenset[str]:
         """The ids of searches that the service's own items say too."""
         own = (m.native for m in messages if m.native and m.native.told and self._native(m))
         return frozenset(native.told for native in own)
 
-    def _is_told(self, message: Message) -> bool:
+    def _is_repeated(self, message: Message) -> bool:
         """Whether a message says what the service's own items behind it say."""
-        return message.tool_call_id in self._told or any(
-            call.id in self._told for call in message.tool_calls
+        return message.tool_call_id in self._repeated or any(
+            call.id in self._repeated for call in message.tool_calls
         )
 
     def _flush(self) -> None:
-        self._bring(self._late)
-        self.items.extend({"role": "developer", "content": note} for note in self._notes)
-        self._late, self._notes = [], []
+        self._add_tools(self._pending_tools)
+        self.items.extend({"role": "developer", "content": note} for note in self._pending_notes)
+        self._pending_tools, self._pending_notes = [], []
 
-    def _bring(self, tools: Sequence[Tool]) -> None:
+    def _add_tools(self, tools: Sequence[Tool]) -> None:
         if tools:
-            brought = definitions(tools, self.profile, deferred=False, among=self.homes.tools)
-            self.items.append({"type": "additional_tools", "role": "developer", "tools": brought})
+            wire = definitions(tools, self.profile, deferred=False, among=self.namespaces.tools)
+            self.items.append({"type": "additional_tools", "role": "developer", "tools": wire})
 
     def _reply(self, message: Message) -> None:
         for call in message.tool_calls:
             if call.name == self._search:
                 self._searches.add(wire_id(call.id))
         native = self._native(message)
-        for namespace, name in brought_by(native or ()):
+        for namespace, name in loaded_by(native or ()):
             self._hosted.setdefault(name, []).append(namespace)
-        late = late_tools(message)
-        self._bring([t for t in late if self._wire_name(t.name) not in self._hosted])
+        late = definitions_in(message)
+        self._add_tools([t for t in late if self._wire_name(t.name) not in self._hosted])
         start = len(self.items)
         if native is None:
             if message.text.strip():
@@ -315,7 +298,7 @@ class _Input:
         written = [
             (wire_id(text_of(block["call_id"])), block["type"] == "tool_search_call")
             for block in blocks
-            if _is_call(block)
+            if is_call(block)
         ]
         # A search that was a function when it was called is one of the service's own now.
         called = [(wire_id(call.id), call.name == self._search) for call in message.tool_calls]
@@ -329,7 +312,7 @@ class _Input:
             names: The names of the reply's calls, by id: that of the search may be another
                 than when it was called.
         """
-        if not _is_call(block):
+        if not is_call(block):
             return dict(block)
         item = {**block, "call_id": wire_id(block["call_id"])}
         if block["type"] != "function_call":
@@ -351,13 +334,13 @@ class _Input:
 
     def _namespace(self, name: str, *, given: str | None = None) -> str | None:
         """Where the request has a tool: declared, brought by us, or by the service's search."""
-        self.asked.add(name)
-        if self.homes.is_plain(name):
+        self.looked_up.add(name)
+        if self.namespaces.is_plain(name):
             return None
-        brought = self._hosted.get(name)
-        if brought:
-            return given if given in brought else brought[-1]
-        return self.homes.namespace(name)
+        loaded = self._hosted.get(name)
+        if loaded:
+            return given if given in loaded else loaded[-1]
+        return self.namespaces.namespace(name)
 
     def _wire_name(self, name: str) -> str:
         return wire_name(name, self.profile.name_rule)
@@ -382,7 +365,7 @@ class _Input:
         return item if namespace is None else {**item, "namespace": namespace}
 
     def _result(self, message: Message) -> None:
-        call_id, tools = wire_id(message.tool_call_id or ""), late_tools(message)
+        call_id, tools = wire_id(message.tool_call_id or ""), definitions_in(message)
         if call_id in self._searches:
             self.items.append(
                 {
@@ -391,14 +374,14 @@ class _Input:
                     "call_id": call_id,
                     "status": "completed",
                     "tools": definitions(
-                        tools, self.profile, deferred=True, among=self.homes.tools
+                        tools, self.profile, deferred=True, among=self.namespaces.tools
                     ),
                 }
             )
             # The output has no text: what a result says beside its definitions follows it.
-            self._notes.extend(_notes(message))
+            self._pending_notes.extend(_notes(message))
             return
-        self._late.extend(tools)
+        self._pending_tools.extend(tools)
         content = message.content
         if not isinstance(content, str) and any(isinstance(part, ImagePart) for part in content):
             output = _content(content)
@@ -433,9 +416,9 @@ class _WrittenInput:
         new = messages[len(self.messages) :]
         if not new:
             return
-        self.source.homes = self.source.homes.extended(new).flat()
+        self.source.namespaces = self.source.namespaces.extended(new).flat()
         self.source.write(new)
-        for item in self.source.settle():
+        for item in self.source.drain():
             self.encoded += b",%b" % json_bytes(item) if self.ends else json_bytes(item)
             self.ends.append(len(self.encoded))
         self.messages = messages
@@ -461,16 +444,16 @@ def _written(plan: RequestPlan, profile: ProviderProfile) -> tuple[_WrittenInput
     key = (profile, plan.strategy, plan.tools.fingerprint)
     written = plan.kept.get(_WrittenInput, key)
     if written is None or not written.takes(beginning):
-        written = plan.kept.put(key, _WrittenInput(_Input.anew(plan, beginning, profile)))
+        written = plan.kept.put(key, _WrittenInput(_Input.begin(plan, beginning, profile)))
     written.extend(beginning)
     if written.source.takes(present):
         rest = written.source.fork(present)
         rest.write(present)
         return written, rest
     # The present turn says otherwise what earlier ones have said.
-    whole = _Input.anew(plan, plan.messages, profile)
+    whole = _Input.begin(plan, plan.messages, profile)
     whole.write(plan.messages)
-    return _WrittenInput(_Input.anew(plan, (), profile)), whole
+    return _WrittenInput(_Input.begin(plan, (), profile)), whole
 
 
 def _notes(message: Message) -> Iterator[str]:
@@ -480,15 +463,7 @@ def _notes(message: Message) -> Iterator[str]:
         yield from (part.text for part in parts if isinstance(part, TextPart))
 
 
-def _is_call(block: Mapping[str, Any]) -> bool:
-    """Whether an item is a call that we answer."""
-    kind = block["type"]
-    return kind == "function_call" or (
-        kind == "tool_search_call" and block.get("execution") == "client"
-    )
-
-
-def brought_by(items: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+def loaded_by(items: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     """The functions that the service's own searches brought in, behind their namespaces."""
     for item in items:
         if item.get("type") != "tool_search_output":

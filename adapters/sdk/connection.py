@@ -1,38 +1,44 @@
-"""What the HTTP connections of all providers share."""
+"""HTTP connections of all providers: TLS, keys, and bounds on what a server sends.
+
+The SDKs read an error's body whole and unpack what they get. Bounds are set where the bytes
+come in: an error is cut after its beginning, and packed bytes are unpacked in small steps.
+"""
 
 from __future__ import annotations
 
 import ssl
 import sys
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from functools import cache
-from types import ModuleType
 from typing import Any
 
 from pydantic import SecretStr
 
+from tool_search.adapters.sdk.failures import (
+    HTTP_LIBRARIES,
+    MALFORMED_REPLY,
+    Failure,
+    ReplyFailedError,
+)
 from tool_search.errors import ConfigurationError
 
 __all__ = [
     "CONNECT_TIMEOUT_S",
+    "bounded_client",
     "check_extra_body",
     "check_key",
-    "loaded_http_libraries",
     "tls_context",
 ]
 
 CONNECT_TIMEOUT_S = 10.0
-"""Seconds in which an endpoint must take a connection, where less is not set."""
+"""Seconds within which an endpoint must accept a connection, unless less is set."""
 
-
-# openai before 3 and anthropic before 1 bring httpx, later ones httpx2; openai 2.54 takes
-# clients of both. Neither is imported here: the SDK that is installed says which is there.
-_HTTP_LIBRARIES = ("httpx", "httpx2")
-
-
-def loaded_http_libraries() -> tuple[ModuleType, ...]:
-    """Return the HTTP libraries whose exceptions an SDK of this process can let through."""
-    return tuple(sys.modules[name] for name in _HTTP_LIBRARIES if name in sys.modules)
+_ACCEPTED = "gzip, deflate"
+# gzip makes at most 1,032 bytes of one.
+_PACKED = ("gzip", "x-gzip", "deflate")
+_STEP_BYTES = 4 * 1024
+_MAX_ERROR_BYTES = 256 * 1024
+_MAX_PACKED_ERROR_BYTES = 4 * 1024
 
 
 @cache
@@ -49,12 +55,12 @@ def tls_context(client: type) -> ssl.SSLContext:
     """
     for kind in client.__mro__:
         library = kind.__module__.partition(".")[0]
-        if library in _HTTP_LIBRARIES:
+        if library in HTTP_LIBRARIES:
             context: ssl.SSLContext = sys.modules[library].create_ssl_context()
             return context
     raise ConfigurationError(
         f"{client.__module__}.{client.__qualname__!r} is not an HTTP client of "
-        f"{' or '.join(_HTTP_LIBRARIES)}; install a version of the SDK that the extras name, "
+        f"{' or '.join(HTTP_LIBRARIES)}; install a version of the SDK that the extras name, "
         "or pass a client of your own"
     )
 
@@ -88,3 +94,79 @@ def check_key(api_key: str | SecretStr, *, provider: str) -> SecretStr:
             "carry; look for a line end, quotation marks or a placeholder in it"
         )
     return SecretStr(key)
+
+
+def bounded_client(kind: Any) -> Any:
+    """Return an HTTP client of an SDK's class, the answers of which are bounded.
+
+    Args:
+        kind: `DefaultAsyncHttpxClient` of an SDK, on httpx or httpx2.
+    """
+    return kind(
+        verify=tls_context(kind),
+        headers={"accept-encoding": _ACCEPTED},
+        event_hooks={"response": [_bound]},
+    )
+
+
+async def _bound(response: Any) -> None:
+    """Puts bounds on a response that nothing was read of yet.
+
+    Raises:
+        ReplyFailedError: It is packed in a way that nobody asked for.
+    """
+    encoding = response.headers.get("content-encoding", "").strip().lower()
+    is_packed = encoding in _PACKED
+    if not is_packed and encoding not in ("", "identity"):
+        raise ReplyFailedError(
+            Failure(
+                detail=f"the answer is packed as {encoding!r}, and {_ACCEPTED!r} was asked for",
+                status=response.status_code,
+                code=MALFORMED_REPLY,
+            )
+        )
+    most = None
+    if response.status_code >= 400:
+        most = _MAX_PACKED_ERROR_BYTES if is_packed else _MAX_ERROR_BYTES
+    if is_packed or most is not None:
+        kind = _stream_class(_byte_stream(type(response.stream)))
+        response.stream = kind(response.stream, most, _STEP_BYTES if is_packed else None)
+
+
+def _byte_stream(kind: type) -> type:
+    """The class that the HTTP library wants its streams to be of."""
+    return next(base for base in kind.__mro__ if base.__name__ == "AsyncByteStream")
+
+
+@cache
+def _stream_class(base: type) -> Any:
+    return type("BoundedStream", (_BoundedBytes, base), {})
+
+
+class _BoundedBytes:
+    """A response's bytes, in steps and up to a bound.
+
+    Args:
+        stream: The bytes as they come.
+        most: Where they are cut; None: nowhere.
+        step: The longest piece to hand on; None: any.
+    """
+
+    def __init__(self, stream: Any, most: int | None, step: int | None) -> None:
+        self._stream = stream
+        self._most = most
+        self._step = step
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = self._most
+        async for chunk in self._stream:
+            taken = chunk if left is None else chunk[:left]
+            step = self._step or max(1, len(taken))
+            for start in range(0, len(taken), step):
+                yield taken[start : start + step]
+            left = None if left is None else left - len(taken)
+            if left == 0:
+                return
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,7 +18,6 @@ from typing import Any, NoReturn
 
 from pydantic import SecretStr
 
-from tool_search.adapters.sdk.connection import loaded_http_libraries
 from tool_search.adapters.wire.values import text_of
 from tool_search.errors import ProviderError, ToolSearchError
 from tool_search.values.redaction import redacted_text
@@ -25,6 +25,7 @@ from tool_search.values.redaction import redacted_text
 __all__ = [
     "BROKEN_REPLY",
     "CONNECTION",
+    "HTTP_LIBRARIES",
     "MALFORMED_REPLY",
     "REPLY_TOO_LARGE",
     "TIMEOUT",
@@ -33,6 +34,7 @@ __all__ = [
     "ReplyFailedError",
     "connection_failure",
     "error_in_body",
+    "foreign_reply",
     "http_errors",
     "malformed_reply",
     "raise_failure",
@@ -41,6 +43,7 @@ __all__ = [
     "retry_after_s",
     "shown_body",
     "timeout_failure",
+    "unknown_failure",
 ]
 
 TIMEOUT = "timeout"
@@ -53,6 +56,11 @@ MALFORMED_REPLY = "malformed_reply"
 """`ProviderError.code` of a reply that is not what the dialect documents."""
 REPLY_TOO_LARGE = "reply_too_large"
 """`ProviderError.code` of a reply with more bytes or calls than any model writes."""
+
+# openai before 3 and anthropic before 1 bring httpx, later ones httpx2; openai 2.54 takes
+# clients of both. Neither is imported here: the installed SDK has loaded the right one.
+HTTP_LIBRARIES = ("httpx", "httpx2")
+"""The HTTP libraries that an SDK may use."""
 
 _MAX_DETAIL_CHARS = 1_000
 # Enough that no part of a key at its end is left after the cut to what is shown.
@@ -99,7 +107,7 @@ def read_failure(exc: Exception, error_map: ErrorMap) -> Failure:
     for kind in type(exc).__mro__:
         if kind in error_map:
             return error_map[kind](exc)
-    return Failure(detail=f"{type(exc).__name__}: {exc}")
+    return unknown_failure(exc)
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
@@ -171,6 +179,20 @@ def malformed_reply(exc: Exception) -> Failure:
     )
 
 
+def foreign_reply(reply: object, expected: str) -> Failure:
+    """Return the failure of JSON that is not a reply of the dialect."""
+    return Failure(
+        detail=f"the reply is not a {expected}: {shown_body(reply)!r}",
+        status=200,
+        code=MALFORMED_REPLY,
+    )
+
+
+def unknown_failure(exc: Exception) -> Failure:
+    """Return the failure of an exception that no other row of an error map names."""
+    return Failure(detail=f"{type(exc).__name__}: {exc}")
+
+
 def reply_failure(exc: ReplyFailedError) -> Failure:
     """What the answer itself reports."""
     return exc.failure
@@ -187,10 +209,9 @@ def http_errors() -> ErrorMap:
         "HTTPError": connection_failure,
         "StreamError": connection_failure,
     }
+    loaded = (sys.modules[name] for name in HTTP_LIBRARIES if name in sys.modules)
     return {
-        getattr(library, name): meaning
-        for library in loaded_http_libraries()
-        for name, meaning in meanings.items()
+        getattr(library, name): meaning for library in loaded for name, meaning in meanings.items()
     }
 
 

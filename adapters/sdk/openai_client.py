@@ -14,7 +14,6 @@ except ImportError as exc:
         "the OpenAI adapters need the openai SDK: pip install 'tool-search-middleware[openai]'"
     ) from exc
 
-from tool_search.adapters.sdk.bounded_responses import bounded_client
 from tool_search.adapters.sdk.failures import (
     ErrorMap,
     Failure,
@@ -23,13 +22,12 @@ from tool_search.adapters.sdk.failures import (
     malformed_reply,
     reply_failure,
     timeout_failure,
+    unknown_failure,
 )
 from tool_search.adapters.sdk.openai_failures import body_failure
-from tool_search.adapters.sdk.provider import ProviderOptions, SDKProvider
+from tool_search.adapters.sdk.provider import SDK, ProviderOptions, SDKProvider
 
 __all__ = ["ERROR_MAP", "OpenAIProvider"]
-
-_BASE_URL = "https://api.openai.com/v1"
 
 
 def _status_failure(exc: openai.APIStatusError) -> Failure:
@@ -44,43 +42,35 @@ def _api_failure(exc: openai.APIError) -> Failure:
     return body_failure({"error": exc.body}, status=200) or Failure(detail=exc.message)
 
 
-def _other_failure(exc: Exception) -> Failure:
-    return Failure(detail=f"{type(exc).__name__}: {exc}")
-
-
 ERROR_MAP: ErrorMap = {
     openai.APIStatusError: _status_failure,
     openai.APITimeoutError: timeout_failure,
     openai.APIConnectionError: connection_failure,
     openai.APIResponseValidationError: malformed_reply,
     openai.APIError: _api_failure,
-    openai.OpenAIError: _other_failure,
+    openai.OpenAIError: unknown_failure,
     # What the SDK lets through while it reads a reply.
     ValueError: malformed_reply,
     ReplyFailedError: reply_failure,
 }
-"""What each exception of the SDK means, and of what it lets through."""
+"""The meaning of each exception that the SDK raises or lets through."""
 
 
 class OpenAIProvider(SDKProvider):
-    """A provider through OpenAI's client; a dialect of OpenAI's says the rest.
+    """A provider through OpenAI's client; each of OpenAI's dialects has its own.
 
     Args:
-        options: As of `SDKProvider`; `id` is `openai` unless it is given.
+        options: The options of `SDKProvider`; `id` is `openai` by default.
     """
 
-    _error_map = ERROR_MAP
-    _stream_class = openai.AsyncStream[object]
+    _sdk = SDK(
+        client=openai.AsyncOpenAI,
+        http_client=openai.DefaultAsyncHttpxClient,
+        timeout=openai.Timeout,
+        stream=openai.AsyncStream[object],
+        base_url="https://api.openai.com/v1",
+        errors=ERROR_MAP,
+    )
 
     def __init__(self, *, id: str = "openai", **options: Unpack[ProviderOptions]) -> None:  # noqa: A002 - the configuration's word
         super().__init__(id=id, **options)
-
-    def _connect(self) -> openai.AsyncOpenAI:
-        return openai.AsyncOpenAI(
-            api_key=self._api_key.get_secret_value(),
-            # Not what OPENAI_BASE_URL says: the profile was made for this address.
-            base_url=self._base_url or _BASE_URL,
-            timeout=self._timeouts(openai.Timeout),
-            max_retries=self._max_retries,
-            http_client=bounded_client(openai.DefaultAsyncHttpxClient),
-        )

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from types import TracebackType
-from typing import Any, ClassVar, Required, Self, TypedDict
+from typing import Any, ClassVar, Protocol, Required, Self, TypedDict, Unpack
 
 from pydantic import SecretStr
 
-from tool_search.adapters.sdk.connection import CONNECT_TIMEOUT_S, check_extra_body, check_key
+from tool_search.adapters.sdk.connection import (
+    CONNECT_TIMEOUT_S,
+    bounded_client,
+    check_extra_body,
+    check_key,
+)
 from tool_search.adapters.sdk.failures import (
     ErrorMap,
     http_errors,
@@ -27,13 +31,18 @@ from tool_search.adapters.sdk.failures import (
     retry_after_s,
 )
 from tool_search.adapters.sdk.reply_limits import ReplyLimits, ReplyMeter, ReplyProgress
-from tool_search.adapters.sdk.reply_stream import ReplyReader, read_stream, read_whole
+from tool_search.adapters.sdk.reply_stream import (
+    ReplyReader,
+    read_stream,
+    read_whole,
+)
+from tool_search.adapters.wire.requests import RequestOptions
 from tool_search.execution.background import LARGE_CATALOG
 from tool_search.messages import RequestPlan
 from tool_search.providers.base import ReplyEvent
 from tool_search.providers.profiles import ProviderProfile
 
-__all__ = ["ProviderOptions", "ReplyReader", "SDKProvider"]
+__all__ = ["SDK", "ProviderOptions", "SDKProvider", "WireFormat"]
 
 _MAX_MESSAGES_AT_ONCE = 2_000
 
@@ -54,7 +63,51 @@ class ProviderOptions(TypedDict, total=False):
     client: Any
 
 
-class SDKProvider(ABC):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SDK:
+    """A vendor's asynchronous client.
+
+    Attributes:
+        client: The class of the client.
+        http_client: The class of its HTTP client.
+        timeout: The class of its HTTP time-outs.
+        stream: The class of a streamed reply.
+        base_url: The vendor's own endpoint.
+        errors: The meaning of each exception.
+    """
+
+    client: Callable[..., Any]
+    http_client: Any
+    timeout: Callable[..., Any]
+    stream: Any
+    base_url: str
+    errors: ErrorMap
+
+
+class _Encode(Protocol):
+    def __call__(
+        self, plan: RequestPlan, profile: ProviderProfile, **options: Unpack[RequestOptions]
+    ) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WireFormat:
+    """A dialect's format, as a provider uses it.
+
+    Attributes:
+        path: The address of its requests, below the base URL.
+        encode: Writes a request.
+        events_of: Reads a reply that came in one piece.
+        reader: The class that reads a streamed reply.
+    """
+
+    path: str
+    encode: _Encode
+    events_of: Callable[[object, RequestPlan, ProviderProfile], Iterable[ReplyEvent]]
+    reader: Callable[[RequestPlan, ProviderProfile], ReplyReader]
+
+
+class SDKProvider:
     """One model at one endpoint, through a vendor's asynchronous client.
 
     Belongs to the event loop it is first used in.
@@ -82,9 +135,8 @@ class SDKProvider(ABC):
         profile: What the model can do.
     """
 
-    _path: ClassVar[str]
-    _error_map: ClassVar[ErrorMap]
-    _stream_class: ClassVar[Any]
+    _sdk: ClassVar[SDK]
+    _format: ClassVar[WireFormat]
 
     def __init__(
         self,
@@ -118,22 +170,6 @@ class SDKProvider(ABC):
         self._client = client
         self._owns_client = client is None
 
-    @abstractmethod
-    def _encode(self, plan: RequestPlan) -> bytes:
-        """The request's body."""
-
-    @abstractmethod
-    def _events_of(self, reply: object, plan: RequestPlan) -> Iterable[ReplyEvent]:
-        """A whole reply, as if it had been streamed."""
-
-    @abstractmethod
-    def _reader(self, plan: RequestPlan) -> ReplyReader:
-        """Reads the streamed reply to a plan."""
-
-    @abstractmethod
-    def _connect(self) -> Any:
-        """A client of the SDK."""
-
     async def stream(self, plan: RequestPlan) -> AsyncGenerator[ReplyEvent]:
         """Sends the request; yields the reply as it comes, `ReplyEnd` last.
 
@@ -146,8 +182,8 @@ class SDKProvider(ABC):
             async with aclosing(events):
                 async for event in events:
                     yield event
-        except (*self._error_map, *http_errors()) as exc:
-            failure = read_failure(exc, {**self._error_map, **http_errors()})
+        except (*self._sdk.errors, *http_errors()) as exc:
+            failure = read_failure(exc, {**self._sdk.errors, **http_errors()})
             # `APIStatusError` alone has one.
             response = getattr(exc, "response", None)
             if response is not None:
@@ -165,6 +201,11 @@ class SDKProvider(ABC):
             # What is written is kept with the conversation: a turn that was cancelled must not
             # go on writing into it beside the next one.
             await asyncio.wait([writing])
+
+    def _encode(self, plan: RequestPlan) -> bytes:
+        return self._format.encode(
+            plan, self.profile, stream=self._streaming, extra_body=self._extra_body
+        )
 
     async def aclose(self) -> None:
         """Closes the connections, unless the client is the caller's."""
@@ -184,13 +225,13 @@ class SDKProvider(ABC):
         await self.aclose()
 
     async def _streamed(self, body: bytes, plan: RequestPlan) -> AsyncGenerator[ReplyEvent]:
-        reader = self._reader(plan)
+        reader = self._format.reader(plan, self.profile)
         meter = ReplyMeter(self._limits, reader.progress)
         async with await meter.wait(self._send(body)) as stream:
             if "json" in stream.response.headers.get("content-type", ""):
                 # An endpoint that knows no streams, or reports an error with status 200.
                 whole = await read_whole(stream.response, meter)
-                for event in self._events_of(whole, plan):
+                for event in self._format.events_of(whole, plan, self.profile):
                     yield event
                 return
             async with aclosing(read_stream(stream.response, reader, meter)) as events:
@@ -201,34 +242,42 @@ class SDKProvider(ABC):
         meter = ReplyMeter(self._limits, ReplyProgress())
         async with await meter.wait(self._send(body)) as stream:
             reply = await read_whole(stream.response, meter)
-        for event in self._events_of(reply, plan):
+        for event in self._format.events_of(reply, plan, self.profile):
             yield event
 
     async def _send(self, body: bytes) -> Any:
         """The open response: read by us, whether it is a stream or not, within its limits."""
         client = self._connected()
         return await client.post(
-            self._path,
+            self._format.path,
             **_raw_body(client, body),
             cast_to=object,
             stream=True,
-            stream_cls=self._stream_class,
-        )
-
-    def _timeouts(self, kind: Callable[..., Any]) -> Any:
-        """The HTTP client's own time-outs, of the SDK's class: the reader has closer ones."""
-        limits = self._limits
-        return kind(
-            max(limits.first_byte_s, limits.silence_s),
-            write=limits.silence_s,
-            connect=min(limits.silence_s, CONNECT_TIMEOUT_S),
+            stream_cls=self._sdk.stream,
         )
 
     def _connected(self) -> Any:
-        """The client, made when it is first needed."""
+        """Return the client; the first call makes it."""
         if self._client is None:
             self._client = self._connect()
         return self._client
+
+    def _connect(self) -> Any:
+        sdk, limits = self._sdk, self._limits
+        return sdk.client(
+            api_key=self._api_key.get_secret_value(),
+            # Never what ANTHROPIC_BASE_URL or OPENAI_BASE_URL says: the profile was made for
+            # this address.
+            base_url=self._base_url or sdk.base_url,
+            # The reader has closer limits than the HTTP client.
+            timeout=sdk.timeout(
+                max(limits.first_byte_s, limits.silence_s),
+                write=limits.silence_s,
+                connect=min(limits.silence_s, CONNECT_TIMEOUT_S),
+            ),
+            max_retries=self._max_retries,
+            http_client=bounded_client(sdk.http_client),
+        )
 
 
 def _raw_body(client: Any, body: bytes) -> dict[str, bytes]:

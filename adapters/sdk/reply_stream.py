@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import re
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from tool_search.adapters.sdk.event_stream import EventDecoder, SentEvent
 from tool_search.adapters.sdk.failures import BROKEN_REPLY, Failure, ReplyFailedError
 from tool_search.adapters.sdk.reply_limits import ReplyMeter, ReplyProgress
 from tool_search.adapters.wire.values import mended, mended_value, read_value
-from tool_search.messages import Message, ToolCall
+from tool_search.messages import Message, RequestPlan, ToolCall
 from tool_search.providers.base import CallDelta, ReplyDelta, ReplyEnd, ReplyEvent
+from tool_search.providers.profiles import ProviderProfile
 
-__all__ = ["ReplyReader", "read_stream", "read_whole"]
+__all__ = ["ReplyReader", "read_stream", "read_whole", "reply_events"]
 
 _OVER = b"[DONE]"
 _HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -29,26 +31,48 @@ _MAX_DRAIN_BYTES = 64 * 1024
 _MAX_CALLS_AT_ONCE = 200
 
 
-class ReplyReader(Protocol):
-    """Puts a streamed reply together.
+class ReplyReader(ABC):
+    """A reader of one streamed reply; each dialect has one.
+
+    Args:
+        plan: The request that is answered.
+        profile: The model that answers.
 
     Attributes:
-        progress: How far it has come.
+        progress: The progress of the reply.
     """
 
-    progress: ReplyProgress
+    def __init__(self, plan: RequestPlan, profile: ProviderProfile) -> None:
+        self.progress = ReplyProgress()
+        self._plan = plan
+        self._profile = profile
 
+    @abstractmethod
     def read(self, event: object) -> Iterable[ReplyEvent]:
-        """Return what one event of the stream adds."""
-        ...
+        """Return what one event of the stream adds.
 
+        Raises:
+            ReplyFailedError: It reports an error.
+        """
+
+    @abstractmethod
     def end(self, *, announced: bool = False) -> Iterable[ReplyEvent]:
         """Return what the end of the stream adds, `ReplyEnd` last.
 
         Args:
-            announced: The stream said itself that it is over, by `[DONE]`.
+            announced: True if the stream itself said that it is over, by `[DONE]`.
+
+        Raises:
+            ReplyFailedError: The reply is not complete.
         """
-        ...
+
+
+def reply_events(end: ReplyEnd) -> Iterator[ReplyEvent]:
+    """Yield the events of a reply that came in one piece, `ReplyEnd` last."""
+    if end.message.text:
+        yield ReplyDelta(end.message.text)
+    yield from map(CallDelta, end.message.tool_calls)
+    yield end
 
 
 async def read_stream(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cache
 
-from tool_search.adapters.wire.definitions import late_tools
+from tool_search.adapters.wire.definitions import definitions_in
 from tool_search.catalog.names import NameRule, wire_name
 from tool_search.messages import Message, RequestPlan
 
@@ -21,19 +21,19 @@ def canonical_names(plan: RequestPlan, rule: NameRule) -> Callable[[str], str]:
     declared = plan.tools.by_wire_name(rule)
 
     @cache
-    def brought() -> Mapping[str, str]:
-        known = plan.kept.get(_Brought, rule)
+    def sent_names() -> Mapping[str, str]:
+        known = plan.kept.get(_SentNames, rule)
         if known is None or not known.precedes(plan.messages):
-            known = plan.kept.put(rule, _Brought(rule))
+            known = plan.kept.put(rule, _SentNames(rule))
         return known.through(plan.messages)
 
     def canonical(name: str) -> str:
-        return declared.get(name) or brought().get(name, name)
+        return declared.get(name) or sent_names().get(name, name)
 
     return canonical
 
 
-class _Brought:
+class _SentNames:
     """The tools that a history brings, by wire name; goes on from the last request's history."""
 
     def __init__(self, rule: NameRule) -> None:
@@ -49,7 +49,7 @@ class _Brought:
     def through(self, messages: tuple[Message, ...]) -> Mapping[str, str]:
         """Return the canonical names by wire name."""
         for message in messages[len(self._messages) :]:
-            tools = late_tools(message)
+            tools = definitions_in(message)
             self._names |= {wire_name(tool.name, self._rule): tool.name for tool in tools}
         self._messages = messages
         return self._names

@@ -32,7 +32,7 @@ REQUESTS = {
     for sdk, http in HTTP.items()
 }
 MAPS: dict[ModuleType, ErrorMap] = {
-    anthropic_sdk: anthropic._ERROR_MAP,
+    anthropic_sdk: anthropic.ERROR_MAP,
     openai_sdk: openai_client.ERROR_MAP,
 }
 

@@ -261,7 +261,7 @@ def test_failed_reply_is_a_failure() -> None:
     with pytest.raises(ReplyFailedError, match=r"Slow down\.") as caught:
         streamed([{"type": "response.failed", "response": failed}])
     assert caught.value.failure.status == 429
-    with pytest.raises(ReplyFailedError, match="no response"):
+    with pytest.raises(ReplyFailedError, match="not a response"):
         read(status="failed", error=None)
 
 

@@ -1,4 +1,4 @@
-"""The messages of a request as bytes: those of earlier turns written once, not once a request.
+"""Requests of any dialect: their options, their frame, and their messages as bytes.
 
 A request of a conversation repeats the messages of the one before it. Those of earlier
 turns no longer change, so their bytes are kept with the conversation; the present turn is
@@ -8,18 +8,21 @@ written for each request. The same bytes come out with and without what is kept.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 from tool_search.messages import Message, RequestPlan
 from tool_search.values.json import compact_json
 
 __all__ = [
     "Pieces",
+    "RequestOptions",
     "WrittenHistory",
     "encoded_body",
     "encoded_messages",
     "json_bytes",
     "settled_count",
+    "with_extra_body",
+    "with_tools",
 ]
 
 JSON = Mapping[str, Any]
@@ -27,6 +30,30 @@ Pieces = list[bytes | bytearray]
 """JSON in pieces, to be joined once: a long history is not copied at each step."""
 Write = Callable[[Sequence[Message], int], Iterable[JSON]]
 """Writes consecutive messages of a history, the first of which has this index."""
+
+
+class RequestOptions(TypedDict, total=False):
+    """Options of a request, the same in every dialect.
+
+    Attributes:
+        stream: True if the reply is streamed; the default.
+        extra_body: More fields. They replace fields of the same name; a null removes one.
+    """
+
+    stream: bool
+    extra_body: Mapping[str, Any] | None
+
+
+def with_extra_body(body: Mapping[str, Any], options: RequestOptions) -> dict[str, Any]:
+    """Return the fields of a request and those of `extra_body`, without nulls."""
+    merged = {**body, **(options.get("extra_body") or {})}
+    return {key: value for key, value in merged.items() if value is not None}
+
+
+def with_tools(tools: Iterable[JSON], body: dict[str, Any]) -> dict[str, Any]:
+    """Return a request with its tools first; services cache a prompt from its beginning."""
+    listed = list(tools)
+    return {"tools": listed, **body} if listed else body
 
 
 class WrittenHistory:
