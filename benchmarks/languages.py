@@ -4,8 +4,9 @@ Run: python benchmarks/languages.py [--data ../shared/data] [--engine bm25 --eng
 
 The tools and queries lie in `sets/`; see its README. Where the folder of public data
 is given, the tools of its Smithery catalog are added as distractors. `--misses` lists
-the queries that were not answered in full, and `--tokenizers` what rank_bm25 makes of
-the same texts as other systems cut them.
+the queries that were not answered in full, `--tokenizers` what rank_bm25 makes of the
+same texts as other systems cut them, and `--segmenter jieba` what Chinese words by jieba
+change.
 """
 
 from __future__ import annotations
@@ -178,11 +179,13 @@ def _kinds(results: Sequence[Outcome]) -> str:
     )
 
 
-def _print_engine(language: str, engine: str, data: Path | None, *, has_misses: bool) -> float:
+def _print_engine(
+    language: str, engine: str, data: Path | None, *, segmenter: Any, has_misses: bool
+) -> float:
     tools = read_tools(language, data)
     own = [tool.name for tool in read_tools(language)]
     name: Any = engine
-    index = build_index(tools, SearchSettings(engine=name))
+    index = build_index(tools, SearchSettings(engine=name, segmenter=segmenter))
     results = outcomes(index, read_queries(language))
     recall = mean_recall(results)
     first = sum(result.is_first for result in results) / len(results)
@@ -248,6 +251,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--engine", action="append")
+    parser.add_argument("--segmenter", choices=("builtin", "jieba"), default="builtin")
     parser.add_argument("--misses", action="store_true")
     parser.add_argument("--tokenizers", action="store_true")
     options = parser.parse_args()
@@ -256,7 +260,13 @@ def main() -> None:
         for data in (None, options.data) if has_distractors else (None,):
             print("language engine        tools  queries     r@5   first  rival before")
             recalls = [
-                _print_engine(language, engine, data, has_misses=options.misses)
+                _print_engine(
+                    language,
+                    engine,
+                    data,
+                    segmenter=options.segmenter,
+                    has_misses=options.misses,
+                )
                 for engine in options.engine or ["bm25"]
             ]
             if options.tokenizers:

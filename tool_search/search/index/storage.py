@@ -16,6 +16,7 @@ from array import array
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar, cast, overload
@@ -417,12 +418,22 @@ def _change(posting: Posting, gone: Iterable[int], new: Iterable[float]) -> None
         del posting[bisect_left(posting, slot)]
 
 
+@cache
+def _has_numpy() -> bool:
+    """Return True if numpy, which comes with some of the extras, is installed."""
+    try:
+        import numpy  # noqa: F401, ICN001, PLC0415 - only large catalogs pay for it
+    except ImportError:
+        return False
+    return True
+
+
 def squared(postings: Iterable[Posting]) -> Posting:
     """The numbers of several postings one after the other, their impacts squared."""
     together = array("d")
     for posting in postings:
         together += posting
-    if len(together) < _MANY_SLOTS:
+    if len(together) < _MANY_SLOTS or not _has_numpy():
         slots = map(int, together)
         pairs = ((slot, (entry - slot) ** 2) for slot, entry in zip(slots, together, strict=True))
         return array("d", [slot + int(square * _STEPS) / _STEPS for slot, square in pairs])
@@ -444,9 +455,10 @@ def summed(
         size: How many slots there are.
 
     Returns:
-        A list for a small index, an array for a large one, with the same sums.
+        A list, or an array if the index is large and numpy is installed; the sums are the
+        same.
     """
-    if size < _MANY_SLOTS or not weighted:
+    if size < _MANY_SLOTS or not weighted or not _has_numpy():
         return _summed_in_python(weighted, size)
     return _summed_by_numpy(weighted, size)
 
