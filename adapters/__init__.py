@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 
 from pydantic import SecretStr
 
-from tool_search.config.bot import Dialect, ProfileSettings, ProviderConfig
+from tool_search.config.bot import ProviderConfig
+from tool_search.config.providers import Dialect, ProfileSettings
 from tool_search.providers.base import ConnectedProvider
 from tool_search.providers.profiles import profile_of
 

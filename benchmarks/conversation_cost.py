@@ -30,7 +30,8 @@ from tool_search import ToolSearchConfig, ToolSearchRunner
 from tool_search.adapters import build_provider
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
-from tool_search.config.bot import Dialect, ProviderConfig, SchemaMode, StrategyChoice
+from tool_search.config.bot import ProviderConfig, SchemaMode
+from tool_search.config.providers import Dialect, StrategyChoice
 from tool_search.demo.toolbox import TOOLBOX
 from tool_search.execution import ExecutionEvent, ExecutionResult, ToolContext, executable_tools
 from tool_search.messages import ToolCall

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tool_search import Tool, ToolCatalog
-from tool_search.config.bot import SearchSettings
+from tool_search.config.search import SearchSettings
 from tool_search.discovery.search_tool import ToolSearchTool
 from tool_search.search import build_index
 

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from search import MACRO, read_queries, read_tools
 
 from tool_search.catalog.tool import Tool
-from tool_search.config.bot import HybridSettings, SearchSettings
+from tool_search.config.search import HybridSettings, SearchSettings
 from tool_search.search import SearchResult, ToolSearchIndex, build_index, evaluate
 from tool_search.search.vectors.embedder import Embedder, embedder_named
 

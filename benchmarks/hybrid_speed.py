@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from search import read_queries, read_tools
 
-from tool_search.config.bot import SearchSettings
+from tool_search.config.search import SearchSettings
 from tool_search.search import Embedder, ToolSearchIndex, build_index
 from tool_search.search.vectors.embedder import embedder_named
 

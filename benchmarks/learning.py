@@ -24,7 +24,7 @@ from typing import NamedTuple
 from hybrid import Remembering
 from search import MACRO, read_queries, read_tools
 
-from tool_search.config.bot import SearchSettings
+from tool_search.config.search import SearchSettings
 from tool_search.search import JudgedQuery, ToolSearchIndex, build_index
 from tool_search.search.build import EMBEDDING_ENGINES
 from tool_search.search.learned import (

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tool_search.catalog.tool import Tool
-from tool_search.config.bot import SearchSettings
+from tool_search.config.search import SearchSettings
 from tool_search.search import EvaluationReport, JudgedQuery, build_index, evaluate
 
 MACRO = (

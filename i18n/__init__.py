@@ -1,4 +1,4 @@
-"""Everything that a model or a person reads, in three languages.
+"""Everything that a model or a person reads, in each language of `LANGUAGES`.
 
 `text("search.no_match", "zh-CN")` looks a sentence up. Logs and errors are
 English and are not here.
@@ -7,49 +7,128 @@ English and are not here.
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
-__all__ = ["LANGUAGES", "Language", "language_of", "locale", "text"]
+from tool_search.errors import ConfigurationError
 
-Language = Literal["zh-CN", "en-US", "ru-RU"]
-LANGUAGES: tuple[Language, ...] = get_args(Language)
+__all__ = [
+    "LANGUAGES",
+    "Language",
+    "language_of",
+    "language_of_locale",
+    "locale",
+    "script_of",
+    "text",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Script:
+    """The letters by which a text is known to be in a language.
+
+    Attributes:
+        letter: A character class of the language's own letters.
+        has_spaces: True if words are counted; False if each letter is.
+    """
+
+    letter: str
+    has_spaces: bool = True
+
+    def count(self, sample: str) -> int:
+        """Return the words of a text that have such a letter, or the letters."""
+        units = sample.split() if self.has_spaces else sample
+        return sum(re.search(self.letter, unit) is not None for unit in units)
+
+
+# The languages, a row for each: with `locales/{name}.json`, a row is all that a language
+# needs. None for a language whose letters another one has too: only a setting chooses it.
+_SCRIPTS: Mapping[str, _Script | None] = {
+    "zh-CN": _Script(letter=r"[\u3400-\u4dbf\u4e00-\u9fff]", has_spaces=False),
+    "en-US": _Script(letter=r"[a-zA-Z]"),
+    "ru-RU": _Script(letter=r"[\u0400-\u04ff]"),
+}
+_DEFAULT = "en-US"
+# Kana and Hangul: Japanese has Han characters too, and is not Chinese.
+_OTHER_LETTER = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")
+
+LANGUAGES: tuple[Language, ...] = tuple(_SCRIPTS)
+"""The names of the languages, as settings have them."""
+
+if TYPE_CHECKING:
+    Language = str
+else:
+    Language = Literal[LANGUAGES]
 
 
 @cache
 def locale(language: Language) -> dict[str, str]:
-    """Every sentence of one language, by key; read from the package once."""
+    """Return every sentence of one language, by key; reads the package once.
+
+    Raises:
+        ConfigurationError: There is no such language.
+    """
+    if language not in LANGUAGES:
+        known = ", ".join(LANGUAGES)
+        raise ConfigurationError(f"there is no language {language!r}; known are {known}")
     content = files("tool_search.i18n").joinpath("locales", f"{language}.json")
     sentences: dict[str, str] = json.loads(content.read_text(encoding="utf-8"))
     return sentences
 
 
 def text(key: str, language: Language, **values: object) -> str:
-    """One sentence, its `{placeholders}` filled.
+    """Return one sentence with its `{placeholders}` filled.
 
     Raises:
-        KeyError: No such key, or a placeholder has no value: a mistake of ours.
+        KeyError: The key is unknown, or a placeholder has no value: a mistake of ours.
+        ConfigurationError: There is no such language.
     """
     return locale(language)[key].format(**values)
 
 
-def language_of(sample: str) -> Language:
-    """The language a text is answered in, by its script.
+def script_of(language: Language) -> str | None:
+    """Return the pattern of a letter of a language; None if it has none of its own."""
+    script = _SCRIPTS[language]
+    return None if script is None else script.letter
 
-    Chinese where it has at least as many Han characters as words in Cyrillic and
-    Latin, Russian where Cyrillic words are no fewer than Latin ones; kana and
-    Hangul, having no locale here, give English.
+
+def language_of(sample: str) -> Language:
+    """Return the language in which to answer a text, by its script.
+
+    Chinese if the text has at least as many Han characters as words in Cyrillic and
+    Latin, Russian if Cyrillic words are no fewer than Latin ones. Kana and Hangul are
+    of languages without a locale, and give English.
 
     >>> language_of("帮我查天气"), language_of("Какая погода?"), language_of("hi")
     ('zh-CN', 'ru-RU', 'en-US')
     """
-    if any("\u3040" <= char <= "\u30ff" or "\uac00" <= char <= "\ud7af" for char in sample):
-        return "en-US"
-    han = sum("\u4e00" <= char <= "\u9fff" or "\u3400" <= char <= "\u4dbf" for char in sample)
-    words = sample.split()
-    cyrillic = sum(any("\u0400" <= char <= "\u04ff" for char in word) for word in words)
-    latin = sum(any(char.isascii() and char.isalpha() for char in word) for word in words)
-    if han and han >= cyrillic + latin:
-        return "zh-CN"
-    return "ru-RU" if cyrillic and cyrillic >= latin else "en-US"
+    if any(_is_foreign(letter) for letter in _OTHER_LETTER.findall(sample)):
+        return _DEFAULT
+    counts = {name: script.count(sample) for name, script in _SCRIPTS.items() if script}
+    rest = sum(counts.values())
+    for name, count in counts.items():
+        if name == _DEFAULT:
+            continue
+        rest -= count
+        if count and count >= rest:
+            return name
+    return _DEFAULT
+
+
+def language_of_locale(name: str) -> Language:
+    """Return the language for a locale's name, such as `zh_CN.UTF-8`; English if none fits.
+
+    >>> language_of_locale("ru_RU.UTF-8"), language_of_locale("C.UTF-8")
+    ('ru-RU', 'en-US')
+    """
+    wanted = re.split(r"[-_.@]", name.lower(), maxsplit=1)[0]
+    same = (each for each in LANGUAGES if each.partition("-")[0] == wanted)
+    return next(same, _DEFAULT)
+
+
+def _is_foreign(letter: str) -> bool:
+    return not any(script and re.match(script.letter, letter) for script in _SCRIPTS.values())

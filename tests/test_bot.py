@@ -11,15 +11,11 @@ from typing import Any
 import pytest
 
 from tool_search.bot import open_runner, tools_from_modules
-from tool_search.config.bot import (
-    BotConfig,
-    HistorySettings,
-    ProfileSettings,
-    ProviderConfig,
-    SearchSettings,
-    StoreSettings,
-    ToolSearchConfig,
-)
+from tool_search.config.bot import BotConfig, ProviderConfig, ToolSearchConfig
+from tool_search.config.history import HistorySettings
+from tool_search.config.providers import ProfileSettings
+from tool_search.config.search import SearchSettings
+from tool_search.config.stores import StoreSettings
 from tool_search.errors import (
     ConfigurationError,
     DuplicateToolError,

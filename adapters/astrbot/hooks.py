@@ -12,7 +12,7 @@ from typing import Any, ClassVar, cast
 
 from tool_search.adapters.astrbot.settings import NativeChoice
 from tool_search.adapters.astrbot.toolset import run_of
-from tool_search.config.bot import Dialect, StrategyChoice
+from tool_search.config.providers import Dialect, StrategyChoice
 from tool_search.errors import ProviderError, UnsupportedStrategyError
 from tool_search.providers.errors import ErrorAction, classify_error
 from tool_search.providers.profiles import ProviderProfile, profile_for

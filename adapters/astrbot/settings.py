@@ -9,7 +9,9 @@ from typing import Any, Literal, cast, get_args
 
 from pydantic import ValidationError
 
-from tool_search.config.bot import Dialect, ToolSearchConfig
+from tool_search.config.bot import ToolSearchConfig
+from tool_search.config.providers import Dialect
+from tool_search.i18n import LANGUAGES
 
 __all__ = ["OF_ONE_PLACE", "AstrBotSettings", "NativeChoice", "read_settings", "value_of_place"]
 
@@ -22,7 +24,7 @@ OF_ONE_PLACE: Mapping[str, tuple[str, ...]] = {
     "threshold_tokens": (),
     "max_results": (),
     "engine": ("bm25", "rank_bm25", "lexical", "regex"),
-    "language": ("auto", "zh-CN", "en-US", "ru-RU"),
+    "language": ("auto", *LANGUAGES),
     "native_claude": get_args(NativeChoice),
     "native_openai": get_args(NativeChoice),
 }

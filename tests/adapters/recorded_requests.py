@@ -19,7 +19,8 @@ from tests.adapters.recorded_traffic import DIALECTS, IMPORTERS, READERS, RECORD
 from tests.adapters.recorded_wire import COMPARERS, MESSAGES, SEARCH_TOOLS
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
-from tool_search.config.bot import Dialect, ToolSearchConfig
+from tool_search.config.bot import ToolSearchConfig
+from tool_search.config.providers import Dialect
 from tool_search.conversation.calls import AnsweredCall
 from tool_search.conversation.session import CallResult, ToolSearchSession
 from tool_search.messages import Message, RequestPlan, ToolCall

@@ -14,6 +14,7 @@ from tool_search import Tool
 from tool_search.compat.oh_my_pi.ranking import oh_my_pi_recipe
 from tool_search.compat.oh_my_pi.surface import DiscoveryDetails, DiscoverySettings, ToolDiscovery
 from tool_search.compat.weighted_bm25 import WeightedBm25Index
+from tool_search.i18n import LANGUAGES
 
 SEARCH = "search_tool_bm25"
 MCP_ONLY = DiscoverySettings(mode="mcp-only")
@@ -400,7 +401,7 @@ def test_a_frozen_description_stays_as_it_first_was() -> None:
     assert again.search_tool().description == first
 
 
-@pytest.mark.parametrize("language", ["en-US", "zh-CN", "ru-RU"])
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_the_notice_names_the_servers_and_stays(language: Any) -> None:
     session = discovery(language=language)
     notice = session.system_notice()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tool_search import ConfigurationError, UnsupportedStrategyError, load_config, profile_for
-from tool_search.config.bot import ProfileSettings
+from tool_search.config.providers import ProfileSettings
 from tool_search.providers.profiles import ProviderProfile
 
 PROXY = "https://llm.example.com/v1"

@@ -24,6 +24,7 @@ from tool_search.conversation.record import message_from_dict, message_to_dict
 from tool_search.conversation.synthetic_searches import InsertionPoint
 from tool_search.conversation.thinking import ThinkingRecord
 from tool_search.discovery.tool_order import ToolOrderRecord
+from tool_search.i18n import LANGUAGES
 from tool_search.messages import NativeReply
 
 TEXT = st.text(max_size=6)
@@ -74,7 +75,7 @@ def histories(draw: st.DrawFn) -> tuple[Message, ...]:
 LISTED = st.lists(NAMES, unique=True, max_size=3).map(tuple)
 RECORDS = st.builds(
     ConversationRecord,
-    language=st.sampled_from(["zh-CN", "en-US", "ru-RU"]),
+    language=st.sampled_from(LANGUAGES),
     decision=st.just(ModeDecision(mode="tool_search", reason="configured")),
     search_tool=TOOLS,
     roster=st.builds(

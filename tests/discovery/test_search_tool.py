@@ -21,7 +21,7 @@ from tool_search import (
     build_index,
 )
 from tool_search.discovery.search_tool import call_tool_definition, clean_description
-from tool_search.i18n import text
+from tool_search.i18n import LANGUAGES, text
 
 TOOLS = [
     Tool(name="get_forecast", description="Weather forecast.", kind="mcp", server="weather"),
@@ -226,7 +226,7 @@ def test_the_search_tool_tells_which_servers_there_are() -> None:
     assert definition.parameters["required"] == ["query"]
 
 
-@pytest.mark.parametrize("language", ["zh-CN", "en-US", "ru-RU"])
+@pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("name", ["s", "a server of a rather long name with number ", "服务器"])
 @pytest.mark.parametrize("servers", [0, 1, 60, 1000])
 def test_the_description_stays_within_1200_characters(

@@ -1,4 +1,4 @@
-"""What models and people read, in three languages."""
+"""What models and people read, in each language."""
 
 from __future__ import annotations
 
@@ -7,8 +7,18 @@ import string
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
-from tool_search.i18n import LANGUAGES, Language, language_of, locale, text
+from tool_search import ConfigurationError, ToolSearchConfig
+from tool_search.i18n import (
+    LANGUAGES,
+    Language,
+    language_of,
+    language_of_locale,
+    locale,
+    script_of,
+    text,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 KEYS = sorted({key for language in LANGUAGES for key in locale(language)})
@@ -57,13 +67,33 @@ def test_every_sentence_can_be_filled(language: Language) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_language_is_written_in_its_script(language: Language) -> None:
-    script = {
-        "zh-CN": r"[\u4e00-\u9fff]",
-        "ru-RU": r"[а-яё]",
-        "en-US": r"^[^\u0400-\u04ff\u4e00-\u9fff]*$",
-    }
+    own = script_of(language) or script_of("en-US")
+    others = {script_of(each) for each in LANGUAGES} - {own, script_of("en-US"), None}
+    assert own
     for key, sentence in locale(language).items():
-        assert re.search(script[language], sentence), key
+        assert re.search(own, sentence), key
+        assert not any(re.search(other, sentence) for other in others if other), key
+
+
+def test_every_locale_is_a_language_and_has_a_file() -> None:
+    files = {path.stem for path in (ROOT / "i18n" / "locales").glob("*.json")}
+    assert set(LANGUAGES) == files
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_settings_take_every_language(language: Language) -> None:
+    assert ToolSearchConfig(language=language).language == language
+    assert language_of_locale(language.replace("-", "_") + ".UTF-8") == language
+
+
+@pytest.mark.parametrize("name", ["", "C", "C.UTF-8", "POSIX", "zhuang", "fr_FR.UTF-8"])
+def test_another_locale_is_answered_in_english(name: str) -> None:
+    assert language_of_locale(name) == "en-US"
+
+
+def test_settings_refuse_an_unknown_language() -> None:
+    with pytest.raises(ValidationError, match="'auto', 'zh-CN', 'en-US' or 'ru-RU'"):
+        ToolSearchConfig(language="fr-FR")
 
 
 def test_a_key_that_is_not_there_is_a_mistake_of_ours() -> None:
@@ -71,6 +101,8 @@ def test_a_key_that_is_not_there_is_a_mistake_of_ours() -> None:
         text("no.such.key", "en-US")
     with pytest.raises(KeyError):
         text("call.failed", "en-US")
+    with pytest.raises(ConfigurationError, match="no language 'fr-FR'; known are zh-CN, en-US"):
+        text("call.failed", "fr-FR")
 
 
 @pytest.mark.parametrize(
@@ -94,5 +126,5 @@ def test_a_key_that_is_not_there_is_a_mistake_of_ours() -> None:
         ("\ud800", "en-US"),
     ],
 )
-def test_the_language_is_told_by_the_script(sample: str, language: Language) -> None:
+def test_the_script_decides_the_language(sample: str, language: Language) -> None:
     assert language_of(sample) == language

@@ -16,7 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Lowest first. A part imports parts of lower rows, and of its own row only if it is named there.
 LAYERS = (
-    ("errors", "i18n", "_exports"),
+    ("errors", "_exports"),
+    ("i18n",),
     ("values",),
     ("catalog",),
     ("config",),

@@ -10,7 +10,7 @@ import pytest
 
 from tests.search.registry import BY_WORDS
 from tool_search.catalog.tool import Tool
-from tool_search.config.bot import SearchSettings
+from tool_search.config.search import SearchSettings
 from tool_search.errors import DuplicateToolError, SearchError
 from tool_search.search import build_index
 from tool_search.search.build import _DEFAULTS

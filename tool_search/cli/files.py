@@ -11,7 +11,7 @@ import typer
 
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.formats import json_values, parse_tools
-from tool_search.config.bot import load_config
+from tool_search.config.loading import load_config
 from tool_search.config.stores import StoreSettings
 from tool_search.errors import CatalogError, ConfigurationError
 from tool_search.search import JudgedQuery

@@ -18,15 +18,9 @@ from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
 from tool_search.cli.exits import say, say_notices
 from tool_search.cli.files import read_catalog
-from tool_search.config.bot import (
-    BotConfig,
-    Dialect,
-    ProfileSettings,
-    ProviderConfig,
-    SchemaMode,
-    ToolSearchConfig,
-    load_config,
-)
+from tool_search.config.bot import BotConfig, ProviderConfig, SchemaMode, ToolSearchConfig
+from tool_search.config.loading import load_config
+from tool_search.config.providers import Dialect, ProfileSettings
 from tool_search.conversation.record import ConversationRecord
 from tool_search.conversation.session import ToolSearchSession
 from tool_search.discovery.modes import Mode, ModeDecision, tool_tokens

@@ -13,8 +13,15 @@ from urllib.parse import urlsplit
 
 from tool_search.catalog.names import NameRule
 from tool_search.catalog.tool import Tool
-from tool_search.config.bot import Dialect, ProviderConfig, SearchForm, StrategyChoice
-from tool_search.config.providers import CacheKind, MessageRules, ProfileSettings, SchemaRules
+from tool_search.config.bot import ProviderConfig, SearchForm
+from tool_search.config.providers import (
+    CacheKind,
+    Dialect,
+    MessageRules,
+    ProfileSettings,
+    SchemaRules,
+    StrategyChoice,
+)
 from tool_search.errors import UnsupportedStrategyError
 from tool_search.messages import StrategyName
 from tool_search.providers.known import OWN_HOSTS, ProviderFacts, known_facts, stated_facts

@@ -11,7 +11,7 @@ from tool_search.search.vectors.embedder import Embedder
 from tool_search.search.vectors.store import VectorStore
 
 if TYPE_CHECKING:
-    from tool_search.config.bot import SearchSettings
+    from tool_search.config.search import SearchSettings
     from tool_search.search.evaluation import EvaluationReport, JudgedQuery, evaluate
     from tool_search.search.vectors.cache import VectorCache
 
@@ -31,7 +31,7 @@ __all__ = [
 
 
 _HOMES = {
-    "SearchSettings": "tool_search.config.bot",
+    "SearchSettings": "tool_search.config.search",
     "EvaluationReport": "tool_search.search.evaluation",
     "JudgedQuery": "tool_search.search.evaluation",
     "evaluate": "tool_search.search.evaluation",

@@ -13,9 +13,11 @@ from runpy import run_path
 import pytest
 
 from tool_search.adapters.astrbot.settings import OF_ONE_PLACE, read_settings
+from tool_search.i18n import LANGUAGES
 
 ROOT = Path(__file__).resolve().parents[3]
 PLUGIN = ROOT / "examples" / "astrbot_plugin_tool_search"
+PAGES = {path.stem: path for path in (PLUGIN / ".astrbot-plugin" / "i18n").glob("*.json")}
 
 
 def test_every_default_of_the_form_is_the_librarys() -> None:
@@ -27,7 +29,10 @@ def test_every_default_of_the_form_is_the_librarys() -> None:
 def test_what_one_conversation_may_have_is_what_the_form_offers() -> None:
     schema = json.loads((PLUGIN / "_conf_schema.json").read_text(encoding="utf-8"))
     offered = {key: tuple(schema[key].get("options", ())) for key in OF_ONE_PLACE}
-    assert offered == OF_ONE_PLACE
+    # The form offers the languages that its own labels are written in.
+    written = ("auto", *(each for each in LANGUAGES if each in PAGES))
+    assert offered == {**OF_ONE_PLACE, "language": written}
+    assert set(written) <= set(OF_ONE_PLACE["language"])
 
 
 @pytest.mark.parametrize("guide", ["astrbot.md", "astrbot.zh-CN.md"])
@@ -37,11 +42,10 @@ def test_every_setting_is_in_the_operators_guide(guide: str) -> None:
     assert [key for key in schema if f"| `{key}` |" not in written] == []
 
 
-@pytest.mark.parametrize("language", ["zh-CN", "en-US", "ru-RU"])
+@pytest.mark.parametrize("language", PAGES)
 def test_every_setting_is_explained_in_every_language(language: str) -> None:
     schema = json.loads((PLUGIN / "_conf_schema.json").read_text(encoding="utf-8"))
-    page = PLUGIN / ".astrbot-plugin" / "i18n" / f"{language}.json"
-    said = json.loads(page.read_text(encoding="utf-8"))
+    said = json.loads(PAGES[language].read_text(encoding="utf-8"))
     assert list(said["config"]) == list(schema)
     for key, item in schema.items():
         assert said["config"][key]["description"]

@@ -23,7 +23,7 @@ from tool_search.catalog.schema.keys import is_wire_key, wire_key
 from tool_search.messages import DeclaredTool, ToolList
 from tool_search.providers.profiles import profile_for
 from tool_search.testing.services.schemas import schema_faults
-from tool_search.testing.strict_schema import schema_problem
+from tool_search.testing.strict_schema import function_schema_problem
 
 IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 many = settings(max_examples=5_000 if IS_LONG else 60)
@@ -51,7 +51,7 @@ def test_every_dialect_declares_a_valid_schema_whatever_was_given(schema: dict[s
         jsonschema_rs.meta.validate(shown)
         jsonschema_rs.Draft202012Validator(shown, offline=True)
         assert schema_faults(shown).keys is None
-        assert schema_problem(shown) is None
+        assert function_schema_problem(shown) is None
         assert shown["type"] == "object"
         assert not REFUSED_AT_TOP & shown.keys()
     assert json.dumps(schema) == before

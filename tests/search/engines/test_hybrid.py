@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.search.word_embedder import WordEmbedder
 from tool_search import SearchSettings, Tool, ToolSearchIndex, build_index
-from tool_search.config.bot import HybridSettings
+from tool_search.config.search import HybridSettings
 
 TOOLS = (
     Tool(name="cancel_meeting", description="Takes an appointment off the calendar."),

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.search.word_embedder import WordEmbedder
 from tool_search import SearchSettings, Tool, build_index
 from tool_search.catalog.formats import parse_tools
-from tool_search.config.bot import HybridSettings
+from tool_search.config.search import HybridSettings
 from tool_search.search.index.explanation import Explanation
 from tool_search.search.index.ranking import RankedIndex
 from tool_search.search.learned import LearnedQueries, evidence_of, informed

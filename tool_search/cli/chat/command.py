@@ -15,7 +15,7 @@ from tool_search.cli.chat.asking import AskingPerson
 from tool_search.cli.chat.loop import Chat
 from tool_search.cli.chat.screen import JsonScreen, Screen, TerminalScreen
 from tool_search.cli.exits import FAILED
-from tool_search.config.bot import load_config
+from tool_search.config.loading import load_config
 
 __all__ = ["chat_command"]
 

@@ -15,7 +15,7 @@ from tool_search.cli.inspect import NextRequest, next_request
 from tool_search.config.bot import BotConfig, ProviderConfig
 from tool_search.errors import ToolSearchError
 from tool_search.events import Done, ProviderSwitched
-from tool_search.i18n import Language
+from tool_search.i18n import Language, language_of_locale
 from tool_search.runner.runner import ToolSearchRunner
 
 __all__ = ["Chat"]
@@ -165,7 +165,5 @@ def _read_beside_results() -> str:
 
 
 def _environment_language() -> Language:
-    known: dict[str, Language] = {"zh": "zh-CN", "ru": "ru-RU"}
     names = (os.environ.get(key) for key in ("LC_ALL", "LC_MESSAGES", "LANG"))
-    locale = next(filter(None, names), "")
-    return known.get(locale[:2].lower(), "en-US")
+    return language_of_locale(next(filter(None, names), ""))

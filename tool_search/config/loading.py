@@ -1,0 +1,176 @@
+"""The settings of a bot, read from a YAML file."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from tool_search.config.bot import BotConfig, ProviderConfig, ToolSearchConfig
+from tool_search.config.history import HistorySettings
+from tool_search.config.permissions import PermissionRules, PermissionSettings
+from tool_search.config.providers import ProfileMatch, ProfileSettings
+from tool_search.config.search import HybridSettings, SearchSettings
+from tool_search.config.stores import LearningSettings, StoreSettings
+from tool_search.errors import ConfigurationError
+
+__all__ = ["load_config"]
+
+_AS_IN_ASTRBOT = ("tool_schema_mode", "tool_search")
+_ModelT = TypeVar("_ModelT", bound=BaseModel)
+_Path = tuple[str | int, ...]
+
+
+def load_config(path: str | os.PathLike[str]) -> BotConfig:
+    """The settings in a YAML file.
+
+    `tool_schema_mode` and `tool_search` may stand at the top or, as in AstrBot,
+    under `provider_settings`.
+
+    Raises:
+        ConfigurationError: The file cannot be read or parsed, a key is unknown or
+            stands twice, or a value is not allowed; names the line and the key.
+    """
+    source = Path(path)
+    try:
+        node = yaml.compose(source.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+        lines = dict(_lines(node, (), source)) if node is not None else {}
+        content = yaml.SafeLoader("").construct_document(node) if node is not None else None
+    except (OSError, UnicodeDecodeError) as exc:
+        raise ConfigurationError(f"{source}: cannot be read: {exc}") from exc
+    except (yaml.YAMLError, ValueError, RecursionError) as exc:
+        raise ConfigurationError(f"{source}: is not YAML: {_yaml_problem(exc)}") from exc
+    content = {} if content is None else content
+    if not isinstance(content, dict):
+        raise ConfigurationError(
+            f"{source}: must hold keys and values, not a {type(content).__name__}"
+        )
+    return _validated(BotConfig, _settled(content, lines, source), lines, source)
+
+
+def _yaml_problem(exc: Exception) -> str:
+    mark = getattr(exc, "problem_mark", None)
+    problem = getattr(exc, "problem", None) or str(exc)
+    return f"line {mark.line + 1}, column {mark.column + 1}: {problem}" if mark else problem
+
+
+def _lines(node: yaml.Node, path: _Path, source: Path) -> Iterator[tuple[_Path, int]]:
+    """The line of every key, by its path."""
+    if isinstance(node, yaml.MappingNode):
+        seen = set()
+        for key, value in node.value:
+            name = key.value if isinstance(key, yaml.ScalarNode) else "a key that is no word"
+            inner = (*path, name)
+            if inner in seen:
+                raise _wrong(source, {inner: key.start_mark.line + 1}, inner, "stands twice")
+            seen.add(inner)
+            yield inner, key.start_mark.line + 1
+            yield from _lines(value, inner, source)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            yield (*path, index), value.start_mark.line + 1
+            yield from _lines(value, (*path, index), source)
+
+
+def _settled(content: dict[Any, Any], lines: dict[_Path, int], source: Path) -> dict[str, Any]:
+    """The file's content with the sections where `BotConfig` has them."""
+    settled = dict(content)
+    nested = _section(settled.pop("provider_settings", None), "provider_settings", lines, source)
+    for key, value in nested.items():
+        if key not in _AS_IN_ASTRBOT:
+            raise _wrong(
+                source,
+                lines,
+                ("provider_settings", key),
+                f"is unknown; known here: {', '.join(_AS_IN_ASTRBOT)}",
+            )
+        if key in settled:
+            raise _wrong(source, lines, (key,), "stands here and under provider_settings")
+        settled[key] = value
+        moved = {p[1:]: n for p, n in lines.items() if p[:2] == ("provider_settings", key)}
+        lines.update(moved)
+    section = _section(settled.pop("tool_search", None), "tool_search", lines, source)
+    mode = ("tool_search", "tool_schema_mode")
+    if mode[1] in section:
+        raise _wrong(source, lines, mode, "stands beside tool_search, not in it")
+    if mode[1] in settled:
+        section = {**section, mode[1]: settled.pop(mode[1])}
+        lines[mode] = lines[mode[1:]]
+    return {**settled, "tool_search": section}
+
+
+def _section(value: object, key: str, lines: Mapping[_Path, int], source: Path) -> dict[Any, Any]:
+    if value is not None and not isinstance(value, dict):
+        kind = type(value).__name__
+        raise _wrong(source, lines, (key,), f"must hold keys and values, not a {kind}")
+    return dict(value or {})
+
+
+def _validated(
+    model: type[_ModelT], content: Mapping[str, Any], lines: Mapping[_Path, int], source: Path
+) -> _ModelT:
+    try:
+        return model.model_validate(content)
+    except ValidationError as exc:
+        problems = [
+            str(_wrong(source, lines, tuple(error["loc"]), _problem(error, model)))
+            for error in exc.errors(include_url=False)
+        ]
+        raise ConfigurationError("\n".join(problems)) from exc
+
+
+def _problem(error: Any, model: type[BaseModel]) -> str:
+    if error["type"] == "extra_forbidden":
+        return f"is unknown; known here: {', '.join(_known_keys(model, error['loc']))}"
+    if error["type"] == "missing":
+        return "is missing"
+    problem = error["msg"].removeprefix("Value error, ").replace("valid tuple", "list")
+    problem = re.sub(r"valid dictionary or instance of \w+", "section of keys and values", problem)
+    return f"{_shown(error['input'], error['loc'])}: {problem[:1].lower()}{problem[1:]}"
+
+
+def _shown(value: object, location: tuple[str | int, ...]) -> str:
+    """A wrong value, but nothing that could be or hold an API key."""
+    if isinstance(value, dict | list | tuple):
+        return f"holds {'keys and values' if isinstance(value, dict) else 'a list'}"
+    secret = any("key" in str(step) for step in location) or location[-1:] == ("base_url",)
+    return "is not allowed" if secret and value is not None else f"is {value!r}"
+
+
+def _known_keys(model: type[BaseModel], location: tuple[str | int, ...]) -> list[str]:
+    sections: dict[str, type[BaseModel]] = {
+        "tool_search": ToolSearchConfig, "search": SearchSettings, "hybrid": HybridSettings,
+        "providers": ProviderConfig, "learning": LearningSettings, "store": StoreSettings,
+        "permissions": PermissionSettings, "policy": PermissionRules, "roles": PermissionRules,
+        "profiles": ProfileSettings, "match": ProfileMatch, "history": HistorySettings,
+    }  # fmt: skip
+    for before, step in zip(("", *location), location[:-1], strict=False):
+        if before != "profiles":  # what follows it is a name of the user's
+            model = sections.get(str(step), model)
+    keys = set(model.model_fields)
+    # A file has the mode beside its section, where the settings have it inside.
+    if model is ToolSearchConfig:
+        keys.discard("tool_schema_mode")
+    elif model is BotConfig:
+        keys.update(("tool_schema_mode", "provider_settings"))
+    return sorted(keys)
+
+
+def _wrong(
+    source: Path, lines: Mapping[_Path, int], path: _Path, problem: str
+) -> ConfigurationError:
+    line = next((lines[path[:n]] for n in range(len(path), 0, -1) if path[:n] in lines), None)
+    where = f"{source}, line {line}" if line is not None else str(source)
+    return ConfigurationError(f"{where}: {_dotted(path)} {problem}")
+
+
+def _dotted(path: _Path) -> str:
+    dotted = ""
+    for step in path:
+        dotted += f"[{step}]" if isinstance(step, int) else f".{step}" if dotted else str(step)
+    return dotted.replace("tool_search.tool_schema_mode", "tool_schema_mode")
