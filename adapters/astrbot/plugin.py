@@ -166,7 +166,7 @@ class AstrBotToolSearch:
             request.prompt or "…",
             profile=self.profile(event, settings),
             catalog=turn.catalog,
-            refusal=turn.refusal,
+            denial_reason=turn.refusal,
         )
         for notice in session.take_notices():
             _log.warning("%s: %s", notice.code, notice.message)
@@ -285,7 +285,7 @@ class AstrBotToolSearch:
     async def _exchange_lessons(self, session: ToolSearchSession) -> None:
         if self.settings.config.learning.enabled:
             await self._learning.learn(session.drain_lessons())
-            session.inform(await self._learning.votes())
+            session.use_votes(await self._learning.votes())
 
     def profile(self, event: Any, settings: AstrBotSettings | None = None) -> ProviderProfile:
         """The provider that is asked first, as far as AstrBot says."""

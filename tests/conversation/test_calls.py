@@ -193,7 +193,7 @@ def test_a_refused_tool_is_found_by_no_search_and_its_alias_is_refused_like_its_
     chat.session.begin_turn(
         "hello",
         profile=OPENAI,
-        refusal=lambda t: "Only reading is allowed." if t.name == "send_mail" else None,
+        denial_reason=lambda t: "Only reading is allowed." if t.name == "send_mail" else None,
     )
     decision = chat.decide("send_mail", '{"count": 1}')
     assert (decision.content, decision.is_denied) == ("Only reading is allowed.", True)

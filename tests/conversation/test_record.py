@@ -78,10 +78,10 @@ RECORDS = st.builds(
     language=st.sampled_from(LANGUAGES),
     decision=st.just(ModeDecision(mode="tool_search", reason="configured")),
     search_tool=TOOLS,
-    roster=st.builds(
+    tool_order=st.builds(
         ToolOrderRecord,
-        order=LISTED,
-        ledger=LISTED,
+        catalog_order=LISTED,
+        declared_order=LISTED,
         core=LISTED,
         catalog=TEXT,
         shown=st.dictionaries(NAMES, TEXT, max_size=2),
@@ -89,7 +89,7 @@ RECORDS = st.builds(
     discoveries=st.lists(
         st.builds(Discovery, tool=TOOLS, via=st.sampled_from(["search", "call"])), max_size=2
     ).map(tuple),
-    anchors=st.lists(
+    insertion_points=st.lists(
         st.builds(
             InsertionPoint,
             fingerprint=TEXT,

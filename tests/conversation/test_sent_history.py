@@ -290,7 +290,7 @@ def test_search_that_was_written_before_a_turn_goes_with_it(name: str) -> None:
     assert [message.role for message in taken] == ["assistant", "tool", "user", "assistant"]
     second = chat.begin(profile, "Two?")
     assert second.messages[:-1] == first.messages[:-1]
-    assert len(chat.session.record().anchors) == 1
+    assert len(chat.session.record().insertion_points) == 1
 
 
 def test_thinking_before_a_turn_that_was_taken_back_still_holds() -> None:

@@ -133,7 +133,7 @@ class ToolCatalog(Mapping[str, Tool]):
         self._tools = dict(sorted(named.items()))
         self._given: ToolCatalog | None = None
         self._views: dict[Hashable, ToolCatalog] = {}
-        self._made: dict[Callable[[ToolCatalog], Any], Any] = {}
+        self._computed: dict[Callable[[ToolCatalog], Any], Any] = {}
 
     def __getitem__(self, name: str) -> Tool:
         return self._tools[name]
@@ -179,9 +179,9 @@ class ToolCatalog(Mapping[str, Tool]):
 
     def once(self, make: Callable[[ToolCatalog], _T]) -> _T:
         """Return what a pure function makes of this catalog, made at the first call."""
-        if make not in self._made:
-            self._made[make] = make(self)
-        made: _T = self._made[make]
+        if make not in self._computed:
+            self._computed[make] = make(self)
+        made: _T = self._computed[make]
         return made
 
     @property
@@ -269,13 +269,13 @@ class ToolCatalog(Mapping[str, Tool]):
         key = policy, limits, reserved, frozenset(exceptions.items())
         known = self._views.get(key)
         if known is None:
-            known = self._made_view(policy, limits, exceptions, reserved)
+            known = self._build_view(policy, limits, exceptions, reserved)
             if len(self._views) >= _MAX_VIEWS:
                 self._views.pop(next(iter(self._views)), None)
             self._views[key] = known
         return known
 
-    def _made_view(
+    def _build_view(
         self,
         policy: CorePolicy,
         limits: TextLimits | None,

@@ -80,11 +80,11 @@ def parse_tools(text: str, *, source: str = "catalog") -> tuple[Tool, ...]:
         places[tool.source] = place
         tools.append(tool)
     if wrong:
-        raise _refusal(wrong) from wrong[0][1]
+        raise _combined_error(wrong) from wrong[0][1]
     return tuple(tools)
 
 
-def _refusal(wrong: Sequence[tuple[str, InvalidToolError]]) -> InvalidToolError:
+def _combined_error(wrong: Sequence[tuple[str, InvalidToolError]]) -> InvalidToolError:
     """The first wrong definition, and where the others are."""
     (place, problem), *others = wrong
     message = f"{place}: {problem}"
@@ -109,7 +109,7 @@ def tool_from_definition(definition: object, *, server: str | None = None) -> To
     {'type': 'object'}
     """
     if not isinstance(definition, Mapping):
-        raise InvalidToolError(f"{_shown(definition)} is not an object; {_FORMATS}")
+        raise InvalidToolError(f"{_preview(definition)} is not an object; {_FORMATS}")
     if server is not None:
         definition = _of_server(definition, server)
     content = {key: value for key, value in definition.items() if value is not None}
@@ -120,7 +120,7 @@ def tool_from_definition(definition: object, *, server: str | None = None) -> To
     if isinstance(kind, str) and kind.startswith("tool_search"):
         return None
     if "name" not in content:
-        raise InvalidToolError(f"{_shown(definition)} has no name; {_FORMATS}")
+        raise InvalidToolError(f"{_preview(definition)} has no name; {_FORMATS}")
     return Tool.from_dict(_settled(content))
 
 
@@ -171,7 +171,7 @@ def _listing(value: Any, place: str) -> dict[str, Any] | None:
         return None
     if isinstance(value.get("error"), dict) and "jsonrpc" in value:
         raise CatalogError(
-            f"{place}: is a JSON-RPC error and no list of tools: {_shown(value['error'])}"
+            f"{place}: is a JSON-RPC error and no list of tools: {_preview(value['error'])}"
         )
     inner = value.get("result", value)
     return inner if isinstance(inner, dict) and isinstance(inner.get("tools"), list) else None
@@ -198,7 +198,7 @@ def _settled(content: dict[str, Any]) -> dict[str, Any]:
     for key in _SWITCHES:
         if not isinstance(settled.get(key, True), bool):
             raise InvalidToolError(
-                f"tool {name!r}: {key} must be true or false, not {_shown(settled[key])}"
+                f"tool {name!r}: {key} must be true or false, not {_preview(settled[key])}"
             )
     settled.setdefault("kind", "mcp" if settled.get("server") else "plugin")
     annotations = settled.get("annotations")
@@ -269,7 +269,7 @@ def _end_of_gap(text: str, position: int) -> int:
     return match.end() if match else position
 
 
-def _shown(value: object) -> str:
+def _preview(value: object) -> str:
     try:
         text = json.dumps(value, ensure_ascii=False, default=repr)
     except RecursionError:

@@ -50,7 +50,7 @@ def load_config(path: str | os.PathLike[str]) -> BotConfig:
         raise ConfigurationError(
             f"{source}: must hold keys and values, not a {type(content).__name__}"
         )
-    return _validated(BotConfig, _settled(content, lines, source), lines, source)
+    return _validated(BotConfig, _arrange_sections(content, lines, source), lines, source)
 
 
 def _yaml_problem(exc: Exception) -> str:
@@ -77,10 +77,12 @@ def _lines(node: yaml.Node, path: _Path, source: Path) -> Iterator[tuple[_Path, 
             yield from _lines(value, (*path, index), source)
 
 
-def _settled(content: dict[Any, Any], lines: dict[_Path, int], source: Path) -> dict[str, Any]:
+def _arrange_sections(
+    content: dict[Any, Any], lines: dict[_Path, int], source: Path
+) -> dict[str, Any]:
     """The file's content with the sections where `BotConfig` has them."""
-    settled = dict(content)
-    nested = _section(settled.pop("provider_settings", None), "provider_settings", lines, source)
+    arranged = dict(content)
+    nested = _section(arranged.pop("provider_settings", None), "provider_settings", lines, source)
     for key, value in nested.items():
         if key not in _AS_IN_ASTRBOT:
             raise _wrong(
@@ -89,19 +91,19 @@ def _settled(content: dict[Any, Any], lines: dict[_Path, int], source: Path) -> 
                 ("provider_settings", key),
                 f"is unknown; known here: {', '.join(_AS_IN_ASTRBOT)}",
             )
-        if key in settled:
+        if key in arranged:
             raise _wrong(source, lines, (key,), "stands here and under provider_settings")
-        settled[key] = value
+        arranged[key] = value
         moved = {p[1:]: n for p, n in lines.items() if p[:2] == ("provider_settings", key)}
         lines.update(moved)
-    section = _section(settled.pop("tool_search", None), "tool_search", lines, source)
+    section = _section(arranged.pop("tool_search", None), "tool_search", lines, source)
     mode = ("tool_search", "tool_schema_mode")
     if mode[1] in section:
         raise _wrong(source, lines, mode, "stands beside tool_search, not in it")
-    if mode[1] in settled:
-        section = {**section, mode[1]: settled.pop(mode[1])}
+    if mode[1] in arranged:
+        section = {**section, mode[1]: arranged.pop(mode[1])}
         lines[mode] = lines[mode[1:]]
-    return {**settled, "tool_search": section}
+    return {**arranged, "tool_search": section}
 
 
 def _section(value: object, key: str, lines: Mapping[_Path, int], source: Path) -> dict[Any, Any]:
@@ -131,10 +133,10 @@ def _problem(error: Any, model: type[BaseModel]) -> str:
         return "is missing"
     problem = error["msg"].removeprefix("Value error, ").replace("valid tuple", "list")
     problem = re.sub(r"valid dictionary or instance of \w+", "section of keys and values", problem)
-    return f"{_shown(error['input'], error['loc'])}: {problem[:1].lower()}{problem[1:]}"
+    return f"{_describe_value(error['input'], error['loc'])}: {problem[:1].lower()}{problem[1:]}"
 
 
-def _shown(value: object, location: tuple[str | int, ...]) -> str:
+def _describe_value(value: object, location: tuple[str | int, ...]) -> str:
     """A wrong value, but nothing that could be or hold an API key."""
     if isinstance(value, dict | list | tuple):
         return f"holds {'keys and values' if isinstance(value, dict) else 'a list'}"

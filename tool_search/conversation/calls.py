@@ -122,7 +122,7 @@ class CallResolver:
         call_tool_name: The name of the tool that calls other tools.
         language: Of the answers.
         permits: Says which tools this caller may call.
-        refusal: Says why a tool that is not permitted is refused, as the model reads it;
+        denial_reason: Says why a tool that is not permitted is refused, as the model reads it;
             None or empty text: the call is answered like that of an unknown name.
         sets_aside: Says which tools are not declared to the provider that calls: their calls
             are answered with the reason, and no search finds them.
@@ -139,7 +139,7 @@ class CallResolver:
         call_tool_name: str,
         language: Language,
         permits: Callable[[Tool], bool],
-        refusal: Callable[[Tool], str | None] = allowed_to_all,
+        denial_reason: Callable[[Tool], str | None] = allowed_to_all,
         sets_aside: Callable[[Tool], bool] = declared_to_all,
     ) -> None:
         self.catalog = catalog
@@ -150,7 +150,7 @@ class CallResolver:
         self.call_tool_name = call_tool_name
         self.language = language
         self.permits = permits
-        self.refusal = refusal
+        self.denial_reason = denial_reason
         self.sets_aside = sets_aside
 
     def decide(self, call: ToolCall) -> CallDecision:
@@ -193,7 +193,7 @@ class CallResolver:
     ) -> CallDecision:
         if not self.permits(tool):
             # Without a reason the tool is none of this caller's business, nor that it exists.
-            why = self.refusal(tool) or self._unknown(name)
+            why = self.denial_reason(tool) or self._unknown(name)
             return AnsweredCall(call=call, content=why, is_error=True, is_denied=True)
         present = self.catalog.get(tool.name)
         if present is None or not present.active:

@@ -30,7 +30,7 @@ def catalog_notices(catalog: ToolCatalog) -> tuple[Notice, ...]:
     ]
     found += [
         Notice("tool_refused", f"{of}: listed more than once, the first counts: {listed}")
-        for of, listed in _by_server(catalog.repeated, lambda s: s[0], lambda s: _shown(s[1]))
+        for of, listed in _by_server(catalog.repeated, lambda s: s[0], lambda s: _quote(s[1]))
     ]
     found += [
         Notice("definition_cut", f"{of}: texts longer than the limit are cut: {listed}")
@@ -54,7 +54,7 @@ def copy_notices(catalog: ToolCatalog) -> tuple[Notice, ...]:
 
 
 def _whose(tool: Tool) -> str:
-    return _shown(tool.name) + ("" if tool.server is None else f" of server {_shown(tool.server)}")
+    return _quote(tool.name) + ("" if tool.server is None else f" of server {_quote(tool.server)}")
 
 
 def _cut(catalog: ToolCatalog) -> list[Tool]:
@@ -67,7 +67,7 @@ def _cut(catalog: ToolCatalog) -> list[Tool]:
 
 
 def _name_of(tool: Tool) -> str:
-    return _shown(tool.name)
+    return _quote(tool.name)
 
 
 def _by_server(
@@ -79,7 +79,7 @@ def _by_server(
         of_server = list(group)
         texts = [said(item) for item in of_server[:_MAX_NAMED]]
         more = len(of_server) - len(texts)
-        of = "tools without a server" if name is None else f"server {_shown(name)}"
+        of = "tools without a server" if name is None else f"server {_quote(name)}"
         yield of, "; ".join(texts) + (f"; and {more} more" if more else "")
 
 
@@ -99,7 +99,7 @@ class _Reasons:
         """Return a sentence that names the tool, its name here, and the cause."""
         listed = tool.source[1]
         plain = clean_name(listed)
-        said = f"tool {_shown(listed)} is named {_shown(tool.name)}"
+        said = f"tool {_quote(listed)} is named {_quote(tool.name)}"
         if plain == tool.name:
             return f"{said}: it has invisible characters"
         keys = (*name_keys(plain), *look_alike_keys(plain))
@@ -109,10 +109,10 @@ class _Reasons:
         if owner is None or owner == tool.source:
             return f"{said}: the name is reserved, or is one of another server's"
         name = self._catalog.book.held[owner]
-        whose = "" if owner[0] is None else f" of server {_shown(owner[0])}"
+        whose = "" if owner[0] is None else f" of server {_quote(owner[0])}"
         how = "the name of" if name == plain else "like"
-        return f"{said}: it is {how} {_shown(name)}{whose}"
+        return f"{said}: it is {how} {_quote(name)}{whose}"
 
 
-def _shown(text: str) -> str:
+def _quote(text: str) -> str:
     return repr(text if len(text) <= _MAX_NAME_CHARS else f"{text[: _MAX_NAME_CHARS - 3]}...")

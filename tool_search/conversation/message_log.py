@@ -29,7 +29,7 @@ class MessageLog:
         self._messages: list[Message] = []
         self._whole: tuple[Message, ...] | None = None
         self._call_ids: set[str] = set()
-        self._shown: set[str] = set()
+        self._shown_tools: set[str] = set()
         self._waiting: dict[str, ToolCall] = {}
         self._last_user: int | None = None
         self.replace(messages)
@@ -57,7 +57,7 @@ class MessageLog:
     @property
     def shown_tools(self) -> AbstractSet[str]:
         """The tools that a search result in the history introduces."""
-        return self._shown
+        return self._shown_tools
 
     @property
     def last_user(self) -> int | None:
@@ -103,7 +103,7 @@ class MessageLog:
     def replace(self, messages: Iterable[Message]) -> None:
         """Go on with another history."""
         self._messages, self._whole = [], None
-        self._call_ids, self._shown = set(), set()
+        self._call_ids, self._shown_tools = set(), set()
         self._waiting, self._last_user = {}, None
         for message in messages:
             self.append(message)
@@ -112,4 +112,4 @@ class MessageLog:
         self._call_ids.update(call.id for call in message.tool_calls)
         if message.role == "tool" and message.name == self._search_tool_name:
             result = SearchResult.from_json(message.text)
-            self._shown.update(result.names if result else ())
+            self._shown_tools.update(result.names if result else ())

@@ -40,9 +40,9 @@ class ConversationRecord:
         language: Settled at the start.
         decision: Its mode, and why.
         search_tool: The search tool's definition as settled at the start.
-        roster: Which tools are declared, and in which order.
+        tool_order: Which tools are declared, and in which order.
         discoveries: In the order they were made.
-        anchors: Synthetic exchanges in a history the bot owns.
+        insertion_points: Synthetic exchanges in a history the bot owns.
         history: The neutral history.
         thinking: What was last sent to a model whose thinking is bound to the prefix.
         left_out: Digests of the tools that were left out of lists, because a user may
@@ -55,9 +55,9 @@ class ConversationRecord:
     language: Language
     decision: ModeDecision
     search_tool: Tool
-    roster: ToolOrderRecord
+    tool_order: ToolOrderRecord
     discoveries: tuple[Discovery, ...] = ()
-    anchors: tuple[InsertionPoint, ...] = ()
+    insertion_points: tuple[InsertionPoint, ...] = ()
     history: tuple[Message, ...] = ()
     thinking: ThinkingRecord = field(default_factory=ThinkingRecord)
     left_out: Mapping[str, str] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class ConversationRecord:
     @property
     def names(self) -> dict[Source, str]:
         """To whom the names belong that the conversation refers to."""
-        listed = {**self.roster.former, **(self.roster.sources or {})}
+        listed = {**self.tool_order.former, **(self.tool_order.sources or {})}
         known = {source: name for name, source in listed.items()}
         return known | {entry.tool.source: entry.name for entry in self.discoveries}
 
@@ -81,23 +81,23 @@ class ConversationRecord:
             "reason": self.decision.reason,
             "search_tool": self.search_tool.to_dict(),
             "roster": {
-                "order": list(self.roster.order),
-                "ledger": list(self.roster.ledger),
-                "core": list(self.roster.core),
-                "catalog": self.roster.catalog,
-                "shown": dict(self.roster.shown),
-                **_sources_to_dict(self.roster),
+                "order": list(self.tool_order.catalog_order),
+                "ledger": list(self.tool_order.declared_order),
+                "core": list(self.tool_order.core),
+                "catalog": self.tool_order.catalog,
+                "shown": dict(self.tool_order.shown),
+                **_sources_to_dict(self.tool_order),
             },
             "discoveries": [
                 {"tool": entry.tool.to_dict(), "via": entry.via} for entry in self.discoveries
             ],
             "anchors": [
                 {
-                    "fingerprint": anchor.fingerprint,
-                    "ordinal": anchor.ordinal,
-                    "messages": [message_to_dict(message) for message in anchor.messages],
+                    "fingerprint": point.fingerprint,
+                    "ordinal": point.ordinal,
+                    "messages": [message_to_dict(message) for message in point.messages],
                 }
-                for anchor in self.anchors
+                for point in self.insertion_points
             ],
             "history": [message_to_dict(message) for message in self.history],
             "thinking": asdict(self.thinking),
@@ -122,31 +122,31 @@ class ConversationRecord:
 
     @classmethod
     def _of_checked(cls, content: Mapping[str, Any]) -> ConversationRecord:
-        roster = content["roster"]
+        order = content["roster"]
         return cls(
             language=content["language"],
             decision=ModeDecision(mode=content["mode"], reason=content["reason"]),
             search_tool=Tool.from_dict(content["search_tool"]),
-            roster=ToolOrderRecord(
-                order=tuple(roster["order"]),
-                ledger=tuple(roster["ledger"]),
-                core=tuple(roster["core"]),
-                catalog=roster["catalog"],
-                shown=roster["shown"],
-                sources=_sources_from_dict(roster),
-                former={name: (of[0], of[1]) for name, of in roster.get("former", {}).items()},
+            tool_order=ToolOrderRecord(
+                catalog_order=tuple(order["order"]),
+                declared_order=tuple(order["ledger"]),
+                core=tuple(order["core"]),
+                catalog=order["catalog"],
+                shown=order["shown"],
+                sources=_sources_from_dict(order),
+                former={name: (of[0], of[1]) for name, of in order.get("former", {}).items()},
             ),
             discoveries=tuple(
                 Discovery(tool=Tool.from_dict(entry["tool"]), via=entry["via"])
                 for entry in content["discoveries"]
             ),
-            anchors=tuple(
+            insertion_points=tuple(
                 InsertionPoint(
-                    fingerprint=anchor["fingerprint"],
-                    ordinal=anchor["ordinal"],
-                    messages=tuple(map(message_from_dict, anchor["messages"])),
+                    fingerprint=point["fingerprint"],
+                    ordinal=point["ordinal"],
+                    messages=tuple(map(message_from_dict, point["messages"])),
                 )
-                for anchor in content["anchors"]
+                for point in content["anchors"]
             ),
             history=tuple(map(message_from_dict, content["history"])),
             thinking=ThinkingRecord(
@@ -172,11 +172,11 @@ def _configured(content: Mapping[str, Any]) -> SchemaMode | None:
 _OWN, _NOBODY = -1, -2  # the operator's own tools, and names of the library's
 
 
-def _sources_to_dict(roster: ToolOrderRecord) -> dict[str, Any]:
+def _sources_to_dict(order: ToolOrderRecord) -> dict[str, Any]:
     """Where the tools of `order` come from: servers once, a number for each tool."""
-    if roster.sources is None:
+    if order.sources is None:
         return {}
-    sources = [roster.sources.get(name) for name in roster.order]
+    sources = [order.sources.get(name) for name in order.catalog_order]
     servers = sorted({of[0] for of in sources if of is not None and of[0] is not None})
     numbers: dict[str | None, int] = {None: _OWN}
     numbers |= {server: number for number, server in enumerate(servers)}
@@ -184,11 +184,11 @@ def _sources_to_dict(roster: ToolOrderRecord) -> dict[str, Any]:
         "servers": servers,
         "server_of": [_NOBODY if of is None else numbers[of[0]] for of in sources],
     }
-    listed = {name: of[1] for name, of in roster.sources.items() if of[1] != name}
+    listed = {name: of[1] for name, of in order.sources.items() if of[1] != name}
     if listed:
         content["listed_names"] = listed
-    if roster.former:
-        content["former"] = {name: list(source) for name, source in roster.former.items()}
+    if order.former:
+        content["former"] = {name: list(source) for name, source in order.former.items()}
     return content
 
 

@@ -94,13 +94,13 @@ class _Discovery(_Shape):
     via: DiscoveryWay
 
 
-class _Anchor(_Shape):
+class _InsertionPoint(_Shape):
     fingerprint: str
     ordinal: _Count
     messages: list[_Message]
 
 
-class _Roster(_Shape):
+class _ToolOrder(_Shape):
     order: list[str]
     ledger: list[str]
     core: list[str]
@@ -147,9 +147,9 @@ class _Record(_Shape):
     mode: Mode
     reason: ModeReason
     search_tool: _Definition
-    roster: _Roster
+    roster: _ToolOrder
     discoveries: list[_Discovery]
-    anchors: list[_Anchor]
+    anchors: list[_InsertionPoint]
     history: list[_Message]
     thinking: _Thinking
     left_out: dict[str, str] = {}

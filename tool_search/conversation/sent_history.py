@@ -40,7 +40,7 @@ class SentHistory:
     Args:
         log: The history.
         tools: Of the conversation; take its notices.
-        exchanges: Write the searches that show discoveries again.
+        searches: Write the searches that show discoveries again.
         discoveries: Of the conversation.
         limits: How much requests carry.
         omissions: What they left out when the conversation was stored.
@@ -51,14 +51,14 @@ class SentHistory:
         log: MessageLog,
         *,
         tools: ToolState,
-        exchanges: SyntheticSearches,
+        searches: SyntheticSearches,
         discoveries: DiscoveryState,
         limits: HistorySettings,
         omissions: Iterable[Omission] = (),
     ) -> None:
         self._log = log
         self._tools = tools
-        self._exchanges = exchanges
+        self._searches = searches
         self._discoveries = discoveries
         self._limits = limits
         self._omissions = Omissions(omissions)
@@ -88,7 +88,7 @@ class SentHistory:
     def follow_renamed(self) -> None:
         """Follow another name of the search tool."""
         openings = {
-            entry.endpoint: tuple(self._exchanges.renamed(entry.opening))
+            entry.endpoint: tuple(self._searches.renamed(entry.opening))
             for entry in self._omissions.entries
         }
         self._omissions.renamed(openings)
@@ -225,12 +225,12 @@ class SentHistory:
         if self._tools.mode == "tool_search":
             shown = visible_names(self._log.messages[place:], name)
             hidden = [entry.tool for entry in self._discoveries if entry.name not in shown]
-        language, total = self._tools.required.language, self._tools.open_tools
-        return self._exchanges.opening(hidden, place=place, total_tools=total, language=language)
+        language, total = self._tools.frozen.language, self._tools.open_tools
+        return self._searches.opening(hidden, place=place, total_tools=total, language=language)
 
     def _view(self, *, with_pictures: bool) -> HistoryView:
         return HistoryView(
-            language=self._tools.required.language,
+            language=self._tools.frozen.language,
             search_tool_name=self._tools.search_tool_name,
             with_pictures=with_pictures,
         )

@@ -110,9 +110,9 @@ class ToolSearchSession:
             catalog, config=self._config, discoveries=self.discoveries, max_tools=max_tools
         )
         self._log = MessageLog(record.history if record else (), search_tool_name=name)
-        self._exchanges = SyntheticSearches(
+        self._searches = SyntheticSearches(
             name,
-            record.anchors if record else (),
+            record.insertion_points if record else (),
             former=record.former_search_names if record else (),
         )
         self._thinking = PrefixBoundThinking(record.thinking if record else None)
@@ -120,7 +120,7 @@ class ToolSearchSession:
         self.sent = SentHistory(
             self._log,
             tools=self._tools,
-            exchanges=self._exchanges,
+            searches=self._searches,
             discoveries=self.discoveries,
             limits=history or HistorySettings(),
             omissions=record.omissions if record else (),
@@ -128,13 +128,13 @@ class ToolSearchSession:
         self._planned = 0
         self._refused: frozenset[str] = frozenset()
         self._roles: frozenset[str] = frozenset()
-        self._refusal: Callable[[Tool], str | None] = allowed_to_all
+        self._denial_reason: Callable[[Tool], str | None] = allowed_to_all
         self._left_out = LeftOut(record.left_out if record else None)
         self._asked: ProviderProfile | None = None
-        self._turn_ledger: tuple[str, ...] = ()
+        self._turn_order: tuple[str, ...] = ()
         if record is not None:
             self._tools.restore(record)
-            self._turn_ledger = self._tools.roster.ledger
+            self._turn_order = self._tools.tool_order.declared_order
 
     @property
     def history(self) -> tuple[Message, ...]:
@@ -148,18 +148,18 @@ class ToolSearchSession:
 
     @property
     def has_begun(self) -> bool:
-        """Whether a turn has begun, and so everything is settled."""
-        return self._tools.settled is not None
+        """Whether a turn has begun, and so everything is frozen."""
+        return self._tools.is_frozen
 
     @property
     def decision(self) -> ModeDecision:
         """The conversation's mode, and why it is that."""
-        return self._tools.required.decision
+        return self._tools.frozen.decision
 
     @property
     def language(self) -> Language:
         """The language of what model and user read."""
-        return self._tools.required.language
+        return self._tools.frozen.language
 
     @property
     def catalog(self) -> ToolCatalog:
@@ -175,7 +175,7 @@ class ToolSearchSession:
         """What an operator should know, since the last call of this."""
         return self._tools.take_notices()
 
-    def inform(self, votes: Votes | None) -> None:
+    def use_votes(self, votes: Votes | None) -> None:
         """Lets what was learned take part in every search from now on; None: nothing."""
         self._tools.votes = votes
 
@@ -189,19 +189,19 @@ class ToolSearchSession:
         Raises:
             SessionError: No turn has begun yet.
         """
-        settled, roster = self._tools.required, self._tools.roster
+        frozen, tool_order = self._tools.frozen, self._tools.tool_order
         return ConversationRecord(
-            language=settled.language,
-            decision=settled.decision,
-            search_tool=settled.search_tool,
-            roster=roster.record(settled.decision.mode),
+            language=frozen.language,
+            decision=frozen.decision,
+            search_tool=frozen.search_tool,
+            tool_order=tool_order.record(frozen.decision.mode),
             discoveries=self.discoveries.entries,
-            anchors=self._exchanges.anchors,
+            insertion_points=self._searches.insertion_points,
             history=self.history,
             thinking=self._thinking.record,
             left_out=self._left_out.digests,
-            configured=settled.configured,
-            former_search_names=self._exchanges.former,
+            configured=frozen.configured,
+            former_search_names=self._searches.former,
             omissions=self.sent.omissions,
         )
 
@@ -212,7 +212,7 @@ class ToolSearchSession:
         profile: ProviderProfile,
         catalog: ToolCatalog | None = None,
         roles: Collection[str] = (),
-        refusal: Callable[[Tool], str | None] = allowed_to_all,
+        denial_reason: Callable[[Tool], str | None] = allowed_to_all,
         hidden: HiddenTools = "keep",
     ) -> None:
         """Takes the user's message in, and a new catalog with it.
@@ -222,7 +222,7 @@ class ToolSearchSession:
             profile: The provider that will be asked first.
             catalog: The tools from now on, where they have changed.
             roles: What the user is; a tool with `roles` wants one of them.
-            refusal: Says why the user may not call a tool, as the model reads it; empty text:
+            denial_reason: Says why the user may not call a tool, as the model reads it; empty text:
                 that it exists is not said either; None: it may be called.
             hidden: What becomes of tools that the user may not call, but that the
                 conversation refers to: as `permissions.hidden`.
@@ -236,13 +236,13 @@ class ToolSearchSession:
         self._tools.begin(catalog, profile, first)
         if self._tools.search_tool_name != name:
             self._rename_searches()
-        self._roles, self._refusal = frozenset(roles), refusal
+        self._roles, self._denial_reason = frozenset(roles), denial_reason
         self._left_out.begin_turn(hidden)
         self.close_open_calls()
         self._log.append(message)
         self._introduce()
         self.sent.keep_within_limits()
-        self._turn_ledger = self._tools.roster.ledger
+        self._turn_order = self._tools.tool_order.declared_order
 
     def plan(
         self, profile: ProviderProfile, *, phase: Phase = "answer", selected: Sequence[str] = ()
@@ -288,24 +288,24 @@ class ToolSearchSession:
                 without text too, where it has blocks of its own.
         """
         self._tools.trail.replied()
-        reply = self._told(reply)
+        reply = self._record_provider_search(reply)
         reply = with_own_ids(reply, self._log.call_ids)
         if reply.tool_calls:
-            reply = self._desk().under_own_keys(reply)
+            reply = self._resolver().under_own_keys(reply)
         if reply.text.strip() or reply.tool_calls or (is_paused and reply.native is not None):
             self._log.append(reply)
         return reply.tool_calls
 
-    def _told(self, reply: Message) -> Message:
+    def _record_provider_search(self, reply: Message) -> Message:
         """The reply, with what its provider's own search found as a search before it."""
         if reply.native is None or not reply.native.found:
             return reply
         named = map(self._tools.catalog.get, dict.fromkeys(reply.native.found))
-        core = self._tools.roster.core
+        core = self._tools.tool_order.core
         found = [t for t in named if t and t.name not in core and self.permits(t)]
         self.discoveries.commit(found, via="search")
-        self._tools.roster.append(tool.name for tool in found)
-        *search, reply = self._exchanges.told(
+        self._tools.tool_order.append(tool.name for tool in found)
+        *search, reply = self._searches.as_search(
             reply,
             [tool for tool in found if tool.name not in self._log.shown_tools],
             place=len(self._log),
@@ -317,21 +317,21 @@ class ToolSearchSession:
 
     def decide(self, call: ToolCall) -> CallDecision:
         """What becomes of a call; commits nothing."""
-        return self._desk().decide(call)
+        return self._resolver().decide(call)
 
-    def _desk(self) -> CallResolver:
+    def _resolver(self) -> CallResolver:
         """What decides calls as things are now."""
         searching = self.decision.mode == "tool_search"
         return CallResolver(
             catalog=self._tools.catalog,
             discoveries=self.discoveries,
-            core=self._tools.roster.core,
+            core=self._tools.tool_order.core,
             search_tool=self._tools.search_tool() if searching else None,
             search_tool_name=self._tools.search_tool_name,
             call_tool_name=CALL_TOOL_NAME,
             language=self.language,
             permits=self.permits,
-            refusal=self._why_not,
+            denial_reason=self._why_not,
             sets_aside=declared_to_all if self._asked is None else self._asked.sets_aside,
         )
 
@@ -343,7 +343,7 @@ class ToolSearchSession:
         """Return why this turn's user may not call a tool; empty if that is not to be said."""
         if tool.roles and self._roles.isdisjoint(tool.roles):
             return ""
-        return self._refusal(self._tools.catalog.executable(tool))
+        return self._denial_reason(self._tools.catalog.executable(tool))
 
     def commit(self, results: Iterable[CallResult]) -> tuple[Discovery, ...]:
         """Takes the results of a reply's calls in, and what they discovered.
@@ -369,7 +369,7 @@ class ToolSearchSession:
             self._discover(result.decision)
             self._tools.trail.answered(result.decision, is_error=result.is_error)
         new = self.discoveries.entries[before:]
-        self._tools.roster.append(entry.name for entry in new)
+        self._tools.tool_order.append(entry.name for entry in new)
         self._tools.notice_schemas(entry.tool for entry in new)
         return new
 
@@ -391,19 +391,19 @@ class ToolSearchSession:
             SessionError: It is not made of messages; nothing has changed.
         """
         messages = checked(history)
-        language = self._tools.settled.language if self._tools.settled else "en-US"
+        language = self._tools.frozen.language if self._tools.is_frozen else "en-US"
         answer = text("call.cancelled", language, name="tool")
-        own = self._exchanges.renamed(
+        own = self._searches.renamed(
             pair_results(messages, answer=answer), taken=self._tools.catalog
         )
         before = self.history
-        self._log.replace(self._exchanges.restored(own, language))
+        self._log.replace(self._searches.restored(own, language))
         self.sent.follow_replaced(before)
         deferred = {tool.name: tool for tool in self._tools.catalog.deferred}
         for result in search_results(self.history, self._tools.search_tool_name):
             known = (deferred.get(name) for name in result.names)
             self.discoveries.commit((tool for tool in known if tool is not None), via="search")
-        self._tools.roster.append(self.discoveries.names)
+        self._tools.tool_order.append(self.discoveries.names)
 
     def drop_last_turn(self) -> tuple[Message, ...]:
         """Takes the user's last message back, and everything after it; gives what it took.
@@ -413,7 +413,7 @@ class ToolSearchSession:
         history, place = self.history, self._log.last_user
         if place is None:
             return ()
-        place = self._exchanges.take_back(history, place)
+        place = self._searches.take_back(history, place)
         self._thinking.cut_back(max(0, self._planned - place))
         self._planned = min(place, self._planned)
         self._log.replace(history[:place])
@@ -449,7 +449,7 @@ class ToolSearchSession:
             owner = held.get(look_alike_keys(entry.name)[0], entry.tool.source)
             if owner == entry.tool.source:
                 self.discoveries.commit((entry.tool,), via=entry.via)
-        self._tools.roster.append(self.discoveries.names)
+        self._tools.tool_order.append(self.discoveries.names)
 
     def drop_references(self, names: Iterable[str]) -> None:
         """Leaves references to these tools out of requests: a provider refused them.
@@ -468,8 +468,8 @@ class ToolSearchSession:
     def _rename_searches(self) -> None:
         """Take the search tool's new name over into the history: its searches stay searches."""
         name = self._tools.search_tool_name
-        self._exchanges.rename(name)
-        renamed = self._exchanges.renamed(self.history, taken=self._tools.catalog)
+        self._searches.rename(name)
+        renamed = self._searches.renamed(self.history, taken=self._tools.catalog)
         self._log.rename_search(name, renamed)
         self.sent.follow_renamed()
 
@@ -482,7 +482,7 @@ class ToolSearchSession:
         # What this turn's user may not call is shown when somebody comes who may.
         missing = [t for t in hidden if self._is_active(t.name) and self.permits(t)]
         if missing:
-            exchange = self._exchanges.write(
+            exchange = self._searches.write(
                 missing,
                 before=self.history[place],
                 history=self.history[:place],
@@ -497,22 +497,24 @@ class ToolSearchSession:
         return tool is not None and tool.active
 
     def _conversation(self, profile: ProviderProfile, selected: tuple[str, ...]) -> PlanInput:
-        settled, roster = self._tools.required, self._tools.roster
-        mode = settled.decision.mode
+        frozen, tool_order = self._tools.frozen, self._tools.tool_order
+        mode = frozen.decision.mode
         if mode == "skills_like" and profile.thinking_bound_to_prefix:
             mode = "full"  # nothing is deferred: its phases would change the list in a turn
         searching = mode == "tool_search"
         prompt, name = self._system_prompt, self._tools.search_tool_name
         return PlanInput(
             catalog=self._tools.catalog,
-            retained=roster.retained(self.discoveries),
+            retained=tool_order.retained(self.discoveries),
             profile=profile,
             mode=mode,
-            order=roster.order,
-            ledger=self._turn_ledger if profile.thinking_bound_to_prefix else roster.ledger,
-            core=roster.core,
-            search_tool=settled.search_tool if searching else None,
-            call_tool=settled.call_tool,
+            order=tool_order.catalog_order,
+            ledger=self._turn_order
+            if profile.thinking_bound_to_prefix
+            else tool_order.declared_order,
+            core=tool_order.core,
+            search_tool=frozen.search_tool if searching else None,
+            call_tool=frozen.call_tool,
             history=self.sent.to(profile),
             system=instructed(prompt, name, self.language) if searching else prompt,
             selected=selected,
@@ -543,7 +545,7 @@ class ToolSearchSession:
     def _shown_tools(self) -> Iterator[Tool]:
         """Yield the tools that a filtered list may have: the core, and what was discovered."""
         catalog = self._tools.catalog
-        for name in self._tools.roster.core:
+        for name in self._tools.tool_order.core:
             tool = catalog.get(name)
             if tool is not None and tool.active:
                 yield tool
@@ -581,7 +583,7 @@ class ToolSearchSession:
 
     def _discover(self, decision: CallDecision) -> None:
         """Commits what one call discovered: what a search returned, or what it named."""
-        core, catalog = self._tools.roster.core, self._tools.catalog
+        core, catalog = self._tools.tool_order.core, self._tools.catalog
         if isinstance(decision, RunCall):
             named: Tool | None = catalog.by_source.get(decision.tool.source, decision.tool)
         else:

@@ -45,18 +45,18 @@ class SyntheticSearches:
 
     Args:
         search_tool_name: The tool they pretend was called.
-        anchors: Exchanges that were written earlier.
+        points: Exchanges that were written earlier.
         former: Names that the search tool had earlier in the conversation.
     """
 
     def __init__(
         self,
         search_tool_name: str,
-        anchors: Iterable[InsertionPoint] = (),
+        points: Iterable[InsertionPoint] = (),
         former: Iterable[str] = (),
     ) -> None:
         self._search_tool_name = search_tool_name
-        self._anchors = list(anchors)
+        self._points = list(points)
         self._former = tuple(former)
 
     @property
@@ -69,9 +69,8 @@ class SyntheticSearches:
         names = dict.fromkeys((*self._former, self._search_tool_name))
         self._former = tuple(each for each in names if each != name)
         self._search_tool_name = name
-        self._anchors = [
-            replace(anchor, messages=tuple(self.renamed(anchor.messages)))
-            for anchor in self._anchors
+        self._points = [
+            replace(point, messages=tuple(self.renamed(point.messages))) for point in self._points
         ]
 
     def renamed(self, history: Iterable[Message], *, taken: Container[str] = ()) -> list[Message]:
@@ -85,9 +84,9 @@ class SyntheticSearches:
         return with_searches_named(history, former, self._search_tool_name)
 
     @property
-    def anchors(self) -> tuple[InsertionPoint, ...]:
+    def insertion_points(self) -> tuple[InsertionPoint, ...]:
         """The exchanges, oldest first."""
-        return tuple(self._anchors)
+        return tuple(self._points)
 
     def write(
         self,
@@ -113,7 +112,7 @@ class SyntheticSearches:
             messages = (_opening_line(language), *messages)
         fingerprint = _fingerprint(before)
         equal = sum(m.role == "user" and _fingerprint(m) == fingerprint for m in history)
-        self._anchors.append(
+        self._points.append(
             InsertionPoint(fingerprint=fingerprint, ordinal=equal, messages=messages)
         )
         return messages
@@ -136,14 +135,14 @@ class SyntheticSearches:
 
     def take_back(self, history: Sequence[Message], place: int) -> int:
         """Forget the exchange right before a message; return the index where it began."""
-        for anchor in reversed(self._anchors):
-            start = place - len(anchor.messages)
-            if start >= 0 and tuple(history[start:place]) == anchor.messages:
-                self._anchors.remove(anchor)
+        for point in reversed(self._points):
+            start = place - len(point.messages)
+            if start >= 0 and tuple(history[start:place]) == point.messages:
+                self._points.remove(point)
                 return start
         return place
 
-    def told(
+    def as_search(
         self, reply: Message, found: Sequence[Tool], *, place: int, total_tools: int
     ) -> tuple[Message, ...]:
         """A reply, behind an exchange that says what its provider's own search found.
@@ -168,24 +167,24 @@ class SyntheticSearches:
         """
         messages = list(history)
         shown = {call.id for message in messages for call in message.tool_calls}
-        places = {(a.fingerprint, a.ordinal): a for a in self._anchors}
+        places = {(a.fingerprint, a.ordinal): a for a in self._points}
         seen: Counter[str] = Counter()
         found: list[InsertionPoint] = []
         whole: list[Message] = []
         for message in messages:
             if message.role == "user":
                 fingerprint = _fingerprint(message)
-                anchor = places.get((fingerprint, seen[fingerprint]))
+                point = places.get((fingerprint, seen[fingerprint]))
                 seen[fingerprint] += 1
-                if anchor is not None:
-                    if not whole and anchor.messages[0].role != "user":
-                        opened = (_opening_line(language), *anchor.messages)
-                        anchor = replace(anchor, messages=opened)
-                    found.append(anchor)
-                    is_there = any(c.id in shown for m in anchor.messages for c in m.tool_calls)
-                    whole.extend(() if is_there else anchor.messages)
+                if point is not None:
+                    if not whole and point.messages[0].role != "user":
+                        opened = (_opening_line(language), *point.messages)
+                        point = replace(point, messages=opened)
+                    found.append(point)
+                    is_there = any(c.id in shown for m in point.messages for c in m.tool_calls)
+                    whole.extend(() if is_there else point.messages)
             whole.append(message)
-        self._anchors = found
+        self._points = found
         return whole
 
     def _exchange(

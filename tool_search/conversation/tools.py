@@ -89,32 +89,37 @@ class ToolState:
         self._noticed: set[Notice] = set()
         self._withheld: tuple[Tool, ...] = ()
         self._incomplete: set[str] = set()
-        self.roster = ToolOrder(ToolCatalog(), order=(), ledger=(), core=())
-        self.settled: FrozenSettings | None = None
+        self.tool_order = ToolOrder(ToolCatalog(), catalog_order=(), declared_order=(), core=())
+        self._frozen: FrozenSettings | None = None
         self._given = catalog
         self._names = catalog.book
         self.catalog = self._view(catalog, self.own_names)
 
     @property
-    def required(self) -> FrozenSettings:
-        """What is settled.
+    def is_frozen(self) -> bool:
+        """True if a first turn has decided the settings."""
+        return self._frozen is not None
+
+    @property
+    def frozen(self) -> FrozenSettings:
+        """What is frozen.
 
         Raises:
             SessionError: Nothing is, yet.
         """
-        if self.settled is None:
+        if self._frozen is None:
             raise SessionError("the conversation has not started; call begin_turn first")
-        return self.settled
+        return self._frozen
 
     @property
     def mode(self) -> Mode:
         """The conversation's mode."""
-        return self.required.decision.mode
+        return self.frozen.decision.mode
 
     @property
     def search_tool_name(self) -> str:
         """The name that the model calls searches by."""
-        return self.settled.search_tool.name if self.settled else self._config.search_tool_name
+        return self._frozen.search_tool.name if self._frozen else self._config.search_tool_name
 
     @property
     def own_names(self) -> tuple[str, str]:
@@ -148,8 +153,12 @@ class ToolState:
     def _exceptions(self, given: NameBook) -> dict[Source, str]:
         """Names that this conversation refers to, and that are other tools' in a catalog."""
         unlike = self._names.unlike(given)
-        roster = self.roster
-        referred = {*roster.order, *roster.left, *self._discoveries.names} if unlike else ()
+        tool_order = self.tool_order
+        referred = (
+            {*tool_order.catalog_order, *tool_order.left, *self._discoveries.names}
+            if unlike
+            else ()
+        )
         return {source: name for source, name in unlike.items() if name in referred}
 
     def _use(self, catalog: ToolCatalog) -> None:
@@ -166,7 +175,7 @@ class ToolState:
             self.catalog,
             name=self.search_tool_name,
             max_results=self._config.max_results,
-            language=language or self.required.language,
+            language=language or self.frozen.language,
         )
 
     def _searched(self, index: ToolSearchIndex) -> ToolSearchIndex:
@@ -231,8 +240,8 @@ class ToolState:
         """
         self.trail.begin_turn()
         offered = self.catalog if catalog is None else self._view(catalog, self.own_names)
-        if self.settled is None:
-            self._settle(offered, profile, sample)
+        if self._frozen is None:
+            self._freeze(offered, profile, sample)
         else:
             self._follow_settings(offered, profile)
         copied = offered.once(copy_notices) if self._index is not None else ()
@@ -246,14 +255,14 @@ class ToolState:
         A tool that took the name of the library's own meanwhile is left out: the next
         user turn says so.
         """
-        self.roster = ToolOrder.restored(record.roster)
+        self.tool_order = ToolOrder.restored(record.tool_order)
         self._names = NameBook(record.names)
         self._use(self._view(self._given, (record.search_tool.name, CALL_TOOL_NAME)))
         if record.decision.mode == "tool_search":
             own = (record.search_tool.name, CALL_TOOL_NAME)
             self._withheld = tuple(self.catalog[name] for name in own if name in self.catalog)
             self._use(self.catalog.updated(removed=own))
-        self.settled = FrozenSettings(
+        self._frozen = FrozenSettings(
             language=record.language,
             decision=self._with_index(record.decision),
             search_tool=record.search_tool,
@@ -261,7 +270,7 @@ class ToolState:
             configured=record.configured,
         )
         self._follow_catalog()
-        self.roster.append_unlisted(self._discoveries)
+        self.tool_order.append_unlisted(self._discoveries)
 
     def fit(self, profile: ProviderProfile) -> ProviderProfile:
         """The profile that a request to this provider can be planned with.
@@ -269,7 +278,7 @@ class ToolState:
         What a provider's list has no room for must be searched, and a catalog
         beyond Claude's limits is filtered.
         """
-        declared = len(self.roster.order) - (self.own_names[0] not in self.catalog)
+        declared = len(self.tool_order.catalog_order) - (self.own_names[0] not in self.catalog)
         too_long = profile.max_tools is not None and declared > profile.max_tools
         if too_long and profile.max_tools is not None:
             self._defer_core(profile.max_tools)
@@ -282,7 +291,7 @@ class ToolState:
         ):
             self._search_from_now("not_offered")
         deferred, text_bytes = len(self.catalog.deferred), self.catalog.text_bytes
-        deferred += len(self.roster.retained(self._discoveries))
+        deferred += len(self.tool_order.retained(self._discoveries))
         for what, size, most in (
             ("deferred tools", deferred, profile.max_deferred),
             ("bytes of tool text", text_bytes, profile.max_tool_bytes),
@@ -298,23 +307,23 @@ class ToolState:
 
     def _defer_core(self, max_tools: int) -> None:
         """Defers the core tools that a shorter list than was known has no room for."""
-        if len(self.roster.core) <= max_tools - _OWN_TOOLS or self._index is None:
+        if len(self.tool_order.core) <= max_tools - _OWN_TOOLS or self._index is None:
             return
         self._max_core = _core_room(max_tools)
         catalog = self.catalog.with_policy(self._policy())
         self._index = self._updated(self._index, catalog)
         self._use(catalog)
-        before = len(self.roster.core)
-        self.roster.defer(catalog, self._discoveries)
+        before = len(self.tool_order.core)
+        self.tool_order.defer(catalog, self._discoveries)
         self._notices.append(
             Notice(
                 "catalog_changed",
                 f"a list of {max_tools} tools has no room for {before} core tools: "
-                f"{len(self.roster.core)} are core from now on, the others are deferred",
+                f"{len(self.tool_order.core)} are core from now on, the others are deferred",
             )
         )
 
-    def _settle(self, catalog: ToolCatalog, profile: ProviderProfile, sample: str) -> None:
+    def _freeze(self, catalog: ToolCatalog, profile: ProviderProfile, sample: str) -> None:
         config = self._config
         decision = self._decided(catalog, profile)
         if decision.mode == "tool_search":
@@ -323,15 +332,15 @@ class ToolState:
         language = language_of(sample) if config.language == "auto" else config.language
         decision = self._with_index(decision)
         search_tool = self.search_tool(language)
-        self.settled = FrozenSettings(
+        self._frozen = FrozenSettings(
             language=language,
             decision=decision,
             search_tool=search_tool.definition() if search_tool else Tool(name=self.own_names[0]),
             call_tool=call_tool_definition(language),
             configured=config.tool_schema_mode,
         )
-        self.roster = ToolOrder.start(catalog, search_tool_name=config.search_tool_name)
-        self.roster.append(self._discoveries.names)
+        self.tool_order = ToolOrder.start(catalog, search_tool_name=config.search_tool_name)
+        self.tool_order.append(self._discoveries.names)
         if len(catalog.core) == self._max_core:
             self.notice(
                 "catalog_over_limit", f"{self._max_core} tools are core, what is more is deferred"
@@ -365,30 +374,30 @@ class ToolState:
         Raises:
             SessionError: The catalog is refused; nothing has changed.
         """
-        before = self.required
+        before = self.frozen
         wanted = self._wanted(catalog, profile)
         old, new = before.search_tool.name, wanted.search_tool.name
         if old != new:
             catalog = catalog.updated(
                 added=[t for t in self._withheld if t.name == old and t.name not in catalog]
             )
-        self.settled = wanted
-        order, ledger = self.roster.order, self.roster.ledger
+        self._frozen = wanted
+        orders = self.tool_order.catalog_order, self.tool_order.declared_order
         if old != new:
-            self.roster.rename(old, new)
-            self.roster.append_unlisted(self._discoveries)
+            self.tool_order.rename(old, new)
+            self.tool_order.append_unlisted(self._discoveries)
         try:
-            self._take_in(catalog, profile)
+            self._apply_catalog(catalog, profile)
         except SessionError:
-            self.settled = before
-            self.roster.order, self.roster.ledger = order, ledger
+            self._frozen = before
+            self.tool_order.catalog_order, self.tool_order.declared_order = orders
             raise
         changes = _changes(before, wanted)
         if not changes:
             return
         search_tool = self.search_tool() if self.mode == "tool_search" else None
         if search_tool is not None:
-            self.settled = replace(self.required, search_tool=search_tool.definition())
+            self._frozen = replace(self.frozen, search_tool=search_tool.definition())
         self._notices.append(
             Notice("settings_changed", f"the configuration has changed: {'; '.join(changes)}")
         )
@@ -396,23 +405,23 @@ class ToolState:
     def _wanted(self, catalog: ToolCatalog, profile: ProviderProfile) -> FrozenSettings:
         """Return the settings with what the configuration names otherwise than they were.
 
-        `auto` keeps what is settled, and so does a setting that cannot be followed.
+        `auto` keeps what is frozen, and so does a setting that cannot be followed.
         """
-        settled, config = self.required, self._config
-        language = settled.language if config.language == "auto" else config.language
+        frozen, config = self.frozen, self._config
+        language = frozen.language if config.language == "auto" else config.language
         name = self._wanted_name(catalog)
         configured: SchemaMode | None = config.tool_schema_mode
-        decision = settled.decision
-        if configured not in ("auto", settled.configured):
+        decision = frozen.decision
+        if configured not in ("auto", frozen.configured):
             now = self._decided(catalog, profile)
             if now.mode == "tool_search" and not self._can_search(catalog, name):
-                configured = settled.configured  # the next turn tries again
+                configured = frozen.configured  # the next turn tries again
             elif now.mode != decision.mode:
                 decision = now
-        wanted = replace(settled, decision=decision, configured=configured)
-        if name != settled.search_tool.name:
-            wanted = replace(wanted, search_tool=replace(settled.search_tool, name=name))
-        if language != settled.language:
+        wanted = replace(frozen, decision=decision, configured=configured)
+        if name != frozen.search_tool.name:
+            wanted = replace(wanted, search_tool=replace(frozen.search_tool, name=name))
+        if language != frozen.language:
             wanted = replace(wanted, language=language, call_tool=call_tool_definition(language))
         return wanted
 
@@ -428,18 +437,18 @@ class ToolState:
         return self._index is not None  # restoring the conversation said why it is not there
 
     def _wanted_name(self, catalog: ToolCatalog) -> str:
-        """Return the configured name of the search tool, or the settled one if a tool has it."""
-        settled, wanted = self.search_tool_name, self._config.search_tool_name
-        if wanted == settled or (wanted not in catalog and wanted not in self._discoveries):
+        """Return the configured name of the search tool, or the current one if a tool has it."""
+        current, wanted = self.search_tool_name, self._config.search_tool_name
+        if wanted == current or (wanted not in catalog and wanted not in self._discoveries):
             return wanted
         self.notice(
             "catalog_refused",
             f"search_tool_name {wanted!r} is the name of a tool; this conversation keeps "
-            f"{settled!r}; rename the tool, or set search_tool_name",
+            f"{current!r}; rename the tool, or set search_tool_name",
         )
-        return settled
+        return current
 
-    def _take_in(self, catalog: ToolCatalog, profile: ProviderProfile) -> None:
+    def _apply_catalog(self, catalog: ToolCatalog, profile: ProviderProfile) -> None:
         if self.mode == "tool_search":
             self._check_names(catalog)
         has_changed = catalog.fingerprint != self.catalog.fingerprint
@@ -466,13 +475,13 @@ class ToolState:
             raise SessionError(f"the changed catalog cannot be searched: {exc}") from exc
 
     def _follow_catalog(self) -> None:
-        self._notices += self.roster.apply_catalog(
+        self._notices += self.tool_order.apply_catalog(
             self.catalog, self._discoveries, mode=self.mode, own=self.own_names
         )
 
     def _search_from_now(self, reason: ModeReason) -> None:
         """The one move that a mode makes."""
-        settled, search_tool = self.required, self.search_tool()
+        frozen, search_tool = self.frozen, self.search_tool()
         if search_tool is None:
             return
         try:
@@ -480,12 +489,12 @@ class ToolState:
         except SessionError as exc:
             self.notice("search_unavailable", f"tool search cannot start: {exc}")
             return
-        self.settled = replace(
-            settled,
+        self._frozen = replace(
+            frozen,
             decision=ModeDecision(mode="tool_search", reason=reason),
             search_tool=search_tool.definition(),
         )
-        self.notice("mode_changed", f"from {settled.decision.mode} to tool_search: {reason}")
+        self.notice("mode_changed", f"from {frozen.decision.mode} to tool_search: {reason}")
 
     def _with_index(self, decision: ModeDecision) -> ModeDecision:
         """The decision, or `full` where the catalog cannot be searched."""

@@ -127,7 +127,7 @@ class ToolSearchTool:
             allowed: Says by name what this caller may call.
         """
         queries = _queries(arguments.get("query"))
-        shown = _shown(queries)
+        shown = _preview(queries)
         if not any(char.isalnum() for each in queries for char in each):
             return SearchResult(query=shown, error=text("search.query_empty", self._language))
         if not self._total and not self._catalog.deferred:
@@ -212,7 +212,7 @@ def _queries(value: object) -> list[str]:
     return ["" if value is None else encodable(str(value)).strip()]
 
 
-def _shown(queries: Sequence[str]) -> str:
+def _preview(queries: Sequence[str]) -> str:
     """The queries as a result repeats them: a history keeps that as long as it lives."""
     joined = " | ".join(queries)
     if len(joined) <= _MAX_QUERY_SHOWN_CHARS:

@@ -23,11 +23,11 @@ _MAX_LEFT = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolOrderRecord:
-    """A roster as a store keeps it.
+    """A restored as a store keeps it.
 
     Attributes:
-        order: Declared names in the order of the whole catalog.
-        ledger: Declared names of the filtered list.
+        catalog_order: Declared names in the order of the whole catalog.
+        declared_order: Declared names of the filtered list.
         core: Names that are never deferred, sorted.
         catalog: The fingerprint of the catalog.
         shown: Fingerprints of the definitions that the model was shown, by name.
@@ -37,8 +37,8 @@ class ToolOrderRecord:
             their names in this conversation.
     """
 
-    order: tuple[str, ...]
-    ledger: tuple[str, ...]
+    catalog_order: tuple[str, ...]
+    declared_order: tuple[str, ...]
     core: tuple[str, ...]
     catalog: str
     shown: Mapping[str, str]
@@ -51,8 +51,8 @@ class ToolOrder:
 
     Args:
         catalog: The tools of now.
-        order: Names in the whole list: core, search tool, deferred, late ones.
-        ledger: Names in the filtered list: core, search tool, then as they came.
+        catalog_order: Names in the whole list: core, search tool, deferred, late ones.
+        declared_order: Names in the filtered list: core, search tool, then as they came.
         core: Names that are never deferred.
 
     Attributes:
@@ -63,13 +63,13 @@ class ToolOrder:
         self,
         catalog: ToolCatalog,
         *,
-        order: Iterable[str],
-        ledger: Iterable[str],
+        catalog_order: Iterable[str],
+        declared_order: Iterable[str],
         core: Iterable[str],
     ) -> None:
         self.catalog = catalog
-        self.order = tuple(order)
-        self.ledger = tuple(ledger)
+        self.catalog_order = tuple(catalog_order)
+        self.declared_order = tuple(declared_order)
         self.core = frozenset(core)
         self.left: tuple[str, ...] = ()
         self._recorded: ToolOrderRecord | None = None
@@ -79,28 +79,32 @@ class ToolOrder:
 
     @classmethod
     def start(cls, catalog: ToolCatalog, *, search_tool_name: str) -> ToolOrder:
-        """The roster of a new conversation: both groups by name, the search tool between."""
+        """The restored of a new conversation: both groups by name, the search tool between."""
         core = [tool.name for tool in catalog.core]
         deferred = [tool.name for tool in catalog.deferred]
         head = dict.fromkeys((*core, search_tool_name))
-        return cls(catalog, order=dict.fromkeys((*head, *deferred)), ledger=head, core=core)
+        return cls(
+            catalog, catalog_order=dict.fromkeys((*head, *deferred)), declared_order=head, core=core
+        )
 
     def rename(self, before: str, after: str) -> None:
         """Give the search tool another name, in its old place of both lists.
 
         A tool that has the old name too, as it may outside `tool_search`, keeps its place.
         """
-        self.order = _renamed(self.order, before, after, keep=before in self.catalog)
-        self.ledger = _renamed(self.ledger, before, after, keep=before in self.core)
+        self.catalog_order = _renamed(
+            self.catalog_order, before, after, keep=before in self.catalog
+        )
+        self.declared_order = _renamed(self.declared_order, before, after, keep=before in self.core)
 
     def append(self, names: Iterable[str]) -> None:
         """Adds discoveries to the filtered list, in order."""
-        self.ledger = tuple(dict.fromkeys((*self.ledger, *names)))
+        self.declared_order = tuple(dict.fromkeys((*self.declared_order, *names)))
 
     def append_unlisted(self, discoveries: DiscoveryState) -> None:
         """Adds discoveries that no list has yet, as another process of a bot made them."""
         self.append(discoveries.names)
-        self.order = tuple(dict.fromkeys((*self.order, *discoveries.names)))
+        self.catalog_order = tuple(dict.fromkeys((*self.catalog_order, *discoveries.names)))
 
     def defer(self, catalog: ToolCatalog, discoveries: DiscoveryState) -> None:
         """Follows a catalog of the same tools in which fewer of them are core."""
@@ -108,34 +112,41 @@ class ToolOrder:
         waiting = self.core - core
         self.catalog = catalog
         self.core = core
-        self.ledger = tuple(n for n in self.ledger if n not in waiting or n in discoveries)
+        self.declared_order = tuple(
+            n for n in self.declared_order if n not in waiting or n in discoveries
+        )
 
     @classmethod
     def restored(cls, record: ToolOrderRecord) -> ToolOrder:
-        """The roster of a recorded conversation; `apply_catalog` its catalog next."""
-        roster = cls(ToolCatalog(), order=record.order, ledger=record.ledger, core=record.core)
-        roster.left = tuple(record.former)
-        roster._recorded = record
-        return roster
+        """The restored of a recorded conversation; `apply_catalog` its catalog next."""
+        restored = cls(
+            ToolCatalog(),
+            catalog_order=record.catalog_order,
+            declared_order=record.declared_order,
+            core=record.core,
+        )
+        restored.left = tuple(record.former)
+        restored._recorded = record
+        return restored
 
     def record(self, mode: Mode) -> ToolOrderRecord:
-        """The roster as a store keeps it; the mode says which tools the model was shown."""
-        state = (mode, self.order, self.ledger, self.core, self.left)
+        """The restored as a store keeps it; the mode says which tools the model was shown."""
+        state = (mode, self.catalog_order, self.declared_order, self.core, self.left)
         last = self._last_record
         if last is None or last[0] is not self.catalog or last[1] != state:
             last = self._last_record = (self.catalog, state, self._record(mode))
         return last[2]
 
     def _record(self, mode: Mode) -> ToolOrderRecord:
-        shown = self.ledger if mode == "tool_search" else self.order
+        shown = self.declared_order if mode == "tool_search" else self.catalog_order
         held = {name: source for source, name in self.catalog.book.held.items()}
         return ToolOrderRecord(
-            order=self.order,
-            ledger=self.ledger,
+            catalog_order=self.catalog_order,
+            declared_order=self.declared_order,
             core=tuple(sorted(self.core)),
             catalog=self.catalog.fingerprint,
             shown={n: self.catalog[n].shown_fingerprint for n in shown if n in self.catalog},
-            sources={name: held[name] for name in self.order if name in held},
+            sources={name: held[name] for name in self.catalog_order if name in held},
             former={name: held[name] for name in self.left if name in held},
         )
 
@@ -167,27 +178,33 @@ class ToolOrder:
             self.catalog = catalog
             return ()
         known = recorded.shown if recorded else _fingerprints(self.catalog)
-        old_order, old_core = self.order, self.core
+        old_order, old_core = self.catalog_order, self.core
         present = {tool.name for tool in catalog.active}
         kept = present.union(discoveries.names, own)
         core = frozenset(tool.name for tool in catalog.core)
-        shown = frozenset(self.ledger) if mode == "tool_search" else frozenset(self.order)
-        fresh = sorted(present.difference(self.order), key=lambda name: (name not in core, name))
+        shown = (
+            frozenset(self.declared_order)
+            if mode == "tool_search"
+            else frozenset(self.catalog_order)
+        )
+        fresh = sorted(
+            present.difference(self.catalog_order), key=lambda name: (name not in core, name)
+        )
 
         self.catalog = catalog
         self.core = (self.core & kept) | core
-        self.order = (*(name for name in self.order if name in kept), *fresh)
+        self.catalog_order = (*(name for name in self.catalog_order if name in kept), *fresh)
         left = dict.fromkeys((*self.left, *(name for name in old_order if name not in kept)))
         self.left = tuple(name for name in left if name not in kept)[-_MAX_LEFT:]
-        late_core = sorted(core.difference(self.ledger))
-        self.ledger = (*(name for name in self.ledger if name in kept), *late_core)
+        late_core = sorted(core.difference(self.declared_order))
+        self.declared_order = (*(name for name in self.declared_order if name in kept), *late_core)
 
         changed = [tool for tool in catalog.active if _differs(tool, known, discoveries)]
         for tool in catalog.active:
             discoveries.refresh(tool)
         notices = list(self._notices(shown - kept, changed, shown))
-        if recorded or changed or (old_order, old_core) != (self.order, self.core):
-            notices.append(_catalog_changed(old_order, self.order, changed))
+        if recorded or changed or (old_order, old_core) != (self.catalog_order, self.core):
+            notices.append(_catalog_changed(old_order, self.catalog_order, changed))
         return tuple(notices)
 
     @staticmethod

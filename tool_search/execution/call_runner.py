@@ -258,5 +258,5 @@ class CallRunner:
             call_tool_name=CALL_TOOL_NAME,
             language=context.language,
             permits=lambda tool: why_not(tool) is None,
-            refusal=why_not,
+            denial_reason=why_not,
         )

@@ -402,7 +402,7 @@ class ToolSearchRunner:
             yield refusal
         known.session = session
         if self._learning is not None:
-            session.inform(await self._learning.votes())
+            session.use_votes(await self._learning.votes())
         turn = asked.turn = Turn(
             session=session,
             pool=self._pool,
@@ -481,7 +481,7 @@ class ToolSearchRunner:
             content=asked.message,
             profile=profile,
             roles=asked.roles,
-            refusal=refusal,
+            denial_reason=refusal,
             hidden=self.permissions.settings.hidden,
         )
         try:

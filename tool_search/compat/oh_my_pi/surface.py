@@ -100,7 +100,7 @@ class ToolDiscovery:
         self._tools = _without_search(tools)
         self._mode: DiscoveryMode
         self._catalog: ToolCatalog
-        self._roster: ToolOrder
+        self._tool_order: ToolOrder
         self._index: WeightedBm25Index
         self._described: tuple[WeightedBm25Index, Tool] | None
         self._selections: DiscoveryState
@@ -149,7 +149,7 @@ class ToolDiscovery:
             if tool.name in self._selections and self._may(tool.name)
         }
         declared = {**core, **found, **own}
-        return tuple(declared[name] for name in self._roster.ledger if name in declared)
+        return tuple(declared[name] for name in self._tool_order.declared_order if name in declared)
 
     def search_tool(self) -> Tool:
         """The search tool as a definition."""
@@ -202,7 +202,7 @@ class ToolDiscovery:
         chosen = [hidden[name] for name in names if name in hidden and self._may(name)]
         new = self._selections.commit(chosen, via="search")
         if new:
-            self._roster.append(new)
+            self._tool_order.append(new)
             self._index = self._index.updated(added=(), removed=new)
         return new
 
@@ -220,7 +220,7 @@ class ToolDiscovery:
             return True
         before = {tool.name: tool for tool in self.hidden}
         self._catalog = self._made_catalog()
-        self._roster.apply_catalog(
+        self._tool_order.apply_catalog(
             self._catalog, self._selections, mode="tool_search", own=(SEARCH_TOOL_NAME,)
         )
         after = {tool.name: tool for tool in self.hidden}
@@ -265,8 +265,8 @@ class ToolDiscovery:
             self._mode = "mcp-only"
         self._described = None
         self._catalog = self._made_catalog()
-        self._roster = ToolOrder.start(self._catalog, search_tool_name=SEARCH_TOOL_NAME)
-        self._roster.append(self._selections.names)
+        self._tool_order = ToolOrder.start(self._catalog, search_tool_name=SEARCH_TOOL_NAME)
+        self._tool_order.append(self._selections.names)
         self._index = WeightedBm25Index(self.hidden, self._recipe)
 
     def _made_catalog(self) -> ToolCatalog:
