@@ -2,8 +2,8 @@
 
     .venv-astrbot/bin/python benchmarks/astrbot.py
 
-Wants the environment that `make test-astrbot` makes. One message is asked of a bot with
-30, 120 and 500 tools; a stand-in on loopback answers as the providers do.
+Needs the environment that `make test-astrbot` makes. A bot with 30, 120 and 500 tools
+gets one message; a stand-in server on loopback answers as the providers do.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ MESSAGE = "convert a length from metres to feet"
 
 
 def shown(request: CapturedRequest) -> list[Mapping[str, Any]]:
-    """The definitions that the model is shown: what is deferred only once referred to.
+    """Return the definitions in the model's view; deferred ones once they are referenced.
 
-    On OpenAI's Responses those in the input are among them.
+    With OpenAI Responses, definitions in the input are included.
     """
     body = request.raw_body.decode()
     items = request.body.get("input") or ()
@@ -46,12 +46,12 @@ def shown(request: CapturedRequest) -> list[Mapping[str, Any]]:
 
 
 def tokens(tools: list[Mapping[str, Any]]) -> int:
-    """What the definitions weigh, estimated."""
+    """Return the estimated tokens of the definitions."""
     return sum(estimate_tokens(json.dumps(tool, ensure_ascii=False)) for tool in tools)
 
 
 def rows(server: StandInServer, size: int, plugin: Path | None) -> Iterator[str]:
-    """One row a provider and request."""
+    """Yield one row for each provider and request."""
     setup = BotSetup(
         server=server,
         plugin_zip=plugin,
@@ -79,7 +79,7 @@ def rows(server: StandInServer, size: int, plugin: Path | None) -> Iterator[str]
 
 
 def main() -> None:
-    """Prints the table."""
+    """Print the table."""
     build = run_path(str(ROOT / ".ci" / "astrbot_plugin.py"))["build"]
     print("| tools | AstrBot | provider | request | declared | shown | tokens of tools | status |")
     print("|---|---|---|---|---|---|---|---|")

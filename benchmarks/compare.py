@@ -1,12 +1,12 @@
-"""Our engines beside the other tool searches: one run, the same queries, one table, one plot.
+"""Compare our engines with other tool searches: one run, the same queries, one table.
 
 Run: python benchmarks/compare.py [--data ../shared/data] [--json FILE]
 
 Makes an environment for each group of peers under benchmarks/.peers, from the pinned
-requirements in benchmarks/peers. Quality is ours to count for everyone, by
+requirements in benchmarks/peers. Quality is measured for all by
 `tool_search.search.evaluate`; speed is the median over a sample of real queries, one
 thread, each query by its best of three. Our default engine is measured first and last,
-so that a drift of the machine shows.
+which shows a drift of the machine.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Line = Mapping[str, Any]
 
 
 class Recorded:
-    """Rankings that another process made, behind the seam that `evaluate` asks."""
+    """Rankings that another process made, as an index for `evaluate`."""
 
     def __init__(self, rankings: Sequence[Sequence[str]]) -> None:
         self._rankings = iter(rankings)
@@ -46,19 +46,19 @@ class Recorded:
         limit: int,
         allowed: Callable[[str], bool] | None = None,  # noqa: ARG002
     ) -> SearchResult:
-        """The next ranking, whatever is asked: they come in the order of the queries."""
+        """Return the next ranking; rankings come in the order of the queries."""
         names = next(self._rankings)[:limit]
         return SearchResult(
             query=str(query), matches=tuple(SearchMatch(name=name) for name in names)
         )
 
     def updated(self, **_: object) -> Recorded:
-        """Nothing: what was recorded stays."""
+        """Return the same rankings."""
         return self
 
 
 def environment(group: str) -> Path:
-    """The interpreter of a group's environment, made where it is missing."""
+    """Return the interpreter of a group's environment; make it if it is missing."""
     home = HERE / ".peers" / group
     python = home / "bin" / "python"
     requirements = HERE / "peers" / f"{group}.txt"
@@ -74,7 +74,7 @@ def environment(group: str) -> Path:
 
 
 def lines(python: Path, module: str, systems: Sequence[str], options: Any) -> Iterator[Line]:
-    """What a group of systems made of every set."""
+    """Return the results of a group of systems on every set."""
     command = [str(python), "ask.py", "--module", module, "--data", str(options.data.resolve())]
     for each in SETS:
         command += ["--set", each]
@@ -93,7 +93,7 @@ def lines(python: Path, module: str, systems: Sequence[str], options: Any) -> It
 
 
 def rows_of(all_lines: Sequence[Line], data: Path) -> list[dict[str, Any]]:
-    """One row a system, best macro average first."""
+    """Return one row for each system, best macro average first."""
     rows: dict[str, dict[str, Any]] = {}
     for line in all_lines:
         row = rows.setdefault(line["system"], {"system": line["system"], "recall": {}})
@@ -107,7 +107,7 @@ def rows_of(all_lines: Sequence[Line], data: Path) -> list[dict[str, Any]]:
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The rows in Markdown."""
+    """Return the rows in Markdown."""
     head = [
         "system",
         *SETS[: len(MACRO)],
@@ -126,7 +126,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def main() -> None:
-    """Asks everyone, prints the table, draws the plot."""
+    """Run every system, print the table, draw the plot."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--timed", type=int, default=100, help="queries that are timed, a set")

@@ -1,14 +1,14 @@
-"""What a conversation of 30 turns costs with 200 tools, ours and others beside each other.
+"""Compare the cost of a conversation of 30 turns with 200 tools, ours and others.
 
 Run: python benchmarks/conversation_cost.py [--json FILE]
 
 Every system talks over HTTP to the stand-in server, whose prompt cache works by prefixes,
-as the vendors document theirs. The model in it is the same for all: it knows which tool a
-turn needs, and searches where it does not see that tool. Counted is what it is shown, at
-four characters a token. `paid` weighs it as vendors price
-it: what a cache gives at 0.1, what goes into Claude's cache at 1.25, all else at 1.
-`right` is in how many turns the model could call the tool it needed. OpenAI takes no list
-of 200 tools, so `of full` is the share of what Claude costs with every tool declared.
+as the vendors document theirs. The model is the same for all: it knows which tool a turn
+needs, and searches if that tool is not in its view. Its view is counted at four characters
+a token. `paid` weighs tokens by the vendors' prices: 0.1 from a cache, 1.25 into Claude's
+cache, otherwise 1. `right` is the number of turns in which the model could call the tool it
+needed. OpenAI accepts no list of 200 tools, so `of full` is the share of the cost of Claude
+with every tool declared.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ NATIVE: Mapping[str, StrategyChoice] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """What one system's conversation came to, in tokens."""
+    """The cost of one system's conversation, in tokens."""
 
     system: str
     dialect: str
@@ -72,14 +72,14 @@ class Row:
 
 
 class CountingModel:
-    """A model that knows which tool each turn needs, and notes what each request costs.
+    """A model that knows which tool each turn needs, and records the cost of each request.
 
-    It calls that tool where it sees it or a search has ever named it, searches once with the
-    turn's text where it does not, and answers.
+    It calls that tool if it is in view or a search has named it; otherwise it searches once
+    with the turn's text, and answers.
 
     Args:
         search_tool: The name of the system's search tool.
-        wanted: The tool that each text of a user asks for.
+        wanted: The tool for each text of a user.
     """
 
     def __init__(self, *, search_tool: str, wanted: Mapping[str, str]) -> None:
@@ -90,7 +90,7 @@ class CountingModel:
         self.right: list[bool] = []
 
     def reply(self, view: ModelView) -> ModelReply:
-        """A call, or the answer that ends the turn."""
+        """Return a call, or the answer that ends the turn."""
         call = self._call(view)
         reply = ModelReply(calls=(call,)) if call else ModelReply(text="Here is what I found.")
         if call is None:
@@ -123,7 +123,7 @@ class CountingModel:
 
 
 def found_in(result: ViewResult) -> set[str]:
-    """The tools that a search's result names, in the form of FastMCP or of ours."""
+    """Return the tools of a search result, in the form of FastMCP or of this library."""
     try:
         value = json.loads(result.text)
     except ValueError:
@@ -133,16 +133,16 @@ def found_in(result: ViewResult) -> set[str]:
 
 
 class CannedExecutor:
-    """Every tool returns the same short text."""
+    """An executor whose tools all return the same short text."""
 
     async def run(self, call: ToolCall, context: ToolContext) -> AsyncIterator[ExecutionEvent]:
-        """One result."""
+        """Yield one result."""
         del context
         yield ExecutionResult(content=json.dumps({"tool": call.name, "ok": True}))
 
 
 def conversation() -> tuple[list[Tool], list[tuple[str, str]]]:
-    """The tools, and the turns with the tool that each asks for; ten of them come again."""
+    """Return the tools, and the turns with the tool of each; ten of them repeat."""
     extra = [Tool(name=f"chat_note_{n}", description=f"Chat note {n}.") for n in range(TOOLS)]
     tools = [item.tool for item in executable_tools(TOOLBOX)]
     tools = [*tools, *extra[: TOOLS - len(tools)]]
@@ -162,7 +162,7 @@ async def ours(
     mode: SchemaMode,
     strategy: StrategyChoice,
 ) -> None:
-    """The conversation through our runner."""
+    """Hold the conversation through our runner."""
     url = server.anthropic_base_url if dialect == "anthropic" else server.openai_base_url
     config = ProviderConfig.model_validate(
         {
@@ -195,7 +195,7 @@ async def others(
     tools: Sequence[Tool],
     turns: Sequence[str],
 ) -> None:
-    """The conversation through another system, in its own environment."""
+    """Hold the conversation through another system, in its own environment."""
     job = {
         "system": system,
         "dialect": dialect,
@@ -218,7 +218,7 @@ async def others(
 
 
 def measured(name: str, dialect: str, run: Any, *, search_tool: str = "tool_search") -> Row:
-    """One system's conversation, counted on the server's side."""
+    """Return one system's conversation, counted on the server's side."""
     tools, turns = conversation()
     model = CountingModel(search_tool=search_tool, wanted=dict(turns))
     with StandInServer(model=model) as server:
@@ -240,7 +240,7 @@ def measured(name: str, dialect: str, run: Any, *, search_tool: str = "tool_sear
 
 
 def rows() -> list[Row]:
-    """Every system with every dialect it has a way for."""
+    """Return a row for every system and every dialect that it supports."""
     found = []
     for dialect in MODELS:
         native = NATIVE[dialect]
@@ -259,7 +259,7 @@ def rows() -> list[Row]:
 
 
 def main() -> None:
-    """Prints the table."""
+    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path, help="where the rows go as well")
     options = parser.parse_args()

@@ -1,11 +1,11 @@
-"""What planted copies do to searches: how often one comes first, and what it pushes out.
+"""Measure how often planted copies of tools come first, and which tools they displace.
 
 Run: python benchmarks/copies.py
 
 A second server repeats each tool of a labelled catalog of this repository, under a name
 made of its words: with its text, with its text twice, in another order, and with five
-words more. Counted are the queries whose first hit is a copy, and those that have a
-right tool among the first five: ranked by the engine alone, and as a model is answered.
+more words. It counts the queries whose first hit is a copy, and those with a relevant tool
+among the first five: by the engine alone, and by the search tool.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ FORMS = {
 
 
 def read(name: str) -> list[Any]:
-    """The objects in a file of the sets."""
+    """Return the objects in a file of the sets."""
     return [json.loads(row) for row in (SETS / name).read_text("utf-8").splitlines()]
 
 
 def planted(tool: Tool, form: str) -> Tool:
-    """A copy of a tool by another server."""
+    """Return a copy of a tool by another server."""
     words = tool.description.split()
     label = "_".join(word for word in words[:3] if word.isalpha())
     return Tool(
@@ -47,7 +47,7 @@ def planted(tool: Tool, form: str) -> Tool:
 
 
 def report(language: str, form: str, engine: str) -> str:
-    """One line: copies noticed, and both counts before and after."""
+    """Return one line: recognised copies, and both counts before and after."""
     queries = read(f"{language}_queries.jsonl")
     tools = [
         Tool(name=row["name"], description=row["description"], kind="mcp", server="home")
@@ -68,7 +68,7 @@ def report(language: str, form: str, engine: str) -> str:
 
 
 def main() -> None:
-    """Prints a line for each set and form."""
+    """Print a line for each set and form."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--engine", default="bm25")
     engine = options.parse_args().engine

@@ -1,9 +1,9 @@
-"""What the whole life of a call costs, beside a bare await of the same function.
+"""Compare the time of a whole call with a bare await of the same function.
 
 Run: python benchmarks/execution.py [rounds]
 
-Rounds of both are interleaved, so that a busy machine slows both. Nothing traces,
-observes or logs; what a rule, a hook and a span cost is shown beside.
+Rounds of both are interleaved, so that a busy machine slows both. Tracing, observers and
+logs are off; the cost of a rule, a hook and a span has a column of its own.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ async def add(a: int, b: int) -> int:
 
 
 async def _pass(call: HookedCall) -> None:
-    """Lets every call pass."""
+    """Allow every call."""
 
 
 def _options() -> dict[str, CallOptions]:
@@ -79,7 +79,7 @@ async def _microseconds(subject: Callable[[], Awaitable[object]]) -> list[float]
 
 
 async def main(rounds: int) -> None:
-    """Prints the median of each, and its ratio to the bare await."""
+    """Print the median of each, and its ratio to the bare await."""
     subjects = _subjects()
     times: dict[str, list[float]] = {name: [] for name in subjects}
     for _ in range(rounds):

@@ -1,11 +1,11 @@
-"""How well words and meaning rank together, on public sets with known answers.
+"""Measure hybrid ranking by words and meaning, on public sets with known answers.
 
 Run: python benchmarks/hybrid.py --data ../shared/data [--set bfcl] [--cache vectors.sqlite]
 
 Prints recall@5 of each variant on each set, the macro average over the eight sets of
-one language, and what the weight of meaning would have been and given on each set had
-it been chosen on the seven others. Every query of every set counts. `--floor 0` shows
-what the relevance floor costs.
+one language, and, for each set, the weight of meaning that the seven others choose with
+its recall. Every query of every set counts. `--floor 0` shows the cost of the relevance
+floor.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WEIGHTS = (0.1, 0.2, 0.3, 0.4, 0.5)
 
 
 class Remembering:
-    """An embedder that is asked for each text once, whichever variant asks."""
+    """An embedder that embeds each text once for all variants."""
 
     def __init__(self, inner: Embedder) -> None:
         self._inner = inner
@@ -39,7 +39,7 @@ class Remembering:
         self.dimensions = inner.dimensions
 
     def embed(self, texts: Sequence[str]) -> ArrayLike:
-        """A row for each text."""
+        """Return a row for each text."""
         new = [text for text in dict.fromkeys(texts) if text not in self._known]
         if new:
             self._known.update(zip(new, np.asarray(self._inner.embed(new)), strict=True))
@@ -47,7 +47,7 @@ class Remembering:
 
 
 class Timed:
-    """An index that notes how long each search took."""
+    """An index that records the time of each search."""
 
     def __init__(self, index: ToolSearchIndex) -> None:
         self._index = index
@@ -60,14 +60,14 @@ class Timed:
         limit: int,
         allowed: Callable[[str], bool] | None = None,
     ) -> SearchResult:
-        """The tools that fit the query."""
+        """Return the tools that fit the query."""
         start = time.perf_counter()
         found = self._index.search(query, limit=limit, allowed=allowed)
         self.seconds.append(time.perf_counter() - start)
         return found
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> ToolSearchIndex:
-        """An index with other tools."""
+        """Return an index with other tools."""
         return self._index.updated(added=added, removed=removed)
 
 
@@ -95,7 +95,7 @@ def left_out(table: Mapping[str, Mapping[str, float]]) -> dict[str, tuple[str, f
 
 
 def main() -> None:
-    """Prints a line a set, then the averages."""
+    """Print a line for each set, then the averages."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--set", action="append", dest="sets")

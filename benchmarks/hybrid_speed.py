@@ -1,10 +1,10 @@
-"""How long a search by meaning takes in a large catalog.
+"""Measure the time of a search by meaning in a large catalog.
 
 Run: python benchmarks/hybrid_speed.py --data ../shared/data [--queries 200]
 
-Real tools and queries of union_en_dev, every engine asked the same query in turn, the
-best of three for each. Queries are embedded by the shipped model; the vectors of tools
-are random, which changes no time of an exact search and saves minutes.
+Uses real tools and queries of union_en_dev; every engine gets the same query in turn, and
+the best of three counts. Queries are embedded by the shipped model. The vectors of tools
+are random, which saves minutes and does not change the time of an exact search.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class RandomTools:
         self._random = np.random.default_rng(0)
 
     def embed(self, texts: Sequence[str]) -> ArrayLike:
-        """A row for each text."""
+        """Return a row for each text."""
         if len(texts) == 1:
             return self.model.embed(texts)
         return self._random.normal(size=(len(texts), self.dimensions)).astype(np.float32)
@@ -57,7 +57,7 @@ def best(action: Callable[[str], object], texts: Sequence[str]) -> float:
 
 
 def main() -> None:
-    """Prints a line an engine."""
+    """Print a line for each engine."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--queries", type=int, default=200)
@@ -78,7 +78,7 @@ def main() -> None:
         embedder.model.embed([text])
 
     for judged in read_queries(folder)[: options.queries]:
-        # Another query each time, so that none is remembered.
+        # Another query each time, so that no result comes from a cache.
         texts = [judged.query + " " * number for number in range(REPEATS)]
         for engine, index in indexes.items():
             times[engine].append(best(partial(index.search, limit=5), texts))

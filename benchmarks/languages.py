@@ -1,12 +1,11 @@
-"""How well the engines find Russian and Chinese tools, with traps, on labelled sets of our own.
+"""Measure the engines on Russian and Chinese tools, with traps, on labelled sets of our own.
 
 Run: python benchmarks/languages.py [--data ../shared/data] [--engine bm25 --engine rank_bm25]
 
-The tools and queries lie in `sets/`; see its README. Where the folder of public data
-is given, the tools of its Smithery catalog are added as distractors. `--misses` lists
-the queries that were not answered in full, `--tokenizers` what rank_bm25 makes of the
-same texts as other systems cut them, and `--segmenter jieba` what Chinese words by jieba
-change.
+The tools and queries are in `sets/`; see its README. If the folder of public data is
+given, the tools of its Smithery catalog are added as distractors. `--misses` lists the
+queries without a full answer, `--tokenizers` the recall of rank_bm25 with the tokenizers
+of other systems, and `--segmenter jieba` the difference that Chinese words by jieba make.
 """
 
 from __future__ import annotations
@@ -35,13 +34,13 @@ _EVERY_TOOL = ("*",)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledQuery:
-    """A query, the tools that answer it, and those that are easily taken for them.
+    """A query, the tools that answer it, and the tools that resemble those.
 
     Attributes:
-        query: As a person or a model would ask.
-        relevant: What should be found; all of it within the first five.
-        rivals: What must not stand before the first relevant tool.
-        kind: What makes the query hard.
+        query: The text of a person or a model.
+        relevant: The tools to find, all within the first five.
+        rivals: The tools that must not come before the first relevant one.
+        kind: The difficulty of the query.
     """
 
     query: str
@@ -55,7 +54,7 @@ class Trap:
     """A query, and the tools that must not be found by it.
 
     Attributes:
-        query: As a person with a slip of the pen would write, or about something else.
+        query: A text with a slip of the pen, or about another subject.
         forbidden: Names; `*` alone: every tool of the set.
         kind: homophone, shared_character or nothing; see the README of the sets.
     """
@@ -67,14 +66,14 @@ class Trap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What an engine made of a labelled query.
+    """The result of an engine for a labelled query.
 
     Attributes:
         asked: The query with its labels.
         found: The names of the first five.
         recall: The share of the relevant tools among them.
-        is_first: Whether a relevant tool stands first.
-        has_rival_before: Whether a rival stands before every relevant tool.
+        is_first: True if a relevant tool is first.
+        has_rival_before: True if a rival comes before every relevant tool.
     """
 
     asked: LabelledQuery
@@ -85,7 +84,7 @@ class Outcome:
 
 
 def read_tools(language: str, data: Path | None = None) -> tuple[Tool, ...]:
-    """The tools of a set, and behind them the distractors, where there are any."""
+    """Return the tools of a set, then the distractors, if any."""
     path = SETS / f"{language}_tools.jsonl"
     own = parse_tools(path.read_text("utf-8"), source=path.name)
     if data is None:
@@ -97,7 +96,7 @@ def read_tools(language: str, data: Path | None = None) -> tuple[Tool, ...]:
 
 
 def read_queries(language: str) -> tuple[LabelledQuery, ...]:
-    """The queries of a set, in its order."""
+    """Return the queries of a set, in its order."""
     return tuple(
         LabelledQuery(
             query=row["query"],
@@ -110,7 +109,7 @@ def read_queries(language: str) -> tuple[LabelledQuery, ...]:
 
 
 def read_traps(language: str) -> tuple[Trap, ...]:
-    """The traps of a set, in its order; none where it has none."""
+    """Return the traps of a set, in its order."""
     if not (SETS / f"{language}_traps.jsonl").is_file():
         return ()
     return tuple(
@@ -120,24 +119,24 @@ def read_traps(language: str) -> tuple[Trap, ...]:
 
 
 def outcomes(index: ToolSearchIndex, queries: Sequence[LabelledQuery]) -> tuple[Outcome, ...]:
-    """What the index makes of each query."""
+    """Return the result of each query."""
     return tuple(_outcome(asked, _names(index, asked.query, _DEPTH)) for asked in queries)
 
 
 def mean_recall(results: Sequence[Outcome]) -> float:
-    """Recall@5, averaged over the queries; 0 of none."""
+    """Return recall@5, averaged over the queries; 0 for no queries."""
     return sum(result.recall for result in results) / max(len(results), 1)
 
 
 def violations(
     index: ToolSearchIndex, traps: Sequence[Trap], names: Sequence[str]
 ) -> tuple[tuple[Trap, tuple[str, ...]], ...]:
-    """The traps that found what they must not, with what they found, however far down.
+    """Return the traps that found a forbidden tool at any rank, with those tools.
 
     Args:
-        index: What is asked.
+        index: The index.
         traps: The queries.
-        names: What `*` stands for.
+        names: The meaning of `*`.
     """
     caught = []
     for trap in traps:
@@ -229,7 +228,7 @@ def _tokenizers() -> dict[str, Callable[[str], list[str]]]:
 
 
 def _print_tokenizers(language: str, data: Path | None, ours: float) -> None:
-    """Recall@5 of rank_bm25's BM25Okapi over name and description, cut as others cut."""
+    """Print recall@5 of rank_bm25's BM25Okapi with the tokenizers of other systems."""
     from rank_bm25 import BM25Okapi  # noqa: PLC0415 - loads numpy, for this table alone
 
     tools, queries = read_tools(language, data), read_queries(language)
@@ -247,7 +246,7 @@ def _print_tokenizers(language: str, data: Path | None, ours: float) -> None:
 
 
 def main() -> None:
-    """Prints a table for each language."""
+    """Print a table for each language."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--engine", action="append")

@@ -1,12 +1,12 @@
-"""How much a search that learns finds more, on public sets with known answers.
+"""Measure the gain of a search that learns, on public sets with known answers.
 
 Run: python benchmarks/learning.py --data ../shared/data [--wrong 0.2] [--age 180]
 or with --choose (tries constants) or --speed.
 
 Each set is halved three times by seed. The queries of the first half are asked once,
-and a relevant tool becomes evidence only where the search itself has it in its first
-ten. Then the second half is asked with and without that evidence. Further sets are
-shown, and do not count in the macro average.
+and a relevant tool becomes evidence only if the search itself has it in its first ten.
+Then the second half is asked with and without that evidence. Further sets are shown, and
+are not in the macro average.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ DAY_S = 86_400.0
 
 @dataclass(frozen=True, kw_only=True)
 class Learnable:
-    """A set, and what its queries find without any evidence.
+    """A set, with the results of its queries without evidence.
 
     Attributes:
-        name: Of the set.
-        index: Over its tools.
-        queries: All of them.
+        name: The name of the set.
+        index: An index over its tools.
+        queries: All its queries.
         found: The first ten tools for each query.
     """
 
@@ -64,7 +64,7 @@ class Learnable:
 
     @classmethod
     def read(cls, folder: Path, settings: SearchSettings) -> Learnable:
-        """The set of a folder, every query asked once."""
+        """Return the set of a folder, every query asked once."""
         # Every query is asked several times, and embedded once.
         embeds = settings.engine in EMBEDDING_ENGINES
         embedder = Remembering(embedder_named(settings.embedder)) if embeds else None
@@ -74,13 +74,13 @@ class Learnable:
         return cls(name=folder.name, index=index, queries=queries, found=found)
 
     def halves(self, seed: int) -> tuple[list[int], list[int]]:
-        """The places of the queries of both halves."""
+        """Return the places of the queries of both halves."""
         places = list(range(len(self.queries)))
         random.Random(seed).shuffle(places)
         return places[: len(places) // 2], places[len(places) // 2 :]
 
     def evidence(self, places: Iterable[int], how: Teaching, seed: int) -> list[Evidence]:
-        """What these queries teach."""
+        """Return the evidence of these queries."""
         chance = random.Random(1_000 + seed)
         taught: list[Evidence] = []
         for place in places:
@@ -110,17 +110,17 @@ class Learnable:
         return statistics.fmean(before), statistics.fmean(rises)
 
     def recall(self, place: int, names: Sequence[str]) -> float:
-        """The share of a query's relevant tools within the first five names."""
+        """Return the share of a query's relevant tools within the first five names."""
         relevant = set(self.queries[place].relevant)
         return len(relevant & set(names[:5])) / len(relevant)
 
 
 class Teaching(NamedTuple):
-    """How evidence is made.
+    """The way evidence is made.
 
     Attributes:
-        wrong: The share of it that names another of the first ten tools.
-        age_days: It is spread evenly over so many days before the second half is asked.
+        wrong: The share of evidence that names another of the first ten tools.
+        age_days: The days before the second half, over which evidence is spread evenly.
     """
 
     wrong: float = 0.0
@@ -128,22 +128,22 @@ class Teaching(NamedTuple):
 
 
 def first_names(index: ToolSearchIndex, query: str) -> list[str]:
-    """The first ten tools for a query."""
+    """Return the first ten tools for a query."""
     return [match.name for match in index.search(query, limit=DEPTH).matches]
 
 
 def gains(sets: Sequence[Learnable], how: Teaching, voting: Voting) -> dict[str, float]:
-    """The rise of each set."""
+    """Return the gain of each set."""
     return {each.name: each.gain(how, voting)[1] for each in sets}
 
 
 def macro(rises: dict[str, float]) -> float:
-    """The mean over the eight sets."""
+    """Return the mean over the eight sets."""
     return statistics.fmean(rises[name] for name in MACRO if name in rises)
 
 
 def print_gains(sets: Sequence[Learnable], how: Teaching) -> None:
-    """One line a set."""
+    """Print one line for each set."""
     print(f"{'set':20}{'queries':>8}{'before':>9}{'rise':>9}   {how}")
     rises = {}
     for each in sets:
@@ -153,9 +153,9 @@ def print_gains(sets: Sequence[Learnable], how: Teaching) -> None:
 
 
 def print_choice(sets: Sequence[Learnable]) -> None:
-    """The rise for each set of constants, and what is chosen with one set left out.
+    """Print the gain for each set of constants, and the choice with one set left out.
 
-    Chosen is what gives the others the highest macro average with none of them below -0.01.
+    The choice has the highest macro average of the others, with none of them below -0.01.
     """
     table: dict[Voting, dict[str, float]] = {}
     grid = itertools.product((8, 16, 32), ((1.0, 1.0), (1.5, 0.5)), (1.5, 2.5, 3.5))
@@ -186,7 +186,7 @@ def _allowed(rises: dict[str, float], names: Sequence[str]) -> bool:
 
 
 def print_speed(each: Learnable, size: int = 10_000) -> None:
-    """Microseconds a query with and without so much evidence, asked in turn."""
+    """Print microseconds for each query with and without evidence, measured in turn."""
     chance = random.Random(1)
     words = sorted({word for judged in each.queries for word in judged.query.split()})
     lengths = [len(judged.query.split()) for judged in each.queries]
@@ -220,7 +220,7 @@ def _seconds(index: ToolSearchIndex, query: str) -> float:
 
 
 def main() -> None:
-    """Prints what was asked for."""
+    """Print the requested table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     engine: str = "bm25"

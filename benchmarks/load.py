@@ -1,4 +1,4 @@
-"""A thousand conversations in one process, beside the same turns of a bare SDK loop.
+"""Compare a thousand conversations in one process with the same turns of a bare SDK loop.
 
 Run it with `python benchmarks/load.py` (about five minutes; `--write` keeps the table in
 load.md). A server in a process of its own answers over HTTP on loopback: a user's message
@@ -6,9 +6,9 @@ with a call of a tool, its result with an answer; 5 % of its replies fail (503, 
 that breaks off). Both loops use the openai SDK, streams, and the same 40 tools: the bare one
 declares them all and runs the call itself, the runner searches for them.
 
-What is printed: the time of a turn as the ratio to the bare loop's, the longest time that a
-single callback kept the event loop's thread busy (`time.thread_time`), the memory after 2,000
-and after 4,000 conversations, and what is left running at the end.
+It prints the time of a turn as a ratio to the bare loop's, the longest time that a single
+callback kept the event loop's thread busy (`time.thread_time`), the memory after 2,000 and
+after 4,000 conversations, and the tasks and threads left at the end.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _last_user(body: dict[str, Any]) -> object:
 
 @contextmanager
 def service(seed: int) -> Iterator[str]:
-    """The server's base address for as long as the block lasts."""
+    """Run the server during the block, and yield its base address."""
     ours, theirs = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(
         target=serve, args=(theirs, seed), daemon=True
@@ -148,13 +148,13 @@ def tools() -> list[Tool]:
 
 
 def message(conversation: int, turn: int) -> str:
-    """A user's message, which asks for one of the tools."""
+    """Return a user's message, which asks for one of the tools."""
     return f"Please run gadget_{(conversation * 7 + turn) % _TOOLS:03}"
 
 
 @dataclass
 class Bare:
-    """What people write first: the SDK, a list of messages, a loop; three tries a request."""
+    """The simplest bot: the SDK, a list of messages, a loop; three tries a request."""
 
     client: openai.AsyncOpenAI
     histories: dict[int, list[Any]] = field(default_factory=dict)
@@ -221,7 +221,7 @@ class Ours:
 
 @asynccontextmanager
 async def ours(address: str) -> AsyncIterator[Ours]:
-    """A runner with two providers at the service."""
+    """Yield a runner with two providers at the service."""
     configs = [
         ProviderConfig(
             id=name, type="openai_chat", model="m", base_url=address, api_key_env=None, cooldown_s=0
@@ -276,7 +276,7 @@ class Holds:
     @contextmanager
     def watched(self) -> Iterator[None]:
         """Time every callback of every loop of this thread."""
-        plain = asyncio_events.Handle._run  # noqa: SLF001 - there is no other place to stand
+        plain = asyncio_events.Handle._run  # noqa: SLF001 - the loop has no public hook for it
 
         def timed(handle: asyncio_events.Handle) -> None:
             began, collected = time.thread_time(), self._collected
@@ -305,7 +305,7 @@ class Holds:
 async def timed_turns(
     turn: Callable[[int, int], Awaitable[bool]], first: int, conversations: int, turns: int
 ) -> tuple[list[float], int]:
-    """Seconds of each turn, and how many of them got no answer; 16 conversations at once."""
+    """Return the seconds of each turn and the number without an answer, 16 at once."""
     seconds: list[float] = []
     failed = 0
     waiting = iter(range(first, first + conversations))
@@ -327,12 +327,12 @@ async def timed_turns(
 
 
 def percentile(seconds: list[float], share: float) -> float:
-    """In milliseconds."""
+    """Return a percentile in milliseconds."""
     return sorted(seconds)[int(share * (len(seconds) - 1))] * 1000
 
 
 def resident_mib() -> float:
-    """The memory that this process has in use."""
+    """Return the memory that this process uses."""
     gc.collect()
     return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE / 2**20
 

@@ -1,4 +1,4 @@
-"""Measures this library's own CPU time a turn while a conversation grows.
+"""Measure this library's own CPU time for a turn while a conversation grows.
 
 Run::
 
@@ -13,7 +13,7 @@ its JSON cost is left out. The store keeps every turn.
 The figures are CPU milliseconds of the whole process a turn, the lowest of the repetitions:
 the median of turns 1 to 10 (the 5th), of 96 to 105 (the 100th) and of the last ten, none of
 which searches but one; and the turns that search, the 11th and the last of them. The command
-fails where the last plain turn takes more than 1.5 times the 5th.
+fails if the last plain turn takes more than 1.5 times the 5th.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _MODELS: Mapping[str, tuple[Dialect, str, bool]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """What the turns of one conversation took, in milliseconds of CPU."""
+    """The CPU times of the turns of one conversation, in milliseconds."""
 
     provider: str
     store: str
@@ -81,7 +81,7 @@ class Row:
 
 
 class OfflineProvider:
-    """An adapter without its SDK: it encodes a request, and reads a reply that is made up."""
+    """An adapter without its SDK: it encodes a request, and reads a fixed reply."""
 
     def __init__(self, profile: ProviderProfile) -> None:
         self.profile = profile
@@ -90,7 +90,7 @@ class OfflineProvider:
         self.body_bytes = 0
 
     async def stream(self, plan: RequestPlan) -> AsyncIterator[ReplyEvent]:
-        """The whole reply at once."""
+        """Yield the whole reply at once."""
         encode, read = _ADAPTERS[self.profile.dialect]
         self.body_bytes = len(encode(plan, self.profile))
         number = f"{self.turn:04}{self.step}"
@@ -99,7 +99,7 @@ class OfflineProvider:
         yield read(reply, plan, self.profile)
 
     def _said(self, number: str) -> tuple[str, str, Mapping[str, Any] | None]:
-        """The text, and the call with its arguments."""
+        """Return the text, and the call with its arguments."""
         if self.step == 2:
             return f"Here is what I found, by number {number}. " * 6, "", None
         if self.step == 0 and self.turn % 10 == 0:
@@ -111,7 +111,7 @@ class Reports:
     """An executor whose tools all give the same report."""
 
     async def run(self, call: ToolCall, context: ToolContext) -> AsyncIterator[ExecutionEvent]:  # noqa: ARG002 - any call
-        """The one result."""
+        """Yield the one result."""
         yield ExecutionResult(content=_RESULT)
 
 
@@ -158,7 +158,7 @@ _REPLIES = {"anthropic": _anthropic, "openai_chat": _chat, "openai_responses": _
 
 
 def catalog() -> ToolCatalog:
-    """Tools that are found by their number."""
+    """Return tools that are found by their number."""
     schema = {"type": "object", "properties": {"part": {"type": "string"}}, "required": ["part"]}
     return ToolCatalog(
         Tool(name=f"gadget_{n:02}", description=f"Runs the gadget {n:02}.", parameters=schema)
@@ -167,7 +167,7 @@ def catalog() -> ToolCatalog:
 
 
 async def conversation(name: str, store: MemoryStore | SQLiteStore, turns: int) -> Row:
-    """One conversation from its first turn to its last."""
+    """Return one conversation from its first turn to its last."""
     dialect, model, keeps = _MODELS[name]
     provider = OfflineProvider(profile_for(dialect, model, keeps_replies=keeps))
     runner = ToolSearchRunner(
@@ -200,7 +200,7 @@ async def conversation(name: str, store: MemoryStore | SQLiteStore, turns: int) 
 
 
 async def measured(name: str, store: str, turns: int, repeat: int) -> Row:
-    """The lowest figures of several conversations."""
+    """Return the lowest figures of several conversations."""
     rows = []
     for _ in range(repeat + 1):
         async with AsyncExitStack() as stack:
@@ -223,7 +223,7 @@ async def measured(name: str, store: str, turns: int, repeat: int) -> Row:
 
 
 def main() -> int:
-    """Prints the table; 1 where a row grows beyond its bar."""
+    """Print the table; return 1 if a row grows beyond its limit."""
     parser = argparse.ArgumentParser(description="Measures our own CPU time a turn.")
     parser.add_argument("--turns", type=int, default=200)
     parser.add_argument("--repeat", type=int, default=3)

@@ -1,10 +1,10 @@
-"""What hostile schemas cost: taking one in, declaring it, checking a call by it.
+"""Measure the cost of hostile schemas: reading, declaring, checking a call.
 
 Run: python benchmarks/schema_cost.py
 
 Prints milliseconds of CPU (`time.thread_time`, the best of five), and how many parts of
 each schema are left out. `unbounded` is the same check by the validator alone, which is
-run where that ends: jsonschema-rs collects the errors of all alternatives.
+run until that ends: jsonschema-rs collects the errors of all alternatives.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _row(name: str, schema: dict[str, Any]) -> str:
 
     taken = _best(fresh)
     declared = _best(lambda: fresh().declared_schema) - taken
-    # Each may be checked once: what is made for a definition is kept.
+    # Each is checked once, because results for a definition are cached.
     tools = [Tool(name=f"t{n}", parameters=schema) for n in range(_TRIES)]
     made = [tool.declared_schema for tool in tools]
     waiting = iter(tools)

@@ -1,4 +1,4 @@
-"""How well the engines rank on public sets with known answers.
+"""Measure the ranking of the engines on public sets with known answers.
 
 Run: python benchmarks/search.py --data ../shared/data [--engine bm25 --engine rank_bm25]
 
@@ -33,7 +33,7 @@ OTHERS = ("union_en_dev", "mcp_dehydrator")
 
 
 def read_tools(folder: Path) -> list[Tool]:
-    """The tools of a set, in its order."""
+    """Return the tools of a set, in its order."""
     rows = map(json.loads, (folder / "tools.jsonl").read_text("utf-8").splitlines())
     return [
         Tool(
@@ -48,13 +48,13 @@ def read_tools(folder: Path) -> list[Tool]:
 
 
 def read_queries(folder: Path) -> list[JudgedQuery]:
-    """The queries of a set with their answers, in its order."""
+    """Return the queries of a set with their answers, in its order."""
     rows = map(json.loads, (folder / "queries.jsonl").read_text("utf-8").splitlines())
     return [JudgedQuery(query=row["query"], relevant=row["relevant"]) for row in rows]
 
 
 def measured(folder: Path, settings: SearchSettings) -> tuple[EvaluationReport, float, float]:
-    """The report on one set, milliseconds to build, microseconds a query."""
+    """Return the report on one set, milliseconds to build, microseconds a query."""
     tools, queries = read_tools(folder), read_queries(folder)
     start = time.perf_counter()
     index = build_index(tools, settings)
@@ -65,7 +65,7 @@ def measured(folder: Path, settings: SearchSettings) -> tuple[EvaluationReport, 
 
 
 def main() -> None:
-    """Prints one line a set and engine."""
+    """Print one line a set and engine."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--engine", action="append")

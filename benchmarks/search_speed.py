@@ -1,11 +1,11 @@
-"""How fast the default engine is, beside rank_bm25 and, where installed, bm25s.
+"""Compare the speed of the default engine with rank_bm25 and, if installed, bm25s.
 
 Run: python benchmarks/search_speed.py --data ../shared/data
 
 One thread, real queries (union_en_dev), every engine asked the same query in
 turn, the best of five; figures are ratios within the run, as machines differ.
 bm25s is timed with its own tokenizer, stemmer and stop words, as ours is, on numpy
-and, where numba is installed, on numba after a warm-up.
+and, if numba is installed, on numba after a warm-up.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def resident() -> float:
 
 
 def built(tools: list[Tool], label: str) -> ToolSearchIndex:
-    """An index, and a line about what it took."""
+    """Return an index, and a line about what it took."""
     gc.collect()
     memory, start = resident(), time.perf_counter()
     index = build_index(tools, SearchSettings())
@@ -65,7 +65,7 @@ def built(tools: list[Tool], label: str) -> ToolSearchIndex:
 
 
 def ours(index: ToolSearchIndex) -> Callable[[str], object]:
-    """One search without what was remembered of the query."""
+    """Return one search without what was remembered of the query."""
 
     def ask(query: str) -> object:
         query_terms.cache_clear()
@@ -76,7 +76,7 @@ def ours(index: ToolSearchIndex) -> Callable[[str], object]:
 
 
 def bm25s_search(tools: list[Tool], backend: str) -> Callable[[str], object] | None:
-    """bm25s over the same text, or None where it or its backend is not installed."""
+    """Return bm25s over the same text, or None if it or its backend is not installed."""
     try:
         bm25s = importlib.import_module("bm25s")
         importlib.import_module(backend)
@@ -94,7 +94,7 @@ def bm25s_search(tools: list[Tool], backend: str) -> Callable[[str], object] | N
 
 
 def timed(asks: dict[str, Callable[[str], object]], queries: list[str]) -> None:
-    """Prints median and 99th percentile in microseconds, and ours as a ratio.
+    """Print median and 99th percentile in microseconds, and ours as a ratio.
 
     First the ratio of medians, then the median of the queries' ratios.
     """
@@ -121,7 +121,7 @@ def timed(asks: dict[str, Callable[[str], object]], queries: list[str]) -> None:
 
 
 def swapped(index: ToolSearchIndex, tools: list[Tool]) -> None:
-    """Prints what exchanging one server of 30 tools takes: for unseen tools, and back and forth."""
+    """Print what exchanging one server of 30 tools takes: for unseen tools, and back and forth."""
     servers = {tool.server: list[Tool]() for tool in tools if tool.server}
     for tool in tools:
         if tool.server:
@@ -150,7 +150,7 @@ def swapped(index: ToolSearchIndex, tools: list[Tool]) -> None:
 
 
 def phrases(index: ToolSearchIndex) -> None:
-    """Prints what phrase queries of common words take, the best of five."""
+    """Print what phrase queries of common words take, the best of five."""
     for query in PHRASES:
         runs = []
         for _ in range(5):
@@ -161,7 +161,7 @@ def phrases(index: ToolSearchIndex) -> None:
 
 
 def cold_start(tools: list[Tool]) -> None:
-    """Prints what a fresh process takes to import, index 1,000 tools and search, compiled."""
+    """Print what a fresh process takes to import, index 1,000 tools and search, compiled."""
     rows = [
         {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
         for tool in tools[:: len(tools) // 1_000][:1_000]
@@ -183,7 +183,7 @@ def cold_start(tools: list[Tool]) -> None:
 
 
 def main() -> None:
-    """Prints the figures for the real catalog and for one of 50,000 tools."""
+    """Print the figures for the real catalog and for one of 50,000 tools."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     folder = parser.parse_args().data / "union_en_dev"

@@ -1,4 +1,4 @@
-"""What keeping a conversation costs: by its length, by `synchronous`, and to erase it.
+"""Measure the cost of keeping a conversation: by its length, by `synchronous`, and to erase it.
 
 Run: python benchmarks/stores.py [--folder DIR]
 
@@ -38,7 +38,7 @@ _TEXT = "An answer of some length, as people give them. " * 13
 
 
 def first_record() -> ConversationRecord:
-    """A conversation with a hundred tools, in which nothing was said yet."""
+    """Return a conversation with a hundred tools and no messages."""
     tools = [Tool(name=f"tool_{n:03}", description=f"Does thing {n}.") for n in range(100)]
     config = ToolSearchConfig(tool_schema_mode="tool_search")
     session = ToolSearchSession(ToolCatalog(tools), config=config)
@@ -47,7 +47,7 @@ def first_record() -> ConversationRecord:
 
 
 def one_turn(number: int) -> tuple[Message, ...]:
-    """The messages of one turn."""
+    """Return the messages of one turn."""
     call = ToolCall(id=f"c{number}", name="tool_search", arguments='{"query": "thing"}')
     return (
         Message(role="user", content=f"Question {number}"),

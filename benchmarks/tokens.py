@@ -46,7 +46,7 @@ class Row:
     Attributes:
         kind: The kind of text.
         tokenizer: The rank file's name without its ending.
-        texts: How many texts.
+        texts: The number of texts.
         tokens: Their true tokens, summed.
         bias: Per cent by which the sum of the estimates misses ``tokens``.
         error: Mean absolute error a text, per cent.

@@ -65,9 +65,9 @@ class Row:
     """The figures of one catalog and strategy.
 
     Attributes:
-        strategy: Which strategy, in which dialect.
-        tools: How many tools the catalog has.
-        sent: How many stand in the list.
+        strategy: The strategy and the dialect.
+        tools: The number of tools in the catalog.
+        sent: The number of tools in the list.
         bytes: The list's length in UTF-8.
         dumps_us: Microseconds of `json.dumps` of the list.
         first: The first request's time as a ratio to that.
@@ -84,7 +84,7 @@ class Row:
 
     @property
     def holds(self) -> bool:
-        """Whether both ratios are within their bars."""
+        """True if both ratios are within their limits."""
         return self.first <= _MAX_FIRST and self.later <= _MAX_LATER
 
 
@@ -154,7 +154,7 @@ def _sentence(source: random.Random, words: int) -> str:
 
 
 def conversation_of(tools: Sequence[Tool], profile: ProviderProfile) -> PlanInput:
-    """A conversation over these tools that has discovered five of them."""
+    """Return a conversation over these tools that has discovered five of them."""
     catalog = ToolCatalog(tools)
     names = catalog.names
     search = ToolSearchTool(build_index(catalog.deferred[:1]), catalog).definition()
@@ -173,7 +173,7 @@ def conversation_of(tools: Sequence[Tool], profile: ProviderProfile) -> PlanInpu
 
 
 def measure(case: Case, count: int) -> Row:
-    """The figures of one strategy for a catalog of so many tools."""
+    """Return the figures of one strategy for a catalog of so many tools."""
     batches, size = (8, 10) if count <= 1_000 else (4, 3)
     first, later, dumps = [], [], []
     for batch in range(batches):
@@ -199,7 +199,7 @@ def measure(case: Case, count: int) -> Row:
 
 
 def _producer(case: Case, tools: Sequence[Tool]) -> Callable[[], bytes]:
-    """What one process does for one conversation, with nothing kept at the start."""
+    """Do the work of one conversation in a process with empty caches."""
     strategy, conversation = case.strategy(), conversation_of(tools, case.profile)
     conversation.catalog.fingerprint  # noqa: B018 - a session has it before its first request
 
@@ -210,7 +210,7 @@ def _producer(case: Case, tools: Sequence[Tool]) -> Callable[[], bytes]:
 
 
 def _seconds(work: Callable[[], object], *, repeats: int = 1) -> float:
-    # As `timeit` does: a collection falls into whatever happens to run.
+    # As in `timeit`: a garbage collection would be counted in a random row.
     gc.disable()
     try:
         start = time.perf_counter()
@@ -236,7 +236,7 @@ def format_table(rows: Sequence[Row]) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; give 1 where a ratio is beyond its bar."""
+    """Print the table; return 1 if a ratio is beyond its limit."""
     parser = argparse.ArgumentParser(description="Time to produce the bytes of a tool list.")
     parser.add_argument("--tools", type=int, nargs="+", default=[25, 100, 1_000, 10_000])
     parser.add_argument("--json", action="store_true", help="print JSON, not a table")

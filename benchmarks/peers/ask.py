@@ -1,8 +1,8 @@
-"""Asks some systems every query of some sets; one line of JSON for each system and set.
+"""Ask some systems every query of some sets; write one line of JSON for each.
 
-Needs nothing but what the systems need, so that each environment can run it. The
-first pass over a set gives the rankings; times are taken on a sample, each query
-by its best of three, after one warm-up query. Run by benchmarks/compare.py.
+It imports nothing that the systems do not need, so that each environment can run it. The
+first pass over a set gives the rankings; times are measured on a sample, each query by its
+best of three, after one warm-up query. Run by benchmarks/compare.py.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ PASSES = 3
 
 
 def read(path: Path) -> list[Row]:
-    """The rows of a file of JSON lines."""
+    """Return the rows of a file of JSON lines."""
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
 def sample(queries: Sequence[str], count: int) -> list[str]:
-    """The queries that are timed: the same for every system."""
+    """Return the queries that are timed: the same for every system."""
     return random.Random(7).sample(list(queries), min(count, len(queries)))
 
 
@@ -48,7 +48,7 @@ def timed(search: Search, queries: Sequence[str]) -> float:
 
 
 def asked(build: Build, folder: Path, count: int) -> dict[str, Any]:
-    """What a system makes of one set: rankings, milliseconds to build, microseconds a query."""
+    """Return a system's rankings of one set, milliseconds to build, microseconds a query."""
     tools = read(folder / "tools.jsonl")
     queries = [str(row["query"]) for row in read(folder / "queries.jsonl")]
     start = time.perf_counter()
@@ -64,7 +64,7 @@ def asked(build: Build, folder: Path, count: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Writes a line for each system and set."""
+    """Write a line for each system and set."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--module", required=True, help="where SYSTEMS is: lexical, frameworks")
     parser.add_argument("--system", action="append")

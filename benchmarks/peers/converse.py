@@ -1,8 +1,8 @@
-"""Holds a conversation with a stand-in provider through pydantic-ai or FastMCP's search.
+"""Hold a conversation with a stand-in provider through pydantic-ai or FastMCP's search.
 
 Reads one JSON object from standard input: `system`, `url`, `dialect`, `prompt`, `tools`
-and `turns`. Every tool returns the same short text, and what matters is counted on the
-server's side, so nothing is printed. Run by benchmarks/conversation_cost.py.
+and `turns`. Every tool returns the same short text. The server counts, so nothing is
+printed. Run by benchmarks/conversation_cost.py.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ MAX_REQUESTS = 8
 
 
 def returned(name: str) -> str:
-    """What a tool returns."""
+    """Return the result of every tool."""
     return json.dumps({"tool": name, "ok": True})
 
 
 async def with_pydantic_ai(job: Mapping[str, Any]) -> None:
-    """An agent whose tools are all deferred, searched by its own keywords."""
+    """Run an agent whose tools are all deferred, searched by its own keywords."""
     from pydantic_ai import Agent, Tool
     from pydantic_ai.capabilities import ToolSearch
 
@@ -82,7 +82,7 @@ def _pydantic_ai_model(job: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 async def with_fastmcp(job: Mapping[str, Any]) -> None:
-    """A FastMCP server behind its search transform, and the plainest loop of a client."""
+    """Run a FastMCP server with its search transform, and the simplest loop of a client."""
     from fastmcp import Client, FastMCP
     from fastmcp.server.transforms.search import BM25SearchTransform
     from fastmcp.tools.base import Tool, ToolResult
@@ -180,7 +180,7 @@ async def _claude_loop(job: Mapping[str, Any], listed: Any, call: Any) -> None:
 
 
 def main() -> None:
-    """Holds the conversation that is asked for."""
+    """Hold the conversation that is asked for."""
     job = json.load(sys.stdin)
     run = with_pydantic_ai if job["system"] == "pydantic-ai" else with_fastmcp
     asyncio.run(run(job))

@@ -22,7 +22,7 @@ _JOINT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_+")
 
 
 def text_of(tool: Row) -> str:
-    """A definition as one text, with its identifiers taken apart: few tokenizers do."""
+    """Return a definition as one text, with its identifiers taken apart: few tokenizers do."""
     properties = (tool["parameters"] or {}).get("properties") or {}
     words = [str(tool["name"]), str(tool["description"] or "")]
     for name, schema in properties.items():
@@ -56,7 +56,7 @@ def bm25s_with(backend: str) -> Build:
 
 
 def tantivy_bm25(tools: Sequence[Row]) -> Search:
-    """One English field over everything: the ranking of several fields is worse."""
+    """Return one English field over everything: the ranking of several fields is worse."""
     schema = tantivy.SchemaBuilder()
     schema.add_text_field("slot", stored=True, tokenizer_name="raw")
     schema.add_text_field("text", tokenizer_name="en_stem")

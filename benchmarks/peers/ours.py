@@ -13,7 +13,7 @@ from tool_search.search import build_index
 
 
 def engine(name: Any) -> Build:
-    """An engine of `build_index`."""
+    """Return an engine of `build_index`."""
 
     def build(tools: Sequence[Row]) -> Search:
         index = build_index([_tool(row) for row in tools], SearchSettings(engine=name))

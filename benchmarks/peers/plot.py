@@ -17,7 +17,7 @@ OURS = "ours"
 
 
 def main() -> None:
-    """Writes the picture."""
+    """Write the picture."""
     rows = json.load(sys.stdin)
     figure, axes = plt.subplots(figsize=(8, 5), dpi=130)
     for place, row in enumerate(sorted(rows, key=lambda row: row["macro"])):

@@ -25,7 +25,7 @@ TOOLS = (
 
 
 class Outcome:
-    """What a command wrote, and its status."""
+    """The output and the status of a command."""
 
     def __init__(self, out: str, err: str, status: int) -> None:
         self.out, self.err, self.status = out, err, status
@@ -95,7 +95,7 @@ def write(tmp_path: Path) -> Callable[[str, str], Path]:
 
 
 def as_lines(entries: Sequence[Mapping[str, Any]]) -> str:
-    """The entries as JSON Lines."""
+    """Return the entries as JSON Lines."""
     return "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in entries)
 
 

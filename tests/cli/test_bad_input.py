@@ -19,7 +19,7 @@ _numbers = itertools.count()
 
 
 def is_refused(outcome: Outcome, *messages: str) -> bool:
-    """Whether a command ended for wrong use with these words, and printed no result."""
+    """True if a command ended for wrong use with these words, and printed no result."""
     assert outcome.status == 2
     assert outcome.out == ""
     assert "Traceback" not in outcome.err
@@ -30,7 +30,7 @@ def is_refused(outcome: Outcome, *messages: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A wrong `bot.yaml`, and what is said of it."""
+    """A wrong `bot.yaml`, and its error message."""
 
     yaml: str
     messages: tuple[str, ...]
@@ -181,7 +181,6 @@ def test_directory_in_place_of_a_file_is_refused(
 
 
 def test_utf16_catalog_of_a_shell_is_read(command: Command, tmp_path: Path) -> None:
-    """Some shells redirect into UTF-16: that is no mistake of the user's."""
     path = tmp_path / "catalog.jsonl"
     path.write_bytes('{"name": "send_mail"}\r\n'.encode("utf-16"))
     assert command("search", "--catalog", path, "--query", "mail", "--json").status == 0

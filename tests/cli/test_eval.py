@@ -1,4 +1,4 @@
-"""`tool-search eval`: the documented figures, and what is said of odd queries."""
+"""`tool-search eval`: the documented figures, and messages for odd queries."""
 
 from __future__ import annotations
 
@@ -46,7 +46,6 @@ def test_eval_json_has_exactly_the_documented_keys(
 
 
 def test_eval_table_shows_every_figure(command: Command, catalog: Path, queries: Path) -> None:
-    """For people: one line a figure."""
     outcome = command("eval", "--catalog", catalog, "--queries", queries)
     assert [line.split()[0] for line in outcome.out.splitlines()] == KEYS
 

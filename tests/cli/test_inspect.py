@@ -21,7 +21,7 @@ File = Callable[[str, str], Path]
 
 
 def wire_names(tools: list[dict[str, Any]]) -> list[str]:
-    """The names in a tool list of either dialect."""
+    """Return the names in a tool list of either dialect."""
     return [tool.get("function", tool)["name"] for tool in tools]
 
 
@@ -49,7 +49,6 @@ def test_inspect_summary_has_figures_in_place_of_the_tools(
 
 
 def test_inspect_cache_says_where_a_prefix_may_end(command: Command, large_catalog: Path) -> None:
-    """In place of the tools, and beside the figures where these are asked for too."""
     options = ("--catalog", large_catalog, "--provider", "anthropic", "--cache")
     shown = command("inspect", *options).json
     assert list(shown) == [*HEAD, "cache"]
@@ -107,7 +106,7 @@ def test_inspect_openai_declares_the_core_alone(command: Command, large_catalog:
 def test_inspect_responses_declares_the_core_and_a_client_search(
     command: Command, large_catalog: Path
 ) -> None:
-    """What was found stands in the history: it weighs, and is not in the list."""
+    """A discovered tool is in the history: it counts, and is not in the list."""
     options = ("--catalog", large_catalog, "--provider", "openai-responses")
     shown = command("inspect", *options).json
     assert (shown["model"], shown["strategy"]) == ("gpt-5.4", "openai_responses")
@@ -174,7 +173,6 @@ def test_inspect_skills_like_shows_empty_schemas(command: Command, large_catalog
 
 
 def test_inspect_says_why_the_mode_is_another(command: Command, large_catalog: Path) -> None:
-    """201 tools do not fit into OpenAI's list: told beside the result."""
     options = ("--catalog", large_catalog, "--provider", "openai-chat", "--mode", "full")
     outcome = command("inspect", *options)
     assert outcome.json["mode"] == "tool_search"
@@ -216,7 +214,7 @@ def test_inspect_notes_that_a_core_tool_needs_no_discovery(
 
 
 def test_inspect_of_a_catalog_with_a_reserved_name_is_full(command: Command, write: File) -> None:
-    """What a bot does with it: no search, and a warning that names the cause."""
+    """As in a bot: no search, and a warning that names the cause."""
     lines = "".join(f'{{"name": "tool_{index}"}}\n' for index in range(30))
     tools = write("t.jsonl", lines + '{"name": "tool_search"}')
     outcome = command("inspect", "--catalog", tools, "--provider", "anthropic")
@@ -276,7 +274,7 @@ def test_inspect_tools_fit_the_types_of_the_openai_sdk_for_responses(
 
 
 def _validator(module: str, name: str) -> Callable[[Any], Any]:
-    """Reads a TypedDict of an SDK, and takes no key which it does not have."""
+    """Read a TypedDict of an SDK, and takes no key which it does not have."""
     kind = getattr(importlib.import_module(module), name)
     kind.__pydantic_config__ = ConfigDict(extra="forbid")
     adapter: TypeAdapter[Any] = TypeAdapter(kind)

@@ -52,7 +52,7 @@ def store(tmp_path: Path) -> Path:
 
 
 def left(command: Command, store: Path) -> tuple[list[str], list[str]]:
-    """The tools of the evidence and the conversations that are still there."""
+    """Return the tools of the evidence and the conversations that are still there."""
     content = command("learned", "--store", store, "--json").json
     return [entry["tool"] for entry in content["evidence"]], content["conversations"]
 

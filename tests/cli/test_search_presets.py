@@ -19,13 +19,13 @@ COUNT_ISSUES = [
 
 
 def match(**fields: Any) -> DiscoveryMatch:
-    """A match of one name."""
+    """Return a match of one name."""
     usual = {"name": "t", "label": "t", "description": "d", "score": 1.0}
     return DiscoveryMatch(**{**usual, "schema_keys": (), "signature": (), **fields})
 
 
 def shown(*matches: DiscoveryMatch, total: int = 9, expanded: bool = False) -> list[str]:
-    """The lines of a search that found these."""
+    """Return the lines of a search that found these."""
     details = DiscoveryDetails(
         query="q",
         limit=8,
@@ -119,7 +119,7 @@ def test_search_with_oh_my_pis_preset_shows_its_block(command: Command, issues: 
 
 
 def test_search_json_of_a_preset_has_raw_scores_too(command: Command, issues: Path) -> None:
-    """To six decimals, beside the share that every engine gives.
+    """With six decimals, in addition to the score of every engine.
 
     Each tool has length 28: ln(16/15) (12 * 2.2 / 13.2 + 1) + ln(16/3) (10 * 2.2 / 11.2 + 1).
     """

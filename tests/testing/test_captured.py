@@ -12,7 +12,7 @@ from tool_search.testing import CapturedRequest
 
 
 def captured(raw: bytes) -> CapturedRequest:
-    """A request with that body."""
+    """Return a request with that body."""
     return CapturedRequest(
         number=0, dialect="anthropic", path="/v1/messages", headers={}, raw_body=raw
     )

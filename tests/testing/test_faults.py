@@ -31,7 +31,7 @@ def _script(server: StandInServer) -> None:
 
 
 async def read(stream: AsyncIterator[Any], seen: list[Any]) -> None:
-    """Reads a stream to its end, bad or good."""
+    """Read a stream to its end, bad or good."""
     async for event in stream:
         seen.append(event)  # noqa: PERF401 - a comprehension would lose what came before the break
 

@@ -1,4 +1,4 @@
-"""The stand-in models: what they answer to what they see."""
+"""The replies of the stand-in models to their views."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def view(
     tools: tuple[VisibleTool, ...] = ALL,
     choice: str = "auto",
 ) -> ModelView:
-    """What a model sees after the user said something."""
+    """Return the view of a model after a user's message."""
     messages = (ViewMessage(role="user", text=text), *since)
     return ModelView(
         dialect="openai_chat", model="m", tools=tools, tool_choice=choice, messages=messages
@@ -66,7 +66,7 @@ def view(
 
 
 def exchange(name: str, text: str = "", references: tuple[str, ...] = ()) -> list[ViewMessage]:
-    """A call and its result."""
+    """Return a call and its result."""
     result = ViewResult(call_id="1", name=name, text=text, references=references)
     return [
         ViewMessage(role="assistant", calls=(ViewCall(id="1", name=name),)),
@@ -75,7 +75,7 @@ def exchange(name: str, text: str = "", references: tuple[str, ...] = ()) -> lis
 
 
 def called(reply: ModelReply) -> list[tuple[str, Any]]:
-    """The names and arguments of a reply's calls."""
+    """Return the names and arguments of a reply's calls."""
     return [(call.name, call.arguments) for call in reply.calls]
 
 
@@ -180,7 +180,6 @@ def test_keyword_model_obeys_the_tool_choice() -> None:
     st.sampled_from(["use 12 and 'abcdefghijk'", "a b 3", "天气 -1.5", ""]),
 )
 def test_keyword_model_fills_arguments_that_fit_the_schema(schema: Any, text: str) -> None:
-    """Whatever the schema asks for, and whatever the user said."""
     parameters = {"type": "object", "properties": {"value": schema}, "required": ["value"]}
     tool = VisibleTool(name="lonely", parameters=parameters)
     reply = KeywordModel().reply(view(text, tools=(tool,), choice="tool:lonely"))

@@ -34,7 +34,7 @@ async def thought(
 
 
 def thinking(body: dict[str, Any]) -> Any:
-    """The thinking block of the history."""
+    """Return the thinking block of the history."""
     return body["messages"][1]["content"][0]
 
 

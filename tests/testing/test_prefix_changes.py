@@ -1,4 +1,4 @@
-"""Where the prompts of two requests part, and the cause that is named."""
+"""The first difference of two prompts, and its cause."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Change = Callable[[dict[str, Any]], object]
 
 
 def responses_body() -> dict[str, Any]:
-    """A request in the Responses dialect."""
+    """Return a request in the Responses dialect."""
     function = {"type": "function", "name": "get_weather", "parameters": {"type": "object"}}
     return {
         "model": "gpt-5.4",
@@ -37,12 +37,12 @@ def responses_body() -> dict[str, Any]:
 
 
 def change(before: Any, after: Any) -> PrefixChange | None:
-    """The change between two bodies."""
+    """Return the change between two bodies."""
     return prefix_change(json.dumps(before).encode(), json.dumps(after).encode())
 
 
 def changed(body: dict[str, Any], make: Change) -> PrefixChange | None:
-    """The change that is made to a body."""
+    """Return the change that is made to a body."""
     after = copy.deepcopy(body)
     make(after)
     return change(body, after)
@@ -204,7 +204,7 @@ def test_prompt_that_goes_on_has_no_change(body: dict[str, Any], make: Change) -
 def test_deferred_definition_that_nothing_refers_to_is_in_no_prompt(
     body: dict[str, Any], make: Change, cause: str
 ) -> None:
-    """It is told all the same: thinking that is bound to the prefix minds it."""
+    """Thinking that is bound to the prefix becomes invalid."""
     found = changed(body, make)
     assert found is not None
     assert (found.cause, found.in_prompt) == (cause, False)

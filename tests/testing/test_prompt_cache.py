@@ -1,4 +1,4 @@
-"""What the stand-in server counts as read before: prefixes, by each vendor's terms."""
+"""The prompt cache of the stand-in server: prefixes, by each vendor's rules."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ async def test_claude_caches_no_prefix_below_the_least(
 
 
 async def test_openai_caches_by_itself_and_in_steps(gpt: AsyncOpenAI, gpt_body: Any) -> None:
-    """Appended messages keep the prefix; an appended tool stands before all of them."""
+    """Appended messages keep the prefix; an appended tool comes before all of them."""
     gpt_body["messages"].insert(0, {"role": "system", "content": LONG})
 
     async def cached() -> int:

@@ -22,12 +22,12 @@ COUNT = "https://api.anthropic.com/v1/messages/count_tokens"
 
 
 def cassettes() -> list[Path]:
-    """Every cassette of every project, or nothing where the recordings are not there."""
+    """Return every cassette of every project; none if the recordings are missing."""
     return sorted(RECORDED.glob("*/**/*.yaml"))
 
 
 def accepted_requests(cassette: Path) -> list[tuple[str, Any]]:
-    """The URI, without its query, and body of each request that was answered with 2xx."""
+    """Return the URI, without its query, and body of each request that was answered with 2xx."""
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     recorded = yaml.load(cassette.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 - a safe loader
     return [
@@ -38,7 +38,7 @@ def accepted_requests(cassette: Path) -> list[tuple[str, Any]]:
 
 
 def verdict(uri: str, body: Any) -> Violation | None:
-    """What the checker says to a recorded request of a dialect it knows."""
+    """Return the checker's result for a recorded request of a known dialect."""
     if uri == COUNT:
         return check_anthropic(body, counting=True)
     return check_request(HOSTS[uri], body) if uri in HOSTS else None

@@ -1,4 +1,4 @@
-"""The rule checker of all dialects: recorded refusals, and bodies of any shape."""
+"""The rule checker of all dialects: recorded errors, and bodies of any shape."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ JSON_VALUES = st.recursive(
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The path of every value inside a JSON value."""
+    """Return the path of every value inside a JSON value."""
     items = value.items() if isinstance(value, dict) else enumerate(value)
     found = []
     for key, inner in items:
@@ -110,7 +110,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
-    """A copy of a JSON value with one place changed."""
+    """Return a copy of a JSON value with one place changed."""
     copy = json.loads(json.dumps(value))
     target = copy
     for key in path[:-1]:
@@ -139,12 +139,12 @@ def test_any_value_anywhere_in_a_responses_request_gets_a_verdict(path: Any, val
 
 
 def recorded_message(name: str) -> str:
-    """The message of a recorded error."""
+    """Return the message of a recorded error."""
     return str(recorded_error(f"{name}.error.json")["message"])
 
 
 def recorded_error(name: str) -> Any:
-    """A recorded error."""
+    """Return a recorded error."""
     return json.loads((RECORDED / name).read_text(encoding="utf-8"))["error"]
 
 

@@ -1,4 +1,4 @@
-"""Anthropic's rules for messages: a valid request spoilt in one way is refused."""
+"""Anthropic's rules for messages: a valid request with one fault is rejected."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ TEXT = {"type": "text", "text": "Found:"}
 
 
 def content(body: dict[str, Any], message: int) -> Any:
-    """The content of one message."""
+    """Return the content of one message."""
     return body["messages"][message]["content"]
 
 
 def changing_tools(name: str, kind: str = "tool_addition") -> dict[str, Any]:
-    """A system message that adds or removes a tool."""
+    """Return a system message that adds or removes a tool."""
     change = {"type": kind, "tool": {"type": "tool_reference", "name": name}}
     return {"role": "system", "content": [change]}
 
 
 def interrupted_search(body: dict[str, Any]) -> dict[str, Any]:
-    """The service's own order: the search's result starts the next reply."""
+    """Return the service's own order: the search's result starts the next reply."""
     call, result, text = content(body, 3)
     body["messages"][3:] = [
         {
@@ -57,7 +57,7 @@ def split_calls(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def split_results(body: dict[str, Any], *between: dict[str, Any]) -> dict[str, Any]:
-    """The results in a message each."""
+    """Return the results in a message each."""
     first = content(body, 2).pop(0)
     body["messages"][2:2] = [{"role": "user", "content": [first]}, *between]
     return body
@@ -70,7 +70,7 @@ def split_results_of_two(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def split_server_search(body: dict[str, Any]) -> dict[str, Any]:
-    """A server search and its result in a message each."""
+    """Return a server search and its result in a message each."""
     call = content(body, 3).pop(0)
     body["messages"].insert(3, {"role": "assistant", "content": [call]})
     return body

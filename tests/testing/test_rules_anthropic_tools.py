@@ -1,4 +1,4 @@
-"""Anthropic's rules for parameters and tools: a valid request spoilt in one way is refused."""
+"""Anthropic's rules for parameters and tools: a valid request with one fault is rejected."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Change = Callable[[dict[str, Any]], object]
 
 
 def content(body: dict[str, Any], message: int) -> Any:
-    """The content of one message."""
+    """Return the content of one message."""
     return body["messages"][message]["content"]
 
 
 def marked(body: dict[str, Any]) -> dict[str, Any]:
-    """Puts five cache breakpoints into the body."""
+    """Put five cache breakpoints into the body."""
     mark = {"type": "ephemeral"}
     body["cache_control"] = mark
     body["system"][0]["cache_control"] = mark
@@ -35,7 +35,7 @@ def every_tool_deferred(body: dict[str, Any]) -> None:
 
 
 def many(body: dict[str, Any], count: int, description: str = "") -> None:
-    """Adds deferred tools."""
+    """Add deferred tools."""
     body["tools"] += [
         {
             "name": f"tool_{index}",
@@ -48,7 +48,7 @@ def many(body: dict[str, Any], count: int, description: str = "") -> None:
 
 
 def thinking(body: dict[str, Any], model: str, choice: dict[str, str]) -> None:
-    """Asks a model for a forced tool."""
+    """Ask a model for a forced tool."""
     body.update(model=model, tool_choice=choice)
 
 
@@ -315,7 +315,7 @@ def test_vendor_parameter_is_accepted_where_the_endpoint_has_it(
 
 
 def test_counted_request_goes_without_the_limit(conversation: dict[str, Any]) -> None:
-    """Required where the model is asked, refused where its tokens are only counted."""
+    """A message requires it, and a token count rejects it."""
     refused = check_anthropic(conversation, counting=True)
     assert refused is not None
     assert refused.message == "max_tokens: Extra inputs are not permitted"

@@ -1,4 +1,4 @@
-"""OpenAI Chat's rules: a valid request spoilt in one way is refused, in the known words."""
+"""OpenAI Chat's rules: a valid request with one fault is rejected, in the known words."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def function(body: dict[str, Any], **fields: Any) -> None:
 
 
 def call(body: dict[str, Any]) -> Any:
-    """The first call of the assistant."""
+    """Return the first call of the assistant."""
     return body["messages"][2]["tool_calls"][0]
 
 
@@ -366,7 +366,7 @@ def test_kimi_k3_takes_tools_in_a_system_message_with_nothing_else(
 
 
 def nine(body: dict[str, Any]) -> dict[str, Any]:
-    """The body, its calls under ids as Mistral's own have."""
+    """Return the body, its calls under ids as Mistral's own have."""
     for number, name in enumerate(("get_weather", "get_time")):
         body["messages"][2]["tool_calls"][number]["id"] = f"{name[4:8]}12345"
     body["messages"][3]["tool_call_id"] = "time12345"

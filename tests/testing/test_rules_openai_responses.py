@@ -1,4 +1,4 @@
-"""OpenAI Responses' rules: a valid request spoilt in one way is refused, in the known words."""
+"""OpenAI Responses' rules: a valid request with one fault is rejected, in the known words."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ Change = Callable[[dict[str, Any]], object]
 
 
 def function(name: str, **fields: Any) -> dict[str, Any]:
-    """A function's definition."""
+    """Return a function's definition."""
     schema = {"type": "object", "properties": {"city": {"type": "string"}}}
     return {"type": "function", "name": name, "parameters": schema, **fields}
 
 
 def call(call_id: str, name: str, **fields: Any) -> dict[str, Any]:
-    """A call of a function."""
+    """Return a call of a function."""
     made = {"type": "function_call", "call_id": call_id, "name": name, "arguments": "{}"}
     return {**made, **fields}
 
 
 def output(call_id: str) -> dict[str, Any]:
-    """The output of a function."""
+    """Return the output of a function."""
     return {"type": "function_call_output", "call_id": call_id, "output": "sunny"}
 
 
@@ -87,7 +87,7 @@ def item(body: dict[str, Any], index: int, **fields: Any) -> None:
 
 
 def answered_search(body: dict[str, Any], *outputs: str, **named: str | None) -> None:
-    """A search of the service's own, and functions' outputs with these call ids after it."""
+    """Return a request with a hosted search, then function outputs with these call ids."""
     search = {
         "type": "tool_search_call",
         "execution": "server",
@@ -99,7 +99,7 @@ def answered_search(body: dict[str, Any], *outputs: str, **named: str | None) ->
 
 
 def hosted(body: dict[str, Any], *more: dict[str, Any]) -> None:
-    """The search is the service's own, and there are more tools."""
+    """Make the search of a request hosted, and add tools."""
     body["tools"] = [{"type": "tool_search"}, *body["tools"][1:], *more]
 
 

@@ -1,4 +1,4 @@
-"""The stand-in refuses what is too long, and pictures that nobody could read, as services do."""
+"""The stand-in server rejects long requests and unreadable pictures, as services do."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ JPEG = b"\xff\xd8\xff\xe0"
 
 
 def anthropic(data: bytes, kind: str = "image/png") -> dict[str, Any]:
-    """A request with a picture."""
+    """Return a request with a picture."""
     encoded = base64.b64encode(data).decode()
     source = {"type": "base64", "media_type": kind, "data": encoded}
     block = {"type": "image", "source": source}
@@ -31,14 +31,14 @@ def anthropic(data: bytes, kind: str = "image/png") -> dict[str, Any]:
 
 
 def chat(data: bytes) -> dict[str, Any]:
-    """The same in the Chat dialect."""
+    """Return the violation in the Chat dialect."""
     url = f"data:image/png;base64,{base64.b64encode(data).decode()}"
     part = {"type": "image_url", "image_url": {"url": url}}
     return {"model": "gpt-5.4", "messages": [{"role": "user", "content": [part]}]}
 
 
 def responses(data: bytes) -> dict[str, Any]:
-    """The same in the Responses dialect."""
+    """Return the violation in the Responses dialect."""
     url = f"data:image/png;base64,{base64.b64encode(data).decode()}"
     part = {"type": "input_image", "image_url": url, "detail": "auto"}
     return {"model": "gpt-5.5", "input": [{"role": "user", "content": [part]}]}

@@ -36,7 +36,7 @@ CALL = ModelReply(
 
 
 def stand_in_threads() -> set[threading.Thread]:
-    """The threads of all stand-in servers of the process."""
+    """Return the threads of all stand-in servers of the process."""
     return {thread for thread in threading.enumerate() if thread.name.startswith("stand-in")}
 
 
@@ -129,7 +129,6 @@ async def test_openai_stream_accumulates_to_the_same_completion(
 async def test_openai_stream_without_the_option_reports_no_usage(
     server: StandInServer, gpt: AsyncOpenAI, gpt_body: Any
 ) -> None:
-    """Usage is streamed only where it was asked for."""
     server.reset(model=ScriptedModel([ModelReply(text="Sunny.")]))
     stream = await gpt.chat.completions.create(**gpt_body, stream=True)
     chunks = [chunk async for chunk in stream]
@@ -226,7 +225,7 @@ async def test_anthropic_error_code_reaches_the_client(
 
 
 def raw_post(url: str, data: bytes, **headers: str) -> tuple[int, Any]:
-    """What is answered to bytes that no SDK would send."""
+    """Return the answer to bytes that no SDK would send."""
     request = urllib.request.Request(url, data=data, headers=headers)  # noqa: S310 - the server's
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(request)  # noqa: S310 - the server's own address

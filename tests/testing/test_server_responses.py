@@ -221,7 +221,7 @@ async def test_conversation_goes_on_from_a_reply_that_is_kept(
 async def test_call_left_open_in_a_kept_reply_has_to_be_answered(
     server: StandInServer, gpt: AsyncOpenAI, body: Any, stored: bool
 ) -> None:
-    """What the service keeps is judged with what is sent; what it does not keep is not found."""
+    """Kept items are checked with the request; others are not found."""
     calls = ModelReply(calls=(ModelCall(name="get_weather", arguments={"city": "Paris"}),))
     server.reset(model=ScriptedModel([calls]))
     first = await gpt.responses.create(**body, store=stored)
@@ -243,7 +243,7 @@ async def test_items_that_are_kept_cannot_be_sent_as_well(
 async def test_reasoning_goes_back_with_its_call_and_in_full_where_nothing_is_kept(
     server: StandInServer, gpt: AsyncOpenAI, body: Any
 ) -> None:
-    """By id where it is kept, encrypted where it is not, and never left out."""
+    """By its id if it is kept, encrypted if not, and never left out."""
     thinks = ModelReply(thinking="Hm.", text="Hi.")
     server.reset(model=ScriptedModel([thinks, thinks, thinks, thinks]))
     kept = await gpt.responses.create(**body)

@@ -33,35 +33,35 @@ class Watched:
         self._script = ScriptedModel(replies)
 
     def reply(self, view: ModelView) -> ModelReply:
-        """The next reply."""
+        """Return the next reply."""
         self.views.append(view)
         return self._script.reply(view)
 
 
 def create() -> dict[str, Any]:
-    """What begins a thread."""
+    """Return the request that begins a thread."""
     return {"thread": {"type": "create"}}
 
 
 def continuing(reply: Any) -> dict[str, Any]:
-    """What continues a thread after a reply."""
+    """Return the request that continues a thread after a reply."""
     return {"thread": {"type": "continue", "previous_message_id": reply.id}}
 
 
 def result(reply: Any, content: str = "21 °C") -> list[dict[str, Any]]:
-    """The new message alone: the result of a reply's call."""
+    """Return the new message alone: the result of a reply's call."""
     call = next(block for block in reply.content if block.type == "tool_use")
     block = {"type": "tool_result", "tool_use_id": call.id, "content": content}
     return [{"role": "user", "content": [block]}]
 
 
 def bare(body: dict[str, Any], messages: Any) -> dict[str, Any]:
-    """A request that leaves the tools to the thread."""
+    """Return a request that leaves the tools to the thread."""
     return {"model": body["model"], "max_tokens": body["max_tokens"], "messages": messages}
 
 
 def code_of(error: anthropic.APIStatusError) -> str:
-    """The code in an error's details."""
+    """Return the code in an error's details."""
     body: Any = error.body
     return str(body["error"]["details"]["error_code"])
 
@@ -135,7 +135,6 @@ async def test_reply_is_continued_once(
 async def test_reply_outside_a_thread_is_not_kept(
     server: StandInServer, claude: AsyncAnthropic, claude_body: Any
 ) -> None:
-    """What was not asked for is not there."""
     server.reset(model=ScriptedModel([CALL]))
     first = await claude.messages.create(**claude_body)
     with pytest.raises(anthropic.NotFoundError) as caught:
@@ -204,7 +203,7 @@ async def test_tool_runner_of_the_sdk_goes_through(
 ) -> None:
     @anthropic.beta_async_tool
     async def get_weather(city: str) -> str:
-        """The weather of a city."""
+        """Return the weather of a city."""
         return f"Sunny in {city}."
 
     model = Watched(CALL, CALL, SUNNY)

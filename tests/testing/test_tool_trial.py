@@ -24,9 +24,9 @@ from tool_search.testing import ToolTrial
 async def remove(name: str, context: ToolContext) -> str:
     """Remove a file.
 
-    Args:
-        name: Its name.
-        context: Where.
+        Args:
+            name: Its name.
+    context: The context.
     """
     context.progress(f"looking for {name}")
     if not await context.ask(f"Remove {name}?"):
@@ -51,7 +51,7 @@ async def test_arguments_that_no_model_can_write_are_a_mistake_of_the_test() -> 
 
 
 async def test_rules_of_the_bot_can_be_tried_too() -> None:
-    """The user's answers stand in for the bot's own question."""
+    """The user's answers replace the bot's own question."""
     rules = Permissions(PermissionSettings(ask=("remove",)))
     answers: list[PermissionAnswer | bool] = [PermissionAnswer(allow=True, scope="always")]
     answers += [True, True]

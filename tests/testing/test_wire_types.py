@@ -1,4 +1,4 @@
-"""What the stand-in server writes, by the types that the vendors publish."""
+"""The output of the stand-in server, checked by the vendors' published types."""
 
 from __future__ import annotations
 
@@ -80,18 +80,18 @@ class Says:
         self._reply = reply
 
     def reply(self, view: ModelView) -> ModelReply:
-        """The one thing."""
+        """Return the one thing."""
         return ModelReply(text="Done.") if view.results else self._reply
 
 
 @cache
 def adapter_of(kind: Any) -> TypeAdapter[Any]:
-    """Reads a type strictly; the union of all events takes seconds to prepare."""
+    """Read a type strictly; the union of all events takes seconds to prepare."""
     return TypeAdapter(kind)
 
 
 def asked(server: StandInServer, path: str, body: dict[str, Any]) -> str:
-    """The bytes of an answer, as text."""
+    """Return the bytes of an answer, as text."""
     sent = json.dumps(body).encode()
     post = request.Request(server.url + path, data=sent, headers=HEADERS)  # noqa: S310 - the server's
     with request.urlopen(post) as answer:  # noqa: S310 - the server's own address
@@ -99,7 +99,7 @@ def asked(server: StandInServer, path: str, body: dict[str, Any]) -> str:
 
 
 def events(text: str) -> Iterator[Any]:
-    """The data of a stream's events."""
+    """Yield the data of a stream's events."""
     for line in text.splitlines():
         if line.startswith("data: ") and "[DONE]" not in line:
             yield json.loads(line.removeprefix("data: "))
@@ -116,7 +116,7 @@ def test_reply_is_as_the_vendors_types_say(
     streamed = list(events(asked(server, path, {**body, "stream": True})))
     assert len(streamed) > 3
     for each in streamed:
-        # Claude's stream has pings, which no type of the SDK stands for.
+        # Claude's stream has pings, for which the SDK has no type.
         if each.get("type") != "ping":
             adapter_of(event).validate_python(each)
 

@@ -10,7 +10,7 @@ _NEEDED = ("typer", "rich")
 
 
 def main() -> None:
-    """Runs the command that the arguments name, and ends the process with its status."""
+    """Run the command that the arguments name, and end the process with its status."""
     try:
         from tool_search.cli.application import app  # noqa: PLC0415  # typer may be missing
 
@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def _speak_utf8() -> None:
-    """JSON and pipes are UTF-8 whatever the locale says; a terminal keeps its own."""
+    """Use UTF-8 for JSON and pipes, whatever the locale; a terminal keeps its own."""
     for stream in (sys.stdin, sys.stdout):
         if not stream.isatty():
             stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]

@@ -27,15 +27,15 @@ _COMMANDS: Mapping[str, tuple[str, str]] = {
 
 
 class _Commands(TyperGroup):
-    """The commands of the table, each imported when it is asked for."""
+    """The commands of the table, each imported when it is used."""
 
-    # `Any`, because typer brings a click of its own, or uses the one that is installed.
+    # `Any`, because typer has a click of its own, or uses the installed one.
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
-        """Every name, in order."""
+        """Return the names of all commands, in order."""
         return list(_COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
-        """One command, or None where there is none of this name."""
+        """Return the command of a name, or None."""
         if cmd_name not in _COMMANDS:
             return None
         module, function = _COMMANDS[cmd_name]
@@ -73,5 +73,5 @@ def _options(
         ),
     ] = False,
 ) -> None:
-    # What the library logs is shown by the commands themselves, where it matters.
+    # The commands themselves show what the library logs, if it matters.
     logging.getLogger("tool_search").addHandler(logging.NullHandler())

@@ -41,7 +41,7 @@ _STYLES = {"finished": "green", "failed": "red", "denied": "yellow", "cancelled"
 
 
 def trees(turns: Iterable[Mapping[str, Any]]) -> Iterator[Tree]:
-    """A tree a turn: its requests, their calls, the calls' steps."""
+    """Yield a tree for each turn: its requests, their calls, the calls' steps."""
     for turn in turns:
         tree = Tree(Text.assemble(("user ", "bold cyan"), turn["user"]))
         for number, request in enumerate(turn["requests"], 1):

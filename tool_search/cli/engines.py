@@ -1,4 +1,4 @@
-"""The search engine that a command was asked for."""
+"""The search engine that a command uses."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ __all__ = ["ENGINE_NAMES", "PRESET_NAMES", "index_of"]
 ENGINE_NAMES = tuple(ENGINES)
 PRESET_NAMES = tuple(PRESETS)
 
-# Fewer are embedded in less time than it takes to read a line.
+# Fewer tools are embedded before a person has read a line.
 _MANY_TOOLS = 500
 
 
 def index_of(
     tools: Sequence[Tool], engine: str | None = None, preset: str | None = None
 ) -> ToolSearchIndex:
-    """An index over the tools; says so where it takes long.
+    """Return an index over the tools, and show progress if it takes long.
 
     Args:
-        tools: What is searched.
-        engine: The ranking; None: the preset's, or else the default.
-        preset: Another system to rank as.
+        tools: The tools.
+        engine: The engine; None for the preset's, or the default.
+        preset: The settings of another system.
 
     Raises:
-        ConfigurationError: There is no engine or preset of this name, or the two
-            contradict each other.
+        ConfigurationError: The engine or the preset does not exist, or they contradict
+            each other.
         SearchError: The engine cannot index these tools.
     """
     chosen = {"engine": engine, "preset": preset}
@@ -49,7 +49,7 @@ def index_of(
 
 
 def _problem(error: ValidationError, chosen: Mapping[str, str | None]) -> str:
-    """What is wrong with the first option that is."""
+    """Return the error message for the first wrong option."""
     first = error.errors(include_url=False)[0]
     option, message = first["loc"][0], first["msg"].removeprefix("Value error, ")
     return f"--{option} {chosen[str(option)]!r}: {message}"
@@ -57,7 +57,7 @@ def _problem(error: ValidationError, chosen: Mapping[str, str | None]) -> str:
 
 @contextmanager
 def _progress() -> Iterator[EmbeddingProgress]:
-    """Shows on standard error how far the embedding of many tools has come."""
+    """Show the progress of embedding many tools on standard error."""
     console = side_console()
     bar = Progress(console=console, auto_refresh=False, transient=True)
 

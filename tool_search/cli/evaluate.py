@@ -1,4 +1,4 @@
-"""`tool-search eval`: how well an engine ranks, over queries with known answers."""
+"""`tool-search eval`: the quality of an engine's ranking, by queries with known answers."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _measured(
     index = _TimedIndex(index_of(tools, engine, preset))
     build_ns = time.perf_counter_ns() - started
     if judged:
-        # The first search of a process also loads what only searches need.
+        # The first search of a process also imports what only searches need.
         index.search(judged[0].query, limit=1)
         index.durations_ns.clear()
     report = evaluate(index, _with_progress(judged))
@@ -87,7 +87,7 @@ def _measured(
 
 
 class _TimedIndex:
-    """An index that notes how long each search took."""
+    """An index that records the time of each search."""
 
     def __init__(self, index: ToolSearchIndex) -> None:
         self._index = index
@@ -110,7 +110,7 @@ class _TimedIndex:
 
 
 def _percentile(ascending: Sequence[int], share: float) -> int:
-    """The nearest-rank percentile; 0 of nothing."""
+    """Return the nearest-rank percentile; 0 if there are no values."""
     return ascending[math.ceil(share * len(ascending)) - 1] if ascending else 0
 
 
@@ -119,7 +119,7 @@ def _with_progress(judged: Sequence[JudgedQuery]) -> Iterator[JudgedQuery]:
     if not console.is_terminal:
         yield from judged
         return
-    # Drawn between searches and never beside them: a thread would spoil their times.
+    # Drawn between searches: a thread that draws meanwhile would change their times.
     with Progress(console=console, auto_refresh=False, transient=True) as progress:
         task = progress.add_task("searching", total=len(judged))
         step = max(1, len(judged) // 100)

@@ -1,4 +1,4 @@
-"""How a command ends: its status, and one line that says what was wrong."""
+"""The end of a command: its status, and one line with the error."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ __all__ = [
 ]
 
 
-# What a terminal is shown.
+# Names are cut at the width of a terminal; a pipe has none.
 
 
 _PIPE_WIDTH = 160
 
 
 def result_console() -> Console:
-    """Standard output; wide where it is no terminal, so that names stay whole."""
+    """Return standard output; if it is not a terminal, wide enough for whole names."""
     console = Console(highlight=False)
     return console if console.is_terminal else Console(highlight=False, width=_PIPE_WIDTH)
 
 
 def side_console() -> Console:
-    """Standard error, for all that is no result."""
+    """Return standard error, for everything except results."""
     return Console(stderr=True, highlight=False)
 
 
 FAILED = 1
 WRONG_USE = 2
 INTERRUPTED = 130
-"""128 and the number of SIGINT, as shells have it."""
+"""128 plus the number of SIGINT, as in shells."""
 _READER_GONE = 141
 _OUTPUT_FAILS = (errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT)
 
@@ -55,21 +55,21 @@ _P = ParamSpec("_P")
 
 
 def say_notices(notices: Iterable[Notice]) -> None:
-    """Say on standard error what is not as a catalog has it."""
+    """Print the notices of a catalog on standard error."""
     for notice in notices:
         say(f"warning: {notice.code}: {notice.message}")
 
 
 def say(message: str) -> None:
-    """Writes one line that is no result: to standard error."""
+    """Print one line on standard error."""
     typer.echo(message, err=True)
 
 
 def guarded(command: Callable[_P, None]) -> Callable[_P, None]:
-    """The command, its errors a message and an exit status and never a traceback.
+    """Return the command with its errors as a message and an exit status.
 
-    A wrong file or setting gives 2, what fails later 1, Ctrl-C 130; a reader that
-    has gone ends the command in silence.
+    The status is 2 for a wrong file or setting, 1 for a later failure, 130 for Ctrl-C.
+    A closed pipe ends the command without a message.
     """
 
     @wraps(command)
@@ -95,10 +95,10 @@ def _ended(error: ToolSearchError, status: int) -> typer.Exit:
 
 
 def _ended_by_output(error: OSError) -> typer.Exit:
-    """The end where standard output took no more; any other fault is a bug of ours."""
+    """Return the end after standard output failed; another OSError is raised again."""
     if not isinstance(error, BrokenPipeError) and error.errno not in _OUTPUT_FAILS:
         raise error
-    # What is still buffered must not fail once more when the interpreter ends.
+    # Buffered output must not fail again when the interpreter ends.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if isinstance(error, BrokenPipeError):
         return typer.Exit(_READER_GONE)

@@ -1,4 +1,4 @@
-"""The files that commands read, each fault named with its file."""
+"""Files that commands read; each error names its file."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class QueryLine:
     """One entry of a file of queries.
 
     Attributes:
-        place: Where it stands, for errors.
-        query: What is asked.
+        place: Its place in the file, for errors.
+        query: The query.
         content: The whole entry.
     """
 
@@ -46,7 +46,7 @@ class QueryLine:
 
 
 def read_catalog(path: Path) -> ToolCatalog:
-    """The catalog in a file of any of the formats of `tool_search.catalog.formats`.
+    """Return the catalog of a file in any format of `tool_search.catalog.formats`.
 
     Raises:
         CatalogError: The file cannot be read, or something in it is wrong.
@@ -59,7 +59,7 @@ def read_catalog(path: Path) -> ToolCatalog:
 
 
 def read_queries(path: Path) -> tuple[QueryLine, ...]:
-    """The entries of a file of queries, `{"query": ...}` a line, in order.
+    """Return the entries of a file of queries, `{"query": ...}` a line, in order.
 
     Raises:
         ConfigurationError: The file cannot be read, is not JSON, or an entry has no
@@ -72,7 +72,7 @@ def read_queries(path: Path) -> tuple[QueryLine, ...]:
 
 
 def read_judged_queries(path: Path) -> tuple[JudgedQuery, ...]:
-    """The queries of a file with the tools that answer them: `{"query", "relevant"}`.
+    """Return the queries of a file with the tools that answer them: `{"query", "relevant"}`.
 
     Raises:
         ConfigurationError: As in `read_queries`, or an entry names no relevant tool.
@@ -95,7 +95,7 @@ def _text(path: Path) -> str:
         content = path.read_bytes()
     except OSError as exc:
         raise ConfigurationError(f"{path}: cannot be read: {exc.strerror or exc}") from exc
-    # What PowerShell redirects into a file.
+    # PowerShell redirects in UTF-16.
     encoding = "utf-16" if content.startswith(_UTF16_MARKS) else "utf-8"
     try:
         return content.decode(encoding)
@@ -125,7 +125,7 @@ def _query(entry: Any, place: str) -> str:
     return query
 
 
-# The store that a command reads or erases.
+# Options of the store that a command reads or erases.
 
 
 ConfigOption = Annotated[Path | None, typer.Option("--config", help="The bot: a YAML file.")]
@@ -133,10 +133,10 @@ StoreOption = Annotated[Path | None, typer.Option("--store", help="The store its
 
 
 def store_file(config: Path | None, store: Path | None) -> Path:
-    """The file that is meant: a bot's, a named one, or what a bot without a file has.
+    """Return the store of a bot, the named file, or the default store.
 
     Raises:
-        ConfigurationError: Both are named, or the bot keeps nothing.
+        ConfigurationError: Both are given, or the bot's store is in memory.
     """
     if config is not None and store is not None:
         raise ConfigurationError("give one of --config and --store")

@@ -1,4 +1,4 @@
-"""`tool-search forget`: exports and erases what was learned, conversations and grants."""
+"""`tool-search forget`: export and erase what was learned, conversations and grants."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ __all__ = [
 ]
 
 
-# The file that `tool-search forget --export` writes: whole on the disk, or not there.
+# The export is whole on the disk before anything is erased, or it does not exist.
 
 
 def write_export(path: Path, store: Path, parts: Mapping[str, Iterable[Mapping[str, Any]]]) -> None:
     """Write a new JSON file, readable by its owner alone, one entry a line.
 
     Raises:
-        ConfigurationError: There is a file of this name already, or no such folder.
+        ConfigurationError: The file exists already, or its folder does not.
         StoreError: The file cannot be written; it is removed.
     """
     try:
@@ -44,7 +44,7 @@ def write_export(path: Path, store: Path, parts: Mapping[str, Iterable[Mapping[s
         with os.fdopen(file, "w", encoding="utf-8") as written:
             written.writelines(_lines(store, parts))
             written.flush()
-            # What is erased next must be nowhere but here.
+            # This file will be the only copy.
             os.fsync(written.fileno())
     except BaseException as exc:
         path.unlink(missing_ok=True)
@@ -101,10 +101,10 @@ def forget_command(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
-    """Erase what was learned, conversations or grants, and say what that was.
+    """Erase what was learned, conversations or grants, and print the counts.
 
-    Nothing of it is left in the store's file. A bot that is running begins such a
-    conversation anew; a turn that is going on is not kept.
+    Nothing of it is left in the store's file. A running bot starts such a
+    conversation again; its current turn is not kept.
     """
     if not (learned or tool or conversation or user or everything):
         raise ConfigurationError(

@@ -1,4 +1,4 @@
-"""`tool-search inspect`: exactly what a provider would be sent of a catalog."""
+"""`tool-search inspect`: the exact tool list that a provider would get."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 
-# The next request of a conversation, as a provider would get it, and its figures.
+# Any message starts a turn; none of it is printed.
 
 
 _NEUTRAL_MESSAGE = "Hello"
@@ -55,8 +55,8 @@ class ProviderKind:
 
     Attributes:
         dialect: Its wire format.
-        model: A current model, one with tool search of its own where it has any.
-        encode_tools: Gives a tool list as its JSON.
+        model: A current model, with tool search of its own if the provider has any.
+        encode_tools: The function from a tool list to its JSON.
     """
 
     dialect: Dialect
@@ -70,7 +70,7 @@ class ProviderKind:
         base_url: str | None = None,
         profiles: Mapping[str, ProfileSettings] | None = None,
     ) -> ProviderProfile:
-        """What a model can do, at the provider's own endpoint or at another."""
+        """Return the profile of a model, at the provider's own endpoint or at another."""
         return profile_for(
             self.dialect, model or self.model, base_url=base_url, profiles=profiles or {}
         )
@@ -93,17 +93,17 @@ PROVIDERS: Mapping[str, ProviderKind] = {
         encode_tools=openai_responses_wire.encode_tools,
     ),
 }
-"""What `--provider` takes."""
+"""The values of `--provider`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedRequest:
-    """A request, and how it came about.
+    """A request, with the decision and the notices of its planning.
 
     Attributes:
         plan: The request.
         decision: The conversation's mode.
-        notices: What an operator should know.
+        notices: Notices for the operator.
     """
 
     plan: RequestPlan
@@ -113,15 +113,15 @@ class PlannedRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestFigures:
-    """What a request's tool list weighs; tokens are estimates.
+    """The size of a request's tool list; tokens are estimates.
 
     Attributes:
         tools_declared: The length of the list.
-        tools_loaded: How many definitions the model is shown: those that are not
-            deferred, and those that a reference of the history brings in.
+        tools_loaded: The number of definitions in the model's view: those that are not
+            deferred, and those that a reference of the history loads.
         bytes: UTF-8 bytes of the list on the wire.
-        tokens: Of the definitions that the model is shown.
-        full_tokens: Of all definitions of the catalog.
+        tokens: The tokens of the definitions in the model's view.
+        full_tokens: The tokens of all definitions of the catalog.
         saving: The share of `full_tokens` that is not sent.
     """
 
@@ -133,22 +133,22 @@ class RequestFigures:
     saving: float
 
     def to_dict(self) -> dict[str, float]:
-        """The figures by name, in order."""
+        """Return the figures by name, in order."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextRequest:
-    """What the next request of a bot's conversation will declare.
+    """The tools of the next request of a bot's conversation.
 
     Attributes:
         mode: The conversation's mode.
-        strategy: How the provider is told of tools.
+        strategy: The strategy of the request.
         tools_declared: The length of the tool list.
-        tools_total: How many active tools the bot has.
-        discovered: What the conversation has found, in order.
-        tokens: Estimated, of the definitions that the model is shown.
-        full_tokens: Estimated, of all definitions.
+        tools_total: The number of the bot's active tools.
+        discovered: The discovered tools, in order.
+        tokens: The estimated tokens of the definitions in the model's view.
+        full_tokens: The estimated tokens of all definitions.
     """
 
     mode: Mode
@@ -168,25 +168,25 @@ def planned_request(
     discovered: Sequence[Tool] = (),
     max_tools: int | None = None,
 ) -> PlannedRequest:
-    """The first request of a conversation in which these tools are discovered.
+    """Return the first request of a conversation in which these tools are discovered.
 
     Args:
         catalog: The tools.
         profile: The provider.
         config: The settings.
-        discovered: Deferred tools, in the order they were found.
-        max_tools: The longest list that every provider of the bot takes.
+        discovered: Deferred tools, in the order of discovery.
+        max_tools: The longest list that every provider of the bot accepts.
 
     Raises:
-        SessionError: A tool has a name of tool search itself, and the provider cannot
-            be sent the whole catalog.
+        SessionError: A tool has a name that tool search uses, and the catalog is too long
+            to be sent whole.
     """
     notices: list[Notice] = []
     most = profile.max_tools if max_tools is None else max_tools
     try:
         session = _begun(catalog, profile, config, discovered, most)
     except SessionError as exc:
-        # What a runner does: such a catalog is sent whole.
+        # As in a runner: such a catalog is sent whole.
         notices.append(Notice("catalog_refused", str(exc)))
         full = config.model_copy(update={"tool_schema_mode": "full"})
         session = _begun(catalog, profile, full, discovered, most)
@@ -198,7 +198,7 @@ def planned_request(
 
 
 def figures_of(plan: RequestPlan, wire: bytes, catalog: ToolCatalog) -> RequestFigures:
-    """The figures of a request over a catalog, its tool list being these bytes."""
+    """Return the figures of a request over a catalog, its tool list being these bytes."""
     shown = [*plan.tools.loaded, *_referenced(plan)]
     tokens = sum(map(tool_tokens, shown))
     full_tokens = sum(map(tool_tokens, catalog.active))
@@ -219,13 +219,13 @@ def next_request(
     *,
     record: ConversationRecord | None,
 ) -> NextRequest:
-    """The next request of a bot to one of its providers; changes nothing.
+    """Return the next request of a bot to one of its providers, and change nothing.
 
     Args:
         catalog: The tools.
         config: The bot.
-        provider: Who would be asked.
-        record: The conversation; None: it has not begun.
+        provider: The provider.
+        record: The conversation; None if it has not begun.
     """
     profile = profile_of(provider, config.profiles)
     known = [profile_of(entry, config.profiles) for entry in config.providers]
@@ -259,14 +259,14 @@ def _begun(
     max_tools: int | None,
 ) -> ToolSearchSession:
     session = ToolSearchSession(catalog, config=config, max_tools=max_tools)
-    # Before the turn: what is found in a turn, some models are told of in the next only.
+    # Before the turn: with some models, a tool found in a turn is declared in the next.
     session.adopt_discoveries(Discovery(tool=tool) for tool in discovered)
     session.begin_turn(_NEUTRAL_MESSAGE, profile=profile)
     return session
 
 
 def _referenced(plan: RequestPlan) -> Iterator[Tool]:
-    """Definitions that references show the model, declared or brought by them, each once."""
+    """Yield each definition that references load, once."""
     declared = {entry.tool.name: entry.tool for entry in plan.tools if entry.deferred}
     shown: dict[str, Tool] = {}
     for message in plan.messages:
@@ -342,12 +342,12 @@ def inspect_command(
         typer.echo(json.dumps({**head, **figures, **ends, **changes}, ensure_ascii=False))
     else:
         opened = json.dumps(head, ensure_ascii=False)[:-1]
-        # The bytes that a request carries, not another rendering of the same list.
+        # The bytes of a request, not another rendering of the same list.
         typer.echo(f'{opened}, "tools": {wire.decode("utf-8")}}}')
 
 
 def _schemas(catalog: ToolCatalog, profile: ProviderProfile) -> dict[str, object]:
-    """What is declared of a catalog's schemas otherwise than it was given."""
+    """Return the changes of schemas, and the tools that are set aside."""
     changes = [
         {"tool": tool.name, "kind": each.kind, "place": each.place, "detail": each.detail}
         for tool in catalog.active
@@ -388,7 +388,7 @@ def _mode(name: str) -> SchemaMode:
 
 
 def _discovered(names: str, catalog: ToolCatalog) -> Sequence[Tool]:
-    """The tools of these names, those left out that are sent without being found."""
+    """Return the named tools without core tools, which need no discovery."""
     core = {tool.name for tool in catalog.core}
     active = {tool.name: tool for tool in catalog.active}
     chosen = []
@@ -415,7 +415,7 @@ def _note_changes(catalog: ToolCatalog, profile: ProviderProfile) -> None:
 
 
 def _explain(request: PlannedRequest, *, asked: str) -> None:
-    """Says why a request is not what was asked for."""
+    """Print why a request differs from the requested mode."""
     say_notices(request.notices)
     if asked not in ("auto", request.decision.mode):
         say(f"note: the mode is {request.decision.mode}: {request.decision.reason}")

@@ -1,4 +1,4 @@
-"""`tool-search learned`: what searches have taught, and what else is kept."""
+"""`tool-search learned`: the evidence of searches, and the kept conversations."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def learned_command(
 ) -> None:
     """Show which words led to which tools, and how strongly.
 
-    Nothing is kept of a request but these words, sorted; and nothing of who asked.
+    Of a request only these words are kept, sorted, and nothing about the user.
     """
     path = store_file(config, store)
     entries, conversations = asyncio.run(_kept(path)) if path.exists() else ((), ())
@@ -91,7 +91,7 @@ def _print_table(
 
 
 def _readable(words: Iterable[str]) -> str:
-    """The words, without the single characters that pairs of Chinese repeat."""
+    """Return the words without single characters that pairs of Chinese repeat."""
     listed = list(words)
     paired = {char for word in listed if len(word) == 2 and not word.isascii() for char in word}
     return clean_description(" ".join(word for word in listed if word not in paired))

@@ -1,4 +1,4 @@
-"""`tool-search search`: the tools of a catalog that fit a query."""
+"""`tool-search search`: the tools of a catalog that match a query."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 
-# Why a tool was found: what gave it its score, and which words stand in which field.
+# Long fields are cut as the index cuts them, so that explaining stays quick.
 
 
 HOW_SCORES_ARE_MADE = "a score is 1 - e^-(sum x boost)"
@@ -53,7 +53,7 @@ _MAX_WORDS = 12
 
 
 def matched_words(query: str, tool: Tool) -> dict[FieldName, list[str]]:
-    """The query's words by the field that has them, as the default engine cuts words.
+    """Return the query's words by the field that has them, as the default engine cuts words.
 
     A run of Chinese shows the parts of it that were found, the longest alone.
     """
@@ -80,7 +80,7 @@ def _longest(parts: list[str]) -> list[str]:
 
 
 def explanation_object(found: Explanation) -> dict[str, Any]:
-    """An explanation as JSON has it; numbers to six decimals."""
+    """Return an explanation as JSON values; numbers have six decimals."""
     return {
         "named": found.is_named,
         "sum": _number(found.sum),
@@ -110,7 +110,7 @@ def explanation_object(found: Explanation) -> dict[str, Any]:
 
 
 def explanation_lines(found: Explanation) -> Iterator[str]:
-    """The same for people, a part a line, none that gave nothing."""
+    """Yield an explanation for people, one line for each part of the score."""
     if found.is_named:
         yield "named by the query"
         return
@@ -129,7 +129,7 @@ def explanation_lines(found: Explanation) -> Iterator[str]:
 
 
 def places(found: Mapping[FieldName, Iterable[str]]) -> str:
-    """Words by field in one line."""
+    """Return words by field in one line."""
     return "; ".join(f"{field}: {', '.join(words)}" for field, words in found.items())
 
 
@@ -178,7 +178,7 @@ def search_command(
             text,
             limit=limit,
             allowed=None,
-            # Another system's ranking is shown as that system ranks.
+            # A preset shows another system's ranking unchanged.
             copies=tools.copies if preset is None else {},
             tools=tools,
         )
@@ -204,10 +204,10 @@ def _asked(query: str | None, queries: Path | None) -> Sequence[str]:
 
 
 def _informed(index: ToolSearchIndex, store: Path) -> ToolSearchIndex:
-    """The index with what a store holds.
+    """Return the index with the votes of a store.
 
     Raises:
-        ConfigurationError: There is no such file.
+        ConfigurationError: The file does not exist.
     """
     if not store.is_file():
         raise ConfigurationError(f"--store {store}: there is no such file")
@@ -221,7 +221,7 @@ async def _evidence(path: Path) -> tuple[Evidence, ...]:
 
 
 def _reasons(index: ToolSearchIndex, found: SearchResult) -> dict[str, Explanation]:
-    """Why the tools were found, by name; none where the engine is not ours."""
+    """Return the explanations by tool name; empty if the engine has none."""
     if not isinstance(index, RankedIndex):
         return {}
     names = [match.name for match in found.matches]
@@ -243,7 +243,7 @@ def _result_object(
 
 
 def _add_raw_scores(matches: Iterable[dict[str, Any]], index: ToolSearchIndex, query: str) -> None:
-    """Adds what a preset's own ranking gave, to six decimals."""
+    """Add the scores of a preset's own ranking, with six decimals."""
     if isinstance(index, WeightedBm25Index):
         scores = {tool.name: score for tool, score in index.ranked(query)}
         for match in matches:

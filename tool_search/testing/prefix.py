@@ -1,11 +1,11 @@
-"""Where two requests of one conversation part, and why: what a prompt cache loses.
+"""The first difference of two prompts of one conversation, and its cause.
 
 A provider's cache is a prefix of the prompt: the tools, the system text, the
-messages, in this order, whatever the order of the members in the JSON. What comes
-after the first difference is paid anew.
+messages, in this order, independent of the order of members in the JSON. Everything
+after the first difference is billed again.
 
 Source: Anthropic, Prompt caching ("What invalidates the cache"); OpenAI, Prompt
-caching; Anthropic, Tool search tool (deferred definitions are outside of the prefix).
+caching; Anthropic, Tool search tool (deferred definitions are outside the prefix).
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ __all__ = [
 ]
 
 
-# The first difference of two JSON values, in the order of their text.
+# Differences follow the order of the JSON text, as a prompt does.
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where two values part; what is not there is None.
+    """A difference of two values; a missing value is None.
 
     Attributes:
         path: The place, as `tools[3].name`.
-        old: What the one has there.
-        new: What the other has there.
+        old: The first value there.
+        new: The second value there.
     """
 
     path: str
@@ -47,9 +47,9 @@ class Difference:
 
 
 def first_difference(old: Any, new: Any, path: str) -> Difference | None:
-    """The innermost place at which two values differ first, or None for equal ones.
+    """Return the innermost place of the first difference, or None if equal.
 
-    The order of an object's members counts, since a prompt shows it.
+    The order of an object's members matters, because a prompt shows it.
 
     >>> first_difference({"a": [1, 2]}, {"a": [1, 3]}, "body").path
     'body.a[1]'
@@ -97,17 +97,17 @@ _MAX_EXCERPT_CHARS = 120
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrefixChange:
-    """The first place at which the next request is no longer what the last one was.
+    """The first place at which a request no longer continues the one before it.
 
     Attributes:
-        path: The place in the JSON, `tools[3].description` for instance: of the next
-            request, or of the last one where the next has nothing there.
-        cause: What kind of change it is.
-        subject: The tool it is about, or an empty string.
-        in_prompt: A prompt cache loses what follows. False for a deferred definition
-            that nothing refers to: only thinking that is bound to the prefix minds it.
-        before: What stood there, shortened; empty where nothing did.
-        after: What stands there now, shortened.
+        path: The place in the JSON, for instance `tools[3].description`: of the next
+            request, or of the last one if the next has nothing there.
+        cause: The kind of change.
+        subject: The changed tool, or an empty string.
+        in_prompt: True if a prompt cache loses what follows. False for a deferred
+            definition without a reference, which only invalidates bound thinking.
+        before: The old text there, shortened; empty if there was none.
+        after: The new text there, shortened.
     """
 
     path: str
@@ -123,10 +123,10 @@ class PrefixChange:
 
 
 def prefix_change(before: bytes, after: bytes) -> PrefixChange | None:
-    """The first change in the prompt of the next request, or None: it only goes on.
+    """Return the first change in the prompt of the next request; None if it continues.
 
-    Cache breakpoints are no content. Of a request with `previous_response_id` only
-    what it brings itself is compared.
+    Cache breakpoints are not compared. Of a request with `previous_response_id`, only
+    its own content is compared.
 
     Example:
         >>> last = b'{"model":"m","messages":[{"role":"user","content":"Hi"}]}'
@@ -137,10 +137,10 @@ def prefix_change(before: bytes, after: bytes) -> PrefixChange | None:
 
     Args:
         before: The body of a request, JSON in any of the three dialects.
-        after: The body of the next one, of the same conversation to the same provider.
+        after: The body of the next request, to the same provider.
 
     Raises:
-        ValueError: One of them is no JSON object.
+        ValueError: A body is not a JSON object.
     """
     old, new = _read(before), _read(after)
     changes = list(_changes(old, new))
@@ -161,7 +161,7 @@ def _without_marks(value: Any) -> Any:
 
 
 def _changes(old: JSON, new: JSON) -> Iterator[PrefixChange]:
-    """Every kind of change, in the order of the prompt."""
+    """Yield the changes of each kind, in the order of the prompt."""
     found = first_difference(old.get("model"), new.get("model"), "model")
     if found is not None:
         yield _change(found, "model_changed")
@@ -200,7 +200,7 @@ def _excerpt(value: object) -> str:
 
 
 def _tool_changes(old: JSON, new: JSON) -> Iterator[PrefixChange]:
-    """The first change among the definitions in the prefix, and the first among the others."""
+    """Yield the first change among definitions in the prefix, then among the others."""
     said = json.dumps(old.get("messages") or old.get("input") or [], ensure_ascii=False)
     for deferred in (False, True):
         before = [(i, t) for i, t in enumerate(old.get("tools") or ()) if _defers(t) == deferred]
@@ -248,7 +248,7 @@ def _name(tool: JSON) -> str:
 
 
 def _blocks(content: object) -> object:
-    """Text as the one block it stands for."""
+    """Return content as blocks; text is one block."""
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
@@ -276,7 +276,7 @@ def _message_changes(old: list[Any], new: list[Any], name: str) -> Iterator[Pref
 
 
 def _goes_on(before: JSON, after: JSON) -> bool:
-    """Whether the last message has only got more behind it, as results and text are joined."""
+    """True if the last message only got longer, as results and text are joined."""
     said, says = before.get("content"), after.get("content")
     if not isinstance(said, list) or not isinstance(says, list):
         return False
@@ -284,7 +284,7 @@ def _goes_on(before: JSON, after: JSON) -> bool:
 
 
 def _unthought(messages: list[Any]) -> list[Any]:
-    """The messages without any thinking."""
+    """Return the messages without thinking."""
     kept = []
     for message in messages:
         if message.get("type") in _THOUGHTS:

@@ -1,4 +1,4 @@
-"""What OpenAI asks of a function's schema, in any mode and in strict mode.
+"""OpenAI's rules for a function's schema, in any mode and in strict mode.
 
 Source: OpenAI, Structured outputs ("Supported schemas"); GitHub issues that quote
 the service (streamnative-mcp-server 26, OpenManus 1162; xsai 202, docker-agent 2168).
@@ -38,7 +38,7 @@ def function_schema_problem(schema: Any, *, strict: bool = False) -> str | None:
 
 
 def _schema_problem(schema: Mapping[str, Any]) -> str | None:
-    """The first rule of any mode that a schema breaks, as the service words it, or None."""
+    """Return the first rule of any mode that a schema breaks, in the service's words."""
     faults = schema_faults(schema)
     if faults.invalid is not None:
         return f"{faults.invalid}."
@@ -48,7 +48,7 @@ def _schema_problem(schema: Mapping[str, Any]) -> str | None:
 
 
 def _strict_problem(schema: Mapping[str, Any]) -> str | None:
-    """The first rule of strict mode that a schema breaks, as the service words it, or None."""
+    """Return the first rule of strict mode that a schema breaks, in the service's words."""
     for path, inner in _objects(schema, (), 0):
         at = f"In context={path!r}, "
         if inner.get("additionalProperties") is not False:
@@ -68,7 +68,7 @@ def _strict_problem(schema: Mapping[str, Any]) -> str | None:
 def _objects(
     schema: Any, path: tuple[str, ...], depth: int
 ) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
-    """Every object schema inside, with the path that the service names it by."""
+    """Yield each object schema in a schema, with its path as the service writes it."""
     if not isinstance(schema, Mapping) or depth > _MAX_DEPTH:
         return
     kind = schema.get("type")

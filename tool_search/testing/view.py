@@ -1,4 +1,4 @@
-"""What the model behind a request is shown, whatever dialect the request is in."""
+"""The view that a model gets of a request, the same for every dialect."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
 
 
 def read_arguments(text: str) -> Mapping[str, Any]:
-    """The arguments of a call; empty where the text is no JSON object."""
+    """Return the arguments of a call; empty if the text is not a JSON object."""
     try:
         value = json.loads(text)
     except ValueError:
@@ -34,13 +34,13 @@ class VisibleTool:
 
     Attributes:
         name: Its name on the wire.
-        description: What the model reads about it.
+        description: Its description.
         parameters: Its JSON Schema.
         namespace: The namespace that calls of it name (OpenAI Responses), or None.
-        is_search: It is the dialect's own search tool.
-        is_hosted: The service runs it, and the model goes on in the same reply.
-        is_late: Its definition stands where the conversation revealed it, not in front.
-        cache_breakpoint: The prompt cache may end behind it.
+        is_search: True if it is the dialect's own search tool.
+        is_hosted: True if the service runs it, and the model continues in the same reply.
+        is_late: True if its definition is in a message, not in the list of tools.
+        cache_breakpoint: True if the prompt cache may end after it.
     """
 
     name: str
@@ -60,7 +60,7 @@ class ViewCall:
     Attributes:
         id: The id that its result names.
         name: The tool's name on the wire.
-        arguments: The arguments; empty where they are no JSON object.
+        arguments: The arguments; empty if they are not a JSON object.
     """
 
     id: str
@@ -74,10 +74,10 @@ class ViewResult:
 
     Attributes:
         call_id: The id of the call it answers.
-        name: The called tool's name, empty where the history does not tell.
+        name: The called tool's name; empty if the history lacks it.
         text: Its text, blocks joined by line breaks.
         references: Names of the tools it reveals, in order.
-        is_error: The call failed.
+        is_error: True if the call failed.
     """
 
     call_id: str
@@ -92,12 +92,12 @@ class ViewMessage:
     """One message: its text, the calls it makes and the results it carries.
 
     Attributes:
-        role: Who speaks.
+        role: The author.
         text: Its text.
         calls: The calls it makes.
         results: The results it carries.
-        brings: Names of the tools that it reveals, beside those of its results.
-        cache_breakpoint: The prompt cache may end behind it.
+        brings: Names of the tools that it reveals itself, in addition to its results.
+        cache_breakpoint: True if the prompt cache may end after it.
     """
 
     role: Literal["system", "user", "assistant"]
@@ -121,12 +121,12 @@ class ModelView:
     Attributes:
         dialect: `anthropic`, `openai_chat`, ...
         model: The model's name.
-        tools: The tools in its context: deferred ones only once they were
-            referenced, in the order of the request's `tools`.
+        tools: The tools in its context, in the order of the request's `tools`;
+            deferred ones once they are referenced.
         tool_choice: `auto`, `none`, `any`, or the name of the one tool to call
             as `tool:NAME`.
         messages: The conversation, the system prompt first.
-        hidden: The tools that are declared and not in its context.
+        hidden: The declared tools that are not in its context.
     """
 
     dialect: str
@@ -138,23 +138,23 @@ class ModelView:
 
     @property
     def may_call(self) -> bool:
-        """Whether the request lets the model call any tool."""
+        """True if the request lets the model call any tool."""
         return bool(self.tools) and self.tool_choice != "none"
 
     def tool(self, name: str) -> VisibleTool | None:
-        """The visible tool of that name, or None."""
+        """Return the visible tool of that name, or None."""
         return next((tool for tool in self.tools if tool.name == name), None)
 
     def declared(self, name: str) -> VisibleTool | None:
-        """The tool of that name, visible or hidden, or None."""
+        """Return the tool of that name, visible or hidden, or None."""
         return next((tool for tool in (*self.tools, *self.hidden) if tool.name == name), None)
 
     @property
     def turn(self) -> tuple[ViewMessage, ...]:
         """The last message of the user and everything after it.
 
-        Text beside tool results belongs to the results (Claude Code's "Tool
-        loaded." for instance), so such a message starts no turn.
+        Text in a message with tool results belongs to the results (for instance Claude
+        Code's "Tool loaded."), so such a message starts no turn.
         """
         for index in range(len(self.messages) - 1, -1, -1):
             message = self.messages[index]
@@ -164,7 +164,7 @@ class ModelView:
 
     @property
     def last_user_text(self) -> str:
-        """What the user said last; empty where there is no such message."""
+        """The user's last text; empty if there is none."""
         turn = self.turn
         return turn[0].text if turn and turn[0].role == "user" else ""
 

@@ -1,4 +1,4 @@
-"""What a provider's service says when it refuses a request."""
+"""The error of a provider's service for an invalid request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Violation", "context_violation", "invalid"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
-    """One refusal, independent of the dialect that words its body.
+    """One error, independent of the dialect that writes its body.
 
     Attributes:
         status: The HTTP status.
@@ -27,7 +27,7 @@ class Violation:
 
 
 def invalid(message: str, *, param: str | None = None, code: str | None = None) -> Violation:
-    """The violation that both vendors answer with 400 `invalid_request_error`.
+    """Return the violation that both vendors answer with 400 `invalid_request_error`.
 
     Source: Anthropic, API errors; OpenAI, Error codes; both recorded.
     """

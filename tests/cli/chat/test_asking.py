@@ -91,6 +91,6 @@ async def test_question_of_a_tools_own_is_shown_and_grants_nothing(
 async def test_question_hides_nothing_of_the_arguments(
     arguments: dict[str, Any], shown: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Neither behind a cut nor behind a mark that nobody sees."""
+    """A cut or an invisible mark must not hide what is allowed."""
     await _answer("n\n", replace(MAIL, arguments=arguments))
     assert shown in capsys.readouterr().err

@@ -49,7 +49,7 @@ class Terminal:
         os.write(self._ours, keys.encode())
 
     def wait_for(self, text: str) -> None:
-        """Reads until the text is shown, and takes it and all before it away."""
+        """Read until the text is shown, and takes it and all before it away."""
         deadline = time.monotonic() + 30
         while text not in self.shown:
             assert time.monotonic() < deadline, self.shown
@@ -58,7 +58,7 @@ class Terminal:
         self.shown = self.shown.partition(text)[2]
 
     def close(self) -> None:
-        """Ends what is left."""
+        """End what is left."""
         self.process.kill()
         self.process.wait()
         os.close(self._ours)

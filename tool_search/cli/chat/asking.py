@@ -1,4 +1,4 @@
-"""`tool-search chat` asks the person at the terminal whether a tool may be called."""
+"""Questions of `tool-search chat` to the person at the terminal."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _MAX_SHOWN_CHARS = 2_000
 
 
 class AskingPerson:
-    """Asks, and reads one line for an answer; whatever is not understood is a no.
+    """A question with a one-line answer; an answer that is not understood means no.
 
-    A yes for longer grants the narrowest rule that is suggested.
+    A lasting yes grants the narrowest suggested rule.
 
     Args:
-        screen: Shows the question.
-        read: Gives the line; default: what is typed at the terminal.
+        screen: The screen of the chat.
+        read: A function that returns the line; default: one from the terminal.
     """
 
     def __init__(self, screen: Screen, *, read: Callable[[], Awaitable[str]] | None = None) -> None:
@@ -37,7 +37,7 @@ class AskingPerson:
         self._read = read or _typed_line
 
     async def __call__(self, request: PermissionRequest) -> PermissionAnswer:
-        """The person's answer."""
+        """Return the person's answer."""
         self._screen.language = request.language
         tool = request.tool.name
         if request.question:
@@ -63,9 +63,10 @@ class AskingPerson:
 
 
 def _shown(arguments: Mapping[str, Any]) -> str:
-    """The arguments as JSON, whole where they can be: nothing hides behind a cut.
+    """Return the arguments as JSON, with the middle cut out if they are long.
 
-    What is not seen (controls, marks that turn the direction) is written as an escape.
+    Invisible characters (controls, direction marks) are written as escapes, so that
+    nothing can be hidden from the person who decides.
     """
     written = json.dumps(dict(arguments), ensure_ascii=False)
     seen = re.sub(r"[^\x20-\x7e]", lambda found: _seen(found[0]), written)
@@ -81,7 +82,8 @@ def _seen(char: str) -> str:
 
 
 async def _typed_line() -> str:
-    """One line from the terminal, without a thread: one left behind would take the next line."""
+    """Read one line from the terminal."""
+    # Not in a thread: an abandoned one would take the next line that is typed.
     sys.stderr.write(_PROMPT)
     sys.stderr.flush()
     loop, typed = asyncio.get_running_loop(), sys.stdin.fileno()

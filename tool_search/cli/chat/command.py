@@ -1,4 +1,4 @@
-"""`tool-search chat`: a conversation in the terminal with a bot of one's own."""
+"""`tool-search chat`: a conversation with your own bot in the terminal."""
 
 from __future__ import annotations
 
@@ -27,10 +27,12 @@ def chat_command(
 ) -> None:
     """Talk to a bot of your own providers and tools.
 
-    Where the input is no terminal, each line of it is a message, only answers are
-    results, and the status is 1 if one of them never came; nobody is there to be
-    asked for permission, so what needs it is not called. Modules of tools are looked
-    for beside the YAML file first. /help lists the commands.
+    Modules of tools are searched in the folder of the YAML file first. /help lists
+    the commands of the chat.
+
+    If the input is not a terminal, each line is a message and only answers are
+    printed; the status is 1 if an answer is missing. Tools that need permission are
+    not called then, because nobody can be asked.
     """
     settings = load_config(config)
     sys.path.insert(0, str(config.resolve().parent))

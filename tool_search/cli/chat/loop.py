@@ -21,24 +21,24 @@ from tool_search.runner.runner import ToolSearchRunner
 __all__ = ["Chat"]
 
 _PROMPT = "> "
-# Who sits at the terminal: what is allowed "always" there holds in later conversations too.
+# The user of permissions: "always" at the terminal is valid in later conversations too.
 _PERSON = "terminal"
 # Not a path: "/etc/hosts is missing" is a message.
 _COMMAND = re.compile(r"/(?P<name>\w+)(?:\s+(?P<value>.*))?", re.DOTALL)
 
 
 class Chat:
-    """One conversation with a person, or with a pipe.
+    """One conversation with a person or a pipe.
 
     Args:
         runner: The bot.
         config: Its settings.
-        screen: Shows what happens.
-        loop: Runs the turns, so that reading a line can be interrupted like any other
-            reading.
+        screen: The screen of the chat.
+        loop: The event loop of the turns; lines are read outside it, so that Ctrl-C
+            interrupts the reading.
 
     Attributes:
-        failed: Whether a message got no answer.
+        failed: True if a message got no answer.
     """
 
     def __init__(
@@ -50,12 +50,12 @@ class Chat:
         self._loop = loop
         self._providers = {entry.id: entry for entry in config.providers}
         self._provider: ProviderConfig = config.providers[0]
-        # Two chats with one bot, side by side, are two conversations.
+        # Two chats with one bot at the same time are two conversations.
         self._key = f"chat-{uuid4().hex[:12]}"
         self.failed = False
 
     def talk(self) -> None:
-        """Answers line after line, until they end or `/quit` does."""
+        """Answer line after line, until the input or `/quit` ends it."""
         is_person = sys.stdin.isatty()
         self._screen.language = self._language()
         if is_person:
@@ -76,7 +76,7 @@ class Chat:
             self._screen.language = self._language()
 
     def forget(self) -> None:
-        """Erases the conversation; what its searches taught stays."""
+        """Erase the conversation, but not what its searches taught."""
         self._loop.run(self._runner.forget(self._key))
 
     def _answer(self, message: str, *, is_person: bool) -> None:
@@ -86,7 +86,7 @@ class Chat:
             self.failed = True
             self._screen.fail(exc)
         except KeyboardInterrupt:
-            # A person stops the answer and goes on; a second Ctrl-C ends the chat.
+            # The first Ctrl-C stops the answer, the second one the chat.
             if not is_person:
                 raise
             self._screen.say("chat.stopped")
@@ -134,7 +134,7 @@ class Chat:
         )
 
     def _language(self) -> Language:
-        """The settings', or else the conversation's, or else the environment's."""
+        """Return the language of the settings, the conversation or the environment."""
         configured = self._config.tool_search.language
         if configured != "auto":
             return configured
@@ -143,7 +143,7 @@ class Chat:
 
 
 def _typed_lines() -> Iterator[str]:
-    """What a person types, line by line, with editing where the platform has it."""
+    """Yield typed lines, with editing if the platform supports it."""
     if sys.stdout.isatty():
         with suppress(ImportError):
             import readline  # noqa: F401, PLC0415  # `input` edits lines once it is loaded
@@ -155,7 +155,7 @@ def _typed_lines() -> Iterator[str]:
 
 
 def _read_beside_results() -> str:
-    """One line, the prompt not among the results, which go to a file or a pipe."""
+    """Read one line; the prompt goes to standard error, apart from the results."""
     sys.stderr.write(_PROMPT)
     sys.stderr.flush()
     line = sys.stdin.readline()

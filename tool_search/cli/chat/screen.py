@@ -1,4 +1,4 @@
-"""What `tool-search chat` shows: for people, or as JSON lines."""
+"""Output of `tool-search chat`: for people, or as JSON lines."""
 
 from __future__ import annotations
 
@@ -37,57 +37,57 @@ _WORD_BREAK = re.compile(r"(?<!^)(?=[A-Z])")
 
 
 class Screen(Protocol):
-    """Shows a conversation.
+    """The output of a conversation.
 
     Attributes:
-        language: Of everything but errors.
+        language: The language of everything except errors.
     """
 
     language: Language
 
     def show(self, event: RunnerEvent) -> None:
-        """Shows what happened in a turn."""
+        """Show an event of a turn."""
         ...
 
     def say(self, key: str, **values: object) -> None:
-        """Shows a sentence of `tool_search.i18n`."""
+        """Show a sentence of `tool_search.i18n`."""
         ...
 
     def show_tools(self, request: NextRequest, provider: ProviderConfig) -> None:
-        """Shows what the next request will declare."""
+        """Show the tools of the next request."""
         ...
 
     def fail(self, error: ToolSearchError) -> None:
-        """Shows why a message got no answer."""
+        """Show the error of a message without an answer."""
         ...
 
 
-# Programs read these names; they stay when a class gets another one.
+# Programs read these names; they stay if a class is renamed.
 _KEPT_NAMES = {"RunnerWarning": "warning", "ToolOutputDelta": "tool_partial"}
 
 
 class JsonScreen:
-    """One JSON object a line: an event under its name, in snake_case."""
+    """One JSON object a line, for each event, with its name in snake_case."""
 
     def __init__(self) -> None:
         self.language: Language = "en-US"
 
     def show(self, event: RunnerEvent) -> None:
-        """One object with the event's fields."""
+        """Write an object with the event's fields."""
         name = type(event).__name__
         name = _KEPT_NAMES.get(name, _WORD_BREAK.sub("_", name).lower())
         self._write(name, asdict(event))
 
     def say(self, key: str, **values: object) -> None:
-        """An object `notice`."""
+        """Write an object `notice`."""
         self._write("notice", {"message": text(key, self.language, **values)})
 
     def show_tools(self, request: NextRequest, provider: ProviderConfig) -> None:
-        """An object `tools`."""
+        """Write an object `tools`."""
         self._write("tools", {"provider": provider.id, **asdict(request)})
 
     def fail(self, error: ToolSearchError) -> None:
-        """An object `error`, with one cause a provider."""
+        """Write an object `error`, with one cause for each provider."""
         causes = error.causes if isinstance(error, AllProvidersFailedError) else {}
         listed = [
             {"provider": name, "status": cause.status, "message": cause.detail}
@@ -101,9 +101,9 @@ class JsonScreen:
 
 
 class TerminalScreen:
-    """Answers on standard output, as they come; all else on standard error, dimly.
+    """Answers on standard output, as they arrive; the rest on standard error, dim.
 
-    Where standard output is no terminal it gets whole answers and nothing else.
+    If standard output is not a terminal, it gets whole answers and nothing else.
     """
 
     def __init__(self) -> None:
@@ -112,7 +112,7 @@ class TerminalScreen:
         self._streamed = ""
 
     def show(self, event: RunnerEvent) -> None:
-        """Shows what happened in a turn."""
+        """Show an event of a turn."""
         if isinstance(event, TextDelta):
             self._stream(event.text)
         elif isinstance(event, ToolCallStarted):
@@ -133,11 +133,11 @@ class TerminalScreen:
             self._done(event)
 
     def say(self, key: str, **values: object) -> None:
-        """Shows a sentence, as it is."""
+        """Show a sentence unchanged."""
         self._beside(_visible(text(key, self.language, **values)))
 
     def show_tools(self, request: NextRequest, provider: ProviderConfig) -> None:
-        """Shows what the next request will declare, line by line."""
+        """Show the tools of the next request, line by line."""
         self.say(
             "chat.tools",
             mode=request.mode,
@@ -152,7 +152,7 @@ class TerminalScreen:
         )
 
     def fail(self, error: ToolSearchError) -> None:
-        """Shows the error, and each provider's under it."""
+        """Show the error, then the error of each provider."""
         causes = error.causes if isinstance(error, AllProvidersFailedError) else {"": error}
         listed = "\n".join(str(cause) for cause in causes.values())
         message = self._text("failed", cause=listed)
@@ -194,11 +194,11 @@ class TerminalScreen:
 
     def _beside(self, lines: str, *, style: str = "") -> None:
         self._end_line()
-        # The terminal wraps, so that what is copied from it has no line feeds.
+        # The terminal wraps the line, so that copied text has no line feeds.
         side_console().print(Text(lines, style=style), soft_wrap=True)
 
     def _end_line(self) -> None:
-        """Ends the line of what was streamed, so that nothing is written behind it."""
+        """End the streamed line, so that the next output starts a new one."""
         if self._streams and self._streamed and not self._streamed.endswith("\n"):
             typer.echo()
         self._streamed = ""
@@ -208,7 +208,8 @@ class TerminalScreen:
 
 
 def _visible(shown: str) -> str:
-    """The text without control characters: a model must not steer the terminal."""
+    """Return the text without control characters."""
+    # A model must not control the terminal.
     return "".join(
         char for char in shown if char in "\n\t" or unicodedata.category(char) not in ("Cc", "Cs")
     )

@@ -1,8 +1,8 @@
-"""Thinking that is bound to the prefix it was thought after.
+"""Thinking that is bound to the prefix before it.
 
 A signature holds a digest of `system`, `tools` and every message before the
-block. So the check needs no memory of the conversation, and a block that one
-stand-in server signed is checked alike by another, as with the real service.
+block. The check needs no memory of the conversation, and a block that one
+stand-in server signed is valid at another, as with the real service.
 
 Source: Anthropic, Preserved thinking; the anthropic SDK's
 `BetaThinkingBlockBindingParam`. The service's own text for a changed prefix is
@@ -28,12 +28,12 @@ _BOUND_MODELS = re.compile(r"claude-(?:fable-5-[12]|mythos-5-2|(?:opus|sonnet|ha
 
 
 def binds_thinking(model: str) -> bool:
-    """Whether a model refuses thinking whose prefix has changed."""
+    """True if a model rejects thinking after a changed prefix."""
     return _BOUND_MODELS.search(model) is not None
 
 
 def signature(body: Mapping[str, Any], thinking: str) -> str:
-    """The signature of a thinking block that answers this request."""
+    """Return the signature of a thinking block that answers this request."""
     digest = _opening(body)
     for message in body["messages"]:
         digest.update(_canonical(_message(message)))
@@ -41,10 +41,9 @@ def signature(body: Mapping[str, Any], thinking: str) -> str:
 
 
 def changed_prefixes(body: Mapping[str, Any]) -> Iterator[Violation]:
-    """The thinking blocks of this server that were changed or moved.
+    """Yield a violation for each thinking block that was changed or moved.
 
-    A block that no stand-in server signed is let through: nothing is known
-    of where it comes from.
+    A block that no stand-in server signed is accepted: its origin is unknown.
     """
     digest = None
     for index, message in enumerate(body["messages"]):
@@ -105,7 +104,7 @@ def _content(content: object) -> object:
 
 
 def _uncached(value: object) -> object:
-    """The value without cache breakpoints: they move, and are no content."""
+    """Return the value without cache breakpoints, which are not content."""
     if isinstance(value, dict):
         return {key: _uncached(item) for key, item in value.items() if key != "cache_control"}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Anthropic Messages: what the model is shown, and replies as the service writes them.
+"""Anthropic Messages: the dialect, and replies as the service writes them.
 
 Source: the recorded replies and streams of Claude models, and the types of the
 anthropic SDK (`Message`, `RawMessageStreamEvent`, `ErrorResponse`).
@@ -27,7 +27,7 @@ __all__ = ["AnthropicMessages"]
 
 JSON = Mapping[str, Any]
 
-# Source: Anthropic, API errors. 408 and 503 are not in its list: they come from what is in front.
+# Source: Anthropic, API errors. 408 and 503 are not in its list: proxies before it send them.
 _DOCUMENTED = {
     400: ("invalid_request_error", "Invalid request"),
     401: ("authentication_error", "invalid x-api-key"),
@@ -57,7 +57,7 @@ class AnthropicMessages(Forgetful):
     keep_alive = b'event: ping\ndata: {"type": "ping"}\n\n'
 
     def check_headers(self, headers: Mapping[str, str]) -> Violation | None:
-        """A key and a version are required, any value will do."""
+        """Return a violation if the key or the version is missing; any value will do."""
         if not headers.get("x-api-key") and not headers.get("authorization"):
             return Violation(
                 status=401,
@@ -69,38 +69,38 @@ class AnthropicMessages(Forgetful):
         return None
 
     def check(self, body: JSON, endpoint: Endpoint, *, counting: bool) -> Violation | None:
-        """The first rule that the request breaks, or None."""
+        """Return the first rule that the request breaks, or None."""
         return check_anthropic(body, endpoint=endpoint, counting=counting)
 
     def recalled(self, body: JSON, memory: ReplyMemory) -> JSON | Violation:
-        """The request with the thread that it continues, or why it cannot."""
+        """Return the request after the messages of its thread, or a violation."""
         return recalled(body, memory)
 
     def remember(self, answer: Answer, memory: ReplyMemory) -> None:
-        """Keeps the conversation if the request asks for a thread."""
+        """Keep the conversation if the request asks for a thread."""
         content = [block for block, _ in _blocks(answer)]
         remember(_reply_id(answer), answer.body, answer.conversation, content, memory)
 
     def unreadable(self, reason: str) -> Violation:
-        """The answer to a body that is not a JSON object."""
+        """Return the answer to a body that is not a JSON object."""
         return invalid(f"The request body is not valid JSON: {reason}")
 
     def view(self, body: JSON) -> ModelView:
-        """What the model is shown."""
+        """Return the model's view of a request."""
         return view_of(body)
 
     def counted(self, tokens: int) -> JSON:
-        """The body of a token count."""
+        """Return the body of a token count."""
         return {"input_tokens": tokens}
 
     def complete(self, answer: Answer) -> JSON:
-        """The `Message` of a reply."""
+        """Return the `Message` of a reply."""
         message = _message(answer)
         content = [block for block, _ in _blocks(answer)]
         return {**message, "content": content, "stop_reason": _stop_reason(answer)}
 
     def stream(self, answer: Answer) -> Iterator[StreamEvent]:
-        """The reply as events, with the `ping` after the first block's start."""
+        """Yield the reply as events, with the `ping` after the first block's start."""
         started = _message(answer)
         started["usage"] = {**_usage(answer), "output_tokens": 1}
         yield _event({"type": "message_start", "message": started})
@@ -129,24 +129,24 @@ class AnthropicMessages(Forgetful):
         yield _event({"type": "message_stop"})
 
     def documented(self, status: int) -> Violation:
-        """The error that Anthropic documents for a status."""
+        """Return the error that Anthropic documents for a status."""
         fallback = ("api_error" if status >= 500 else "invalid_request_error", f"Error {status}")
         error_type, message = _DOCUMENTED.get(status, fallback)
         return Violation(status=status, error_type=error_type, message=message)
 
     def error_body(self, violation: Violation, request_id: str) -> JSON:
-        """An `ErrorResponse`."""
+        """Return an `ErrorResponse`."""
         error: dict[str, Any] = {"type": violation.error_type, "message": violation.message}
         if violation.code is not None:
             error["details"] = {"error_code": violation.code}
         return {"type": "error", "error": error, "request_id": request_id}
 
     def error_event(self, violation: Violation, request_id: str) -> StreamEvent:
-        """The `error` event of a stream."""
+        """Return the `error` event of a stream."""
         return _event(self.error_body(violation, request_id))
 
     def headers(self, request_id: str) -> Mapping[str, str]:
-        """The headers of every answer."""
+        """Return the headers of every answer."""
         return {"request-id": request_id}
 
 
@@ -197,7 +197,7 @@ def _stop_reason(answer: Answer) -> str:
 
 
 def _blocks(answer: Answer) -> list[tuple[dict[str, Any], list[JSON]]]:
-    """Each block of the reply, and the deltas that stream it."""
+    """Return each block of the reply, and the deltas that stream it."""
     blocks: list[tuple[dict[str, Any], list[JSON]]] = []
     if answer.thinking is not None:
         signed = signature(answer.conversation, answer.thinking)
@@ -228,7 +228,7 @@ def _blocks(answer: Answer) -> list[tuple[dict[str, Any], list[JSON]]]:
 
 
 def _empty(block: JSON) -> JSON:
-    """A block as its start event shows it."""
+    """Return a block as its start event shows it."""
     emptied: dict[str, Any] = {"thinking": "", "signature": "", "text": "", "input": {}}
     return {
         key: emptied.get(key, value) if key != "type" else value for key, value in block.items()
@@ -240,7 +240,7 @@ def _json_delta(part: str) -> JSON:
 
 
 def _input(arguments: str) -> object:
-    """The arguments as an object, or as they are where they are not JSON.
+    """Return the arguments as an object, or unchanged if they are not JSON.
 
     The service itself only ever sends an object; endpoints that imitate it
     have sent strings.

@@ -1,9 +1,9 @@
 """The documented rules of Anthropic Messages, first violation first.
 
-The order is the service's: the shape of the body, then what it means. Texts
-are verbatim where one was recorded or reported (`wire-formats` 1.6, GitHub
-issues of claude-code, pydantic-ai and anthropic-sdk-python); where only the
-rule is documented, the text is ours and names the field.
+The order is the service's: the shape of the body, then its meaning. A text is
+verbatim if it was recorded or reported (GitHub issues of claude-code, pydantic-ai
+and anthropic-sdk-python); if only the rule is documented, the text is ours and
+names the field.
 
 Source: Anthropic, Messages API; Tool search tool; Prompt caching; Preserved
 thinking; `MessageCreateParams` of the anthropic SDK.
@@ -40,7 +40,7 @@ __all__ = ["check_anthropic"]
 _VENDOR = Endpoint()
 _MAX_CACHE_BREAKPOINTS = 4
 
-# The SDK's parameters, the beta ones too, and the sampling ones it no longer has types for.
+# The SDK's parameters with the beta ones, and the sampling ones that lost their types.
 _PARAMETERS = frozenset(
     {
         "billing_policy",
@@ -87,16 +87,15 @@ _CHOICES = ("any", "auto", "none", "tool")
 def check_anthropic(
     body: Mapping[str, Any], *, endpoint: Endpoint = _VENDOR, counting: bool = False
 ) -> Violation | None:
-    """The first documented rule that a Messages request breaks, or None.
+    """Return the first documented rule that a Messages request breaks, or None.
 
-    A request that continues a thread is judged by itself: what it may refer to that lies
-    with the service is let through. A stand-in server knows what it answered, and judges
-    the whole.
+    A request that continues a thread is checked alone: references to messages that the
+    service keeps are accepted. A stand-in server keeps its replies and checks the whole.
 
     Args:
         body: The request's parsed JSON body.
-        endpoint: Whose service it goes to; the vendor's own by default.
-        counting: It goes to `count_tokens`, which takes no `max_tokens`.
+        endpoint: The service that it is sent to; the vendor's own by default.
+        counting: True for `count_tokens`, which does not accept `max_tokens`.
 
     Source: see the module.
     """
@@ -132,7 +131,7 @@ def _parameters(
     for name in required:
         if body.get(name) is None:
             yield invalid(f"{name}: Field required")
-    # GitHub, sub2api 4913: counting refuses the limit that asking requires.
+    # GitHub, sub2api 4913: a token count rejects the limit that a message requires.
     known = _PARAMETERS - {"max_tokens"} if counting else _PARAMETERS
     for name in body:
         if name not in known and name not in endpoint.extra_parameters:
@@ -141,9 +140,9 @@ def _parameters(
 
 
 def _max_output(model: object) -> int | None:
-    """The documented longest reply of a Claude model; None: it is no Claude.
+    """Return the documented output limit of a Claude model; None for other models.
 
-    Source: Anthropic, Models overview; retired models by the texts of their refusals.
+    Source: Anthropic, Models overview; retired models by their error texts.
     """
     for pattern, most in _MAX_OUTPUT:
         if re.match(pattern, str(model)):

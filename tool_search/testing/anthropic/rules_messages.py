@@ -72,7 +72,7 @@ _IN_RESULT = ("document", "image", "search_result", "text")
 
 
 def message_violations(messages: list[Any], endpoint: Endpoint) -> Iterator[Violation]:
-    """What is wrong with the shape of the messages."""
+    """Yield the violations of the shape of messages."""
     if not messages:
         yield invalid("messages: at least one message is required")
         return

@@ -1,4 +1,4 @@
-"""Anthropic's rules for what must follow what: calls, results, system messages.
+"""Anthropic's rules for the order of calls, results and system messages.
 
 The service merges neighbours of one role before it reads them: the results of two
 replies in a row may come together after both, or in several messages of the user's.
@@ -57,7 +57,7 @@ class _Turn:
 
 
 def pairing_violations(messages: list[JSON]) -> Iterator[Violation]:
-    """What is wrong with the order of well-shaped messages."""
+    """Yield the violations of the order of well-shaped messages."""
     turns = list(_turns(messages))
     yield from _unique_ids(turns)
     for index, turn in enumerate(turns):
@@ -87,7 +87,7 @@ def _blocks(index: int, message: JSON) -> Iterator[_Block]:
 
 
 def _unique_ids(turns: list[_Turn]) -> Iterator[Violation]:
-    """Within one turn only: a recorded history that repeats ids in others is accepted."""
+    """Yield ids that repeat in one turn; a recorded history with repeats in others is accepted."""
     for turn in turns:
         seen: set[str] = set()
         for block in turn.blocks:
@@ -99,7 +99,7 @@ def _unique_ids(turns: list[_Turn]) -> Iterator[Violation]:
 
 
 def _uses(turn: _Turn, after: _Turn | None) -> Iterator[Violation]:
-    """Each call needs its result among the first blocks of the user's next turn."""
+    """Yield calls without a result among the first blocks of the user's next turn."""
     answered: set[str] = set()
     for block in after.blocks if after is not None else ():
         if block.kind != "tool_result":
@@ -135,7 +135,7 @@ def _results(turn: _Turn, before: _Turn | None) -> Iterator[Violation]:
 
 
 def _system(turn: _Turn, before: _Turn | None) -> Iterator[Violation]:
-    """A system message follows a user turn, or an assistant turn of server results."""
+    """Yield system messages that follow neither a user turn nor server results."""
     if before is None or before.role != "assistant":
         return
     if not (before.blocks and before.blocks[-1].kind.endswith("_tool_result")):
@@ -146,10 +146,10 @@ def _system(turn: _Turn, before: _Turn | None) -> Iterator[Violation]:
 
 
 def _server_searches(turns: list[_Turn]) -> Iterator[Violation]:
-    """Each server search needs its result: in its turn, or first in the next reply.
+    """Yield server searches without a result in their turn or first in the next reply.
 
-    The second form is what the service itself sends when it was interrupted by
-    a client tool call of the same reply.
+    The service itself sends the second form if a client tool call of the same reply
+    interrupted it.
     """
     waiting: dict[str, tuple[int, str]] = {}
     for turn in turns:

@@ -1,4 +1,4 @@
-"""Anthropic's rules for references to tools, wherever in the history they are.
+"""Anthropic's rules for references to tools, anywhere in the history.
 
 Source: Anthropic, Tool search tool; Mid-conversation tool changes; recorded
 errors; the anthropic SDK's `ToolReferenceUnresolvedErrorDetails`.
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 __all__ = ["reference_violations"]
 
-# Fable and Mythos 5 and later, Opus 4.8, 5 and 5.5; names that are no Claude's are let through.
+# Fable and Mythos 5 and later, Opus 4.8, 5 and 5.5; names of other models are accepted.
 _NO_TOOL_CHANGES = re.compile(r"claude-(?:sonnet|haiku|\d|instant|opus-4(?!-8))")
 
 
 def reference_violations(
     messages: list[JSON], tools: list[JSON], model: str
 ) -> Iterator[Violation]:
-    """References to tools that the request does not have, or the model cannot take."""
+    """Yield references to tools that the request lacks or the model does not support."""
     names = {tool["name"] for tool in tools if "name" in tool}
-    # The tools of an MCP server are the service's to know.
+    # The service alone knows the tools of an MCP server.
     open_ended = any(tool.get("type") == "mcp_toolset" for tool in tools)
     for index, message in enumerate(messages):
         for place, block in enumerate(_blocks(message)):
@@ -62,7 +62,7 @@ def _references(block: JSON) -> Iterator[str]:
 
 
 def _change(where: str, block: JSON, names: set[str], model: str) -> Iterator[Violation]:
-    """A change of the tools in mid-conversation; an inline definition adds its name."""
+    """Yield the violations of a change of tools; an inline definition adds its name."""
     if _NO_TOOL_CHANGES.search(model):
         yield invalid(f"{where}: '{model}' does not support `{block['type']}` blocks.")
     tool = block["tool"]

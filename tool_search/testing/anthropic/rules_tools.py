@@ -66,12 +66,12 @@ _OLD_MODEL = re.compile(
 
 
 def supports_tool_search(model: str) -> bool:
-    """Whether a model takes deferred tools; unknown names are given the benefit of the doubt."""
+    """True if a model supports deferred tools; unknown names count as supporting them."""
     return _OLD_MODEL.search(model) is None
 
 
 def tool_violations(tools: list[Any], endpoint: Endpoint) -> Iterator[Violation]:
-    """What is wrong with the shape of single tools."""
+    """Yield the violations of the shape of single tools."""
     for index, tool in enumerate(tools):
         if not isinstance(tool, dict):
             yield invalid(f"tools.{index}: Input should be a valid dictionary")
@@ -144,7 +144,7 @@ def _not_2020_12(where: str) -> Violation:
 
 
 def bad_name(where: str, name: str) -> Iterator[Violation]:
-    """The violation of a name that does not fit."""
+    """Yield a violation if a name does not match the pattern."""
     if len(name) > 128:
         yield invalid(f"{where}: String should have at most 128 characters")
     else:
@@ -158,7 +158,7 @@ def _extra(where: str, tool: Mapping[str, Any], known: frozenset[str]) -> Iterat
 
 
 def tool_set_violations(tools: list[Mapping[str, Any]], model: str) -> Iterator[Violation]:
-    """What is wrong with the tools together, all of them well shaped."""
+    """Yield the violations of a list of well-shaped tools."""
     names = [tool["name"] for tool in tools if "name" in tool]
     if len(set(names)) < len(names):
         yield invalid("tools: Tool names must be unique.")

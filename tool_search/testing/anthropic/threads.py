@@ -1,8 +1,8 @@
-"""Anthropic's message threads: a conversation that the service keeps for the next request.
+"""Anthropic's message threads: conversations that the service keeps.
 
 A request with `thread: {"type": "create"}` is kept under the id of its reply; one that
-continues from there has its new messages alone. The texts are those of the anthropic
-SDK's error types, but for the limit of cache breakpoints, which was reported verbatim.
+continues it has only new messages. The texts come from the anthropic SDK's error
+types; the one about cache breakpoints was reported verbatim.
 
 Source: Anthropic, Message threads (beta `message-threads-2026-08-12`);
 `BetaMessageThreadParam` and `Thread…ErrorDetails` of the anthropic SDK.
@@ -30,7 +30,7 @@ _KEPT_FIELDS = ("system", "tools")
 
 
 def thread_violations(thread: object) -> Iterator[Violation]:
-    """What is wrong with the shape of a request's `thread`."""
+    """Yield the violations of the shape of a request's `thread`."""
     if thread is None:
         return
     if not isinstance(thread, dict):
@@ -60,7 +60,7 @@ def continues(body: JSON) -> bool:
 
 
 def recalled(body: JSON, memory: ReplyMemory) -> JSON | Violation:
-    """The request with the conversation that it continues, or why it cannot."""
+    """Return the request after the conversation that it continues, or a violation."""
     if not continues(body):
         return body
     previous = body["thread"]["previous_message_id"]
@@ -96,14 +96,14 @@ def recalled(body: JSON, memory: ReplyMemory) -> JSON | Violation:
 def remember(
     reply: str, request: JSON, conversation: JSON, content: Sequence[JSON], memory: ReplyMemory
 ) -> None:
-    """Keeps a conversation in a thread, and the reply that it now ends with.
+    """Keep a conversation in a thread, with its last reply.
 
     Args:
         reply: The reply's id.
-        request: As it was sent.
-        conversation: The same with what the service kept put in front.
+        request: The body as sent.
+        conversation: The request after the messages that the service kept.
         content: The reply's blocks.
-        memory: Where it is kept.
+        memory: The store of replies.
     """
     if not request.get("thread"):
         return
@@ -115,7 +115,7 @@ def remember(
 
 
 def _unmarked(message: JSON) -> JSON:
-    """A message without its cache breakpoints, each of which was set for one request."""
+    """Return a message without its cache breakpoints, each of which was set for one request."""
     content = message["content"]
     if isinstance(content, str):
         return message

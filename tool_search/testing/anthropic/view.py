@@ -1,7 +1,7 @@
-"""What a Claude model is shown of an Anthropic Messages request.
+"""The view that a Claude model gets of an Anthropic Messages request.
 
-Source: Anthropic, Tool search: a deferred definition is expanded where a
-`tool_reference` names it, anywhere in the history.
+Source: Anthropic, Tool search: a deferred definition is expanded at a
+`tool_reference`, anywhere in the history.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ JSON = Mapping[str, Any]
 
 
 def view_of(body: JSON) -> ModelView:
-    """The view of a request that has passed the rules."""
+    """Return the view of a request that has passed the rules."""
     names: dict[str, str] = {}
     messages = [_system(body.get("system"))]
     messages += [_message(message, names) for message in body["messages"]]
@@ -62,14 +62,14 @@ def _system(system: str | list[JSON] | None) -> ViewMessage | None:
 
 
 def _marked(content: str | list[JSON] | None) -> bool:
-    """Whether a prompt cache may end in this content; taken for its end."""
+    """True if a prompt cache may end in this content, which counts as at its end."""
     if content is None or isinstance(content, str):
         return False
     return any(block.get("cache_control") is not None for block in content)
 
 
 def _message(message: JSON, names: dict[str, str]) -> ViewMessage:
-    """One message; `names` gathers the names of the calls for their results."""
+    """Return one message; the names of its calls are added to `names` for their results."""
     content = message["content"]
     blocks = [] if isinstance(content, str) else content
     calls = tuple(
@@ -139,7 +139,7 @@ def _blocks(messages: list[JSON]) -> Iterator[JSON]:
 
 
 def _changes(messages: list[JSON]) -> tuple[set[str], set[str]]:
-    """The names that the history reveals, and those that it withdrew again."""
+    """Return the names that the history reveals, and those that it withdraws."""
     shown: set[str] = set()
     withdrawn: set[str] = set()
     for block in _blocks(messages):

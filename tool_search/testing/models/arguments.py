@@ -1,4 +1,4 @@
-"""Arguments for a tool call, made of its schema and of what the user said."""
+"""Arguments for a tool call, made from its schema and the user's text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _QUOTED = re.compile(r"\"([^\"]+)\"|'([^']+)'|“([^”]+)”|«([^»]+)»|「([
 _CAPITALS = re.compile(r"\b[A-Z]{2,}\b|(?<=[a-z,] )[A-Z][a-z]+(?: [A-Z][a-z]+)*")
 _MAX_DEPTH = 6
 
-# What JSON Schema's formats take, where the text has no value for one.
+# Values of JSON Schema's formats, for texts that have none.
 _FORMATS = {
     "date": "2026-01-01",
     "date-time": "2026-01-01T12:00:00Z",
@@ -38,12 +38,12 @@ def fill_arguments(schema: JSON, text: str) -> dict[str, Any]:
 
     Numbers go to number parameters in order; quoted strings, then names in
     capitals, to string parameters; a word that an enum lists to that enum.
-    What is required and not in the text gets the schema's default, or the
-    plainest value of its type.
+    A required value that is not in the text is the schema's default, or the
+    simplest value of its type.
 
     Args:
         schema: The tool's parameters; `{}` for none.
-        text: What the user said.
+        text: The user's text.
     """
     for source in (text, ""):
         arguments = _Filler(schema, source).record(schema, 0)
@@ -56,12 +56,12 @@ def _fits(schema: JSON, arguments: dict[str, Any]) -> bool:
     try:
         return bool(jsonschema_rs.is_valid(dict(schema), arguments))
     except (ValueError, jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError):
-        # A schema that is none says nothing about the arguments.
+        # A value that is not a schema does not restrict the arguments.
         return True
 
 
 class _Filler:
-    """Hands each value of the text out once, in order."""
+    """The values of a text, each used once, in order."""
 
     def __init__(self, root: JSON, text: str) -> None:
         self.root = root
@@ -71,7 +71,7 @@ class _Filler:
         self.strings: list[str] = quoted + _CAPITALS.findall(_QUOTED.sub(" ", text))
 
     def record(self, schema: JSON, depth: int) -> dict[str, Any]:
-        """Every required property, and the optional ones the text has a value for."""
+        """Return every required property, and the optional ones the text has a value for."""
         schema = self._resolved(schema)
         properties = schema.get("properties") or {}
         required = schema.get("required") or []
@@ -85,7 +85,7 @@ class _Filler:
         return filled
 
     def value(self, schema: JSON, depth: int) -> Any:
-        """One value that fits a resolved schema."""
+        """Return one value that fits a resolved schema."""
         if "const" in schema:
             return schema["const"]
         if schema.get("enum"):
@@ -104,7 +104,7 @@ class _Filler:
         return None if kind == "null" else True
 
     def _resolved(self, schema: Any) -> JSON:
-        """The schema behind local references, and the first of alternatives."""
+        """Return the schema with local references resolved and its first alternative chosen."""
         for _ in range(_MAX_DEPTH):
             if not isinstance(schema, Mapping):
                 return {}

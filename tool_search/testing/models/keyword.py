@@ -1,8 +1,8 @@
-"""A deterministic model for demonstrations and long random tests: it matches words.
+"""A deterministic model that matches words, for demonstrations and random tests.
 
-It does what a language model does with tool search, only by counting shared
-words: it calls a visible tool that fits, otherwise searches, calls what the
-search revealed, and answers with what the tool returned.
+It uses tool search as a language model does, by counting shared words: it calls
+a visible tool that fits, otherwise searches, calls the revealed tool, and answers
+with its result.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _QUOTED_RESULT = 2_000
 
 
 class KeywordModel:
-    """Chooses tools by the words they share with what the user said last.
+    """A model that chooses tools by words shared with the user's last message.
 
     Words are compared by their first five letters, which joins the forms of
     one word in English and Russian, and Chinese by pairs of characters.
@@ -51,7 +51,7 @@ class KeywordModel:
         self.max_calls = max_calls
 
     def reply(self, view: ModelView) -> ModelReply:
-        """A tool call, or an answer in text."""
+        """Return a tool call, or an answer in text."""
         forced = view.tool_choice.removeprefix("tool:") if ":" in view.tool_choice else None
         tool = view.tool(forced) if forced else None
         if tool is not None:
@@ -65,7 +65,7 @@ class KeywordModel:
         return ModelReply(text=_answer(view, answers))
 
     def _searches(self, view: ModelView) -> set[str]:
-        """The names that searching goes by: the given one, and the dialect's own."""
+        """Return the names that searching goes by: the given one, and the dialect's own."""
         return {self.search_tool, *(tool.name for tool in view.tools if tool.is_search)}
 
     def _next_call(self, view: ModelView) -> ModelReply | None:
@@ -118,7 +118,7 @@ def _answer(view: ModelView, answers: list[ViewResult]) -> str:
 
 
 def _found(result: ViewResult) -> Iterator[Mapping[str, Any]]:
-    """What a search revealed: references, or the matches of a JSON result, best first."""
+    """Return the revealed names: references, or matches of a JSON result, best first."""
     yield from ({"name": name} for name in result.references)
     try:
         value = json.loads(result.text)
@@ -134,7 +134,7 @@ def _found(result: ViewResult) -> Iterator[Mapping[str, Any]]:
 
 
 def _best(tools: list[VisibleTool], text: str, *, enough: int) -> VisibleTool | None:
-    """The tool that shares most with the text, the first of equals; None below `enough`."""
+    """Return the tool that shares most with a text; ties by order, None below `enough`."""
     asked = words(text)
     best, best_score = None, enough - 1
     for tool in tools:

@@ -1,4 +1,4 @@
-"""How much a tool has in common with a text: what stands for meaning in the stand-ins.
+"""Similarity of a tool and a text, by shared words.
 
 Words are compared by their first five letters, which joins the forms of one word in
 English and Russian, and Chinese by pairs of characters.
@@ -33,7 +33,7 @@ _FUNCTION_WORDS = frozenset(
 
 
 def likeness(tool: VisibleTool, asked: set[str]) -> int:
-    """The weight of the words that a tool shares with others; its name's count double."""
+    """Return the weight of the words that a tool shares; words of its name count double."""
     named = words(tool.name)
     properties = tool.parameters.get("properties")
     described = words(f"{tool.description} {' '.join(properties or ())}") - named
@@ -42,7 +42,7 @@ def likeness(tool: VisibleTool, asked: set[str]) -> int:
 
 
 def words(text: str) -> set[str]:
-    """The content words of a text, shortened to what is compared."""
+    """Return the content words of a text, cut to the compared length."""
     plain = unicodedata.normalize("NFKC", _CAMEL.sub(" ", text)).replace("_", " ").lower()
     found: set[str] = set()
     for word in _WORD.findall(plain):

@@ -1,4 +1,4 @@
-"""What answers in the place of a model: the protocol, and the scripted model."""
+"""The protocol of a stand-in model, and the scripted model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
 
 
 class ScriptExhaustedError(ToolSearchError):
-    """A scripted model was asked once more than its script has steps."""
+    """A scripted model got more requests than its script has steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +33,8 @@ class ModelCall:
     Attributes:
         name: The tool's name on the wire.
         arguments: The arguments, or a string to send as it is, broken JSON too.
-        hidden: The model calls a tool that it is not shown, on purpose: a
-            deferred one that nothing referenced, or one it invented.
+        hidden: True to call a tool outside the model's view on purpose: a
+            deferred one without a reference, or an invented one.
     """
 
     name: str
@@ -49,7 +49,7 @@ class ModelReply:
     Attributes:
         text: Its text; empty for none.
         calls: The tool calls that follow the text.
-        thinking: Its thinking, which comes first; None for none.
+        thinking: Its thinking, sent first; None for none.
         stop_reason: The dialect's own stop reason; None for the natural one.
     """
 
@@ -60,13 +60,13 @@ class ModelReply:
 
 
 class StandInModel(Protocol):
-    """What answers the valid requests of a stand-in server.
+    """A model that answers the valid requests of a stand-in server.
 
     `reply` is called from the threads of the server, one a connection.
     """
 
     def reply(self, view: ModelView) -> ModelReply:
-        """What the model says to this request."""
+        """Return the model's reply to a request."""
         ...
 
 
@@ -74,7 +74,7 @@ Step = ModelReply | Callable[["ModelView"], ModelReply]
 
 
 class ScriptedModel:
-    """Answers with the steps of a script, one a request.
+    """A model that answers each request with the next step of a script.
 
     Example:
         >>> from tool_search.testing import ModelCall, ModelReply, ScriptedModel
@@ -86,9 +86,9 @@ class ScriptedModel:
         ... )
 
     Attributes:
-        steps: The replies, or functions that make one of what the model sees.
-        turns: Scripts of their own for the turns whose user text contains the
-            key; the first key that fits, in the mapping's order, is taken.
+        steps: Replies, or functions from the model's view to a reply.
+        turns: Scripts for turns whose user text contains the key; the first key
+            that fits, in the mapping's order, is used.
     """
 
     def __init__(
@@ -101,16 +101,16 @@ class ScriptedModel:
 
     @property
     def remaining(self) -> int:
-        """How many steps, of all scripts, have not been taken yet."""
+        """The number of steps, of all scripts, that are not used yet."""
         with self._lock:
             taken = sum(self._taken.values())
         return len(self.steps) + sum(map(len, self.turns.values())) - taken
 
     def reply(self, view: ModelView) -> ModelReply:
-        """The next step's reply.
+        """Return the next step's reply.
 
         Raises:
-            ScriptExhaustedError: There is no next step.
+            ScriptExhaustedError: The script has ended.
         """
         step = self._next_step(view.last_user_text)
         return step(view) if callable(step) else step

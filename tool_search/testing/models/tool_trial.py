@@ -1,4 +1,4 @@
-"""A place to try a tool in: for the tests of those who write tools.
+"""A place to try a tool, for tests of tools.
 
 >>> import asyncio
 >>> from tool_search.testing import ToolTrial
@@ -38,22 +38,22 @@ __all__ = ["ToolTrial"]
 
 
 class ToolTrial:
-    """Calls one tool as a model would, and keeps what it says and asks.
+    """A runner of one tool that records its messages and questions.
 
-    Every step of a call is real: arguments are checked, permission is asked for, the
-    result is rendered. Only the user is played.
+    Every step of a call is real: arguments are checked, permission is requested, the
+    result is rendered. Only the user is simulated.
 
     Args:
-        tool: What is tried.
-        others: Tools that it may call itself.
-        answers: What the user answers, in order; when they are used up he says no.
-        options: How calls are run; its permissions are replaced by the user's answers.
-        folder: Where the tool may work with files.
-        settings: What it is configured with.
+        tool: The tool.
+        others: Tools that it may call.
+        answers: The user's answers, in order; after the last one, the answer is no.
+        options: The options of calls; its permissions are replaced by the user's answers.
+        folder: The folder that the tool may work in.
+        settings: The tool's settings.
 
     Attributes:
-        context: Where it is called; a test may replace it.
-        progress: What people were told, in order.
+        context: The context of calls; a test may replace it.
+        progress: The progress messages, in order.
         partials: The pieces of results, in order.
         asked: The questions to the user, in order.
     """
@@ -88,10 +88,10 @@ class ToolTrial:
         self.asked: list[PermissionRequest] = []
 
     async def call(self, **arguments: Any) -> ToolFinished:
-        """The result of one call, as the model would read it.
+        """Return the result of one call, as the model would read it.
 
         Raises:
-            InvalidToolError: The arguments are no JSON, so no model could write them.
+            InvalidToolError: The arguments are not JSON, so a model cannot write them.
         """
         try:
             written = compact_json(arguments)
@@ -103,7 +103,7 @@ class ToolTrial:
         return await self.call_as_written(written)
 
     async def call_as_written(self, arguments: str) -> ToolFinished:
-        """The same with arguments as a model wrote them, which may be broken."""
+        """Return the result of a call with arguments as JSON text, broken or not."""
         self._calls += 1
         call = ToolCall(id=f"call_{self._calls}", name=self._name, arguments=arguments)
         async with aclosing(self._runner.run([call], self.context)) as events:
@@ -117,7 +117,7 @@ class ToolTrial:
         raise RuntimeError("a call has ended without a result")
 
     def cancel(self) -> None:
-        """Stops the call that goes on, as a user would; the next ones are not affected."""
+        """Stop the current call, as a user would; later calls are not affected."""
         stopped, self.context = (
             self.context,
             replace(self.context, cancellation=Cancellation()),
@@ -125,7 +125,7 @@ class ToolTrial:
         stopped.cancellation.cancel()
 
     async def close(self) -> None:
-        """Ends the trial: the tool cleans up."""
+        """End the trial: the tool cleans up."""
         await self._runner.forget(self.context.conversation)
         await self._runner.aclose()
 

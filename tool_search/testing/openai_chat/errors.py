@@ -27,9 +27,9 @@ __all__ = [
 ]
 
 CREATED = 1_767_225_600
-"""When every reply was made: without a clock, the same request gets the same bytes."""
+"""The creation time of every reply, fixed so that equal requests get equal bytes."""
 
-# Source: OpenAI, Error codes. What is not in its list has the generic text.
+# Source: OpenAI, Error codes. Other statuses have the generic text.
 _DOCUMENTED: dict[int, tuple[str, str, str | None]] = {
     401: ("invalid_request_error", "Incorrect API key provided.", "invalid_api_key"),
     403: (
@@ -54,12 +54,12 @@ _JSON_TYPES = {dict: "an object", list: "an array", str: "a string", bool: "a bo
 
 
 class OpenAIErrors:
-    """The part of a dialect that says no, and what a stream says that has nothing to say."""
+    """The errors and keep-alives of an OpenAI dialect."""
 
     keep_alive = b": keep-alive\n\n"
 
     def check_headers(self, headers: Mapping[str, str]) -> Violation | None:
-        """A bearer key is required, any value will do."""
+        """Return a violation if the bearer key is missing; any value will do."""
         if headers.get("authorization"):
             return None
         return Violation(
@@ -72,20 +72,20 @@ class OpenAIErrors:
         )
 
     def unreadable(self, reason: str) -> Violation:
-        """The answer to a body that is not a JSON object."""
+        """Return the answer to a body that is not a JSON object."""
         return invalid(
             "We could not parse the JSON body of your request. (HINT: This likely means you "
             f"aren't using your HTTP library correctly. {reason})"
         )
 
     def documented(self, status: int) -> Violation:
-        """The error that OpenAI documents for a status."""
+        """Return the error that OpenAI documents for a status."""
         fallback = "server_error" if status >= 500 else "invalid_request_error"
         error_type, message, code = _DOCUMENTED.get(status, (fallback, f"Error {status}", None))
         return Violation(status=status, error_type=error_type, message=message, code=code)
 
     def error_body(self, violation: Violation, request_id: str) -> Mapping[str, Any]:  # noqa: ARG002 - it travels in a header
-        """An error object."""
+        """Return an error object."""
         return {
             "error": {
                 "message": violation.message,
@@ -96,23 +96,23 @@ class OpenAIErrors:
         }
 
     def error_event(self, violation: Violation, request_id: str) -> StreamEvent:
-        """The error as an event of a stream."""
+        """Return the error as an event of a stream."""
         return StreamEvent(data=dumped(self.error_body(violation, request_id)))
 
     def headers(self, request_id: str) -> Mapping[str, str]:
-        """The headers of every answer."""
+        """Return the headers of every answer."""
         return {"x-request-id": request_id}
 
 
 def missing(where: str) -> Violation:
-    """A required value is not there."""
+    """Return the violation of a required value that is missing."""
     return invalid(
         f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter"
     )
 
 
 def rejected_schema(where: str, name: str) -> Violation:
-    """A function's schema has a fault that the service alone knows."""
+    """Return the violation of a schema for a reason that the service does not document."""
     return invalid(
         f"Invalid schema for function '{name}': it is not valid under any of the given schemas.",
         param=f"{where}.parameters",
@@ -121,7 +121,7 @@ def rejected_schema(where: str, name: str) -> Violation:
 
 
 def wrong_type(where: str, expected: str, value: object) -> Violation:
-    """A value is of another JSON type; `expected` with its article."""
+    """Return the violation of a value's JSON type; `expected` has its article."""
     got = "null" if value is None else _JSON_TYPES.get(type(value), "a number")
     return invalid(
         f"Invalid type for '{where}': expected {expected}, but got {got} instead.",
@@ -131,7 +131,7 @@ def wrong_type(where: str, expected: str, value: object) -> Violation:
 
 
 def unsupported_value(where: str, value: object, supported: Collection[str]) -> Violation:
-    """A value is none of those that are known."""
+    """Return the violation of a value that is not one of the supported ones."""
     listed = ", ".join(f"'{name}'" for name in supported)
     return invalid(
         f"Invalid value: '{value}'. Supported values are: {listed}.",
@@ -141,7 +141,7 @@ def unsupported_value(where: str, value: object, supported: Collection[str]) -> 
 
 
 def empty_array(where: str) -> Violation:
-    """A list needs at least one entry."""
+    """Return the violation of a list without an entry."""
     return invalid(
         f"Invalid '{where}': empty array. Expected an array with minimum length 1, but got an "
         "empty array instead.",
@@ -151,7 +151,7 @@ def empty_array(where: str) -> Violation:
 
 
 def too_long(where: str, value: str, most: int) -> Violation:
-    """A string is over its length."""
+    """Return the violation of a string over its maximum length."""
     return invalid(
         f"Invalid '{where}': string too long. Expected a string with maximum length {most}, but "
         f"got a string with length {len(value)} instead.",
@@ -161,7 +161,7 @@ def too_long(where: str, value: str, most: int) -> Violation:
 
 
 def unmatched(where: str, pattern: str) -> Violation:
-    """A string does not look as it has to."""
+    """Return the violation of a string that does not match its pattern."""
     return invalid(
         f"Invalid '{where}': string does not match pattern. Expected a string that matches the "
         f"pattern '{pattern}'.",
@@ -173,7 +173,7 @@ def unmatched(where: str, pattern: str) -> Violation:
 def unknown_parameters(
     where: str, value: Mapping[str, object], known: Collection[str]
 ) -> Iterator[Violation]:
-    """Each member that is not known."""
+    """Yield a violation for each unknown member."""
     for name in value:
         if name not in known:
             at = f"{where}.{name}" if where else name

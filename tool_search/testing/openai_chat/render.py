@@ -33,19 +33,19 @@ class OpenAIChat(OpenAIErrors, Forgetful):
     count_path = None
 
     def check(self, body: JSON, endpoint: Endpoint, *, counting: bool) -> Violation | None:  # noqa: ARG002 - this API counts nothing
-        """The first rule that the request breaks, or None."""
+        """Return the first rule that the request breaks, or None."""
         return check_openai_chat(body, endpoint=endpoint)
 
     def view(self, body: JSON) -> ModelView:
-        """Return the view of the model."""
+        """Return the model's view of a request."""
         return view_of(body)
 
     def counted(self, tokens: int) -> JSON:
-        """Never asked for: the API has no count."""
+        """Return a token count; never requested, because the API has no such path."""
         return {"input_tokens": tokens}
 
     def complete(self, answer: Answer) -> JSON:
-        """The `ChatCompletion` of a reply."""
+        """Return the `ChatCompletion` of a reply."""
         message: dict[str, Any] = {
             "role": "assistant",
             "content": answer.text or (None if answer.calls else ""),
@@ -67,7 +67,7 @@ class OpenAIChat(OpenAIErrors, Forgetful):
         return {**_envelope(answer), "choices": [choice], "usage": _usage(answer)}
 
     def stream(self, answer: Answer) -> Iterator[StreamEvent]:
-        """The reply as chunks; the usage comes last, where it was asked for."""
+        """Yield the reply as chunks, the usage last if it was requested."""
         with_usage = bool((answer.body.get("stream_options") or {}).get("include_usage"))
         for delta in _deltas(answer):
             yield _chunk(answer, delta, None, with_usage=with_usage)

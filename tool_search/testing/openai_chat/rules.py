@@ -1,7 +1,7 @@
 """The documented rules of OpenAI Chat Completions, first violation first.
 
-Texts are the service's where they are known (GitHub issues that quote them);
-where only the rule is, the text names the parameter in the same manner.
+A text is the service's if it is known (GitHub issues that quote it); if only the
+rule is known, the text names the parameter in the same form.
 
 Source: OpenAI, Chat Completions API and its OpenAPI document; Function calling;
 `CompletionCreateParams` of the openai SDK; Moonshot AI, "Dynamic tool loading".
@@ -81,11 +81,11 @@ _ONLY_WITH_TOOLS = ("tool_choice", "parallel_tool_calls")
 
 
 def check_openai_chat(body: Mapping[str, Any], *, endpoint: Endpoint = _VENDOR) -> Violation | None:
-    """The first documented rule that a Chat Completions request breaks, or None.
+    """Return the first documented rule that a Chat Completions request breaks, or None.
 
     Args:
         body: The request's parsed JSON body.
-        endpoint: Whose service it goes to; the vendor's own by default.
+        endpoint: The service that it is sent to; the vendor's own by default.
 
     Source: see the module.
     """

@@ -60,18 +60,18 @@ _FIELDS = {
 
 
 def loaded_by(messages: Any) -> list[Any]:
-    """The tools that system messages bring, in order."""
+    """Return the tools that system messages load, in order."""
     listed = messages if isinstance(messages, list) else []
     entries = (message.get("tools") for message in listed if isinstance(message, dict))
     return [tool for tools in entries if isinstance(tools, list) for tool in tools]
 
 
 def message_violations(messages: Any, *, takes_tools: bool = False) -> Iterator[Violation]:
-    """What is wrong with the messages: each in itself, then their order.
+    """Yield the violations of messages: of each alone, then of their order.
 
     Args:
-        messages: The request's.
-        takes_tools: The model takes tools in a system message.
+        messages: The request's messages.
+        takes_tools: True if the model supports tools in a system message.
     """
     if not isinstance(messages, list):
         yield wrong_type("messages", "an array of objects", messages)
@@ -87,7 +87,7 @@ def message_violations(messages: Any, *, takes_tools: bool = False) -> Iterator[
 
 
 def _brings(where: str, message: JSON) -> Iterator[Violation]:
-    """A system message with tools has nothing else; the tools are checked with the others."""
+    """Yield the violations of a system message with tools: it must have nothing else."""
     if message.get("role") != "system":
         yield unsupported_value(f"{where}.role", str(message.get("role")), ("system",))
     yield from unknown_parameters(where, message, ("role", "tools"))

@@ -60,7 +60,7 @@ def _allowed(tools: list[JSON], choice: str | JSON | None) -> list[JSON]:
 
 
 def _message(message: JSON, names: dict[str, str]) -> ViewMessage:
-    """One message; `names` gathers the names of the calls for their results."""
+    """Return one message; the names of its calls are added to `names` for their results."""
     role = message["role"]
     text = _text(message.get("content"))
     if role == "tool":

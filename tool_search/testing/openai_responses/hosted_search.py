@@ -1,8 +1,8 @@
-"""The search that OpenAI's service runs itself, inside of one reply.
+"""The search that OpenAI's service runs itself, within one reply.
 
-The model asks by `paths`, names of functions or namespaces, or in words; the service
-answers with definitions, and the model goes on. Both items are in the reply, without
-a `call_id`.
+The model sends `paths`, which are names of functions or namespaces, or words. The
+service answers with definitions, and the model continues. Both items are in the
+reply, without a `call_id`.
 
 Source: recorded replies (`test_openai_native_tool_search*`).
 """
@@ -27,12 +27,12 @@ _MAX_COUNT = 5
 
 
 def hosted_search(body: JSON, arguments: JSON, *, made: str) -> tuple[JSON, tuple[JSON, ...]]:
-    """The conversation after a search of the service's own, and the items of that search.
+    """Return the conversation after a hosted search, and the items of that search.
 
     Args:
-        body: The request, with what was searched before in its input.
-        arguments: What the model asks for: `paths`, or words under any other name.
-        made: Makes the ids of the items.
+        body: The request, with earlier searches in its input.
+        arguments: `paths`, or words under any other name.
+        made: The suffix of the items' ids.
     """
     call = {
         "id": f"tsc_{made}",
@@ -54,7 +54,7 @@ def hosted_search(body: JSON, arguments: JSON, *, made: str) -> tuple[JSON, tupl
 
 
 def _found(body: JSON, arguments: JSON) -> Iterator[JSON]:
-    """The definitions as the request declares them, a namespace around its members."""
+    """Yield the found definitions as the request declares them, in their namespaces."""
     tools = body.get("tools") or ()
     loaded = {tool["name"] for _, tool in loaded_by(items_of(body))}
     waiting = [

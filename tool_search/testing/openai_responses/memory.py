@@ -1,4 +1,4 @@
-"""What a Responses request may refer to in place of sending it: replies and items.
+"""References of a Responses request to kept replies and items.
 
 Source: OpenAI, Conversation state; GitHub issues that quote the service (bifrost
 2441, continue 9101 and 11994, vercel/ai 7543).
@@ -22,7 +22,7 @@ __all__ = ["recalled", "remember"]
 
 
 def recalled(body: JSON, memory: ReplyMemory) -> JSON | Violation:
-    """The request with the conversation that it goes on from, or what cannot be found."""
+    """Return the request after the conversation that it continues, or a violation."""
     named = body.get("conversation")
     if named is not None:
         name = named.get("id") if isinstance(named, dict) else named
@@ -54,12 +54,12 @@ def recalled(body: JSON, memory: ReplyMemory) -> JSON | Violation:
 
 
 def remember(reply: str, conversation: JSON, output: Sequence[JSON], memory: ReplyMemory) -> None:
-    """Keeps a conversation and the reply that it now ends with."""
+    """Keep a conversation with its last reply."""
     memory.keep(reply, [*items_of(conversation), *output])
 
 
 def _resolved(item: JSON, memory: ReplyMemory) -> JSON | Violation:
-    """A reference's item; reasoning that is not sent in full has to be known too."""
+    """Return the item of a reference; reasoning that is not sent in full must be kept too."""
     name = item.get("id")
     bare = item.get("type") == "reasoning" and name and not item.get("encrypted_content")
     if item.get("type") != "item_reference" and not bare:
@@ -79,7 +79,7 @@ def _not_found(message: str, *, param: str | None = None) -> Violation:
 
 
 def _without_its_reasoning(items: Sequence[JSON], memory: ReplyMemory) -> Violation | None:
-    """An item that goes back by its id goes back with the reasoning that led to it."""
+    """Return the violation of an item that is sent back without its reasoning, or None."""
     given = {item.get("id") for item in items}
     for item in items:
         name = item.get("id")

@@ -2,7 +2,7 @@
 
 Source: the recorded replies of OpenAI models, and the types of the openai SDK
 (`Response`, `ResponseStreamEvent`). The ids of a search call differ between its
-first and its last event, as recorded: the last one counts.
+first and its last event, as recorded; the last one is used.
 """
 
 from __future__ import annotations
@@ -47,38 +47,38 @@ class OpenAIResponses(OpenAIErrors):
     count_path = "/v1/responses/input_tokens"
 
     def recalled(self, body: JSON, memory: ReplyMemory) -> JSON | Violation:
-        """The request behind the reply that it names, or why there is none."""
+        """Return the request after the reply that it names, or a violation."""
         return recalled(body, memory)
 
     def remember(self, answer: Answer, memory: ReplyMemory) -> None:
-        """Keeps the conversation, unless the request says not to."""
+        """Keep the conversation, unless the request has `store: false`."""
         if answer.body.get("store", True) is not False:
             remember(_reply_id(answer), answer.conversation, _output(answer), memory)
 
     def check(self, body: JSON, endpoint: Endpoint, *, counting: bool) -> Violation | None:  # noqa: ARG002 - both paths take the same
-        """The first rule that the request breaks, or None."""
+        """Return the first rule that the request breaks, or None."""
         return check_openai_responses(body, endpoint=endpoint)
 
     def view(self, body: JSON) -> ModelView:
-        """What the model is shown."""
+        """Return the model's view of a request."""
         return view_of(body)
 
     def searched(
         self, conversation: JSON, arguments: JSON, *, made: str
     ) -> tuple[JSON, tuple[JSON, ...]]:
-        """The conversation after a hosted search, and the two items of it."""
+        """Return the conversation after a hosted search, and the two items of it."""
         return hosted_search(conversation, arguments, made=made)
 
     def counted(self, tokens: int) -> JSON:
-        """The body of a token count."""
+        """Return the body of a token count."""
         return {"object": "response.input_tokens", "input_tokens": tokens}
 
     def complete(self, answer: Answer) -> JSON:
-        """The `Response` of a reply."""
+        """Return the `Response` of a reply."""
         return _response(answer, _output(answer), done=True)
 
     def stream(self, answer: Answer) -> Iterator[StreamEvent]:
-        """The reply as events, numbered; each item opens, grows and is done before the next."""
+        """Yield the reply as numbered events, one item after the other."""
         for number, event in enumerate(_events(answer)):
             yield StreamEvent(
                 name=event["type"],
@@ -87,7 +87,7 @@ class OpenAIResponses(OpenAIErrors):
             )
 
     def error_event(self, violation: Violation, request_id: str) -> StreamEvent:
-        """The `error` event of a stream."""
+        """Return the `error` event of a stream."""
         body = {"type": "error", **self.error_body(violation, request_id)}
         return StreamEvent(name="error", data=dumped(body))
 
@@ -144,7 +144,7 @@ def _response(answer: Answer, output: list[dict[str, Any]], *, done: bool) -> di
 
 
 def _echoed(body: JSON) -> list[JSON]:
-    """The request's tools as the service repeats them: what was brought in comes last, wrapped."""
+    """Return the request's tools as the service repeats them: loaded ones last, wrapped."""
     brought: dict[str, list[JSON]] = {}
     for namespace, function in loaded_by(items_of(body)):
         plain = {key: function[key] for key in function if key != "defer_loading"}
@@ -178,7 +178,7 @@ def _usage(answer: Answer) -> JSON:
 
 
 def _output(answer: Answer) -> list[dict[str, Any]]:
-    """The reply's items: the service's own searches, reasoning, the text, the calls."""
+    """Return the reply's items: hosted searches, reasoning, the text, the calls."""
     items: list[dict[str, Any]] = [dict(item) for item in answer.searches]
     if answer.thinking is not None:
         items.append(_reasoning(answer, answer.thinking))
@@ -237,7 +237,7 @@ def _call(answer: Answer, index: int, call: AnswerCall) -> dict[str, Any]:
 
 
 def _read(arguments: str) -> object:
-    """The arguments as an object, or as they are where they are not JSON.
+    """Return the arguments as an object, or unchanged if they are not JSON.
 
     The service itself only ever sends an object.
     """
@@ -248,7 +248,7 @@ def _read(arguments: str) -> object:
 
 
 def _item_events(index: int, item: JSON) -> Iterator[dict[str, Any]]:
-    """Opening, parts and end of one item; a search call has no parts."""
+    """Yield the opening, parts and end of one item; a search call has no parts."""
     kind = item["type"]
     opened = {**item, **_OPENED_FIELDS[kind]}
     if "status" in item:

@@ -1,8 +1,8 @@
 """The rules of OpenAI Responses, first violation first.
 
-Texts are the service's where one was recorded or is quoted by GitHub issues
-(openai/codex, vercel/ai, continue, openclaw, codegraff, sub2api); where only the
-rule is known, the text is ours and names the parameter in the same manner.
+A text is the service's if it was recorded or is quoted by GitHub issues
+(openai/codex, vercel/ai, continue, openclaw, codegraff, sub2api); if only the rule
+is known, the text is ours and names the parameter in the same form.
 
 Source: OpenAI, Responses API and its OpenAPI document; Function calling; Tool
 search; `ResponseCreateParams` of the openai SDK; recorded requests and errors.
@@ -94,15 +94,15 @@ _TYPES: dict[str, tuple[type, str]] = {
 def check_openai_responses(
     body: Mapping[str, Any], *, endpoint: Endpoint = _VENDOR
 ) -> Violation | None:
-    """The first documented rule that a Responses request breaks, or None.
+    """Return the first documented rule that a Responses request breaks, or None.
 
-    A request with `previous_response_id` or a conversation is judged by itself: what
-    it may refer to that lies there is let through. A stand-in server knows what it
-    answered, and judges the whole.
+    A request with `previous_response_id` or a conversation is checked alone: references
+    to what the service keeps are accepted. A stand-in server keeps its replies and
+    checks the whole.
 
     Args:
         body: The request's parsed JSON body.
-        endpoint: Whose service it goes to; the vendor's own by default.
+        endpoint: The service that it is sent to; the vendor's own by default.
 
     Source: see the module.
     """
@@ -211,7 +211,7 @@ def _wanted(choice: JSON) -> list[Any]:
 
 
 def _chosen(tool: Any) -> str:
-    """What a tool is chosen by: a function's name, the type of any other."""
+    """Return the key of a tool choice: a function's name, another tool's type."""
     if not isinstance(tool, dict):
         return str(tool)
     named = tool.get("type") in ("function", "custom")

@@ -78,7 +78,7 @@ _PREFIXES = {
     "reasoning": "rs",
 }
 _SEARCH_ITEMS = ("tool_search_call", "tool_search_output", "additional_tools")
-# Items of hosted tools, whose insides are not judged here.
+# Items of hosted tools, whose contents are not checked here.
 _OTHER = frozenset(
     {
         "apply_patch_call",
@@ -109,7 +109,7 @@ _OTHER = frozenset(
 
 
 def item_violations(items: Any, model: str, endpoint: Endpoint) -> Iterator[Violation]:
-    """What is wrong with each item of `input` by itself."""
+    """Yield the violations of each item of `input` alone."""
     if items is None or isinstance(items, str):
         return
     if not isinstance(items, list):
@@ -132,7 +132,7 @@ def item_violations(items: Any, model: str, endpoint: Endpoint) -> Iterator[Viol
 
 
 def kind_of(item: JSON) -> str:
-    """An item's type; a message may go without."""
+    """Return an item's type, which a message may lack."""
     return str(item.get("type") or ("message" if "role" in item else "None"))
 
 
@@ -245,7 +245,7 @@ def _search(where: str, item: JSON) -> Iterator[Violation]:
 
 
 def _definitions(where: str, kind: str, item: JSON, endpoint: Endpoint) -> Iterator[Violation]:
-    """An item that brings tools."""
+    """Yield the violations of an item that loads tools."""
     if kind == "tool_search_output":
         yield from _search(where, item)
     elif item.get("role") != "developer":

@@ -1,7 +1,7 @@
-"""OpenAI Responses' rules for what belongs together in `input`.
+"""OpenAI Responses' rules for calls, outputs and reasoning in `input`.
 
-Two rules are ours, where the service is not known to be as strict: a namespace that a
-call names has to exist in the request, and a call has one output.
+Two rules are ours, because the service is not known to be as strict: a call's
+namespace must exist in the request, and a call has one output.
 
 Source: recorded errors (`Missing namespace`, `Duplicate item`); GitHub issues that
 quote the service (continue 8933 and 10092, sub2api 1885); dust 31323 on which tools
@@ -36,12 +36,12 @@ _NO_ANSWER = ("message", "function_call_output", "tool_search_output", "addition
 def call_violations(
     items: list[JSON], tools: list[JSON], *, knows_all: bool
 ) -> Iterator[Violation]:
-    """What is wrong with the items together, all of them well shaped.
+    """Yield the violations of a list of well-shaped items.
 
     Args:
         items: The input.
         tools: The request's own tools.
-        knows_all: No part of the conversation lies with the service.
+        knows_all: True if the request has the whole conversation.
     """
     yield from _duplicates(items)
     yield from _reasoning(items)
@@ -64,7 +64,7 @@ def _duplicates(items: list[JSON]) -> Iterator[Violation]:
 
 
 def _reasoning(items: list[JSON]) -> Iterator[Violation]:
-    """Reasoning is followed by what was reasoned about: a call, a message, more reasoning."""
+    """Yield reasoning that no call, message or further reasoning follows."""
     for index, item in enumerate(items):
         if kind_of(item) != "reasoning":
             continue
@@ -81,9 +81,9 @@ def _reasoning(items: list[JSON]) -> Iterator[Violation]:
 
 
 def _pairing(items: list[JSON], *, knows_all: bool) -> Iterator[Violation]:
-    """Each call of the model's has one output, somewhere after it.
+    """Yield the violations of calls and outputs: each call has one output after it.
 
-    The service's own searches need none; a function's output is accepted for one.
+    A hosted search needs no output; a function's output is accepted for it.
     """
     waiting: dict[tuple[str, str], None] = {}
     answered: set[tuple[str, str]] = set()
@@ -126,7 +126,7 @@ def _repeated(index: int, call: str) -> Violation:
 
 
 def _namespaces(items: list[JSON], tools: list[JSON], *, knows_all: bool) -> Iterator[Violation]:
-    """A call names the namespace that its tool is in, wherever the request brings that."""
+    """Yield calls that do not name the namespace of their tool."""
     if not knows_all:
         return
     homes = namespaces_of(tools, items)

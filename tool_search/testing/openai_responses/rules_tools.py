@@ -1,4 +1,4 @@
-"""OpenAI Responses' rules for tool definitions, wherever in a request they stand.
+"""OpenAI Responses' rules for tool definitions, anywhere in a request.
 
 Source: OpenAI, Tool search; Function calling ("strict mode"); `FunctionToolParam`,
 `NamespaceToolParam` and `ToolSearchToolParam` of the OpenAPI document and the openai
@@ -78,7 +78,7 @@ _HOSTED = frozenset(
 )
 _LOADING_ITEMS = ("tool_search_output", "additional_tools")
 
-# From gpt-5.4 on, and not the nano of that version.
+# Supported from gpt-5.4 on, except its nano.
 _WITHOUT_TOOL_SEARCH = re.compile(
     r"(?:ft:)?(?:chatgpt-4o|codex-mini|computer-use|davinci|o[134](?!\d)|gpt-(?:[34](?!\d)|oss)"
     r"|gpt-5(?!\.?\d)|gpt-5\.[0-3](?!\d)|gpt-5\.4-nano)"
@@ -86,20 +86,20 @@ _WITHOUT_TOOL_SEARCH = re.compile(
 
 
 def supports_tool_search(model: str) -> bool:
-    """Whether a model takes `tool_search`; unknown names are given the benefit of the doubt."""
+    """True if a model supports `tool_search`; unknown names count as supporting it."""
     return _WITHOUT_TOOL_SEARCH.match(model) is None
 
 
 def tool_violations(
     where: str, tools: list[Any], endpoint: Endpoint, *, top: bool = True
 ) -> Iterator[Violation]:
-    """What is wrong with the shape of single tools.
+    """Yield the violations of the shape of single tools.
 
     Args:
         where: The path of the list.
         tools: The list.
-        endpoint: Whose service it goes to.
-        top: It is the request's own list, not one inside of an item.
+        endpoint: The service that it is sent to.
+        top: True for the request's own list, False for a list in an item.
     """
     for index, tool in enumerate(tools):
         at = f"{where}[{index}]"
@@ -182,7 +182,7 @@ def _search(where: str, tool: JSON) -> Iterator[Violation]:
 
 
 def tool_set_violations(tools: list[JSON], model: str) -> Iterator[Violation]:
-    """What is wrong with the request's own tools together, all of them well shaped."""
+    """Yield the violations of a request's list of well-shaped tools."""
     searches = [tool for tool in tools if tool["type"] == "tool_search"]
     if searches and not supports_tool_search(model):
         yield invalid(f"Tool 'tool_search' is not supported with {model}.", param="tools")

@@ -1,7 +1,7 @@
-"""What a model is shown of an OpenAI Responses request.
+"""The view that a model gets of an OpenAI Responses request.
 
-Source: OpenAI, Tool search: a deferred definition is shown where a
-`tool_search_output` or an `additional_tools` item brings it.
+Source: OpenAI, Tool search: a deferred definition is shown at the
+`tool_search_output` or `additional_tools` item that loads it.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 __all__ = ["SEARCH_NAME", "items_of", "view_of"]
 
 SEARCH_NAME = "tool_search"
-"""What a view calls the dialect's own search tool, which has no name on the wire."""
+"""The name, in a view, of the dialect's own search tool; it has none on the wire."""
 
 
 def view_of(body: JSON) -> ModelView:
-    """The view of a request that has passed the rules."""
+    """Return the view of a request that has passed the rules."""
     items = items_of(body)
     choice = body.get("tool_choice")
     shown, hidden = _tools(body.get("tools") or (), items)
@@ -50,7 +50,7 @@ def view_of(body: JSON) -> ModelView:
 
 
 def items_of(body: JSON) -> Sequence[JSON]:
-    """The input as items; text is one message of the user's."""
+    """Return the input as items; text is one user message."""
     given = body.get("input")
     if isinstance(given, str):
         return [{"type": "message", "role": "user", "content": given}]
@@ -60,7 +60,7 @@ def items_of(body: JSON) -> Sequence[JSON]:
 def _tools(
     tools: Sequence[JSON], items: Sequence[JSON]
 ) -> tuple[tuple[VisibleTool, ...], tuple[VisibleTool, ...]]:
-    """The visible tools and the hidden ones, each in order of declaration."""
+    """Return the visible tools and the hidden ones, each in order of declaration."""
     shown: dict[tuple[str | None, str], VisibleTool] = {}
     hidden: dict[tuple[str | None, str], VisibleTool] = {}
     for tool in tools:
@@ -104,7 +104,7 @@ def _tool_choice(choice: Any) -> str:
 
 
 def _messages(items: Sequence[JSON], names: dict[str, str]) -> Iterator[ViewMessage]:
-    """Each item as a message; `names` gathers the names of the calls for their results."""
+    """Yield each item as a message; names of calls are added to `names` for their results."""
     for index, item in enumerate(items):
         kind = kind_of(item)
         if kind == "message":
@@ -139,7 +139,7 @@ def _result(index: int, item: JSON, names: dict[str, str]) -> ViewResult:
 
 
 def _call_id(index: int, item: JSON) -> str:
-    """The id that pairs call and result; the service's own searches have none."""
+    """Return the id that pairs call and result; hosted searches get one of their own."""
     return str(item.get("call_id") or item.get("id") or f"search_{index}")
 
 

@@ -1,4 +1,4 @@
-"""What a stand-in server answers to one request, before any byte of it is sent."""
+"""The answer of a stand-in server to one request."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """One request under way: what arrived, in which state, and what shall go wrong."""
+    """One request in progress, with its state and its fault."""
 
     state: ServerState
     dialect: Dialect
@@ -45,7 +45,7 @@ class Asked:
         return f"req_{self.request.number:024d}"
 
     def faulty(self, status: int) -> Violation:
-        """The documented error of a status, as the fault words it."""
+        """Return the documented error of a status, as the fault words it."""
         documented = self.dialect.documented(status)
         return replace(
             documented,
@@ -63,7 +63,7 @@ class Counted:
 
 
 def outcome(asked: Asked) -> Answer | Counted | Violation:
-    """The model's reply, or the error in its place."""
+    """Return the model's reply, or the error in its place."""
     fault, request, dialect = asked.fault, asked.request, asked.dialect
     if fault.status is not None and (fault.after_events is None or not request.stream):
         return asked.faulty(fault.status)
@@ -83,11 +83,11 @@ def outcome(asked: Asked) -> Answer | Counted | Violation:
 
 
 def parsed_body(raw: bytes) -> dict[str, Any]:
-    """The JSON object in a request's body.
+    """Return the JSON object in a request's body.
 
     Raises:
-        ValueError: It is none; `NaN`, the infinities and half a surrogate pair
-            are no JSON either.
+        ValueError: It is not one; `NaN`, infinities and half a surrogate pair are not
+            JSON either.
     """
     try:
         value = json.loads(raw, parse_constant=_refuse_constant)
@@ -105,7 +105,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _accepted(asked: Asked) -> Mapping[str, Any] | Violation:
-    """The request, with what the service remembers of its conversation, or a broken rule."""
+    """Return the request with the kept part of its conversation, or a violation."""
     dialect, request = asked.dialect, asked.request
     violation = dialect.check_headers(request.headers)
     if violation is not None:
@@ -162,10 +162,10 @@ def _reply(asked: Asked, conversation: Mapping[str, Any], view: ModelView) -> An
 
 
 def _said(asked: Asked, view: ModelView) -> ModelReply | Violation:
-    """What the model says to what it is shown, or that it can say no such thing."""
+    """Return the model's reply to its view, or an error if no model could give it."""
     try:
         reply = ModelReply() if asked.fault.empty else asked.state.model.reply(view)
-    except Exception as exc:  # noqa: BLE001 - whatever a test's model raises, the test's client is told
+    except Exception as exc:  # noqa: BLE001 - the client gets any error of a test's model
         return _script_error(f"{type(exc).__name__}: {exc}")
     for call in reply.calls:
         impossible = _impossible(call, view)
@@ -194,7 +194,7 @@ def _script_error(message: str) -> Violation:
 
 
 def _impossible(call: ModelCall, view: ModelView) -> str | None:
-    """Why no real model could make this call; None where one could."""
+    """Return the reason why a real model cannot make a call, or None."""
     if call.hidden:
         return None
     if not view.may_call:

@@ -1,4 +1,4 @@
-"""What a stand-in server remembers of the requests it got."""
+"""Captured requests of a stand-in server."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _WHITESPACE = " \t\n\r"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapturedRequest:
-    """One request as it arrived, and how it was answered.
+    """One request as it arrived, with the status of its answer.
 
     Attributes:
-        number: Its place in the order of arrival, from 0 since the last reset.
+        number: Its place in the order of arrival, from 0 after each reset.
         dialect: `anthropic`, `openai_chat`, ...; empty for an unknown path.
         path: The path without the query.
-        headers: Lower-case names; keys and cookies are masked, never kept.
+        headers: Lower-case names; keys and cookies are redacted.
         raw_body: The bytes of the body.
-        body: The parsed body; empty where it is no JSON object.
-        stream: The request asked for a stream.
-        status: The HTTP status it was answered with; None while it waits, and
-            where the connection was broken before any answer.
-        violation: The rule it broke, or None.
+        body: The parsed body; empty if it is not a JSON object.
+        stream: True if the request asked for a stream.
+        status: The HTTP status of the answer; None while it waits, and if the connection
+            broke before any answer.
+        violation: The rule that it broke, or None.
     """
 
     number: int
@@ -52,7 +52,7 @@ class CapturedRequest:
 
     @property
     def tools_bytes(self) -> bytes | None:
-        """The bytes of the `tools` value exactly as sent; None without one."""
+        """The bytes of the `tools` value exactly as sent; None if absent."""
         return member_bytes(self.raw_body, "tools")
 
     @property
@@ -66,16 +66,16 @@ class CapturedRequest:
 
 
 def masked_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers by lower-case name, without the value of any secret."""
+    """Return the headers by lower-case name, without the value of any secret."""
     lowered = {name.lower(): value for name, value in headers.items()}
     return {name: _MASK if name in _SECRET_HEADERS else text for name, text in lowered.items()}
 
 
 def member_bytes(raw: bytes, name: str) -> bytes | None:
-    """The bytes of one top-level member's value in a JSON object; None without it.
+    """Return the bytes of one top-level member's value in a JSON object; None if absent.
 
     Raises:
-        ValueError: The bytes are no JSON object.
+        ValueError: The bytes are not a JSON object.
     """
     text = raw.decode("utf-8")
     decoder = json.JSONDecoder()

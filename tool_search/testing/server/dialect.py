@@ -1,7 +1,7 @@
-"""What a dialect has to say for the stand-in server to speak it.
+"""The protocol of a provider API that the stand-in server speaks.
 
-A new API is a module of rules and a module of rendering that has one class
-with these members, and one line in `dialects.py`.
+A new API is a folder with `rules`, `view` and `render`, whose class has these
+members, and one line in `dialects.py`.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _PIECE = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerCall:
-    """A tool call ready to be written.
+    """A tool call that a dialect writes.
 
     Attributes:
         name: The tool's name on the wire.
         arguments: JSON as text, broken or not.
         namespace: The namespace that the call names, or None.
-        is_search: It asks the dialect's own search tool.
+        is_search: True if it calls the dialect's own search tool.
     """
 
     name: str
@@ -43,21 +43,20 @@ class AnswerCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a dialect renders: a model's reply to one request.
+    """A model's reply to one request, for a dialect to render.
 
     Attributes:
         body: The request as it was sent.
-        conversation: The same with what the service remembered put in front.
-        digest: At least 40 hexadecimal digits that stand for the request. Ids
-            are made of them, so the same conversation always gets the same
-            ids, and no two requests of one history the same, whichever of
-            several stand-in servers answered them.
+        conversation: The request after the messages that the service kept.
+        digest: At least 40 hexadecimal digits, made from the request. Ids are made from
+            them: equal conversations get equal ids, and requests of one history get
+            different ones, also from several stand-in servers.
         text: The reply's text.
         calls: Its tool calls.
         thinking: Its thinking, or None.
         stop_reason: The dialect's own stop reason, or None for the natural one.
         usage: The token figures.
-        searches: The items of searches that the service ran itself, which come first.
+        searches: The items of hosted searches, which come first.
         reasoning_field: The name of reasoning in the OpenAI Chat dialect.
     """
 
@@ -80,7 +79,7 @@ class StreamEvent:
     Attributes:
         data: The text after `data:`.
         name: The text after `event:`, or None for none.
-        in_tool_call: It carries a part of a tool call's arguments.
+        in_tool_call: True if it has a part of a tool call's arguments.
     """
 
     data: str
@@ -88,7 +87,7 @@ class StreamEvent:
     in_tool_call: bool = False
 
     def encoded(self) -> bytes:
-        """The event as it goes over the wire."""
+        """Return the bytes of the event."""
         named = f"event: {self.name}\n" if self.name is not None else ""
         return f"{named}data: {self.data}\n\n".encode("utf-8", "replace")
 
@@ -108,82 +107,82 @@ class Dialect(Protocol):
 
     @property
     def keep_alive(self) -> bytes:
-        """What a stream sends while it has nothing to say."""
+        """The bytes that a stream sends while it waits."""
         ...
 
     @property
     def count_path(self) -> str | None:
-        """The path that only counts tokens, where the API has one."""
+        """The path that only counts tokens, or None."""
         ...
 
     def check_headers(self, headers: Mapping[str, str]) -> Violation | None:
-        """What is wrong with the headers (lower-case names), or None."""
+        """Return the violation of the headers (lower-case names), or None."""
         ...
 
     def recalled(
         self, body: Mapping[str, Any], memory: ReplyMemory
     ) -> Mapping[str, Any] | Violation:
-        """The request with the remembered part of its conversation, or why there is none."""
+        """Return the request with the kept part of its conversation, or a violation."""
         ...
 
     def remember(self, answer: Answer, memory: ReplyMemory) -> None:
-        """Keeps what a later request may refer to."""
+        """Keep the reply for later requests that refer to it."""
         ...
 
     def check(
         self, body: Mapping[str, Any], endpoint: Endpoint, *, counting: bool
     ) -> Violation | None:
-        """The first rule that the request, as `recalled` gave it, breaks, or None."""
+        """Return the first rule that a request from `recalled` breaks, or None."""
         ...
 
     def unreadable(self, reason: str) -> Violation:
-        """The answer to a body that is not a JSON object."""
+        """Return the answer to a body that is not a JSON object."""
         ...
 
     def view(self, body: Mapping[str, Any]) -> ModelView:
-        """What the model is shown; the body has passed `check`."""
+        """Return the model's view of a body that has passed `check`."""
         ...
 
     def searched(
         self, conversation: Mapping[str, Any], arguments: Mapping[str, Any], *, made: str
     ) -> tuple[Mapping[str, Any], tuple[Mapping[str, Any], ...]]:
-        """The conversation after a search that the service runs itself, and its items.
+        """Return the conversation after a hosted search, and the items of that search.
 
-        Asked for only where a view has such a tool; `made` makes the items' ids.
+        Called only if a view has such a tool; `made` is the suffix of the items' ids.
         """
         ...
 
     def counted(self, tokens: int) -> Mapping[str, Any]:
-        """The body that answers `count_path`."""
+        """Return the body that answers `count_path`."""
         ...
 
     def complete(self, answer: Answer) -> Mapping[str, Any]:
-        """The body of a reply that is not streamed."""
+        """Return the body of a reply that is not streamed."""
         ...
 
     def stream(self, answer: Answer) -> Iterator[StreamEvent]:
-        """The events of a streamed reply."""
+        """Yield the events of a streamed reply."""
         ...
 
     def documented(self, status: int) -> Violation:
-        """The error that the provider documents for that status."""
+        """Return the error that the provider documents for that status."""
         ...
 
     def error_body(self, violation: Violation, request_id: str) -> Mapping[str, Any]:
-        """The body of an error."""
+        """Return the body of an error."""
         ...
 
     def error_event(self, violation: Violation, request_id: str) -> StreamEvent:
-        """The event that reports an error after the headers went out."""
+        """Return the event that reports an error after the headers went out."""
         ...
 
     def headers(self, request_id: str) -> Mapping[str, str]:
-        """Headers that every answer has."""
+        """Return the headers of every answer."""
         ...
 
 
 class Forgetful:
-    """A dialect whose requests always carry the whole conversation, searches too."""
+    """A dialect whose requests always have the whole conversation."""
 
     def searched(
         self,
@@ -192,7 +191,7 @@ class Forgetful:
         *,
         made: str,  # noqa: ARG002 - likewise
     ) -> tuple[Mapping[str, Any], tuple[Mapping[str, Any], ...]]:
-        """The conversation as it is."""
+        """Return the conversation unchanged."""
         return conversation, ()
 
     def recalled(
@@ -200,19 +199,19 @@ class Forgetful:
         body: Mapping[str, Any],
         memory: ReplyMemory,  # noqa: ARG002 - there is nothing to recall
     ) -> Mapping[str, Any] | Violation:
-        """The request as it is."""
+        """Return the request unchanged."""
         return body
 
     def remember(self, answer: Answer, memory: ReplyMemory) -> None:
-        """Nothing is kept."""
+        """Keep nothing."""
 
 
 def dumped(data: Mapping[str, Any]) -> str:
-    """JSON as the services write it into a stream."""
+    """Return JSON as the services write it into a stream."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 
 def pieces(text: str) -> Iterator[str]:
-    """The text in parts, as a stream delivers it."""
+    """Yield the text in parts, as a stream delivers it."""
     for start in range(0, len(text), _PIECE):
         yield text[start : start + _PIECE]

@@ -1,4 +1,4 @@
-"""The dialects that a stand-in server speaks, and the rule checker over all of them."""
+"""The dialects of a stand-in server, and the rule checker over all of them."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _VENDOR = Endpoint()
 
 
 class UnknownDialectError(ToolSearchError):
-    """A dialect was named that the stand-in server does not speak."""
+    """The named dialect is not one of the stand-in server's."""
 
 
 def check_request(
     dialect: str, body: Mapping[str, Any], *, endpoint: Endpoint = _VENDOR
 ) -> Violation | None:
-    """The first documented rule that a request breaks, or None.
+    """Return the first documented rule that a request breaks, or None.
 
     Args:
         dialect: `anthropic`, `openai_chat` or `openai_responses`.
         body: The request's parsed JSON body.
-        endpoint: Whose service it goes to; the vendor's own by default.
+        endpoint: The service that it is sent to; the vendor's own by default.
 
     Raises:
-        UnknownDialectError: There is no such dialect.
+        UnknownDialectError: The dialect does not exist.
     """
     for known in DIALECTS:
         if known.name == dialect:
@@ -48,5 +48,5 @@ def check_request(
 
 
 def dialect_at(path: str) -> Dialect | None:
-    """The dialect that answers at a path (without its query), or None."""
+    """Return the dialect that answers at a path (without its query), or None."""
     return next((known for known in DIALECTS if path in (known.path, known.count_path)), None)

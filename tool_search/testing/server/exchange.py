@@ -34,7 +34,7 @@ class _HoldsState(Protocol):
 
 
 class Exchange(BaseHTTPRequestHandler):
-    """Reads one request after the other from a connection and answers each."""
+    """A connection whose requests are read and answered one after the other."""
 
     protocol_version = "HTTP/1.1"
     server_version = "stand-in"
@@ -42,7 +42,7 @@ class Exchange(BaseHTTPRequestHandler):
     wbufsize = -1
 
     def do_POST(self) -> None:
-        """Answers one request by what the server's state says."""
+        """Answer one request by the server's state."""
         state = cast("_HoldsState", self.server).state
         path = self.path.partition("?")[0]
         dialect = dialect_at(path)
@@ -55,7 +55,7 @@ class Exchange(BaseHTTPRequestHandler):
         try:
             self._exchange(Asked(state=state, dialect=dialect, request=request, fault=fault))
         except ConnectionError:
-            # A client that gave up (a time-out, a cancelled turn) is a normal end, as a fault is.
+            # A client that gave up (a time-out, a cancelled turn) is a normal end, like a fault.
             self.close_connection = True
 
     def _captured(
@@ -64,7 +64,7 @@ class Exchange(BaseHTTPRequestHandler):
         try:
             body = parsed_body(raw)
         except ValueError:
-            # The rules answer it; the capture keeps the bytes.
+            # The rules reject it later; the capture keeps the bytes.
             body = {}
         return state.arrived(
             CapturedRequest(
@@ -137,7 +137,7 @@ class Exchange(BaseHTTPRequestHandler):
             self.send_header("connection", "close")
 
     def _stall(self, asked: Asked) -> NoReturn:
-        """Sends keep-alives alone, until the server is reset or the client gives up."""
+        """Send keep-alives alone, until the server is reset or the client gives up."""
         every = asked.fault.keep_alive_s
         while True:
             self._pause(asked, _PATIENCE_SECONDS if every is None else every)
@@ -172,7 +172,7 @@ class Exchange(BaseHTTPRequestHandler):
         self.wfile.write(raw)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
-        """Writes nothing: what arrived is in `StandInServer.requests`."""
+        """Write nothing, because `StandInServer.requests` has every request."""
 
 
 def _encoded(body: Mapping[str, Any]) -> bytes:
@@ -180,7 +180,7 @@ def _encoded(body: Mapping[str, Any]) -> bytes:
 
 
 def _until(events: Iterator[StreamEvent], fault: Fault) -> Iterator[StreamEvent]:
-    """The events that go out before the fault strikes."""
+    """Yield the events before the fault occurs."""
     for index, event in enumerate(events):
         if isinstance(fault.after_events, int) and index >= fault.after_events:
             return

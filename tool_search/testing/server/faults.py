@@ -1,4 +1,4 @@
-"""What can be made to go wrong at a stand-in server."""
+"""Faults of a stand-in server, for tests."""
 
 from __future__ import annotations
 
@@ -25,36 +25,35 @@ class Fault:
     `Fault(broken=True)` closes the connection without an answer,
     `Fault(broken=True, after_events="tool_call")` in the middle of a tool call.
 
-    The model is asked only where its reply is needed: a status, a body, a
-    break before the headers and an empty reply take no step of a script.
+    The model is asked only if its reply is needed: a status, a body, a break before the
+    headers and an empty reply use no step of a script.
 
     Attributes:
         dialect: Only requests of this dialect; None for any.
         path: Only requests to this path; None for any.
-        skip: How many fitting requests go through first.
-        times: How many requests it strikes; None: until it is cleared.
+        skip: The number of matching requests that succeed first.
+        times: The number of requests that fail; None until it is cleared.
         status: The HTTP status to answer with.
         message: The error's message in place of the documented one.
         error_type: The error's type in place of the documented one.
         code: The error's code in place of the documented one.
         headers: Headers to add to the answer, `retry-after` for instance.
-        broken: The connection is closed.
-        after_events: How many events of a stream go out before `status` or
-            `broken` strikes, or `tool_call`: at the first part of a tool call's
-            arguments. A reply that is not streamed breaks in the middle of its
-            body instead.
-        delay_s: Seconds before anything is answered.
+        broken: True to close the connection.
+        after_events: The number of events of a stream before `status` or `broken` occurs,
+            or `tool_call` for the first part of a tool call's arguments. A reply that is
+            not streamed breaks in the middle of its body instead.
+        delay_s: Seconds before the answer.
         event_delay_s: Seconds between two events of a stream.
-        stalls: Nothing more comes where `after_events` strikes, but the connection stays,
+        stalls: True to send nothing more after `after_events`; the connection stays open,
             with the dialect's keep-alives every `keep_alive_s`.
         keep_alive_s: Seconds between two keep-alives (`ping`, a comment) while nothing else
-            is sent; None: there are none.
-        close_connection: The answer closes the connection, keep-alive or not.
-        arguments: `cut` ends the JSON of tool arguments early, `bad_escape`
-            puts an escape into it that JSON does not know.
-        leaves_out: What the events of a stream lack, as compatible services have left it out:
+            is sent; None for no keep-alives.
+        close_connection: True to close the connection after the answer.
+        arguments: `cut` ends the JSON of tool arguments early, `bad_escape` puts an escape
+            into it that JSON does not know.
+        leaves_out: A part that the events of a stream lack, as with compatible services:
             `finish_reason` (Snowflake Cortex), `output_index`, `content_block_stop`.
-        empty: The reply has neither text nor calls.
+        empty: True for a reply with neither text nor calls.
         content_type: The answer's content type in place of the right one.
         body: The answer's body in place of the right one, any bytes.
     """
@@ -82,11 +81,11 @@ class Fault:
     body: bytes | None = None
 
     def fits(self, dialect: str, path: str) -> bool:
-        """Whether the fault is meant for requests like this one."""
+        """True if the fault is for requests like this one."""
         return self.dialect in (None, dialect) and self.path in (None, path)
 
     def sent(self, event: StreamEvent) -> StreamEvent | None:
-        """The event without what `leaves_out` names; None: nothing of it is left."""
+        """Return the event without the part that `leaves_out` names; None if nothing is left."""
         if self.leaves_out is None or event.data == "[DONE]":
             return event
         if event.name == self.leaves_out:
@@ -98,7 +97,7 @@ class Fault:
         return replace(event, data=json.dumps(data, ensure_ascii=False))
 
     def broken_arguments(self, text: str) -> str:
-        """The JSON of tool arguments, broken as `arguments` says."""
+        """Return the JSON of tool arguments, broken as `arguments` says."""
         if self.arguments == "cut":
             return text[: max(1, len(text) * 2 // 3)]
         if self.arguments == "bad_escape":
@@ -108,30 +107,30 @@ class Fault:
 
 
 class FaultPlan:
-    """The faults that wait for requests, in the order they were added."""
+    """The pending faults, in the order they were added."""
 
     def __init__(self) -> None:
         self._waiting: list[_Waiting] = []
         self._lock = threading.Lock()
 
     def add(self, *faults: Fault) -> None:
-        """Adds faults; the first one that fits a request strikes it, and no other."""
+        """Add faults; a request gets the first one that matches it, and no other."""
         with self._lock:
             self._waiting += [_Waiting(fault, fault.skip, fault.times) for fault in faults]
 
     def clear(self) -> None:
-        """Lets every request through again."""
+        """Remove every fault."""
         with self._lock:
             self._waiting.clear()
 
     @property
     def waiting(self) -> tuple[Fault, ...]:
-        """The faults that can still strike."""
+        """The faults that can still occur."""
         with self._lock:
             return tuple(waiting.fault for waiting in self._waiting)
 
     def take(self, dialect: str, path: str) -> Fault | None:
-        """The fault that strikes this request, or None; counts it."""
+        """Return the fault of this request, or None, and count it."""
         with self._lock:
             for waiting in self._waiting:
                 if not waiting.fault.fits(dialect, path):

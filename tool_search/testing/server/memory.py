@@ -1,4 +1,4 @@
-"""What a stand-in service keeps of its replies, for requests that refer to them."""
+"""Replies that a stand-in service keeps for later requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["ReplyMemory"]
 
 
 class ReplyMemory:
-    """Conversations by the id of the reply that they end with, and items by their own.
+    """Conversations by the id of their last reply, and items by their own id.
 
     OpenAI's are sequences of items; Anthropic's threads are request bodies.
     """
@@ -28,7 +28,7 @@ class ReplyMemory:
         self._lock = threading.Lock()
 
     def keep(self, reply: str, conversation: Sequence[JSON]) -> None:
-        """Keeps a whole conversation, the reply's items last."""
+        """Keep a whole conversation, the reply's items last."""
         with self._lock:
             self._conversations[reply] = tuple(conversation)
             thought: str | None = None
@@ -43,32 +43,32 @@ class ReplyMemory:
                     thought = None
 
     def conversation(self, reply: str) -> tuple[JSON, ...] | None:
-        """All that was said up to the end of a reply; None where it was not kept."""
+        """Return the conversation up to the end of a reply; None if it was not kept."""
         with self._lock:
             return self._conversations.get(reply)
 
     def reasoning_of(self, name: str) -> str | None:
-        """The id of the reasoning that a kept item directly followed, or None."""
+        """Return the id of the reasoning that a kept item directly followed, or None."""
         with self._lock:
             return self._reasoning.get(name)
 
     def item(self, name: str) -> JSON | None:
-        """One kept item, or None."""
+        """Return one kept item, or None."""
         with self._lock:
             return self._items.get(name)
 
     def keep_thread(self, reply: str, body: JSON) -> None:
-        """Keeps the body of a request and its reply, for one request that continues it."""
+        """Keep the body of a request and its reply, for one request that continues it."""
         with self._lock:
             self._threads[reply] = body
 
     def thread(self, reply: str) -> JSON | None:
-        """The body of the conversation up to the end of a reply; None if it was not kept."""
+        """Return the body of the conversation up to the end of a reply; None if it was not kept."""
         with self._lock:
             return self._threads.get(reply)
 
     def continued(self, reply: str) -> None:
-        """Notes that a request has continued a thread from this reply."""
+        """Record that a request has continued a thread from this reply."""
         with self._lock:
             self._continued.add(reply)
 

@@ -1,8 +1,8 @@
-"""The prompt cache of a stand-in service: what of a request it has read before.
+"""The prompt cache of a stand-in service.
 
 A cache is a prefix: the tools in the model's context, the system text, the
-messages, in this order; a revealed definition stands where it was revealed. So
-whatever changes an early part makes everything behind it be paid anew.
+messages, in this order; a revealed definition is at its reference. A change of an
+early part causes everything after it to be billed again.
 
 Source: Anthropic, Prompt caching (breakpoints, 1,024 tokens at least, a look-back of
 20 blocks, one block a tool or message here); OpenAI, Prompt caching (automatic, from
@@ -32,7 +32,7 @@ _LOOK_BACK = 20
 
 @dataclass(frozen=True, slots=True)
 class PromptPart:
-    """A piece of a prompt, and whether the cache may end behind it."""
+    """A piece of a prompt; the cache may end after it or not."""
 
     text: str
     breakpoint: bool = False
@@ -40,21 +40,21 @@ class PromptPart:
 
 @dataclass(frozen=True, slots=True)
 class Cached:
-    """Tokens of one request's input that came from the cache, and that went into it."""
+    """Input tokens of one request that came from the cache, and that went into it."""
 
     read: int = 0
     written: int = 0
 
 
 class PromptCache:
-    """The prefixes that a service has read, by dialect and model; none ever expires."""
+    """The prefixes that a service has read, by dialect and model; they never expire."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], set[bytes]] = {}
         self._lock = threading.Lock()
 
     def charge(self, view: ModelView) -> Cached:
-        """What a request takes from the cache; puts in what the next one may take."""
+        """Return the cached tokens of a request, and cache its prefixes."""
         parts = list(prompt_parts(view))
         with self._lock:
             known = self._known.setdefault((view.dialect, view.model), set())
@@ -64,7 +64,7 @@ class PromptCache:
 
 
 def prompt_parts(view: ModelView) -> Iterator[PromptPart]:
-    """The prompt that a model reads, in the order that it is cached in."""
+    """Yield the prompt that a model reads, in the order that it is cached in."""
     for tool in view.tools:
         if not tool.is_late:
             yield PromptPart(_definition(tool), tool.cache_breakpoint)

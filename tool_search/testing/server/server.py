@@ -1,8 +1,8 @@
 """The stand-in provider server: real HTTP on loopback for tests and demonstrations.
 
 It answers as Anthropic Messages, OpenAI Chat Completions and OpenAI Responses do,
-streaming and not, refuses what they refuse with their own status and text, and
-lets a scripted or a keyword model speak.
+streaming and not. It rejects invalid requests with their own status and text, and a
+scripted or a keyword model writes the replies.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _VENDOR = Endpoint()
 
 
 class StandInServerError(ToolSearchError):
-    """A stand-in server was used before it started, or could not stop."""
+    """A stand-in server is not running, runs already, or cannot stop."""
 
 
 class StandInServer:
@@ -48,7 +48,7 @@ class StandInServer:
         >>> len(server.requests)
         0
 
-    Any key is accepted, but one has to be there; it is never stored.
+    Any key is accepted, but it must be present; it is never stored.
     """
 
     def __init__(self, *, model: StandInModel | None = None, endpoint: Endpoint = _VENDOR) -> None:
@@ -57,10 +57,10 @@ class StandInServer:
         self._thread: threading.Thread | None = None
 
     def start(self) -> Self:
-        """Starts listening on a free port of the loopback interface.
+        """Start listening on a free port of the loopback interface.
 
         Raises:
-            StandInServerError: It already runs.
+            StandInServerError: It is already running.
         """
         if self._listener is not None:
             raise StandInServerError("the stand-in server already runs; close it first")
@@ -75,10 +75,10 @@ class StandInServer:
         return self
 
     def close(self) -> None:
-        """Stops listening, ends open connections and waits for their threads.
+        """Stop listening, ends open connections and waits for their threads.
 
         Raises:
-            StandInServerError: A model's own code did not come back.
+            StandInServerError: A model's code did not return.
         """
         if self._listener is None or self._thread is None:
             return
@@ -102,11 +102,11 @@ class StandInServer:
         self.close()
 
     def reset(self, *, model: StandInModel | None = None, endpoint: Endpoint | None = None) -> None:
-        """Forgets requests and faults, and ends delays; connections stay open.
+        """Forget requests and faults, and end delays; connections stay open.
 
         Args:
-            model: What answers from now on; None keeps the model as it is.
-            endpoint: Whose rules hold from now on; None keeps them.
+            model: The model that answers from here on; None to keep the model.
+            endpoint: The endpoint whose rules apply from here on; None to keep it.
         """
         old = self._state
         self._state = ServerState(model or old.model, endpoint or old.endpoint)
@@ -116,12 +116,12 @@ class StandInServer:
 
     @property
     def faults(self) -> FaultPlan:
-        """What is to go wrong: `server.faults.add(Fault(status=529))`."""
+        """The faults to come: `server.faults.add(Fault(status=529))`."""
         return self._state.faults
 
     @property
     def requests(self) -> tuple[CapturedRequest, ...]:
-        """What arrived since the last reset, in order of arrival."""
+        """The requests since the last reset, in order of arrival."""
         return self._state.requests
 
     @property
@@ -136,7 +136,7 @@ class StandInServer:
         """The server's origin, without a path.
 
         Raises:
-            StandInServerError: It does not run.
+            StandInServerError: It is not running.
         """
         if self._listener is None:
             raise StandInServerError("the stand-in server does not run; use it in a with block")
@@ -188,7 +188,7 @@ class _Listener(ThreadingHTTPServer):
             try:
                 connection.shutdown(socket.SHUT_RDWR)
             except OSError:
-                # The client or the connection's own thread was quicker.
+                # The client or the connection's own thread closed it first.
                 continue
         for thread in connections:
             thread.join(_JOIN_SECONDS)
@@ -199,6 +199,6 @@ class _Listener(ThreadingHTTPServer):
                 )
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        # A client that closes its connection has done nothing wrong.
+        # A client may close its connection at any time.
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)

@@ -1,4 +1,4 @@
-"""What a stand-in server holds between two resets."""
+"""The state of a stand-in server between two resets."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ __all__ = ["ServerState"]
 class ServerState:
     """Model, faults and captured requests.
 
-    A reset replaces the whole state, so an exchange that was still waiting
-    then ends in the state it began in and takes nothing from the new one.
+    A reset replaces the whole state, so an exchange that is waiting ends in its
+    old state and changes nothing in the new one.
 
     Attributes:
-        model: What answers valid requests.
-        endpoint: Whose rules hold.
-        faults: What is to go wrong.
-        memory: What of the replies later requests may refer to.
-        cache: What of the prompts was read before.
-        over: Set when the state was replaced or the server closed: ends delays.
+        model: The model that answers valid requests.
+        endpoint: The endpoint whose rules apply.
+        faults: The faults to come.
+        memory: The kept replies.
+        cache: The prompt cache.
+        over: Set when the state is replaced or the server closes; it ends delays.
     """
 
     def __init__(self, model: StandInModel, endpoint: Endpoint) -> None:
@@ -51,18 +51,18 @@ class ServerState:
             return tuple(self._requests)
 
     def arrived(self, request: CapturedRequest) -> CapturedRequest:
-        """Captures a request; returns it with its number."""
+        """Capture a request; return it with its number."""
         with self._lock:
             numbered = replace(request, number=len(self._requests))
             self._requests.append(numbered)
         return numbered
 
     def answered(self, number: int, status: int) -> None:
-        """Notes the status a request is answered with, before the client can see it."""
+        """Record the status of an answer, before the client can see it."""
         with self._lock:
             self._requests[number] = replace(self._requests[number], status=status)
 
     def violated(self, number: int, violation: Violation) -> None:
-        """Notes the rule that a request broke."""
+        """Record the rule that a request broke."""
         with self._lock:
             self._requests[number] = replace(self._requests[number], violation=violation)

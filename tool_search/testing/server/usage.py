@@ -1,4 +1,4 @@
-"""The token figures of a reply: the one place that estimates them."""
+"""Token figures of a reply, estimated in this one place."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["UsageFigures", "input_tokens", "reply_usage"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageFigures:
-    """What a reply is billed, in tokens.
+    """The billed tokens of a reply.
 
     Attributes:
-        fresh: Input that no cache held and none now holds.
-        cache_written: Input that went into the cache with this request.
+        fresh: Input that was not in the cache and does not go into it.
+        cache_written: Input that goes into the cache with this request.
         cache_read: Input that came from the cache.
-        output: What the model wrote.
+        output: The model's own tokens.
     """
 
     fresh: int
@@ -39,7 +39,7 @@ class UsageFigures:
 
 
 def reply_usage(view: ModelView, reply: ModelReply, cache: PromptCache) -> UsageFigures:
-    """The figures of one reply, at four characters a token."""
+    """Return the figures of one reply, at four characters a token."""
     written = len(reply.text) + len(reply.thinking or "")
     for call in reply.calls:
         arguments = call.arguments
@@ -55,6 +55,6 @@ def reply_usage(view: ModelView, reply: ModelReply, cache: PromptCache) -> Usage
 
 
 def input_tokens(view: ModelView) -> int:
-    """What the model is shown, at four characters a token: hidden tools are free."""
+    """Return the tokens of the model's view, at four characters a token."""
     characters = sum(len(part.text) for part in prompt_parts(view))
     return max(1, characters // CHARACTERS_PER_TOKEN)

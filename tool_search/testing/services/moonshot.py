@@ -1,7 +1,7 @@
-"""Schemas that Moonshot refuses: its validator as the interface had it when users met it.
+"""Schemas that Moonshot rejects, by its validator as users' reports show it.
 
-Source: MoonshotAI/walle, `docs/validation-principles.md` (the texts, and what earlier versions
-refused beside them); vercel/ai 18921 and kimi-cli 2531, which quote the service.
+Source: MoonshotAI/walle, `docs/validation-principles.md` (the texts, and the further rules
+of earlier versions); vercel/ai 18921 and kimi-cli 2531, which quote the service.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _BESIDE = frozenset({"title", "description", "default", "examples", "deprecated"
 
 
 def moonshot_complaint(schema: object) -> str | None:
-    """The first thing that Moonshot finds wrong in a tool's schema, as it words it, or None."""
+    """Return the first fault of a tool's schema in Moonshot's words, or None."""
     if not isinstance(schema, Mapping):
         return "<At path 'root': schema must be an object>"
     defined = schema.get("$defs", {})

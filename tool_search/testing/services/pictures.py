@@ -1,8 +1,8 @@
-"""Pictures that a service cannot read, or that its model does not see, and what it says.
+"""Pictures that a service cannot read or its model does not accept, and the error texts.
 
 Sources: Anthropic, Vision ("image exceeds 5 MB maximum" and "Could not process image" as in
 claude-code 46127); OpenAI, Images and vision (PNG, JPEG, WebP and GIF; `ResponseError.code`);
-DeepSeek's refusal of `image_url` (rikkahub 1433); vLLM ("is not a multimodal model").
+DeepSeek's error for `image_url` (rikkahub 1433); vLLM ("is not a multimodal model").
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _RESPONSES = (
 
 
 class _Picture(NamedTuple):
-    """A picture of a request: its place, and its data where it is not an address."""
+    """A picture of a request: its place, and its data unless it is a URL."""
 
     entry: int
     where: str
@@ -53,7 +53,7 @@ class _Picture(NamedTuple):
 
 
 def picture_violations(dialect: str, body: JSON, endpoint: Endpoint) -> Iterator[Violation]:
-    """Yield a refusal for each picture that the service does not take."""
+    """Yield a violation for each picture that the service does not accept."""
     entries = body.get("input" if dialect == "openai_responses" else "messages")
     for picture in _pictures(entries):
         if not endpoint.takes_pictures:

@@ -1,12 +1,12 @@
-"""The rules of services that want a reply's reasoning back, or do not take it.
+"""Rules of services that require a reply's reasoning back, or reject it.
 
-Sources: DeepSeek, "Thinking mode" (V4 thinks unless told not to; `reasoning_content` of every
-message with calls comes back, an empty one is taken: recorded); Moonshot AI, the refusals quoted in
-new-api 3121, opencode 16318 (Chat) and claudian 759 (its Anthropic endpoint), `tool_choice` in
-oh-my-pi 827; kimi-cli 1616 (a gateway that wants `reasoning_effort` beside it); DeepSeek-Reasonix
-8902 (DeepSeek's Anthropic endpoint); Groq's wording of a property that it does not know;
-Anthropic, "Extended thinking" (thinking with a budget: a reply whose calls are being answered
-begins with thinking; adaptive thinking does not ask for it).
+Sources: DeepSeek, "Thinking mode" (V4 thinks unless it is disabled; `reasoning_content` of every
+message with calls comes back, an empty one is accepted: recorded); Moonshot AI, the errors quoted
+in new-api 3121, opencode 16318 (Chat) and claudian 759 (its Anthropic endpoint), `tool_choice` in
+oh-my-pi 827; kimi-cli 1616 (a gateway that requires `reasoning_effort` too); DeepSeek-Reasonix 8902
+(DeepSeek's Anthropic endpoint); Groq's wording of a property that it does not know; Anthropic,
+"Extended thinking" (thinking with a budget: a reply whose calls are being answered begins with
+thinking; adaptive thinking does not ask for it).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FIELDS = ("reasoning_content", "reasoning", "reasoning_details")
 
 
 def chat_reasoning_violations(body: Mapping[str, Any], endpoint: Endpoint) -> Iterator[Violation]:
-    """Yield the messages of a Chat request whose reasoning the service does not take so."""
+    """Yield the violations of reasoning in the messages of a Chat request."""
     rule = _rule(body, endpoint)
     if rule in ("kimi", "kimi_not_empty"):
         yield from _forced_choice(body)
@@ -46,7 +46,7 @@ def chat_reasoning_violations(body: Mapping[str, Any], endpoint: Endpoint) -> It
 def messages_reasoning_violations(
     body: Mapping[str, Any], endpoint: Endpoint
 ) -> Iterator[Violation]:
-    """Yield the replies of an Anthropic request whose thinking a compatible service misses."""
+    """Yield replies of an Anthropic request that lack thinking a compatible service requires."""
     yield from _not_begun_by_thinking(body)
     rule = endpoint.reasoning
     if rule not in ("deepseek", "kimi", "kimi_not_empty"):
@@ -91,7 +91,10 @@ def _rule(body: Mapping[str, Any], endpoint: Endpoint) -> ReasoningRule:
 
 
 def _forced_choice(body: Mapping[str, Any]) -> Iterator[Violation]:
-    """K3 may be told to call some tool, and the earlier models not even that (inspect_ai 5152)."""
+    """Yield the violation of a forced choice.
+
+    K3 accepts `required`, the earlier models not even that. Source: inspect_ai 5152.
+    """
     choice = body.get("tool_choice")
     if choice in (None, "auto", "none"):
         return

@@ -1,10 +1,10 @@
-"""What services refuse in the schema of a tool's arguments.
+"""Faults that services reject in the schema of a tool's arguments.
 
 Sources: Anthropic's error texts, quoted in twilio-labs/mcp 49, composio 3500, claude-code
 79418 (property keys) and claude-code 586, Dokploy/mcp 74, vscode-as-mcp-server 6 (draft
 2020-12); OpenAI's, quoted in streamnative-mcp-server 26 and aichat 1049 (`items`) and
-OpenManus 1162 (the meta-schema). Whether Anthropic holds the keys of inner objects to its
-pattern is not known: it is assumed here.
+OpenManus 1162 (the meta-schema). It is assumed that Anthropic applies its pattern to the
+keys of inner objects too.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class SchemaFaults:
-    """What is wrong with a schema, each as services see it.
+    """The faults of a schema.
 
     Attributes:
-        keys: Where properties are whose keys no service takes, or None.
-        invalid: What is not JSON Schema 2020-12, in the words of a validator, or None.
-        array: Where an array says nothing of its items, or None.
+        keys: The place of properties whose keys no service accepts, or None.
+        invalid: The fault by JSON Schema 2020-12, in the words of a validator, or None.
+        array: The place of an array without `items`, or None.
     """
 
     keys: Path | None = None
@@ -47,7 +47,7 @@ class SchemaFaults:
 
 
 def schema_faults(schema: Mapping[str, Any]) -> SchemaFaults:
-    """Return the faults of a schema; looked for once for each."""
+    """Return the faults of a schema, computed once for each schema."""
     return _faults(json.dumps(schema))
 
 

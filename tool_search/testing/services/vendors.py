@@ -1,10 +1,10 @@
-"""Rules of OpenAI Chat that other vendors' services have, known by their models' names.
+"""Rules of other vendors' OpenAI Chat services, recognised by their models' names.
 
-Texts are those that users' threads quote, and those of Mistral's published validator.
+Texts are quoted from users' threads and from Mistral's published validator.
 
 Sources: mistralai/mistral-common, `protocol/instruct/validator.py` (ids, order, content or calls);
 avante.nvim 2347, openai-agents-python 442 (`stream_options`) and crush 1590 (`reasoning_content`):
-Mistral takes no field that it does not know; copilot-cli 4884 and langchain 21196 (content and
+Mistral rejects unknown fields; copilot-cli 4884 and langchain 21196 (content and
 calls); hindsight 4246 and Z.ai, "Function Calling" (`tool_choice`); opencode 28911 (Grok's limit);
 DeepSeek-V3 1376 and eino 994 (`tool_choice` while DeepSeek and Qwen think).
 """
@@ -42,7 +42,7 @@ _UNKNOWN_TO_MISTRAL = ("reasoning", "reasoning_content", "reasoning_details", "e
 
 
 def vendor_violations(body: Mapping[str, Any]) -> Iterator[Violation]:
-    """Yield what the service of a request's model refuses beyond the common rules."""
+    """Yield the violations of the rules of the model's vendor."""
     model = str(body.get("model"))
     choice = body.get("tool_choice")
     if _KIMI.search(model):
@@ -62,12 +62,12 @@ def vendor_violations(body: Mapping[str, Any]) -> Iterator[Violation]:
 
 
 def is_grok(body: Mapping[str, Any]) -> bool:
-    """True if a request's model is one of xAI's, whose list may be longer than OpenAI's."""
+    """True if a request's model is xAI's, whose list may be longer than OpenAI's."""
     return bool(_GROK.search(str(body.get("model"))))
 
 
 def grok_violations(tools: Sequence[object]) -> Iterator[Violation]:
-    """Yield the refusal of a list that is too long for Grok."""
+    """Yield the violation of a list that is too long for Grok."""
     if len(tools) > GROK_MAX_TOOLS:
         yield invalid(
             f"Maximum tools limit reached. {len(tools)} tools have been provided but the maximum "
@@ -125,7 +125,7 @@ def _mistral_calls(message: Mapping[str, Any]) -> Iterator[Violation]:
 
 
 def _extra(*place: str | int) -> Violation:
-    """The refusal of a field that pydantic does not know, as Mistral passes it on."""
+    """Return the violation of an unknown field, as Mistral passes pydantic's error on."""
     return invalid(
         f"[{{'type': 'extra_forbidden', 'loc': {list(place)!r}, "
         "'msg': 'Extra inputs are not permitted'}]"
