@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
+import pytest
+
 from tests.project.structure import (
     LAYERS,
     WIDE_FOLDERS,
     cycle,
     folder_sizes,
+    imports,
     modules,
     top_level,
     upward_imports,
@@ -43,3 +49,39 @@ def test_a_module_over_600_lines_says_why() -> None:
         and not any(line.startswith("# Longer than 600 lines: ") for line in lines)
     ]
     assert long == []
+
+
+@pytest.mark.parametrize(
+    ("leaf", "users"),
+    [
+        # The command prints oh-my-pi's block for its preset.
+        ("compat", {"cli"}),
+        ("workspace", set[str]()),
+    ],
+)
+def test_a_leaf_is_imported_by_no_part_but_its_users(leaf: str, users: set[str]) -> None:
+    leaf_name = f"tool_search.{leaf}"
+    importers = {
+        name.split(".")[1]
+        for name, used in imports(modules()).items()
+        if not name.startswith(leaf_name) and any(other.startswith(leaf_name) for other in used)
+    }
+    assert importers == users
+
+
+def test_a_conversation_with_default_settings_loads_no_leaf() -> None:
+    code = (
+        "import sys; from tool_search import *;"
+        "tools = [Tool(name=f'tool_{n}') for n in range(99)];"
+        "session = ToolSearchSession(ToolCatalog(tools));"
+        "profile = profile_for('openai_chat', 'gpt-5.4');"
+        "session.begin_turn('tool', profile=profile); session.plan(profile);"
+        "leaves = ('tool_search.compat', 'tool_search.workspace');"
+        "call = ToolCall(id='1', name='tool_search', arguments='{\"query\": \"tool\"}');"
+        "assert session.decide(call).result.matches;"
+        "print([name for name in sys.modules if name.startswith(leaves)])"
+    )
+    done = subprocess.run(  # noqa: S603 - our own interpreter and code
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"

@@ -20,6 +20,8 @@ from tool_search.compat.oh_my_pi.answer import (
     UNAVAILABLE,
     DiscoveryDetails,
     DiscoveryMatch,
+    OhMyPiMatch,
+    OhMyPiResult,
 )
 from tool_search.compat.oh_my_pi.ranking import (
     DiscoverableTool,
@@ -31,7 +33,7 @@ from tool_search.compat.oh_my_pi.settings import DEFAULT_LIMIT, SEARCH_TOOL_NAME
 from tool_search.compat.weighted_bm25 import RankedTool
 from tool_search.discovery.search_tool import ToolSearchTool, clean_description
 from tool_search.i18n import Language, text
-from tool_search.search.index.protocol import SearchMatch, SearchResult, ToolSearchIndex
+from tool_search.search.index.protocol import SearchResult, ToolSearchIndex
 from tool_search.values.clean_text import named
 from tool_search.values.json import encodable
 from tool_search.values.redaction import log_failure
@@ -146,12 +148,12 @@ class SearchToolBm25(ToolSearchTool):
         """
         found = self.find(arguments, selected=callable_now, allowed=allowed)
         if isinstance(found, str):
-            return SearchResult(query=_query(arguments), error=found, form="oh-my-pi")
+            return OhMyPiResult(query=_query(arguments), error=found)
         described = [self._described(tool) for tool, _ in found.ranked]
-        return SearchResult(
+        return OhMyPiResult(
             query=found.query,
             matches=tuple(
-                SearchMatch(
+                OhMyPiMatch(
                     name=tool.name,
                     description=tool.summary,
                     server=tool.server_name,
@@ -161,7 +163,6 @@ class SearchToolBm25(ToolSearchTool):
             ),
             total_found=len(described),
             total_tools=found.total_tools,
-            form="oh-my-pi",
         )
 
     def find(

@@ -1,43 +1,35 @@
-"""The seam every search engine stands behind."""
+"""The protocol of a search index, and the results that it returns."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol, runtime_checkable
+from importlib import import_module
+from typing import Any, Protocol, Self, runtime_checkable
 
 from tool_search.catalog.tool import Tool
 from tool_search.values.json import compact_json
 
-__all__ = [
-    "ResultForm",
-    "SearchMatch",
-    "SearchResult",
-    "ToolSearchIndex",
-]
+__all__ = ["SearchMatch", "SearchResult", "ToolSearchIndex"]
 
-
-# What a search returns, and the JSON that a model reads and a history keeps.
-
-
-ResultForm = Literal["tool_search", "oh-my-pi"]
-"""Whose keys a result's JSON has."""
+# Histories hold results of other systems' search tools too. The key that only their results
+# have, and the function that reads one, loaded when such a result is met.
+_OTHER_RESULTS = {"activated_tools": "tool_search.compat.oh_my_pi.answer:read_result"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchMatch:
-    """One tool that a search found.
+    """A tool that a search found.
 
     Attributes:
         name: The tool's canonical name.
-        description: What the tool is for.
-        server: Its MCP server, where it has one.
-        score: From 0 to 1, relative to what the query could reach at most; 0 in a
-            result that was read back from a history.
-        parameters: The tool's schema, where the result must carry it because the
-            tool is not declared in the request itself.
-        signature: Its arguments in short, where the result's form shows them.
+        description: The tool's description.
+        server: Its MCP server, or None.
+        score: From 0 to 1, relative to what the query could reach; 0 in a result that
+            was read from a history.
+        parameters: The tool's schema, if the result must carry it because the request
+            does not declare the tool.
     """
 
     name: str
@@ -45,7 +37,20 @@ class SearchMatch:
     server: str | None = None
     score: float = 0.0
     parameters: Mapping[str, Any] | None = None
-    signature: tuple[str, ...] = ()
+
+    @classmethod
+    def from_object(cls, content: object) -> Self | None:
+        """Return the match that a result's JSON holds, or None if it has no name."""
+        if not isinstance(content, dict) or not isinstance(content.get("name"), str):
+            return None
+        description, server = content.get("description"), content.get("server")
+        parameters = content.get("parameters")
+        return cls(
+            name=content["name"],
+            description=description if isinstance(description, str) else "",
+            server=server if isinstance(server, str) else None,
+            parameters=parameters if isinstance(parameters, dict) else None,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,15 +58,14 @@ class SearchResult:
     """The answer to one query.
 
     Attributes:
-        query: As it was asked; several queries are joined by " | ".
-        matches: Best first, equal scores by name.
-        total_found: How many tools passed the relevance floor, before any cut.
-        total_tools: How many tools were searched.
+        query: The query as the caller wrote it; several queries are joined by " | ".
+        matches: The best tools, highest score first, ties by name.
+        total_found: Number of tools that passed the relevance floor, before any cut.
+        total_tools: Number of tools that were searched.
         loaded: Names of found tools that can already be called, best first.
         unmatched: Words of the query that no tool has.
         hint: A localized sentence for the model.
-        error: A localized sentence for the model: nothing was searched.
-        form: Of its JSON.
+        error: A localized sentence for the model; nothing was searched.
     """
 
     query: str
@@ -72,15 +76,14 @@ class SearchResult:
     unmatched: tuple[str, ...] = ()
     hint: str | None = None
     error: str | None = None
-    form: ResultForm = "tool_search"
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every tool the result makes callable: the matches, then the loaded ones."""
+        """The names of all tools that the result makes callable: matches, then loaded ones."""
         return (*(match.name for match in self.matches), *self.loaded)
 
     def without(self, names: Collection[str]) -> SearchResult:
-        """The result without these tools."""
+        """Return the result without these tools."""
         return replace(
             self,
             matches=tuple(match for match in self.matches if match.name not in names),
@@ -88,11 +91,9 @@ class SearchResult:
         )
 
     def to_json(self) -> str:
-        """The result as compact JSON, keys in the documented order, scores left out."""
+        """Return the result as compact JSON, without scores, as models and histories have it."""
         if self.error is not None:
             return compact_json({"query": self.query, "error": self.error})
-        if self.form == "oh-my-pi":
-            return compact_json(_oh_my_pi_object(self))
         content: dict[str, Any] = {
             "query": self.query,
             "matches": [_match_object(match) for match in self.matches],
@@ -109,9 +110,9 @@ class SearchResult:
 
     @classmethod
     def from_json(cls, text: str) -> SearchResult | None:
-        """The result that a history holds, or None where the text is none.
+        """Return the result that a history holds, or None if the text is not a result.
 
-        Text behind the JSON is passed over: bots append notices to tool results.
+        Text after the JSON is ignored: bots append notices to tool results.
         """
         try:
             content, _ = json.JSONDecoder().raw_decode(text.lstrip())
@@ -121,14 +122,17 @@ class SearchResult:
             return None
         if isinstance(content.get("error"), str):
             return cls(query=content["query"], error=content["error"])
-        if isinstance(content.get("activated_tools"), list):
-            return _read_oh_my_pi(content)
+        for key, home in _OTHER_RESULTS.items():
+            if isinstance(content.get(key), list):
+                module, _, name = home.partition(":")
+                other: SearchResult = getattr(import_module(module), name)(content)
+                return other
         matches = content.get("matches")
         if not isinstance(matches, list):
             return None
         return cls(
             query=content["query"],
-            matches=tuple(_read_match(m) for m in matches if _is_named(m)),
+            matches=tuple(filter(None, map(SearchMatch.from_object, matches))),
             total_found=_count(content.get("total_found")),
             total_tools=_count(content.get("total_tools")),
             loaded=_texts(content.get("loaded")),
@@ -144,56 +148,6 @@ def _match_object(match: SearchMatch) -> dict[str, Any]:
     if match.parameters is not None:
         content["parameters"] = match.parameters
     return content
-
-
-def _oh_my_pi_object(result: SearchResult) -> dict[str, Any]:
-    """oh-my-pi's compact answer, and schemas where a result must carry them."""
-    tools: list[dict[str, Any]] = []
-    for match in result.matches:
-        tools.append({"name": match.name, "description": match.description})
-        tools[-1]["params"] = list(match.signature)
-        if match.parameters is not None:
-            tools[-1]["parameters"] = match.parameters
-    return {
-        "query": result.query,
-        "activated_tools": [match.name for match in result.matches],
-        "match_count": len(result.matches),
-        "total_tools": result.total_tools,
-        "tools": tools,
-    }
-
-
-def _read_oh_my_pi(content: Mapping[str, Any]) -> SearchResult:
-    """The result in a history; its older answers have names alone."""
-    tools = content.get("tools")
-    if not isinstance(tools, list):
-        tools = [{"name": name} for name in _texts(content["activated_tools"])]
-    return SearchResult(
-        query=content["query"],
-        matches=tuple(
-            replace(_read_match(tool), signature=_texts(tool.get("params")))
-            for tool in tools
-            if _is_named(tool)
-        ),
-        total_found=_count(content.get("match_count")),
-        total_tools=_count(content.get("total_tools")),
-        form="oh-my-pi",
-    )
-
-
-def _is_named(value: object) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("name"), str)
-
-
-def _read_match(content: Mapping[str, Any]) -> SearchMatch:
-    description, server = content.get("description"), content.get("server")
-    parameters = content.get("parameters")
-    return SearchMatch(
-        name=content["name"],
-        description=description if isinstance(description, str) else "",
-        server=server if isinstance(server, str) else None,
-        parameters=parameters if isinstance(parameters, dict) else None,
-    )
 
 
 def _count(value: object) -> int:
@@ -215,24 +169,24 @@ class ToolSearchIndex(Protocol):
         limit: int,
         allowed: Callable[[str], bool] | None = None,
     ) -> SearchResult:
-        """The tools that fit the query, best first, equal scores by name.
+        """Return the tools that fit the query, highest score first, ties by name.
 
         Args:
-            query: Words in any language; of several queries the results are merged.
-            limit: How many matches at most; 0 or less gives none, but counts.
-            allowed: Says by name which tools may be found; a tool that may not
-                is in no match and in no count.
+            query: Words in any language; the results of several queries are merged.
+            limit: Maximum number of matches; 0 or less gives none, but counts.
+            allowed: Returns True for the name of a tool that may be found; other tools
+                are in no match and in no count.
 
         Returns:
             Matches with scores from 0 to 1. A query without a letter or digit, and
-            an empty index, give a result without matches. Nothing a model can
-            write raises.
+            an empty index, give a result without matches. No text of a model raises.
         """
         ...
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> ToolSearchIndex:
-        """An index with tools added or replaced and others gone; this one stays as it is.
+        """Return an index with some tools added or replaced and others removed.
 
-        Ranks exactly as an index built afresh, and shares structure with this one.
+        It ranks exactly as an index that is built from scratch, and shares structure with
+        this one, which does not change.
         """
         ...
