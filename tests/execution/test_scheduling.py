@@ -335,11 +335,11 @@ async def test_tool_that_ignores_the_end_of_its_time_is_given_up_and_noticed(
         (outcome,) = [e async for e in batch.events() if isinstance(e, FinishedCall)]
     assert "within 0.02 seconds" in outcome.result.content
     assert list(batch.runaways) == ["stubborn"]
-    assert "'stubborn' ignores that it was cancelled" in caplog.text
+    assert "'stubborn' ignores its cancellation" in caplog.text
     stubborn.free.set()
     await nothing_left()
     assert not batch.runaways
-    assert "'stubborn', which had been given up, has ended" in caplog.text
+    assert "'stubborn' ended after it was given up" in caplog.text
 
 
 async def test_tool_that_ignores_the_turns_end_does_not_hold_it_up() -> None:

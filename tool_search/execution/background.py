@@ -1,4 +1,4 @@
-"""A thread for work that would hold the event loop: large catalogs, and searches by meaning."""
+"""A thread for work that would block the event loop: large catalogs and semantic search."""
 
 from __future__ import annotations
 
@@ -12,24 +12,26 @@ __all__ = ["LARGE_CATALOG", "Background"]
 
 _T = TypeVar("_T")
 LARGE_CATALOG = 200
-"""Tools from which on a catalog's work is done in the background: a step over all of 200 takes
-about 2 ms, over 10,000 about 80 ms, and their index 1.7 s (docs/scale.md)."""
+"""The number of tools from which work on a catalog runs in the background.
+
+A step over 200 tools takes about 2 ms, over 10,000 about 80 ms; their index takes 1.7 s.
+"""
 
 
 class Background:
-    """One thread, which does one thing after another.
+    """One worker thread that runs one piece of work at a time."""
 
-    One is enough: the work is Python's own, and conversations share what it makes (indexes,
-    lists, texts), so that nothing is made twice and nothing is changed by two at a time.
-    """
+    # One thread is enough: the work is pure Python and holds the interpreter lock. In
+    # sequence, shared results (indexes, lists, texts) are made once and never changed by two.
 
     def __init__(self) -> None:
         self._thread: ThreadPoolExecutor | None = None
 
     async def run(self, work: Callable[[], _T], *, heavy: bool) -> _T:
-        """Return what the work gives; work that is not heavy is done at once, here.
+        """Return the work's result; run it in the event loop unless it is heavy.
 
-        Cancelled, it waits for the work's end: what the work changes is changed whole.
+        A cancelled caller waits for the end of the work, so that shared state changes as a
+        whole.
         """
         if not heavy:
             return work()
@@ -45,7 +47,7 @@ class Background:
             raise
 
     def close(self) -> None:
-        """End the thread once its work is done; without waiting for it."""
+        """End the thread when its work is done, without waiting for it."""
         if self._thread is not None:
             self._thread.shutdown(wait=False)
             self._thread = None

@@ -1,8 +1,8 @@
-"""The calls of one reply: together where that is safe, in order everywhere else.
+"""The calls of one reply: concurrent if they are safe, in order otherwise.
 
-Calls that are safe beside others run together; any other waits for those before it and
-holds up those behind it. Whatever happens, each call has one result, and results come
-in call order; what calls say meanwhile comes at once.
+Calls that are safe to run with others run together. Any other call waits for the calls before
+it, and later calls wait for it. Each call has exactly one result. Results come in call order;
+progress comes at once.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from tool_search.execution.results import (
     CallProgress,
     ExecutionResult,
     FinishedCall,
-    failure_of,
-    meant_tool,
+    called_tool_name,
+    failure_result,
 )
 from tool_search.execution.tasks import OrphanedTasks
 from tool_search.messages import ToolCall
@@ -44,38 +44,38 @@ from tool_search.values.redaction import redacted_json
 __all__ = ["CallBatch", "in_call"]
 
 in_call: ContextVar[bool] = ContextVar("tool_search_in_call", default=False)
-"""True in the task of a call, and in whatever its tool starts."""
+"""True in the task of a call and in the tasks that its tool starts."""
 _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class _Job:
-    """One call of a batch; it is over when it has an outcome."""
+    """One call of a batch; it has ended when it has an outcome."""
 
     call: ToolCall
     decision: CallDecision | None = None
-    one: CallRun | None = None
+    run: CallRun | None = None
     task: asyncio.Task[None] | None = None
-    decided: tuple[CallStep, ...] = ()
+    decision_steps: tuple[CallStep, ...] = ()
     began: float = 0.0
     outcome: FinishedCall | None = None
     cancelled_as: str = "call.cancelled"
     is_running: bool = False
     has_begun: bool = False
-    patience: asyncio.TimerHandle | None = None
+    grace_timer: asyncio.TimerHandle | None = None
 
 
 class CallBatch:
     """The calls of one reply.
 
     Args:
-        calls: In call order, each under an id of its own.
-        context: Where they are called.
-        decide: Says what becomes of a call; asked when a call's turn has come, after the
-            results of those before it were taken, where that could matter.
-        services: What they pass through.
-        turn: Gives them their keys.
-        is_heard: Whether `events` gives more than the outcomes.
+        calls: The calls in order, each with its own id.
+        context: The context of all calls.
+        decide: Decides a call when its turn comes. If an earlier call discovered tools, its
+            result has been yielded before.
+        services: Everything that calls of a bot share.
+        turn: Gives calls their idempotency keys.
+        wants_events: False if `events` yields only finished calls.
     """
 
     def __init__(
@@ -86,65 +86,65 @@ class CallBatch:
         decide: Decide,
         services: CallServices,
         turn: TurnCalls | None = None,
-        is_heard: bool = True,
+        wants_events: bool = True,
     ) -> None:
         self._jobs = [_Job(call) for call in calls]
         self._context = context
         self._decide = decide
         self._services = services
         self._turn = turn or NO_TURN
-        self._is_heard = is_heard
+        self._wants_events = wants_events
         self._grace_s = services.limits.grace_s
-        self._runaways = OrphanedTasks(grace_s=self._grace_s)
-        self._said: deque[RunnerEvent] = deque()
+        self._orphans = OrphanedTasks(grace_s=self._grace_s)
+        self._pending: deque[RunnerEvent] = deque()
         self._running = 0
         self._next = 0
         self._delivered = 0
-        self._held = False
-        self._last_found = -1
+        self._runs_alone = False
+        self._last_discovery = -1
         self._waiter: asyncio.Future[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = 0
 
     @property
     def runaways(self) -> tuple[str, ...]:
-        """Tools that ignored their cancellation and still run."""
-        return self._runaways.names
+        """The tools that ignored their cancellation and still run."""
+        return self._orphans.names
 
     def cancel(self) -> None:
-        """Cancels what is not over; each call still gets its result, through `events`.
+        """Cancel the calls that have not ended; `events` still yields a result for each.
 
-        One that ignores it is waited for no longer than the grace.
+        A call that ignores its cancellation is given up after the grace period.
         """
         for job in self._jobs[self._next :]:
-            self._cancelled(job)
+            self._settle_cancelled(job)
         self._next = len(self._jobs)
         for job in self._jobs:
-            self._end_early(job)
+            self._cancel_job(job)
         self._wake()
 
     def undelivered(self) -> tuple[FinishedCall, ...]:
-        """After `events` was closed: the outcomes it has not given, in call order.
+        """Return the calls that `events` had not yielded when it was closed, in call order.
 
-        Calls that were not over are cancelled; what had ended by then keeps its result.
+        Calls that had not ended count as cancelled; the others keep their results.
         """
         left = self._jobs[self._delivered :]
         for job in left:
-            self._cancelled(job)
+            self._settle_cancelled(job)
         self._delivered = len(self._jobs)
         return tuple(job.outcome for job in left if job.outcome is not None)
 
     async def events(self) -> AsyncGenerator[RunnerEvent | FinishedCall, None]:
-        """What the calls say as they say it, and one outcome a call, in call order."""
+        """Yield the calls' events at once, and one finished call for each in call order."""
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
-        unlisten = self._context.cancellation.listen(self._cancel_from_anywhere)
+        unlisten = self._context.cancellation.listen(self._cancel_threadsafe)
         try:
             if self._context.cancellation.is_cancelled:
                 self.cancel()
             while True:
-                while self._said:
-                    yield self._said.popleft()
+                while self._pending:
+                    yield self._pending.popleft()
                 if self._delivered == len(self._jobs):
                     return
                 outcome = self._jobs[self._delivered].outcome
@@ -152,55 +152,55 @@ class CallBatch:
                     self._delivered += 1
                     yield outcome
                     continue
-                await self._start_what_may()
-                if not self._said and self._jobs[self._delivered].outcome is None:
+                await self._start_ready()
+                if not self._pending and self._jobs[self._delivered].outcome is None:
                     self._waiter = self._loop.create_future()
                     await self._waiter
         finally:
             unlisten()
             if self._running:
-                await self._runaways.end(
+                await self._orphans.end(
                     {job.task: job.call.name for job in self._jobs if job.task and job.is_running}
                 )
 
-    async def _start_what_may(self) -> None:
-        """Starts calls in order, up to the first that has to wait."""
-        while self._next < len(self._jobs) and not (self._held and self._running):
-            self._held = False
-            if self._waits_for_a_discovery():
+    async def _start_ready(self) -> None:
+        """Start calls in order, up to the first that has to wait."""
+        while self._next < len(self._jobs) and not (self._runs_alone and self._running):
+            self._runs_alone = False
+            if self._waits_for_discovery():
                 return
             job = self._jobs[self._next]
             began = perf_counter()
-            said = self._decide(job.call)
-            decision = await said if isinstance(said, Awaitable) else said
+            answer = self._decide(job.call)
+            decision = await answer if isinstance(answer, Awaitable) else answer
             if job.outcome is not None:
                 return  # cancelled while it was decided
             took = perf_counter() - began
             searched = isinstance(decision, AnsweredCall) and decision.result is not None
-            job.decided = (CallStep("search" if searched else "decision", took),)
+            job.decision_steps = (CallStep("search" if searched else "decision", took),)
             if isinstance(decision, AnsweredCall):
                 if decision.result or decision.names_tool:
-                    self._last_found = self._next
+                    self._last_discovery = self._next
                 self._next += 1
                 job.decision = decision
-                self._begun(job, meant_tool(decision))
+                self._announce(job, called_tool_name(decision))
                 self._settle(job, _answer(decision), 0.0)
                 if self._next - 1 == self._delivered:
                     return
                 continue
-            one = self._life_of(job, decision)
-            self._held = not one.is_concurrency_safe
-            if self._held and self._running:
+            run = self._build_run(job, decision)
+            self._runs_alone = not run.is_concurrency_safe
+            if self._runs_alone and self._running:
                 return
             self._next += 1
             job.decision = decision
-            self._start(job, one)
+            self._start(job, run)
 
-    def _waits_for_a_discovery(self) -> bool:
-        """Whether a call before the next has discovered something that is not taken in yet."""
-        return self._last_found >= self._delivered
+    def _waits_for_discovery(self) -> bool:
+        """Return True if an earlier call discovered tools and its result was not yielded yet."""
+        return self._last_discovery >= self._delivered
 
-    def _life_of(self, job: _Job, decision: RunCall) -> CallRun:
+    def _build_run(self, job: _Job, decision: RunCall) -> CallRun:
         return CallRun(
             decision,
             self._context,
@@ -211,131 +211,132 @@ class CallBatch:
             overdue=lambda seconds: self._give_up(job, seconds),
         )
 
-    def _start(self, job: _Job, one: CallRun) -> None:
-        job.one = one
-        self._begun(job, one.tool.name)
+    def _start(self, job: _Job, run: CallRun) -> None:
+        job.run = run
+        self._announce(job, run.tool.name)
         self._running += 1
         job.is_running = True
         job.began = perf_counter()
         loop = asyncio.get_running_loop()
         context = contextvars.copy_context()
         context.run(in_call.set, True)
-        job.task = loop.create_task(self._run(job, one), name=one.tool.name, context=context)
+        job.task = loop.create_task(self._run(job, run), name=run.tool.name, context=context)
 
-    async def _run(self, job: _Job, one: CallRun) -> None:
+    async def _run(self, job: _Job, run: CallRun) -> None:
         job.has_begun = True
         telemetry = self._services.telemetry
-        span = telemetry.start(one.tool, job.call, self._context) if telemetry else None
+        span = telemetry.start(run.tool, job.call, self._context) if telemetry else None
         result = None
         try:
-            result = await one.run()
+            result = await run.run()
         except asyncio.CancelledError:
-            result = one.rendered(one.error("cancelled", job.cancelled_as))
+            result = run.render(run.error("cancelled", job.cancelled_as))
         finally:
-            if result is None:  # a `BaseException` that nothing can hold, such as Ctrl-C
-                result = one.error("cancelled", job.cancelled_as)
+            if result is None:  # a `BaseException` such as KeyboardInterrupt
+                result = run.error("cancelled", job.cancelled_as)
             if span is not None:
                 span.end(result, perf_counter() - job.began)
-            self._over(job, result)
+            self._finish(job, result)
 
-    def _over(self, job: _Job, result: ExecutionResult) -> None:
-        """Takes a call's end in; a second one, of a call that was given up, is none."""
+    def _finish(self, job: _Job, result: ExecutionResult) -> None:
+        """Record the end of a call; ignore a second end of a call that was given up."""
         if not job.is_running:
             return
-        if job.patience is not None:
-            job.patience.cancel()
+        if job.grace_timer is not None:
+            job.grace_timer.cancel()
         job.is_running = False
         self._running -= 1
         self._settle(job, result, perf_counter() - job.began)
-        if result.failure in ("failed", "timed_out") and self._siblings_end:
-            self._end_siblings()
+        if result.failure in ("failed", "timed_out") and self._cancels_siblings:
+            self._cancel_siblings()
         self._wake()
 
-    def _end_early(self, job: _Job) -> None:
-        """Cancels a call that runs; one whose task has not begun is over at once."""
-        if job.task is None or job.one is None or not job.is_running:
+    def _cancel_job(self, job: _Job) -> None:
+        """Cancel a running call; one whose task has not begun ends at once."""
+        if job.task is None or job.run is None or not job.is_running:
             return
         job.task.cancel()
         if not job.has_begun:
-            self._over(job, job.one.error("cancelled", job.cancelled_as))
-        elif job.patience is None:
+            self._finish(job, job.run.error("cancelled", job.cancelled_as))
+        elif job.grace_timer is None:
             loop = asyncio.get_running_loop()
-            job.patience = loop.call_later(self._grace_s, self._give_up, job, None)
+            job.grace_timer = loop.call_later(self._grace_s, self._give_up, job, None)
 
     def _give_up(self, job: _Job, seconds: float | None) -> None:
-        """Goes on without a call that ignores its end.
+        """Give up a call that ignores its cancellation.
 
         Args:
             job: The call.
-            seconds: The time it had; None: it was cancelled.
+            seconds: The timeout that ended it; None: it was cancelled.
         """
-        one = job.one
-        if one is not None and job.task is not None and job.is_running:
-            self._runaways.watch(job.task, one.tool.name)
-            gone = (
-                one.error("cancelled", job.cancelled_as) if seconds is None else one.late(seconds)
-            )
-            self._over(job, one.rendered(gone))
+        run = job.run
+        if run is not None and job.task is not None and job.is_running:
+            self._orphans.watch(job.task, run.tool.name)
+            if seconds is None:
+                result = run.error("cancelled", job.cancelled_as)
+            else:
+                result = run.timeout_result(seconds)
+            self._finish(job, run.render(result))
 
     @property
-    def _siblings_end(self) -> bool:
+    def _cancels_siblings(self) -> bool:
         return self._services.limits.cancels_siblings and self._running > 0
 
-    def _end_siblings(self) -> None:
+    def _cancel_siblings(self) -> None:
         for job in self._jobs[: self._next]:
             if job.is_running:
                 job.cancelled_as = "call.given_up"
-                self._end_early(job)
+                self._cancel_job(job)
 
     def _settle(self, job: _Job, result: ExecutionResult, duration_s: float) -> None:
-        """Gives a call its outcome; the first one stays."""
+        """Set a call's outcome once; ignore a second one."""
         if job.outcome is not None:
             return
-        one = job.one
-        job.one = None  # it holds on to the job: nothing of a call waits for the garbage collector
-        steps = (*job.decided, *one.steps) if one else job.decided
+        run = job.run
+        job.run = None  # breaks a reference cycle: a call needs no garbage collection
+        steps = (*job.decision_steps, *run.steps) if run else job.decision_steps
         job.outcome = FinishedCall(
             call=job.call, decision=job.decision, result=result, duration_s=duration_s, steps=steps
         )
         if self._services.observers:
             report(self._services.observers, job.outcome.tool, result, duration_s)
         if _log.isEnabledFor(logging.DEBUG):
-            arguments = one.arguments if one else job.call.parsed_arguments()
+            arguments = run.arguments if run else job.call.parsed_arguments()
             _log.debug(
                 "tool %s %s after %.1f ms: arguments %s, result of %d characters",
                 job.outcome.tool, result.outcome, duration_s * 1000,
                 redacted_json(arguments), len(result.content),
             )  # fmt: skip
 
-    def _cancelled(self, job: _Job) -> None:
-        """Settles a call that is not over; what it has begun is ended elsewhere."""
-        if job.one is not None:
-            result = job.one.rendered(job.one.error("cancelled", job.cancelled_as))
+    def _settle_cancelled(self, job: _Job) -> None:
+        """Give a call that has not ended a cancelled outcome; its task is ended elsewhere."""
+        if job.run is not None:
+            result = job.run.render(job.run.error("cancelled", job.cancelled_as))
             self._settle(job, result, perf_counter() - job.began)
         elif job.outcome is None:
-            said = failure_of(
+            result = failure_result(
                 "cancelled", "call.cancelled", self._context.language, name=job.call.name
             )
-            self._settle(job, said, 0.0)
+            self._settle(job, result, 0.0)
 
-    def _begun(self, job: _Job, tool: str) -> None:
-        if self._is_heard:
-            self._said.append(ToolCallStarted(call=job.call, tool=tool))
+    def _announce(self, job: _Job, tool: str) -> None:
+        if self._wants_events:
+            self._pending.append(ToolCallStarted(call=job.call, tool=tool))
 
     def _say(self, job: _Job, event: CallProgress | CallOutputDelta) -> None:
-        """Passes on what a call says; from any thread, and until it is over."""
-        if job.outcome is not None or not self._is_heard:
+        """Pass an event of a call on, from any thread; drop it after the call has ended."""
+        if job.outcome is not None or not self._wants_events:
             return
         if isinstance(event, CallOutputDelta):
-            self._said.append(ToolOutputDelta(call=job.call, content=event.content))
+            self._pending.append(ToolOutputDelta(call=job.call, content=event.content))
         else:
-            self._said.append(ToolProgress(call=job.call, message=event.message))
+            self._pending.append(ToolProgress(call=job.call, message=event.message))
         if threading.get_ident() == self._thread:
             self._wake()
         elif self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._wake)
 
-    def _cancel_from_anywhere(self) -> None:
+    def _cancel_threadsafe(self) -> None:
         if threading.get_ident() == self._thread:
             self.cancel()
         elif self._loop is not None and not self._loop.is_closed():

@@ -1,15 +1,15 @@
-"""The life of one call that was decided to be run.
+"""The run of one decided call: check, before-hooks, permission, call, after-hooks, rendering.
 
-Its tool is found and its arguments fit the schema by then (`calls.py`). What follows:
-the tool's own check, before-hooks, permission, the call, after-hooks, rendering. Each
-step may end it with an error result; nothing a tool, a hook or a rule does raises.
+`conversation/calls.py` has found the tool and checked the arguments against the schema.
+Each step may end the call with an error result. Exceptions of tools, hooks and rules become
+results.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import InitVar, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -28,12 +28,12 @@ from tool_search.execution.results import (
     CallStep,
     ExecutionResult,
     Failure,
-    cause_of,
-    failure_of,
-    shortened,
+    describe_exception,
+    failure_result,
+    shorten,
     with_partials,
 )
-from tool_search.execution.tasks import CallClock, answer_of, closing
+from tool_search.execution.tasks import CallClock, call_maybe_async, closing
 from tool_search.i18n import text
 from tool_search.messages import ToolCall
 from tool_search.values.json import compact_json, encodable
@@ -47,10 +47,10 @@ _log = logging.getLogger(__name__)
 
 @runtime_checkable
 class KnowsTools(Protocol):
-    """An executor of functions: it knows what their authors say, and runs them where it is."""
+    """An executor that has the authors' facts on its tools and runs them in the caller's task."""
 
     def find(self, name: str) -> ExecutableTool | None:
-        """The tool of a canonical name."""
+        """Return the tool of a canonical name, or None."""
         ...
 
     async def run_here(
@@ -61,7 +61,7 @@ class KnowsTools(Protocol):
         channel: CallChannel,
         clock: CallClock,
     ) -> ExecutionResult:
-        """Runs one call in the task that awaits it."""
+        """Run one call in the current task."""
         ...
 
 
@@ -70,58 +70,57 @@ class CallServices:
     """What all calls of a bot share.
 
     Attributes:
-        executor: Runs the tools; `use` replaces it.
-        permissions: Decides what may be called.
-        hooks: What the owner has hung around calls.
-        limits: How many calls at a time, and how long their results.
-        memory: What retried turns are given again.
-        observers: Are told of each call.
-        telemetry: Traces each call; None: nothing does.
+        executor: Runs the tools; replaced by `use`.
+        permissions: The rules, grants and questions that calls pass.
+        hooks: The owner's hooks around calls.
+        limits: Limits of concurrency, time and result size.
+        memory: Results that a retried turn gets again.
+        observers: Called with the records of each call.
+        telemetry: Traces each call; None: no traces.
     """
 
-    executor: InitVar[ToolExecutor]
+    executor: ToolExecutor
     permissions: Permissions = field(default_factory=Permissions)
     hooks: Hooks = field(default_factory=Hooks)
     limits: CallLimits = field(default_factory=CallLimits)
     memory: ResultMemory = field(default_factory=RememberedResults)
     observers: Sequence[CallObserver] = ()
     telemetry: CallTelemetry | None = None
-    slots: ConcurrencyLimiter = field(init=False)
-    limited: bool = field(init=False)
-    runs: ToolExecutor = field(init=False)
+    limiter: ConcurrencyLimiter = field(init=False)
+    is_limited: bool = field(init=False)
     functions: KnowsTools | None = field(init=False)
 
-    def __post_init__(self, executor: ToolExecutor) -> None:
-        self.slots = ConcurrencyLimiter(self.limits)
-        self.limited = self.slots.limited or self.limits.timeout_s is not None
-        self.use(executor)
+    def __post_init__(self) -> None:
+        self.limiter = ConcurrencyLimiter(self.limits)
+        self.is_limited = self.limiter.is_limited or self.limits.timeout_s is not None
+        self.use(self.executor)
 
     def use(self, executor: ToolExecutor) -> None:
-        """Has other tools run, from the next call on."""
-        self.runs = executor
+        """Replace the executor, from the next call on."""
+        self.executor = executor
         self.functions = executor if isinstance(executor, KnowsTools) else None
 
     def find(self, name: str) -> ExecutableTool | None:
-        """What a tool's author knows of it, where the executor can say."""
+        """Return a tool with its author's facts, or None if the executor has none."""
         return None if self.functions is None else self.functions.find(name)
 
 
 Decide = Callable[[ToolCall], "CallDecision | Awaitable[CallDecision]"]
-"""Says what becomes of a call, at once or when awaited."""
+"""Decides what to do with a call; sync or async."""
 
 
 class CallRun:
-    """One call on its way; also the channel that its tool speaks through.
+    """The run of one call, and the channel of its tool.
 
     Args:
-        decision: What was decided to be run.
-        context: Where it is called.
-        services: What it passes through.
-        decide: Decides the calls that the tool makes itself.
-        turn: Gives the call its key.
-        emit: Takes what the tool says meanwhile.
-        overdue: Is called where the tool ignores that its time is over, with the seconds.
-        outer: The clock of the call whose tool makes this one.
+        decision: The tool to run and its arguments.
+        context: The context of the batch.
+        services: Everything that calls of a bot share.
+        decide: Decides calls that the tool makes itself.
+        turn: Gives the call its idempotency key.
+        emit: Receives progress and pieces of output.
+        overdue: Called with the seconds if the tool ignores that its time is over.
+        outer: The clock of the call whose tool makes this call.
     """
 
     def __init__(
@@ -141,7 +140,7 @@ class CallRun:
         self.steps: list[CallStep] = []
         self.partials: list[str] = []
         grace_s = services.limits.grace_s
-        self._limit = CallClock(overdue, grace_s, outer) if services.limited else None
+        self._limit = CallClock(overdue, grace_s, outer) if services.is_limited else None
         self.clock = CallClock(overdue, grace_s, self._limit or outer)
         self._call = decision.call
         self._id = decision.call.id
@@ -153,16 +152,17 @@ class CallRun:
         own_check = item is not None and item.validate_input is not None
         self._is_checked = own_check or bool(services.hooks)
         self._nested = 0
-        self._wish: Literal["allow", "ask"] | None = None
+        self._hook_permission: Literal["allow", "ask"] | None = None
         self._overdue = overdue
         self._context = context
 
     @property
     def is_concurrency_safe(self) -> bool:
-        """Whether the call may run beside others: as its author says, or else its annotations.
+        """True if the call may run together with others.
 
-        Those of a server count if the operator trusts it. A tool that says nothing but that
-        it only reads is safe; one whose author's own answer fails is not.
+        The author's own function decides, or else the annotations: those of a server count
+        if the operator trusts it. A tool that only reads is safe unless it says otherwise.
+        A function that fails counts as False.
         """
         asked = self._item.is_concurrency_safe if self._item is not None else None
         if asked is None:
@@ -171,61 +171,61 @@ class CallRun:
         try:
             return asked(self.arguments) is True
         except (Exception, SystemExit):  # noqa: BLE001  # the author's own answer
-            log_failure(_log, "tool %r cannot say whether its call is safe; taken for a no", name)
+            log_failure(_log, "is_concurrency_safe of tool %r failed; its call runs alone", name)
             return False
 
     async def run(self) -> ExecutionResult:
-        """The call's one result, as the model reads it."""
+        """Return the call's one result, as the model reads it."""
         try:
-            result = await self._checked() if self._is_checked else None
+            result = await self._check_input() if self._is_checked else None
             if result is None:
-                result = await self._permitted()
+                result = await self._call_if_permitted()
         except (Exception, SystemExit) as exc:  # noqa: BLE001  # whatever is not the call itself
-            log_failure(_log, "what belongs to the call of tool %r failed", self.tool.name)
-            result = self._failed(exc)
-        return self.rendered(result)
+            log_failure(_log, "a check or permission of tool %r failed", self.tool.name)
+            result = self._failure(exc)
+        return self.render(result)
 
-    def rendered(self, result: ExecutionResult) -> ExecutionResult:
-        """A result with what there was before a failure, and not too long for a model."""
+    def render(self, result: ExecutionResult) -> ExecutionResult:
+        """Return a result with earlier output of a failed call, cut to the limits."""
         language, limits = self._context.language, self._services.limits
         if self.partials:
             result = with_partials(result, self.partials, language=language)
-        # Another tool reads what its call came to: half a JSON text would be of no use to it.
+        # The result of a nested call is data for a tool: JSON cut in half is useless there.
         longest = None if self._context.depth else limits.longest_result
         longest = limits.longest_error if result.is_error else longest
         if longest is not None:
-            result = shortened(result, longest=longest, language=language)
+            result = shorten(result, longest=longest, language=language)
         content = result.content
         if not content.isascii():
             content = encodable(content)
         return result if content == result.content else replace(result, content=content)
 
     def error(self, failure: Failure, key: str, **values: object) -> ExecutionResult:
-        """A failure of ours, in the language of the conversation."""
-        return failure_of(failure, key, self._context.language, name=self.tool.name, **values)
+        """Return a failure in the language of the conversation."""
+        return failure_result(failure, key, self._context.language, name=self.tool.name, **values)
 
     def say(self, event: CallProgress | CallOutputDelta) -> None:
-        """Passes on what the tool says, and keeps the pieces of its result."""
+        """Pass an event on, and keep pieces of the result."""
         if isinstance(event, CallOutputDelta):
             self.partials.append(event.content)
         self._emit(event)
 
     async def ask(self, question: str) -> bool:
-        """Asks the user what the tool wants to know."""
+        """Ask the user a question of the tool."""
         permissions = self._services.permissions
-        with self.clock.stopped():
+        with self.clock.paused():
             return await permissions.ask(self.tool, self.arguments, self._context, question)
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ExecutionResult:
-        """Calls another tool as the model would; it takes part in this call's place."""
+        """Call another tool as the model would, within this call's limits."""
         if self._context.depth >= _MAX_DEPTH:
             return self.error("failed", "call.too_deep")
         self._nested += 1
         call = ToolCall(
             id=f"{self._id}.{self._nested}", name=name, arguments=compact_json(dict(arguments))
         )
-        said = self._decide(call)
-        decision = await said if isinstance(said, Awaitable) else said
+        answer = self._decide(call)
+        decision = await answer if isinstance(answer, Awaitable) else answer
         if not isinstance(decision, RunCall):
             failure: Failure = "denied" if decision.is_denied else "invalid"
             return ExecutionResult(
@@ -244,29 +244,29 @@ class CallRun:
         return await inner.run()
 
     def allows(self, name: str, arguments: Mapping[str, Any]) -> bool:
-        """Return True if a call of another tool of the author's would be made unasked."""
+        """Return True if another tool of the bot's own could be called without a question."""
         permissions, item = self._services.permissions, self._services.find(name)
-        if item is None or permissions.let_everything(item):
+        if item is None or permissions.allows_everything(item):
             return True
-        return permissions.verdict(item.tool, arguments, self._context, item) == "allow"
+        return permissions.decide(item.tool, arguments, self._context, item) == "allow"
 
-    async def _checked(self) -> ExecutionResult | None:
-        """The tool's own check and the hooks before the call; None: nothing speaks against it."""
+    async def _check_input(self) -> ExecutionResult | None:
+        """Run the tool's own check and the before-hooks; return a failure, or None."""
         item = self._item
         if item is not None and item.validate_input is not None:
             began = perf_counter()
-            said = await answer_of(item.validate_input, self.arguments, self._context)
-            self._took("validate_input", began)
-            if said:
-                return self.error("invalid", "call.refused_input", complaint=said)
+            problem = await call_maybe_async(item.validate_input, self.arguments, self._context)
+            self._record_step("validate_input", began)
+            if problem:
+                return self.error("invalid", "call.refused_input", complaint=problem)
         if not self._services.hooks:
             return None
         began = perf_counter()
-        refused = await self._hooked()
-        self._took("before_hooks", began)
-        return refused
+        failure = await self._run_before_hooks()
+        self._record_step("before_hooks", began)
+        return failure
 
-    async def _hooked(self) -> ExecutionResult | None:
+    async def _run_before_hooks(self) -> ExecutionResult | None:
         call = HookedCall(tool=self.tool, arguments=self.arguments, context=self._context)
         answer = await self._services.hooks.before(call, self._warn)
         if answer.block is not None:
@@ -274,77 +274,77 @@ class CallRun:
         if answer.arguments is not None:
             complaints = complaints_about(self.tool, answer.arguments)
             if complaints:
-                told = "; ".join(complaints)
-                return self.error("invalid", "call.hook_arguments", complaints=told)
+                joined = "; ".join(complaints)
+                return self.error("invalid", "call.hook_arguments", complaints=joined)
             self.arguments = answer.arguments
-        self._wish = answer.permission
+        self._hook_permission = answer.permission
         return None
 
-    async def _permitted(self) -> ExecutionResult:
-        """The call's result, once it is permitted; what is only remembered too."""
-        # Counted before the answer: a retried turn counts the same calls in the same order.
+    async def _call_if_permitted(self) -> ExecutionResult:
+        """Check the permission, then call the tool; a remembered result needs it too."""
+        # Counted before the answer, so that a retried turn counts the same calls.
         key = self._turn.key(self.tool.name, self.arguments, user=self._context.user)
         began = perf_counter()
-        permissions, why = self._services.permissions, None
-        if self._wish == "ask" or not permissions.let_everything(self._item):
-            with self.clock.stopped():
-                why = await permissions.refused(
-                    self.tool, self.arguments, self._context, self._item, self._wish
+        permissions, denial = self._services.permissions, None
+        if self._hook_permission == "ask" or not permissions.allows_everything(self._item):
+            with self.clock.paused():
+                denial = await permissions.authorize(
+                    self.tool, self.arguments, self._context, self._item, self._hook_permission
                 )
-        self._took("permission", began)
-        if why is not None:
-            return ExecutionResult(content=why, is_error=True, failure="denied")
-        return await self._made() if key is None else await self._once(key)
+        self._record_step("permission", began)
+        if denial is not None:
+            return ExecutionResult(content=denial, is_error=True, failure="denied")
+        return await self._call_with_hooks() if key is None else await self._call_once(key)
 
-    async def _once(self, key: str) -> ExecutionResult:
-        """The result an earlier try of the turn came to, or else the call's own."""
+    async def _call_once(self, key: str) -> ExecutionResult:
+        """Return the result of an earlier try of the turn, or call the tool."""
         known = await self._services.memory.get(key)
         if known is not None:
             self.steps.append(CallStep("remembered", 0.0))
             return known
         self._context = replace(self._context, idempotency_key=key)
-        result = await self._made()
+        result = await self._call_with_hooks()
         if not result.is_error:
             await self._services.memory.put(key, result)
         return result
 
-    async def _made(self) -> ExecutionResult:
+    async def _call_with_hooks(self) -> ExecutionResult:
         began = perf_counter()
-        result = await (self._in_place() if self._services.limited else self._executed())
-        self._took("call", began)
+        result = await (self._call_in_slot() if self._services.is_limited else self._execute())
+        self._record_step("call", began)
         if self._services.hooks:
             began = perf_counter()
             call = HookedCall(tool=self.tool, arguments=self.arguments, context=self._context)
             result = await self._services.hooks.after(call, result, self._warn)
-            self._took("after_hooks", began)
+            self._record_step("after_hooks", began)
         return result
 
-    async def _in_place(self) -> ExecutionResult:
-        """The call in the places it takes; a call inside of another takes none of its own."""
-        slots = self._services.slots
+    async def _call_in_slot(self) -> ExecutionResult:
+        """Wait for a free slot; a nested call uses the slot of its outer call."""
+        limiter = self._services.limiter
         if self._context.depth:
-            return await self._within_time()
-        if not slots.free(self.tool):
+            return await self._call_within_timeout()
+        if not limiter.has_room(self.tool):
             self.say(CallProgress(text("call.waiting", self._context.language)))
-        async with slots.taken(self.tool):
-            return await self._within_time()
+        async with limiter.acquire(self.tool):
+            return await self._call_within_timeout()
 
-    async def _within_time(self) -> ExecutionResult:
+    async def _call_within_timeout(self) -> ExecutionResult:
         timeout_s = self._services.limits.timeout_s
         if timeout_s is None or self._limit is None:
-            return await self._executed()
+            return await self._execute()
         try:
             with self._limit.within(timeout_s):
-                return await self._executed()
+                return await self._execute()
         except TimeoutError:
-            return self.late(timeout_s)
+            return self.timeout_result(timeout_s)
 
-    def late(self, seconds: float) -> ExecutionResult:
-        """What a call comes to that did not end in its time."""
+    def timeout_result(self, seconds: float) -> ExecutionResult:
+        """Return the result of a call that took too long."""
         return self.error("timed_out", "call.timed_out", seconds=f"{seconds:g}")
 
-    async def _executed(self) -> ExecutionResult:
-        """What the executor makes of it: its first result ends the call."""
+    async def _execute(self) -> ExecutionResult:
+        """Run the tool; the executor's first result ends the call."""
         services, name = self._services, self.tool.name
         try:
             if services.functions is not None:
@@ -352,30 +352,30 @@ class CallRun:
                 return await services.functions.run_here(
                     call, self.arguments, self._context, self, self.clock
                 )
-            result: ExecutionResult = await answer_of(self._streamed)
+            result: ExecutionResult = await call_maybe_async(self._run_executor)
         except Exception as exc:  # noqa: BLE001  # an executor is the bot's own: it must not end the turn
             log_failure(_log, "the executor of tool %r failed", name)
-            return self._failed(exc)
+            return self._failure(exc)
         return result
 
-    async def _streamed(self) -> ExecutionResult:
-        """The first result of an executor that is not ours."""
+    async def _run_executor(self) -> ExecutionResult:
+        """Return the first result of a custom executor."""
         name = self.tool.name
         call = ToolCall(id=self._id, name=name, arguments=compact_json(dict(self.arguments)))
         context = replace(self._context, tool=name, call_id=self._id, channel=self)
-        async with closing(self._services.runs.run(call, context)) as events:
+        async with closing(self._services.executor.run(call, context)) as events:
             async for event in events:
                 if isinstance(event, ExecutionResult):
                     return event
                 self.say(event)
         return ExecutionResult(content="")
 
-    def _failed(self, exc: BaseException) -> ExecutionResult:
-        result = self.error("failed", "call.failed", cause=cause_of(exc))
+    def _failure(self, exc: BaseException) -> ExecutionResult:
+        result = self.error("failed", "call.failed", cause=describe_exception(exc))
         return replace(result, error=exc)
 
     def _warn(self, message: str) -> None:
         self.say(CallProgress(message))
 
-    def _took(self, step: str, began: float) -> None:
+    def _record_step(self, step: str, began: float) -> None:
         self.steps.append(CallStep(step, perf_counter() - began))

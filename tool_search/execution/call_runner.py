@@ -1,4 +1,4 @@
-"""Runs a model's calls, with everything that belongs to it: for any agent loop.
+"""A runner of tool calls for any agent loop: checks, permissions, limits, hooks and results.
 
 >>> import asyncio
 >>> from tool_search import CallRunner, ToolCall, ToolContext
@@ -50,18 +50,17 @@ __all__ = ["CallOptions", "CallRunner"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallOptions:
-    """How a bot's calls are run.
+    """Options of a bot's calls.
 
     Attributes:
-        permissions: Who may call what; default: what no rule names runs.
-        hooks: Called around calls, in order.
-        limits: How many at a time, how long, and how much of a result.
-        observers: Are told of each call: `ToolRun`, and `ToolFailure` where it failed.
+        permissions: The rules and questions; default: every call is allowed.
+        hooks: Called before and after calls, in order.
+        limits: Limits of concurrency, time and result size.
+        observers: Called with a `ToolRun` for each call, and a `ToolFailure` if it failed.
         telemetry: Traces each call, such as `tool_search.adapters.opentelemetry.OpenTelemetry()`.
-        memory: Remembers what turns with an idempotency key did; default: the process does,
-            until it ends.
-        folder: Where tools may work with files.
-        settings: What tools are configured with.
+        memory: Results of turns that have an idempotency key; default: this process's memory.
+        folder: The folder in which tools may use files.
+        settings: Settings for tools, passed in their context.
     """
 
     permissions: Permissions | None = None
@@ -75,20 +74,20 @@ class CallOptions:
 
 
 class CallRunner:
-    """Runs calls from the model's words to results that it can read.
+    """Runs the calls of a model's reply and returns results that the model can read.
 
-    Each call is found, checked against its schema, permitted, run and rendered; each
-    has exactly one result, whatever happens. Nothing a model writes and nothing a tool
-    does raises.
+    Each call is resolved, checked against its schema, permitted, run and rendered. Each call
+    has exactly one result. Invalid calls and failing tools give error results and raise
+    nothing.
 
     Args:
         tools: Functions and `ExecutableTool`s.
-        catalog: The definitions, where `executor` runs them; instead of `tools`.
+        catalog: The definitions, if `executor` runs them; instead of `tools`.
         executor: Runs the catalog's tools.
-        options: How.
+        options: Permissions, hooks, limits and the rest.
 
     Raises:
-        ConfigurationError: A catalog without an executor.
+        ConfigurationError: There is a catalog and no executor.
         DuplicateToolError: Two tools without a server have the same name.
     """
 
@@ -100,11 +99,11 @@ class CallRunner:
         executor: ToolExecutor | None = None,
         options: CallOptions | None = None,
     ) -> None:
-        offered, made = named_tools(executable_tools(tools))
+        offered, executables = named_tools(executable_tools(tools))
         if executor is None:
-            if catalog is not None and not made:
+            if catalog is not None and not executables:
                 raise ConfigurationError("a catalog needs an executor that runs its tools")
-            executor = FunctionExecutor(made)
+            executor = FunctionExecutor(executables)
         self.options = options or CallOptions()
         self.permissions = self.options.permissions or Permissions()
         self.catalog = self.permissions.offered(offered if catalog is None else catalog)
@@ -122,7 +121,7 @@ class CallRunner:
         )
 
     def replace(self, catalog: ToolCatalog, executor: ToolExecutor) -> None:
-        """Takes other tools, from the next batch on; limits, grants and memory stay."""
+        """Replace the tools from the next batch on; keep limits, grants and memory."""
         self.catalog = self.permissions.offered(catalog)
         self._services.use(executor)
         self._last = None
@@ -134,33 +133,33 @@ class CallRunner:
         *,
         decide: Decide | None = None,
         turn: TurnCalls | None = None,
-        is_heard: bool = True,
+        wants_events: bool = True,
     ) -> CallBatch:
-        """The calls of one reply, ready to be run.
+        """Return the calls of one reply as a batch that is ready to run.
 
         Args:
-            calls: In call order, each under an id of its own.
-            context: Where they are called.
-            decide: What becomes of each, such as `ToolSearchSession.decide`; default: all
-                tools of the catalog may be called, by whom their roles let.
-            turn: Gives the calls of a turn that may be retried their keys.
-            is_heard: Whether anybody wants more than the outcomes.
+            calls: The calls in order, each with its own id.
+            context: The context of all calls.
+            decide: Decides each call, such as `ToolSearchSession.decide`; default: every tool
+                of the catalog may be called by users who have one of its roles.
+            turn: Gives calls their idempotency keys if the turn may be retried.
+            wants_events: False if only the results matter.
         """
         return CallBatch(
             calls,
             context,
-            decide=decide or self._desk(context).decide,
+            decide=decide or self._resolver(context).decide,
             services=self._services,
             turn=turn,
-            is_heard=is_heard,
+            wants_events=wants_events,
         )
 
     async def run(
         self, calls: Sequence[ToolCall], context: ToolContext
     ) -> AsyncGenerator[RunnerEvent, None]:
-        """The calls of one reply as events, `ToolFinished` once a call, in call order.
+        """Run the calls of one reply; yield events, with one `ToolFinished` a call in order.
 
-        Closing the iteration cancels what is not over.
+        Closing the iterator cancels calls that have not ended.
         """
         batch = self.batch(calls, context)
         async with aclosing(batch.events()) as events:
@@ -170,8 +169,8 @@ class CallRunner:
     async def results(
         self, calls: Sequence[ToolCall], context: ToolContext
     ) -> tuple[ToolFinished, ...]:
-        """The same without what happens meanwhile."""
-        events = self.batch(calls, context, is_heard=False).events()
+        """Run the calls of one reply; return one `ToolFinished` a call, in call order."""
+        events = self.batch(calls, context, wants_events=False).events()
         try:
             over = [one.finished() async for one in events if isinstance(one, FinishedCall)]
         finally:
@@ -186,7 +185,7 @@ class CallRunner:
         user: str | None = None,
         roles: Collection[str] = (),
     ) -> ToolContext:
-        """Where calls are made, with what the options give tools."""
+        """Return a context with the folder and settings of the options."""
         return ToolContext(
             conversation=conversation,
             language=language,
@@ -196,13 +195,13 @@ class CallRunner:
             settings=self.options.settings,
         )
 
-    def refusal(self, context: Callable[[], ToolContext]) -> Callable[[Tool], str | None]:
-        """Says why a tool may not be called: what a search of tools must hide.
+    def denial_reason(self, context: Callable[[], ToolContext]) -> Callable[[Tool], str | None]:
+        """Return a function that says why a tool may not be called, or None if it may.
 
-        Made for `ToolSearchSession.begin_turn`.
+        A search hides tools that have a reason. Use it for `ToolSearchSession.begin_turn`.
 
         Args:
-            context: Where; asked only when a tool is.
+            context: Returns the current context; called when a tool is looked at.
         """
         permissions, find = self.permissions, self._services.find
         known: dict[str, str | None] = {}
@@ -210,44 +209,44 @@ class CallRunner:
 
         def why_not(tool: Tool) -> str | None:
             nonlocal state
-            if permissions.let_everything(find(tool.name)):
+            if permissions.allows_everything(find(tool.name)):
                 return None
             if state != permissions.state:
                 known.clear()
                 state = permissions.state
             if tool.name not in known:
-                known[tool.name] = permissions.refusal(tool, context(), find(tool.name))
+                known[tool.name] = permissions.denial_reason(tool, context(), find(tool.name))
             return known[tool.name]
 
         return why_not
 
     async def forget(self, conversation: str) -> None:
-        """Drops what permissions and tools keep for a conversation."""
+        """Drop the permissions and tool state of a conversation."""
         await self.permissions.forget(conversation)
-        forget = getattr(self._services.runs, "forget", None)
+        forget = getattr(self._services.executor, "forget", None)
         if forget is not None:
             await forget(conversation)
 
     async def aclose(self) -> None:
-        """Lets tools clean up, where their executor can be closed."""
-        close = getattr(self._services.runs, "aclose", None)
+        """Close the executor if it can be closed, so that tools clean up."""
+        close = getattr(self._services.executor, "aclose", None)
         if close is not None:
             await close()
 
-    def _desk(self, context: ToolContext) -> CallResolver:
+    def _resolver(self, context: ToolContext) -> CallResolver:
         last = self._last
         if last is None or last[0] is not context:
-            last = self._last = context, self._desk_of(context)
+            last = self._last = context, self._build_resolver(context)
         return last[1]
 
-    def _desk_of(self, context: ToolContext) -> CallResolver:
-        refusal = self.refusal(lambda: context)
+    def _build_resolver(self, context: ToolContext) -> CallResolver:
+        denial_reason = self.denial_reason(lambda: context)
         roles = context.roles
 
         def why_not(tool: Tool) -> str | None:
             if tool.roles and roles.isdisjoint(tool.roles):
                 return ""
-            return refusal(self.catalog.executable(tool))
+            return denial_reason(self.catalog.executable(tool))
 
         return CallResolver(
             catalog=self.catalog,

@@ -1,4 +1,4 @@
-"""What a tool knows of the call it is in, and what it can do there."""
+"""The context of a call: facts for the tool, and questions, progress and calls from it."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ __all__ = ["SILENT", "CallChannel", "Cancellation", "ToolContext", "ToolExecutor
 
 
 class Cancellation:
-    """A wish to stop: set once, from any thread, and never taken back.
+    """A request to stop; it can be set from any thread and stays set.
 
     Args:
-        parent: What stops this one too.
+        parent: Another cancellation that also sets this one.
     """
 
     __slots__ = ("__weakref__", "_is_set", "_listeners", "_parent")
@@ -37,26 +37,26 @@ class Cancellation:
         self._listeners: list[Callable[[], None]] = []
 
     def cancel(self) -> None:
-        """Asks everybody who looks or listens to stop."""
+        """Set the request and call all listeners."""
         self._is_set = True
         for listener in tuple(self._listeners):
             listener()
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether to stop."""
+        """True if the work should stop."""
         return self._is_set or (self._parent is not None and self._parent.is_cancelled)
 
     @property
     def outermost(self) -> Cancellation:
-        """The first of the chain: one for all calls of a turn."""
+        """The first cancellation of the chain: the one of the turn."""
         return self if self._parent is None else self._parent.outermost
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Has something called when this or its parent is set, in the thread that sets it.
+        """Call a listener when this or its parent is set, in the thread that sets it.
 
         Returns:
-            What ends the listening.
+            A function that removes the listener.
         """
         self._listeners.append(listener)
         above = self._parent.listen(listener) if self._parent is not None else None
@@ -70,44 +70,44 @@ class Cancellation:
 
 
 class CallChannel(Protocol):
-    """Where a tool's words go: to whoever runs its call."""
+    """The link from a running tool to the code that runs its call."""
 
     def say(self, event: CallProgress | CallOutputDelta) -> None:
-        """Tells people how far the call is; from any thread."""
+        """Show progress or a piece of output to people; from any thread."""
         ...
 
     async def ask(self, question: str) -> bool:
-        """Asks the user; False where nobody can be asked."""
+        """Ask the user; return False if nobody can be asked."""
         ...
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ExecutionResult:
-        """Calls another tool as the model would."""
+        """Call another tool as the model would."""
         ...
 
     def allows(self, name: str, arguments: Mapping[str, Any]) -> bool:
-        """Return True if a call of another tool would be made unasked; from any thread."""
+        """Return True if another tool can be called without a question; from any thread."""
         ...
 
 
 class _Silent:
-    """A channel to nobody."""
+    """A channel of a context without a `CallRunner`."""
 
     def say(self, event: CallProgress | CallOutputDelta) -> None:
-        """Nobody hears it."""
+        """Drop the event."""
 
-    async def ask(self, question: str) -> bool:  # noqa: ARG002  # nobody reads it
-        """Without anybody to ask, ask means no."""
+    async def ask(self, question: str) -> bool:  # noqa: ARG002  # nobody can be asked
+        """Return False."""
         return False
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ExecutionResult:
-        """There is nothing to call."""
+        """Raise an error."""
         raise ToolCallError(
             f"tool {name!r} cannot be called with {dict(arguments)!r}: this context has no "
-            "CallRunner behind it"
+            "CallRunner; run the calling tool with one"
         )
 
     def allows(self, name: str, arguments: Mapping[str, Any]) -> bool:  # noqa: ARG002  # no rules
-        """Without a runner there are no rules."""
+        """Return True: there are no rules without a runner."""
         return True
 
 
@@ -116,22 +116,22 @@ SILENT: CallChannel = _Silent()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
-    """What a tool may know about where it is called, and what it can do there.
+    """The facts that a tool gets about its call, and what it can do during the call.
 
     Attributes:
         conversation: The conversation's key.
-        language: Of what the user reads.
-        user: Who asked, where the bot tells.
-        roles: What the user is, such as a chat's administrator.
-        folder: Where the tool may work with files; None: nowhere.
-        settings: What the bot's owner configures for tools.
-        tool: The canonical name it is called by.
-        call_id: The call's own.
-        idempotency_key: The same whenever a retried turn makes the same call again;
-            None: the bot gave the turn none.
-        cancellation: Says when to stop; a tool in a thread has to look at it.
-        depth: How many calls of other tools this one is inside of.
-        channel: Where the methods below lead.
+        language: The language that the user reads.
+        user: The user who asked, if the bot names one.
+        roles: The user's roles, such as administrator of a chat.
+        folder: The folder in which the tool may use files; None: no folder.
+        settings: Settings that the bot's owner gives to tools.
+        tool: The canonical name of the called tool.
+        call_id: The id of the call.
+        idempotency_key: The same key for the same call of a retried turn; None: the turn
+            has no key.
+        cancellation: The request to stop; a tool in a thread has to check it.
+        depth: The number of tool calls around this one.
+        channel: The target of the methods below.
     """
 
     conversation: str
@@ -149,42 +149,43 @@ class ToolContext:
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether the tool should stop: nobody waits for it any more."""
+        """True if the tool should stop because nobody waits for it."""
         return self.cancellation.is_cancelled
 
     @property
     def logger(self) -> logging.Logger:
-        """A log of the tool's own, below `tool_search.tools`."""
+        """The tool's own logger, below `tool_search.tools`."""
         return logging.getLogger(f"tool_search.tools.{self.tool or 'unnamed'}")
 
     def progress(self, message: str) -> None:
-        """Tells people how far the tool is; from any thread."""
+        """Show progress to people; from any thread."""
         self.channel.say(CallProgress(message))
 
     def partial(self, value: object) -> None:
-        """Shows people a piece of the result, and keeps it for the model should the rest fail."""
+        """Show a piece of the result to people; the model gets it if the call fails."""
         self.channel.say(CallOutputDelta(as_text(value)))
 
     async def ask(self, question: str) -> bool:
-        """Asks the user for permission; False where he refuses or cannot be asked.
+        """Ask the user for permission; return False if they refuse or cannot be asked.
 
-        The time he takes is not the tool's: its time-out waits.
+        The tool's timeout is paused meanwhile.
         """
         return await self.channel.ask(question)
 
     def allows(self, name: str, /, **arguments: Any) -> bool:
-        """Return True if the rules let the user call another tool so, without a question.
+        """Return True if the rules allow this call of another tool without a question.
 
-        For a tool that shows what another one guards: a search in files, for one.
+        A tool uses this to respect the rules of another, as a search in files respects the
+        rules on reading.
         """
         return self.channel.allows(name, arguments)
 
     async def call(self, name: str, /, **arguments: Any) -> Any:
-        """What another tool returns, called as the model would call it: checked and permitted.
+        """Return the value of another tool, checked and permitted like a model's call.
 
         Raises:
-            ToolCallError: The call failed, was denied, or there is no such tool; says
-                what the model would have read.
+            ToolCallError: The call failed, was denied, or there is no such tool; the message
+                is what the model would have read.
         """
         result = await self.channel.call(name, arguments)
         if result.is_error:
@@ -192,16 +193,13 @@ class ToolContext:
         return result.content if result.data is None else result.data
 
 
-# The seam between a call that is decided and the one result it comes to.
-
-
 class ToolExecutor(Protocol):
-    """Runs tools, by canonical name."""
+    """An executor that runs tools by canonical name."""
 
     def run(self, call: ToolCall, context: ToolContext) -> AsyncIterator[ExecutionEvent]:
-        """Runs one call whose arguments fit its tool's schema.
+        """Run one call whose arguments fit its tool's schema; the last event is the result.
 
-        A tool's failure is a result with `is_error`, never an exception; cancelling
-        the iteration cancels the tool.
+        The failure of a tool is a result with `is_error`, never an exception. Cancelling the
+        iteration cancels the tool.
         """
         ...

@@ -1,4 +1,4 @@
-"""Runs Python functions of every kind, each call in a task of its own."""
+"""An executor of Python functions, sync and async, with one task for each call."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from tool_search.execution.results import (
     ExecutionEvent,
     ExecutionResult,
     as_result,
-    cause_of,
-    failure_of,
+    describe_exception,
+    failure_result,
 )
-from tool_search.execution.tasks import CallClock, NoResult, OrphanedTasks, called, is_async
+from tool_search.execution.tasks import CallClock, NoResult, OrphanedTasks, call_function, is_async
 from tool_search.messages import ToolCall
 from tool_search.values.redaction import log_failure
 
@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """A tool with what is the same at each of its calls."""
+    """A tool with the facts that all its calls share."""
 
     item: ExecutableTool
     reader: _Reader | None
@@ -49,7 +49,7 @@ class _Prepared:
 
 
 class _Reader:
-    """Reads arguments into the types that a function's annotations ask for."""
+    """Converts arguments to the types of a function's annotations."""
 
     __slots__ = ("_names", "_plain", "_required", "_validate")
 
@@ -67,10 +67,10 @@ class _Reader:
         }
 
     def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments that were given, by the names of the function's parameters.
+        """Return the given arguments by the names of the function's parameters.
 
         Raises:
-            ValueError: One does not fit; says which.
+            ValueError: An argument does not fit; the message names it.
         """
         if self._needs_no_reading(given):
             return dict(given)
@@ -85,7 +85,7 @@ class _Reader:
         return {names[key]: values[key] for key in read.__pydantic_fields_set__}
 
     def _needs_no_reading(self, given: Mapping[str, Any]) -> bool:
-        """Whether all that is given has its very type by now, and nothing is missing."""
+        """Return True if all arguments have their exact types already and none is missing."""
         plain = self._plain
         for name, value in given.items():
             if plain.get(name) is not type(value):
@@ -96,15 +96,15 @@ class _Reader:
 class FunctionExecutor:
     """Runs Python functions: sync, async, and generators.
 
-    A function that is not async runs in a thread, of which a process has 64; more calls
-    wait. A call that takes too long is cancelled, has a moment for its clean-up, and is
-    then given up: a thread cannot be ended, but does not keep the process alive, and an
-    async function that goes on regardless is logged and listed in `runaways`.
+    A sync function runs in one of the process's 64 tool threads; more calls wait. A call
+    that takes too long is cancelled, and given up if it has not ended after `grace_s`. A
+    thread cannot be ended, but does not keep the process alive. An async function that
+    ignores its cancellation is logged and listed in `runaways`.
 
     Args:
-        tools: What it can run.
-        timeout_s: Seconds a call may take.
-        grace_s: Seconds a cancelled call has for its clean-up.
+        tools: The tools to run.
+        timeout_s: Seconds that a call may take, unless its tool says otherwise.
+        grace_s: Seconds that a cancelled call has for its clean-up.
 
     Raises:
         DuplicateToolError: Two tools have the same name.
@@ -114,7 +114,7 @@ class FunctionExecutor:
         self, tools: Iterable[ExecutableTool], *, timeout_s: float = 60.0, grace_s: float = 2.0
     ) -> None:
         self._grace_s = grace_s
-        self._given_up = OrphanedTasks(grace_s=grace_s)
+        self._orphans = OrphanedTasks(grace_s=grace_s)
         self._tools: dict[str, _Prepared] = {}
         for item in tools:
             if item.tool.name in self._tools:
@@ -129,47 +129,47 @@ class FunctionExecutor:
 
     @property
     def runaways(self) -> tuple[str, ...]:
-        """Tools that ignored their cancellation and still run, oldest first."""
-        return self._given_up.names
+        """The tools that ignored their cancellation and still run, oldest first."""
+        return self._orphans.names
 
     def find(self, name: str) -> ExecutableTool | None:
-        """The tool of a canonical name."""
-        known = self._tools.get(name)
-        return known.item if known else None
+        """Return the tool of a canonical name, or None."""
+        prepared = self._tools.get(name)
+        return prepared.item if prepared else None
 
     async def forget(self, conversation: str) -> None:
-        """Lets tools clean up what they keep for a conversation."""
-        for known in self._tools.values():
-            if known.item.forget is not None:
-                await known.item.forget(conversation)
+        """Drop the state that tools keep for a conversation."""
+        for prepared in self._tools.values():
+            if prepared.item.forget is not None:
+                await prepared.item.forget(conversation)
 
     async def aclose(self) -> None:
-        """Lets every tool clean up; one that fails is logged, and the rest go on."""
-        for name, known in self._tools.items():
-            if known.item.close is not None:
+        """Close every tool; log those that fail."""
+        for name, prepared in self._tools.items():
+            if prepared.item.close is not None:
                 try:
-                    await known.item.close()
+                    await prepared.item.close()
                 except Exception:  # noqa: BLE001  # a tool's clean-up may raise anything
                     log_failure(_log, "tool %r failed while it was closed", name)
 
     async def run(
         self, call: ToolCall, context: ToolContext
     ) -> AsyncGenerator[ExecutionEvent, None]:
-        """Runs one call; yields what it says meanwhile, and its one result."""
-        line = _Line(context.channel)
+        """Run one call; yield its events, the result last."""
+        queue = _EventQueue(context.channel)
         arguments = call.parsed_arguments() or {}
-        clock = CallClock(line.give_up, self._grace_s)
-        line.clock = clock
-        task = asyncio.create_task(self.run_here(call, arguments, context, line, clock))
+        clock = CallClock(queue.give_up, self._grace_s)
+        queue.clock = clock
+        task = asyncio.create_task(self.run_here(call, arguments, context, queue, clock))
         try:
-            async for event in line.until_done(task):
+            async for event in queue.until_done(task):
                 yield event
         finally:
-            if line.is_given_up:
-                self._given_up.watch(task, call.name)
+            if queue.is_given_up:
+                self._orphans.watch(task, call.name)
             elif not task.done():
-                await self._given_up.end({task: call.name})
-        yield task.result() if task.done() else _late(call.name, context, clock)
+                await self._orphans.end({task: call.name})
+        yield task.result() if task.done() else _timeout_result(call.name, context, clock)
 
     async def run_here(
         self,
@@ -179,28 +179,30 @@ class FunctionExecutor:
         channel: CallChannel,
         clock: CallClock,
     ) -> ExecutionResult:
-        """Runs one call in the task that awaits it, which should have no other work.
+        """Run one call in the current task, which should have no other work.
 
         Args:
             call: The call.
-            arguments: The call's arguments, read.
-            context: Where it is called.
-            channel: What the tool speaks through.
-            clock: Ends it; tells whoever holds the task when the tool ignores that.
+            arguments: The parsed arguments.
+            context: The context of the call.
+            channel: The channel of the tool.
+            clock: Ends the call after its time, and reports a tool that ignores that.
         """
-        known = self._tools.get(call.name)
-        if known is None:
-            return failure_of("failed", "call.tool_gone", context.language, name=call.name)
-        item = known.item
+        prepared = self._tools.get(call.name)
+        if prepared is None:
+            return failure_result("failed", "call.tool_gone", context.language, name=call.name)
+        item = prepared.item
         stop = Cancellation(context.cancellation)
         try:
-            given = dict(arguments) if known.reader is None else known.reader.read(arguments)
-            if known.context_parameter is not None:
-                given[known.context_parameter] = replace(
+            given = dict(arguments) if prepared.reader is None else prepared.reader.read(arguments)
+            if prepared.context_parameter is not None:
+                given[prepared.context_parameter] = replace(
                     context, channel=channel, cancellation=stop, tool=call.name, call_id=call.id
                 )
-            work = called(item.function, given, asynchronous=known.is_async, say=channel.say)
-            value = await clock.spent_on(work, known.timeout_s)
+            work = call_function(
+                item.function, given, asynchronous=prepared.is_async, say=channel.say
+            )
+            value = await clock.run_within(work, prepared.timeout_s)
             if item.render is None or isinstance(value, ExecutionResult):
                 return as_result(value, language=context.language)
             return as_result(item.render(value), value, language=context.language)
@@ -208,56 +210,58 @@ class FunctionExecutor:
             stop.cancel()
             raise
         except NoResult:
-            return failure_of("failed", "call.no_result", context.language, name=call.name)
+            return failure_result("failed", "call.no_result", context.language, name=call.name)
         except Exception as exc:  # noqa: BLE001  # a tool may raise anything; the model is told
             if clock.is_over:
                 stop.cancel()
-                return _late(call.name, context, clock)
-            return _failure(call.name, exc, context)
+                return _timeout_result(call.name, context, clock)
+            return _failed_result(call.name, exc, context)
 
 
-def _late(name: str, context: ToolContext, clock: CallClock) -> ExecutionResult:
+def _timeout_result(name: str, context: ToolContext, clock: CallClock) -> ExecutionResult:
     seconds = f"{clock.seconds:g}"
-    return failure_of("timed_out", "call.timed_out", context.language, name=name, seconds=seconds)
+    return failure_result(
+        "timed_out", "call.timed_out", context.language, name=name, seconds=seconds
+    )
 
 
-def _failure(name: str, exc: BaseException, context: ToolContext) -> ExecutionResult:
-    cause = cause_of(exc)
+def _failed_result(name: str, exc: BaseException, context: ToolContext) -> ExecutionResult:
+    cause = describe_exception(exc)
     _log.warning("tool %r failed: %s", name, cause)
-    told = failure_of("failed", "call.failed", context.language, name=name, cause=cause)
-    return replace(told, error=exc)
+    result = failure_result("failed", "call.failed", context.language, name=name, cause=cause)
+    return replace(result, error=exc)
 
 
-class _Line:
-    """What one running call says, in order.
+class _EventQueue:
+    """The events of one running call, in order.
 
     Args:
-        outer: Answers questions, and calls other tools.
+        outer: The channel for questions and for calls of other tools.
     """
 
     def __init__(self, outer: CallChannel) -> None:
         self._outer = outer
         self._loop = asyncio.get_running_loop()
-        self._said: deque[CallProgress | CallOutputDelta] = deque()
+        self._events: deque[CallProgress | CallOutputDelta] = deque()
         self._waiter: asyncio.Future[None] | None = None
         self.clock: CallClock | None = None
         self.is_given_up = False
 
     def say(self, event: CallProgress | CallOutputDelta) -> None:
-        """Passes an event on; from any thread."""
-        self._said.append(event)
+        """Queue an event; from any thread."""
+        self._events.append(event)
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._wake)
 
     async def ask(self, question: str) -> bool:
-        """Asks the user; the time he takes is not the tool's."""
+        """Ask the user while the clock is paused."""
         if self.clock is None:
             return await self._outer.ask(question)
-        with self.clock.stopped():
+        with self.clock.paused():
             return await self._outer.ask(question)
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> ExecutionResult:
-        """Calls another tool."""
+        """Call another tool."""
         return await self._outer.call(name, arguments)
 
     def allows(self, name: str, arguments: Mapping[str, Any]) -> bool:
@@ -265,16 +269,16 @@ class _Line:
         return self._outer.allows(name, arguments)
 
     def give_up(self, seconds: float) -> None:  # noqa: ARG002  # the clock knows them
-        """Stops waiting: the tool ignores that its time is over."""
+        """Stop waiting for a tool that ignores that its time is over."""
         self.is_given_up = True
         self._wake()
 
     async def until_done(self, task: asyncio.Task[Any]) -> AsyncGenerator[ExecutionEvent, None]:
-        """What is said until the task is done, or given up."""
+        """Yield events until the task is done or given up."""
         task.add_done_callback(self._wake)
         while True:
-            while self._said:
-                yield self._said.popleft()
+            while self._events:
+                yield self._events.popleft()
             if task.done() or self.is_given_up:
                 return
             self._waiter = self._loop.create_future()

@@ -1,4 +1,4 @@
-"""Python functions as tools: the definition from the signature, and what else the author says."""
+"""Python functions as tools: definitions from signatures, and facts from their authors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tool_search.catalog.naming import NameBook, Source
 from tool_search.catalog.tool import Tool
 from tool_search.errors import InvalidToolError
 from tool_search.execution.context import ToolContext
-from tool_search.execution.tasks import called
+from tool_search.execution.tasks import call_function
 from tool_search.values.redaction import log_failure
 
 __all__ = [
@@ -36,38 +36,38 @@ __all__ = [
 ToolFunction = Callable[..., Any]
 Arguments = Mapping[str, Any]
 Complaint = str | Awaitable[str | None] | None
+_log = logging.getLogger(__name__)
 
 
 class FunctionArguments(BaseModel):
-    """The base of models that are made of signatures, and check nothing besides."""
+    """The base of models that are made from signatures and check types alone."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutableTool:
-    """A definition, what runs it, and what only its author knows of it.
+    """A tool with its function and the facts that only its author knows.
 
-    The facts about a call are asked of the arguments as the model gave them, once
-    they fit the schema. Where the author says nothing, `Tool.annotations` speak.
+    Functions of arguments get them as the model gave them, after the check against the
+    schema. If the author says nothing, `Tool.annotations` count.
 
     Attributes:
         tool: The definition.
         function: Sync or async; takes the arguments by keyword. A parameter annotated
-            `ToolContext` gets the context and is in no schema. An async generator
-            yields `CallProgress` and `CallOutputDelta`, and its first other item is the
-            result, at which it is closed.
-        arguments: Reads arguments into Python types, where the function's own
-            annotations ask for more than JSON.
-        validate_input: What is wrong with arguments that fit the schema, as the model
-            reads it; None: nothing. May be async.
-        needs_permission: Whether the user is asked, where no rule says otherwise.
-        is_read_only: Whether a call changes nothing.
-        is_concurrency_safe: Whether a call may run beside others.
-        subjects: What `tool(pattern)` rules look at; default: the first required
-            argument. A rule that allows must match all of them.
-        render: What the model reads of a result: text, or parts of content.
-        timeout_s: Seconds a call may take, where the executor's default does not do.
+            `ToolContext` gets the context and is not in the schema. An async generator
+            yields `CallProgress` and `CallOutputDelta`; its first other item is the result,
+            and the generator is closed there.
+        arguments: A model that converts arguments to the function's own types.
+        validate_input: Returns a problem with arguments that fit the schema, as the model
+            reads it, or None. May be async.
+        needs_permission: True if the user is asked unless a rule says otherwise.
+        is_read_only: Returns True if a call changes nothing.
+        is_concurrency_safe: Returns True if a call may run together with others.
+        subjects: Returns the values that `tool(pattern)` rules look at; default: the first
+            required argument. A rule that allows must match all of them.
+        render: Returns the result as the model reads it: text, or parts of content.
+        timeout_s: Seconds that a call may take; default: the executor's.
         close: Cleans up when the bot ends.
         forget: Cleans up when a conversation is forgotten.
     """
@@ -75,9 +75,7 @@ class ExecutableTool:
     tool: Tool
     function: ToolFunction
     arguments: type[BaseModel] | None = None
-    validate_input: (
-        Callable[[Arguments, ToolContext], str | Awaitable[str | None] | None] | None
-    ) = None
+    validate_input: Callable[[Arguments, ToolContext], Complaint] | None = None
     needs_permission: bool | Callable[[Arguments], bool] | None = None
     is_read_only: Callable[[Arguments], bool] | None = None
     is_concurrency_safe: Callable[[Arguments], bool] | None = None
@@ -88,21 +86,22 @@ class ExecutableTool:
     forget: Callable[[str], Awaitable[None]] | None = None
 
 
-_OF_EXECUTION = {item.name for item in fields(ExecutableTool)} - {"tool", "function", "arguments"}
+_EXECUTION_FIELDS = {field.name for field in fields(ExecutableTool)} - {
+    "tool", "function", "arguments",
+}  # fmt: skip
 
 
 def tool_from_function(function: ToolFunction, **definition: Any) -> ExecutableTool:
-    """The tool a function is: its name, docstring and annotated parameters.
+    """Return a function as a tool, with the name, docstring and parameters of the function.
 
     Args:
         function: Sync or async. The docstring's text before its sections is the
-            description; Google, numpy and reST parameter sections are read.
-        definition: Fields of `Tool` that say otherwise, such as `name` or `tags`, and
-            fields of `ExecutableTool`, such as `timeout_s`.
+            description; Google, numpy and reST sections describe the parameters.
+        definition: Fields of `Tool` to set, such as `name` or `tags`, and fields of
+            `ExecutableTool`, such as `timeout_s`.
 
     Raises:
-        InvalidToolError: A parameter cannot be described as JSON, or has no name
-            to be called by.
+        InvalidToolError: A parameter cannot be described as JSON or passed by name.
 
     >>> def add(a: int, b: int = 1) -> int:
     ...     "Add two numbers."
@@ -110,7 +109,7 @@ def tool_from_function(function: ToolFunction, **definition: Any) -> ExecutableT
     >>> tool_from_function(add).tool.parameters["required"]
     ['a']
     """
-    more = {key: definition.pop(key) for key in _OF_EXECUTION.intersection(definition)}
+    more = {key: definition.pop(key) for key in _EXECUTION_FIELDS.intersection(definition)}
     name = definition.pop("name", getattr(function, "__name__", ""))
     documented = docstring_parser.parse(inspect.getdoc(function) or "")
     described = {item.arg_name: item.description or "" for item in documented.params}
@@ -129,25 +128,25 @@ def tool_from_function(function: ToolFunction, **definition: Any) -> ExecutableT
 
 
 def received_arguments(item: ExecutableTool, arguments: Arguments) -> Arguments | None:
-    """Return arguments as a tool's function receives them, as JSON: with defaults, coerced.
+    """Return arguments as the tool's function receives them, as JSON: with defaults, coerced.
 
-    None where that is not known: nothing reads them, or they do not fit.
+    None if the tool has no model of its arguments, or they do not fit.
     """
     if item.arguments is None:
         return None
     try:
         read = item.arguments.model_validate(dict(arguments))
         received: dict[str, Any] = read.model_dump(mode="json", by_alias=True, warnings=False)
-    except ValueError:  # pydantic's own errors are of this kind; the call itself will fail
+    except ValueError:  # pydantic's ValidationError is one; the call itself will fail
         return None
     return received
 
 
 def executable_tools(tools: Iterable[ExecutableTool | ToolFunction]) -> tuple[ExecutableTool, ...]:
-    """Tools and plain functions, all as tools.
+    """Return tools and plain functions, all as tools.
 
     Raises:
-        InvalidToolError: Something is neither, or cannot be described.
+        InvalidToolError: An item is neither a tool nor a function, or cannot be described.
     """
     made = []
     for item in tools:
@@ -166,11 +165,11 @@ def named_tools(
     names: NameBook | None = None,
     reserved: Iterable[str] = (),
 ) -> tuple[ToolCatalog, tuple[ExecutableTool, ...]]:
-    """Return a catalog of the tools, and the tools under the names that it gives them.
+    """Return a catalog of the tools, and the tools under the names of the catalog.
 
     Args:
-        tools: What is to be run; of what a server listed twice, the first counts.
-        names: Names that belong to tools already.
+        tools: The tools; of a tool that a server listed twice, the first counts.
+        names: Names that already belong to tools.
         reserved: More names that no server's tool may have.
 
     Raises:
@@ -187,12 +186,12 @@ def named_tools(
 
 
 def context_parameter(function: ToolFunction) -> str | None:
-    """The name of the parameter that a function takes the context by."""
+    """Return the name of the function's `ToolContext` parameter, or None."""
     return next((name for name, kind in _hints(function).items() if _is_context(kind)), None)
 
 
 def _is_context(kind: object) -> bool:
-    """Whether an annotation is `ToolContext`, optional or not."""
+    """Return True if an annotation is `ToolContext`, optional or not."""
     return kind is ToolContext or ToolContext in get_args(kind)
 
 
@@ -224,9 +223,9 @@ def _arguments_model(
                 "use named parameters"
             )
         default = ... if parameter.default is parameter.empty else parameter.default
-        described_as = described.get(parameter.name)
+        description = described.get(parameter.name)
         # Under an alias, because a model reserves field names such as `json` and `schema`.
-        field = Field(default=default, alias=parameter.name, description=described_as)
+        field = Field(default=default, alias=parameter.name, description=description)
         fields[f"argument_{index}"] = (kind, field)
     try:
         model: type[BaseModel] = create_model(name, __base__=FunctionArguments, **fields)
@@ -246,7 +245,7 @@ def _signature(name: str, function: ToolFunction) -> inspect.Signature:
 
 
 def _without_titles(schema: Any) -> Any:
-    """A schema without the titles that pydantic makes of names: they say nothing new."""
+    """Return a schema without the titles that pydantic makes from names."""
     if isinstance(schema, list):
         return [_without_titles(item) for item in schema]
     if not isinstance(schema, dict):
@@ -262,22 +261,15 @@ def _without_titles(schema: Any) -> Any:
     }
 
 
-# Tools that are objects: one for each conversation, cleaned up with it.
-
-
-_log = logging.getLogger(__name__)
-
-
 def stateful_tool(kind: type[Any], **definition: Any) -> ExecutableTool:
-    """A tool that keeps an object for each conversation.
+    """Return a tool that keeps one object for each conversation.
 
     Args:
         kind: A class whose objects are called: `__call__` is sync, async or an async
-            generator, and its parameters are the tool's. An object is made from the
-            context of the first call in a conversation, and its `aclose` or `close`,
-            where it has one, is called when the conversation is forgotten or the bot
-            ends.
-        definition: Fields of `Tool` or `ExecutableTool`; without a name, the class's.
+            generator, and its parameters are the tool's. The first call in a conversation
+            makes an object from its context. The object's `aclose` or `close`, if it has
+            one, is called when the conversation is forgotten or the bot ends.
+        definition: Fields of `Tool` or `ExecutableTool`; the default name is the class's.
 
     Raises:
         InvalidToolError: A parameter cannot be described as JSON.
@@ -286,7 +278,8 @@ def stateful_tool(kind: type[Any], **definition: Any) -> ExecutableTool:
     described = partial(method, None)
     described.__doc__ = inspect.getdoc(kind)
     made = tool_from_function(described, **{"name": kind.__name__, **definition})
-    objects = _Objects(kind, context_parameter(method))
+    objects = _ConversationObjects(kind, context_parameter(method))
+    own = _EXECUTION_FIELDS - {"close", "forget"}
     return ExecutableTool(
         tool=made.tool,
         function=objects.run,
@@ -294,18 +287,12 @@ def stateful_tool(kind: type[Any], **definition: Any) -> ExecutableTool:
         **{
             "close": objects.close,
             "forget": objects.forget,
-            **{key: definition[key] for key in _MORE.intersection(definition)},
+            **{key: definition[key] for key in own.intersection(definition)},
         },
     )
 
 
-_MORE = {
-    "validate_input", "needs_permission", "is_read_only", "is_concurrency_safe", "subjects",
-    "render", "timeout_s",
-}  # fmt: skip
-
-
-class _Objects:
+class _ConversationObjects:
     """The objects of one stateful tool, by conversation."""
 
     def __init__(self, kind: Callable[[ToolContext], Any], context_parameter: str | None) -> None:
@@ -314,27 +301,27 @@ class _Objects:
         self._objects: dict[str, Any] = {}
 
     async def run(self, *, tool_context: ToolContext, **arguments: Any) -> Any:
-        """Calls the conversation's object."""
+        """Call the conversation's object."""
         found = self._objects.get(tool_context.conversation)
         if found is None:
             found = self._objects[tool_context.conversation] = self._kind(tool_context)
         if self._context_parameter is not None:
             arguments[self._context_parameter] = tool_context
         function = found.__call__
-        return await called(function, arguments)
+        return await call_function(function, arguments)
 
     async def forget(self, conversation: str) -> None:
-        """Cleans the conversation's object up; one that fails at it is logged."""
+        """Close the conversation's object; log a failure."""
         found = self._objects.pop(conversation, None)
         close = getattr(found, "aclose", None) or getattr(found, "close", None)
         if close is None:
             return
         try:
-            await called(close, {})
+            await call_function(close, {})
         except Exception:  # noqa: BLE001  # a tool's clean-up may raise anything
             log_failure(_log, "%r failed while it was closed", type(found).__name__)
 
     async def close(self) -> None:
-        """Cleans all objects up."""
+        """Close all objects."""
         for conversation in list(self._objects):
             await self.forget(conversation)

@@ -1,4 +1,4 @@
-"""Hooks around a call: what the bot's owner wants to see, stop or change."""
+"""Hooks before and after a call: the bot's owner sees, blocks or changes it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, Literal, TypeVar
 
 from tool_search.catalog.tool import Tool
 from tool_search.execution.context import ToolContext
-from tool_search.execution.results import ExecutionResult, cause_of
-from tool_search.execution.tasks import answer_of
+from tool_search.execution.results import ExecutionResult, describe_exception
+from tool_search.execution.tasks import call_maybe_async
 from tool_search.values.redaction import log_failure
 
 __all__ = ["HookAnswer", "HookedCall", "Hooks", "ToolHook"]
@@ -25,9 +25,9 @@ class HookedCall:
     """A call as a hook sees it.
 
     Attributes:
-        tool: What is called.
-        arguments: As the call has them by now; treat them as read-only.
-        context: Where it is called.
+        tool: The called tool.
+        arguments: The current arguments; treat them as read-only.
+        context: The context of the call.
     """
 
     tool: Tool
@@ -37,14 +37,14 @@ class HookedCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HookAnswer:
-    """What a before-hook wants.
+    """The answer of a before-hook.
 
     Attributes:
-        block: Why the call shall not be made, as the model reads it.
-        warning: Something for people; the call goes on.
-        arguments: Other arguments; they are checked like the model's own.
-        permission: `allow` spares the user a question, `ask` makes sure of one, and
-            wins where two hooks differ. Neither lifts a rule that denies.
+        block: A reason that blocks the call, as the model reads it.
+        warning: A message for people; the call continues.
+        arguments: Other arguments, checked as the model's own are.
+        permission: `allow` skips the question to the user, `ask` forces it. If two hooks
+            differ, `ask` wins. Neither overrides a rule that denies.
     """
 
     block: str | None = None
@@ -57,13 +57,13 @@ class HookAnswer:
 class ToolHook:
     """A hook for some tools or all.
 
-    A hook that fails or takes too long is a warning: it stops nothing.
+    A hook that fails or takes too long gives a warning, and the call continues.
 
     Attributes:
-        before: Called before permission is asked for.
-        after: Called with the result; may give another one in its place.
+        before: Called before the permission check.
+        after: Called with the result; may return another result to replace it.
         tools: Canonical names; empty: every tool.
-        timeout_s: Seconds it may take.
+        timeout_s: Seconds that the hook may take.
     """
 
     before: Callable[[HookedCall], Awaitable[HookAnswer | None]] | None = None
@@ -71,16 +71,16 @@ class ToolHook:
     tools: Sequence[str] = ()
     timeout_s: float = 30.0
 
-    def concerns(self, name: str) -> bool:
-        """Whether it is called for a tool."""
+    def applies_to(self, name: str) -> bool:
+        """Return True if the hook is called for a tool."""
         return not self.tools or name in self.tools
 
 
 class Hooks:
-    """All hooks of a bot, in order.
+    """All hooks of a bot.
 
     Args:
-        hooks: In the order they are called; each sees what those before it changed.
+        hooks: In call order; each sees the changes of earlier hooks.
     """
 
     def __init__(self, hooks: Sequence[ToolHook] = ()) -> None:
@@ -90,49 +90,49 @@ class Hooks:
         return bool(self._hooks)
 
     async def before(self, call: HookedCall, warn: Callable[[str], None]) -> HookAnswer:
-        """What all of them want; the first that blocks is the last that is asked."""
-        together = HookAnswer()
+        """Return the combined answer of all hooks, up to the first that blocks."""
+        combined = HookAnswer()
         for hook in self._hooks:
-            if hook.before is None or not hook.concerns(call.tool.name):
+            if hook.before is None or not hook.applies_to(call.tool.name):
                 continue
-            answer = await _within(hook.timeout_s, warn, hook.before, call)
+            answer = await _run_hook(hook.timeout_s, warn, hook.before, call)
             if answer is None:
                 continue
             if answer.warning:
                 warn(answer.warning)
             if answer.block is not None:
-                return replace(together, block=answer.block)
+                return replace(combined, block=answer.block)
             if answer.arguments is not None:
                 call = replace(call, arguments=answer.arguments)
-                together = replace(together, arguments=answer.arguments)
-            if answer.permission and together.permission != "ask":
-                together = replace(together, permission=answer.permission)
-        return together
+                combined = replace(combined, arguments=answer.arguments)
+            if answer.permission and combined.permission != "ask":
+                combined = replace(combined, permission=answer.permission)
+        return combined
 
     async def after(
         self, call: HookedCall, result: ExecutionResult, warn: Callable[[str], None]
     ) -> ExecutionResult:
-        """The result as the last of them left it."""
+        """Return the result after all hooks."""
         for hook in self._hooks:
-            if hook.after is None or not hook.concerns(call.tool.name):
+            if hook.after is None or not hook.applies_to(call.tool.name):
                 continue
-            changed = await _within(hook.timeout_s, warn, hook.after, call, result)
+            changed = await _run_hook(hook.timeout_s, warn, hook.after, call, result)
             result = result if changed is None else changed
         return result
 
 
-async def _within(
+async def _run_hook(
     timeout_s: float,
     warn: Callable[[str], None],
     hook: Callable[..., Awaitable[_AnswerT | None]],
     *given: object,
 ) -> _AnswerT | None:
-    """What a hook says in its time; nothing, and a warning, where it fails."""
+    """Return a hook's answer; None, with a warning, if it fails or takes too long."""
     try:
         async with asyncio.timeout(timeout_s):
-            said: _AnswerT | None = await answer_of(hook, *given)
-            return said
+            answer: _AnswerT | None = await call_maybe_async(hook, *given)
+            return answer
     except Exception as exc:  # noqa: BLE001  # the owner's own: it stops nothing
-        log_failure(_log, "a hook failed, and the call goes on without it")
-        warn(f"a hook failed: {cause_of(exc)}")
+        log_failure(_log, "a hook failed; the call continues without it")
+        warn(f"a hook failed: {describe_exception(exc)}")
         return None

@@ -1,4 +1,4 @@
-"""How many calls may run at the same time: of a tool, of a server, of a bot."""
+"""Limits of calls: concurrency of a tool, a server and a bot, time, and result size."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ class CallLimits:
     """Limits of a bot's calls, over all its conversations; None: no limit.
 
     Attributes:
-        overall: Calls at the same time.
-        per_tool: Of one tool; one number for each tool, or by canonical name.
-        per_server: Of one server's tools; one number for each, or by name.
-        timeout_s: Seconds a call may take, whatever runs it; functions have a
-            time-out of their own besides.
-        grace_s: Seconds that cancelled calls have for their clean-up.
-        longest_error: Characters of an error; of a longer one both ends are kept.
-        longest_result: Characters of a result that a model reads; of a longer one both ends
-            are kept. What another tool asked for is not cut.
-        cancels_siblings: Whether one failure ends the calls that run beside it.
+        overall: Concurrent calls.
+        per_tool: Concurrent calls of one tool: one number for all tools, or one by
+            canonical name.
+        per_server: Concurrent calls of one server's tools: one number, or one by name.
+        timeout_s: Seconds that a call may take, with any executor; functions also have a
+            timeout of their own.
+        grace_s: Seconds that a cancelled call has for its clean-up.
+        longest_error: Characters of an error; a longer one keeps both ends.
+        longest_result: Characters of a result that a model reads; a longer one keeps both
+            ends. The result of a nested call is not cut.
+        cancels_siblings: True if a failure cancels the calls that run at the same time.
 
     Raises:
         ConfigurationError: A number is below 1.
@@ -53,46 +54,46 @@ class CallLimits:
 
 @dataclass(slots=True)
 class ConcurrencyLimiter:
-    """The places that calls take while they run.
+    """Semaphores of the tools, the servers and the bot.
 
     Attributes:
-        limits: How many there are.
+        limits: The limits that the semaphores enforce.
     """
 
     limits: CallLimits
-    _places: dict[tuple[str, str], asyncio.Semaphore] = field(default_factory=dict)
+    _semaphores: dict[tuple[str, str], asyncio.Semaphore] = field(default_factory=dict)
 
     @property
-    def limited(self) -> bool:
-        """Whether there is any limit."""
+    def is_limited(self) -> bool:
+        """True if there is a limit of concurrency."""
         limits = self.limits
         return (limits.overall, limits.per_tool, limits.per_server) != (None, None, None)
 
-    def free(self, tool: Tool) -> bool:
-        """Whether a call of a tool need not wait."""
-        return not any(place.locked() for place in self._of(tool))
+    def has_room(self, tool: Tool) -> bool:
+        """Return True if a call of a tool can start without waiting."""
+        return not any(semaphore.locked() for semaphore in self._semaphores_of(tool))
 
     @asynccontextmanager
-    async def taken(self, tool: Tool) -> AsyncGenerator[None, None]:
-        """Holds the places of one call, the scarcest taken first."""
+    async def acquire(self, tool: Tool) -> AsyncGenerator[None, None]:
+        """Hold the semaphores of one call: tool, then server, then bot."""
         async with AsyncExitStack() as stack:
-            for place in self._of(tool):
-                await stack.enter_async_context(place)
+            for semaphore in self._semaphores_of(tool):
+                await stack.enter_async_context(semaphore)
             yield
 
-    def _of(self, tool: Tool) -> list[asyncio.Semaphore]:
+    def _semaphores_of(self, tool: Tool) -> list[asyncio.Semaphore]:
         limits = self.limits
         wanted = (
             ("tool", tool.name, limits.per_tool),
             ("server", tool.server or "", limits.per_server if tool.server else None),
             ("overall", "", limits.overall),
         )
-        places = []
+        semaphores = []
         for kind, name, limit in wanted:
-            most = limit.get(name) if isinstance(limit, Mapping) else limit
-            if most is not None:
-                known = self._places.get((kind, name))
+            count = limit.get(name) if isinstance(limit, Mapping) else limit
+            if count is not None:
+                known = self._semaphores.get((kind, name))
                 if known is None:
-                    known = self._places[kind, name] = asyncio.Semaphore(most)
-                places.append(known)
-        return places
+                    known = self._semaphores[kind, name] = asyncio.Semaphore(count)
+                semaphores.append(known)
+        return semaphores

@@ -1,4 +1,4 @@
-"""What a bot can be told of its calls, beside the events of a turn."""
+"""Observers and traces of calls, in addition to the events of a turn."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolRun:
-    """A call is over.
+    """The end of a call.
 
     Attributes:
         tool: The canonical name.
-        duration: Seconds.
-        success: True only where the tool gave its result.
+        duration: Seconds from start to end.
+        success: True if the tool returned a result.
     """
 
     name: ClassVar[str] = "tool_execution"
@@ -35,18 +35,18 @@ class ToolRun:
     success: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as a JSON object."""
+        """Return the fields as a JSON object."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolFailure:
-    """A call has failed, been denied or been cancelled.
+    """The failure, denial or cancellation of a call.
 
     Attributes:
         tool: The canonical name.
-        error: What the model reads.
-        stack: Where the tool's exception was raised; empty where there was none.
+        error: The text that the model reads.
+        stack: The traceback of the tool's exception; empty if there was none.
     """
 
     name: ClassVar[str] = "tool_error"
@@ -55,7 +55,7 @@ class ToolFailure:
     stack: str
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields as a JSON object."""
+        """Return the fields as a JSON object."""
         return asdict(self)
 
 
@@ -63,25 +63,25 @@ CallObserver = Callable[[ToolRun | ToolFailure], None]
 
 
 class CallSpan(Protocol):
-    """The trace of one call; what the call does is part of it until it ends."""
+    """The trace of one call; current until it ends."""
 
     def end(self, result: ExecutionResult, duration_s: float) -> None:
-        """The call is over."""
+        """End the span when the call has ended."""
         ...
 
 
 class CallTelemetry(Protocol):
-    """Traces calls."""
+    """A tracer of calls."""
 
     def start(self, tool: Tool, call: ToolCall, context: ToolContext) -> CallSpan:
-        """A call begins, in the task that will run it."""
+        """Start a span when a call begins, in the task that runs it."""
         ...
 
 
 def report(
     observers: Iterable[CallObserver], tool: str, result: ExecutionResult, duration_s: float
 ) -> None:
-    """Tells everybody of one call; an observer that fails is logged, and stops nothing."""
+    """Call all observers with the records of one call; log those that fail."""
     events: list[ToolRun | ToolFailure] = [
         ToolRun(tool=tool, duration=duration_s, success=not result.is_error)
     ]

@@ -1,4 +1,4 @@
-"""Results that a retried turn is given again, so that nothing is done twice."""
+"""Results of earlier tries of a turn, so that a retried turn repeats no call."""
 
 from __future__ import annotations
 
@@ -14,70 +14,70 @@ __all__ = ["NO_TURN", "RememberedResults", "ResultMemory", "TurnCalls"]
 
 
 class TurnCalls:
-    """The calls of one turn, told apart by keys that a retry of the turn has too.
+    """Keys for the calls of one turn; a retry of the turn has the same keys.
 
     Args:
-        conversation: Where the turn is.
-        key: The turn's own; None: the bot gives none, and nothing is remembered.
+        conversation: The conversation's key.
+        key: The turn's idempotency key; None: results are not remembered.
     """
 
     def __init__(self, conversation: str = "", key: str | None = None) -> None:
         self._turn = None if key is None else [conversation, key]
-        self._made: dict[str, int] = {}
+        self._counts: dict[str, int] = {}
 
     @property
     def has_key(self) -> bool:
-        """Whether its calls have keys."""
+        """True if the calls of the turn have keys."""
         return self._turn is not None
 
     def key(
         self, tool: str, arguments: Mapping[str, Any], *, user: str | None = None
     ) -> str | None:
-        """Return 32 hexadecimal digits for the turn's next call of this kind.
+        """Return 32 hexadecimal digits for the turn's next call with these arguments.
 
-        The order of arguments does not matter. Equal calls have keys of their own: a
-        model may mean to roll the dice twice.
+        The order of arguments does not matter. Equal calls get different keys: a model may
+        want to roll the dice twice.
 
         Args:
-            tool: What is called.
-            arguments: With what.
-            user: Who asks: what one user was given is no answer for another.
+            tool: The canonical name.
+            arguments: The call's arguments.
+            user: The user, so that no user gets a result of another.
         """
         if self._turn is None:
             return None
-        written = compact_json([*self._turn, user, tool, _sorted(arguments)])
-        self._made[written] = self._made.get(written, 0) + 1
-        numbered = f"{self._made[written]}:{written}"
+        written = compact_json([*self._turn, user, tool, _sort_keys(arguments)])
+        self._counts[written] = self._counts.get(written, 0) + 1
+        numbered = f"{self._counts[written]}:{written}"
         return hashlib.sha256(numbered.encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def _sorted(value: Any) -> Any:
+def _sort_keys(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _sorted(value[key]) for key in sorted(value)}
-    return [_sorted(item) for item in value] if isinstance(value, list) else value
+        return {key: _sort_keys(value[key]) for key in sorted(value)}
+    return [_sort_keys(item) for item in value] if isinstance(value, list) else value
 
 
 NO_TURN = TurnCalls()
-"""A turn without a key: its calls have none either."""
+"""A turn whose calls have no keys."""
 
 
 class ResultMemory(Protocol):
-    """Remembers what calls came to."""
+    """A memory of results by key."""
 
     async def get(self, key: str) -> ExecutionResult | None:
-        """The result of a call that was made."""
+        """Return the result of an earlier call, or None."""
         ...
 
     async def put(self, key: str, result: ExecutionResult) -> None:
-        """Remembers a result."""
+        """Remember a result."""
         ...
 
 
 class RememberedResults:
-    """The latest results, in this process.
+    """The latest results, in this process's memory.
 
     Args:
-        most: How many; the oldest go first.
+        most: The number of results to keep; the oldest are dropped first.
     """
 
     def __init__(self, *, most: int = 10_000) -> None:
@@ -85,11 +85,11 @@ class RememberedResults:
         self._results: OrderedDict[str, ExecutionResult] = OrderedDict()
 
     async def get(self, key: str) -> ExecutionResult | None:
-        """The result of a call that was made."""
+        """Return the result of an earlier call, or None."""
         return self._results.get(key)
 
     async def put(self, key: str, result: ExecutionResult) -> None:
-        """Remembers a result."""
+        """Remember a result."""
         self._results[key] = result
         if len(self._results) > self._most:
             self._results.popitem(last=False)

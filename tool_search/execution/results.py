@@ -1,4 +1,4 @@
-"""What a running call says, and what it comes to."""
+"""Events of a running call, and its result as the model reads it."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ __all__ = [
     "Outcome",
     "as_result",
     "as_text",
-    "cause_of",
-    "failure_of",
-    "meant_tool",
-    "shortened",
+    "called_tool_name",
+    "describe_exception",
+    "failure_result",
+    "shorten",
     "with_partials",
 ]
 
 
 Failure = Literal["invalid", "blocked", "denied", "failed", "timed_out", "cancelled"]
-"""Why a call has no result of its tool's."""
+"""The reason why a call has no result from its tool."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallProgress:
-    """How far a call is, for people."""
+    """A progress message for people."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class CallOutputDelta:
-    """A piece of the result before the rest, for people.
+    """A piece of a result, shown to people before the rest.
 
-    The model reads the final result alone; where there is none, because the call
-    failed or was cancelled, it reads the pieces there were.
+    The model reads the final result alone. If the call fails or is cancelled, it reads the
+    pieces so far.
     """
 
     content: str
@@ -61,17 +61,17 @@ class CallOutputDelta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionResult:
-    """What a call came to; always the last event, and exactly one.
+    """The result of a call: exactly one, and always the last event.
 
-    A tool may give it itself, where what it returns and what the model reads differ.
+    A tool may return one itself if the model should read something else than the value.
 
     Attributes:
-        content: As the model reads it.
-        is_error: Whether it reports a failure.
-        parts: The same with pictures; empty: the text is all.
-        data: What the tool returned, for other tools and for the bot.
-        failure: Of which kind a failure is.
-        error: The exception behind it.
+        content: The text that the model reads.
+        is_error: True if it reports a failure.
+        parts: The content with pictures; empty: the text is everything.
+        data: The tool's return value, for other tools and for the bot.
+        failure: The kind of failure.
+        error: The exception that caused the failure.
     """
 
     content: str
@@ -83,7 +83,7 @@ class ExecutionResult:
 
     @property
     def outcome(self) -> Outcome:
-        """How the call ended."""
+        """The outcome of the call."""
         if not self.is_error:
             return "finished"
         if self.failure in ("denied", "blocked"):
@@ -94,19 +94,16 @@ class ExecutionResult:
 ExecutionEvent = CallProgress | CallOutputDelta | ExecutionResult
 
 
-# What a call of a batch came to: for the session, and as an event.
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishedCall:
-    """A call is over.
+    """A finished call of a batch.
 
     Attributes:
-        call: As the model made it.
-        decision: What was decided; None: it was cancelled before that.
-        result: Its one result.
-        duration_s: Seconds from its beginning; 0 where nothing was run.
-        steps: What its life was made of, in order.
+        call: The model's call.
+        decision: The decision; None: the call was cancelled before that.
+        result: The one result.
+        duration_s: Seconds from its start; 0 if nothing was run.
+        steps: The steps of the call with their durations, in order.
     """
 
     call: ToolCall
@@ -117,11 +114,11 @@ class FinishedCall:
 
     @property
     def tool(self) -> str:
-        """The canonical name of what the call comes down to, `call_tool` looked through."""
-        return meant_tool(self.decision) if self.decision is not None else self.call.name
+        """The canonical name of the called tool, or of the tool inside `call_tool`."""
+        return called_tool_name(self.decision) if self.decision is not None else self.call.name
 
     def to_commit(self) -> CallResult:
-        """The same for a session."""
+        """Return the result for `ToolSearchSession.commit`."""
         result = self.result
         decision = self.decision or AnsweredCall(
             call=self.call, content=result.content, is_error=True
@@ -134,10 +131,10 @@ class FinishedCall:
         )
 
     def finished(self, content: str | None = None) -> ToolFinished:
-        """The same as an event.
+        """Return the event for the bot.
 
         Args:
-            content: What the model reads, where a history says it otherwise.
+            content: The text in the history, if it differs from the result's.
         """
         return ToolFinished(
             call=self.call,
@@ -151,24 +148,21 @@ class FinishedCall:
         )
 
 
-def meant_tool(decision: CallDecision) -> str:
-    """The canonical name of what a call comes down to, `call_tool` looked through."""
+def called_tool_name(decision: CallDecision) -> str:
+    """Return the canonical name of the called tool, or of the tool inside `call_tool`."""
     if isinstance(decision, RunCall):
         return decision.tool.name
     return decision.names_tool.name if decision.names_tool else decision.call.name
 
 
-# Results and failures as the model reads them.
-
-
 _PARTS = (TextPart, ImagePart)
 _MAY_HAVE_PARTS = (*_PARTS, list, tuple)
 MAX_ERROR_CHARS = 10_000
-"""Characters of an error; of a longer one the first and the last half are kept."""
+"""Characters of an error; a longer one keeps its first and last half."""
 
 
 def as_text(value: object) -> str:
-    """A value as the model reads it: text as it is, nothing as "", anything else as JSON."""
+    """Return a value as the model reads it: text as it is, None as "", other values as JSON."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -182,13 +176,13 @@ def as_text(value: object) -> str:
 
 
 def as_result(value: object, data: object = None, *, language: Language) -> ExecutionResult:
-    """A result with its text, and its parts where there are pictures among them.
+    """Return a result with the value's text, and with parts if it has pictures.
 
     Args:
-        value: Whatever a tool or its renderer gave: a value, text, parts of content, or
-            a whole result, which stays as it is.
-        data: What the tool returned, where a renderer made the value of it.
-        language: Of the words that stand for pictures.
+        value: The value of a tool or its renderer: any value, text, parts of content, or a
+            whole result, which stays as it is.
+        data: The tool's return value, if a renderer made `value` from it.
+        language: The language of the words that replace pictures.
     """
     if isinstance(value, ExecutionResult):
         return value
@@ -207,21 +201,22 @@ def as_result(value: object, data: object = None, *, language: Language) -> Exec
     return ExecutionResult(content=shown.text, parts=whole, data=kept)
 
 
-def failure_of(failure: Failure, key: str, language: Language, **values: object) -> ExecutionResult:
-    """A failure in our words.
+def failure_result(
+    failure: Failure, key: str, language: Language, **values: object
+) -> ExecutionResult:
+    """Return a failure with a text of `tool_search.i18n`.
 
     Args:
-        failure: Of which kind.
-        key: The sentence, of `tool_search.i18n`.
-        language: The conversation's.
-        values: What the sentence speaks of.
+        failure: The kind of failure.
+        key: The key of the text.
+        language: The conversation's language.
+        values: The values of the text's placeholders.
     """
-    said = text(key, language, **values)
-    return ExecutionResult(content=said, is_error=True, failure=failure)
+    return ExecutionResult(content=text(key, language, **values), is_error=True, failure=failure)
 
 
 def _parts(value: Any) -> tuple[ContentPart, ...] | None:
-    """The parts of content a value is, or None where it is none."""
+    """Return a value as parts of content, or None if it contains no part."""
     if isinstance(value, _PARTS):
         return (value,)
     if not any(isinstance(item, _PARTS) for item in value):
@@ -229,25 +224,25 @@ def _parts(value: Any) -> tuple[ContentPart, ...] | None:
     return tuple(item if isinstance(item, _PARTS) else TextPart(as_text(item)) for item in value)
 
 
-def cause_of(exc: BaseException) -> str:
-    """An exception in one text without secrets: its kind, its message, a program's output.
+def describe_exception(exc: BaseException) -> str:
+    """Return an exception as one text without secrets: type, message and program output.
 
-    Standard error and output are those of `subprocess.CalledProcessError` and of
-    whatever else has them by these names.
+    The output is `stderr` and `stdout` of `subprocess.CalledProcessError`, or of any other
+    exception with these attributes.
     """
     kind, message = type(exc).__name__, _message(exc)
-    # What is ours is a sentence for whoever reads it.
-    said = message if isinstance(exc, ToolSearchError) else f"{kind}: {message}"
-    written = (_stream(getattr(exc, name, None)) for name in ("stderr", "stdout"))
-    whole = "\n".join([said if message else kind, *(text for text in written if text)])
-    # A model repeats what it reads, and an exception quotes addresses, headers and settings.
+    # Messages of our own errors are sentences already.
+    headline = message if isinstance(exc, ToolSearchError) else f"{kind}: {message}"
+    streams = (_stream(getattr(exc, name, None)) for name in ("stderr", "stdout"))
+    whole = "\n".join([headline if message else kind, *(text for text in streams if text)])
+    # Exceptions quote addresses, headers and settings, and a model repeats what it reads.
     return redacted_text(whole)
 
 
 def _message(exc: BaseException) -> str:
     try:
         return str(exc)
-    except Exception:  # noqa: BLE001  # an exception of anybody's
+    except Exception:  # noqa: BLE001  # a foreign exception's __str__ may raise anything
         return ""
 
 
@@ -257,8 +252,8 @@ def _stream(written: Any) -> str:
     return written.strip() if isinstance(written, str) else ""
 
 
-def shortened(result: ExecutionResult, *, longest: int, language: Language) -> ExecutionResult:
-    """A result whose text is cut in the middle if it is longer than this; pictures stay."""
+def shorten(result: ExecutionResult, *, longest: int, language: Language) -> ExecutionResult:
+    """Return a result whose text is cut in the middle to `longest` characters."""
     content, parts = result.content, result.parts
     if len(content) > longest:
         content = cut(content, longest=longest, language=language)
@@ -274,7 +269,7 @@ def shortened(result: ExecutionResult, *, longest: int, language: Language) -> E
 def with_partials(
     result: ExecutionResult, partials: Sequence[str], *, language: Language
 ) -> ExecutionResult:
-    """A failure with what the tool had given before it."""
+    """Return a failure together with the pieces of output before it."""
     given = "\n".join(piece for piece in partials if piece)
     if not result.is_error or not given:
         return result

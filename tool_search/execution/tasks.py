@@ -1,4 +1,4 @@
-"""Work that ends when its time is over, whatever it does against it."""
+"""Tasks and threads of tools, with timeouts that hold for any code."""
 
 from __future__ import annotations
 
@@ -34,16 +34,13 @@ __all__ = [
     "NoResult",
     "OrphanedTasks",
     "ToolThreads",
-    "answer_of",
-    "called",
-    "carried",
+    "as_task_exception",
+    "call_function",
+    "call_maybe_async",
     "closing",
-    "in_thread",
     "is_async",
+    "run_in_thread",
 ]
-
-
-# Iterators that end with their reader: no connection and no tool outlives a turn.
 
 
 _ItemT = TypeVar("_ItemT")
@@ -51,11 +48,9 @@ _ItemT = TypeVar("_ItemT")
 
 @asynccontextmanager
 async def closing(items: AsyncIterator[_ItemT]) -> AsyncGenerator[AsyncIterator[_ItemT], None]:
-    """Closes an iterator at the end of the block, where it is one that can be closed.
-
-    The protocols of this library promise an iterator and no more; a generator that is
-    only dropped would hold on to what it has opened until the event loop finds it.
-    """
+    """Close an iterator at the end of the block, if it can be closed."""
+    # A generator that is only dropped keeps its connections open until the event loop
+    # finalizes it: no connection and no tool may outlive a turn.
     try:
         yield items
     finally:
@@ -64,15 +59,12 @@ async def closing(items: AsyncIterator[_ItemT]) -> AsyncGenerator[AsyncIterator[
             await close()
 
 
-# The threads that functions without a coroutine run in: a bounded number for all of a process.
-#
-# Daemon threads, unlike those of `concurrent.futures`: one that hangs must not keep the
-# process alive. A function that is given up cannot be ended. Its thread no longer counts, so
-# that functions that hang do not stop the others, up to four times the bound.
-
-
+# Sync functions run in a bounded number of daemon threads for the whole process. Threads of
+# `concurrent.futures` are not daemons: one that hangs would keep the process alive. A function
+# that was given up cannot be ended, so its thread no longer counts: hanging functions do not
+# stop others, up to four times the bound.
 MAX_TOOL_THREADS = 64
-"""How many functions run at the same time; more wait, first come, first served."""
+"""The number of sync functions that run at the same time; more wait in order."""
 _IDLE_S = 10.0
 _IDLE = "tool-idle"
 _MAX_LOST = 3
@@ -94,18 +86,18 @@ class _Job:
 
     @property
     def is_dropped(self) -> bool:
-        """True if nobody waits for it any more."""
+        """True if the caller has cancelled it."""
         return self._future.cancelled()
 
     def run(self) -> None:
         try:
             outcome = ("set_result", self._context.run(self._work))
-        except BaseException as exc:  # noqa: BLE001  # handed over to the awaiting task
-            outcome = ("set_exception", carried(exc))
+        except BaseException as exc:  # noqa: BLE001  # passed on to the awaiting task
+            outcome = ("set_exception", as_task_exception(exc))
         try:
             self._loop.call_soon_threadsafe(self._settle, *outcome)
         except RuntimeError:
-            _log.debug("a tool's thread ended after its loop: nobody takes its result")
+            _log.debug("a tool's thread ended after its event loop; its result is dropped")
 
     def _settle(self, setter: str, value: object) -> None:
         if not self._future.done():
@@ -113,10 +105,10 @@ class _Job:
 
 
 class ToolThreads:
-    """A bounded number of daemon threads, started when they are needed.
+    """A bounded pool of daemon threads, started on demand.
 
     Args:
-        most: How many work at the same time.
+        most: The number of threads that work at the same time.
     """
 
     def __init__(self, most: int = MAX_TOOL_THREADS) -> None:
@@ -129,39 +121,41 @@ class ToolThreads:
 
     @property
     def count(self) -> int:
-        """How many threads there are, idle and lost ones too."""
+        """The number of threads, with idle and lost ones."""
         return self._threads
 
     def run(self, work: Callable[[], Any]) -> Awaitable[Any]:
-        """Return what gives the work's result; cancelling it before it begins drops the work."""
+        """Return an awaitable of the work's result; cancelled before its start, it is dropped."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         job = _Job(work, future)
-        future.add_done_callback(lambda done: self._given_up(job) if done.cancelled() else None)
+        future.add_done_callback(partial(self._note_cancelled, job))
         with self._wake:
             self._waiting.append(job)
-            self._staff()
+            self._start_thread()
         return future
 
-    def _staff(self) -> None:
-        """Wake or start a thread for what waits, where there is room."""
+    def _start_thread(self) -> None:
+        """Wake or start a thread for waiting work, up to the bound."""
         if self._idle >= len(self._waiting):
             self._wake.notify()
         elif self._threads - min(self._lost, _MAX_LOST * self._most) < self._most:
             self._threads += 1
-            threading.Thread(target=self._work, daemon=True, name=_IDLE).start()
+            threading.Thread(target=self._run_jobs, daemon=True, name=_IDLE).start()
 
-    def _given_up(self, job: _Job) -> None:
+    def _note_cancelled(self, job: _Job, done: asyncio.Future[Any]) -> None:
+        if not done.cancelled():
+            return
         with self._wake:
             if job.state == "running" and not job.is_lost:
                 job.is_lost = True
                 self._lost += 1
                 if self._waiting:
-                    self._staff()
+                    self._start_thread()
 
-    def _work(self) -> None:
-        # The name tells whoever looks at a process which threads are at work.
+    def _run_jobs(self) -> None:
+        # Debuggers and `py-spy` show the name: it says which threads are at work.
         thread = threading.current_thread()
-        while (job := self._next()) is not None:
+        while (job := self._next_job()) is not None:
             thread.name = f"tool-{next(_serial)}"
             job.run()
             thread.name = _IDLE
@@ -169,8 +163,8 @@ class ToolThreads:
                 job.state = "ended"
                 self._lost -= job.is_lost
 
-    def _next(self) -> _Job | None:
-        """The next job; None if none comes for a while, and the thread ends."""
+    def _next_job(self) -> _Job | None:
+        """Return the next job; None after a while without one, and the thread ends."""
         with self._wake:
             while True:
                 while self._waiting:
@@ -186,8 +180,11 @@ class ToolThreads:
                     return None
 
 
-def carried(exc: BaseException) -> BaseException:
-    """An exception that a future takes: it refuses `StopIteration`, and exits are no results."""
+def as_task_exception(exc: BaseException) -> BaseException:
+    """Return an exception that a future accepts.
+
+    A future refuses `StopIteration`, and `SystemExit` would end the event loop.
+    """
     if isinstance(exc, Exception) and not isinstance(exc, StopIteration):
         return exc
     return RuntimeError(f"{type(exc).__name__}: {exc}")
@@ -196,8 +193,8 @@ def carried(exc: BaseException) -> BaseException:
 _shared = ToolThreads()
 
 
-def in_thread(work: Callable[[], Any]) -> Awaitable[Any]:
-    """Run work in one of the process's threads for tools."""
+def run_in_thread(work: Callable[[], Any]) -> Awaitable[Any]:
+    """Run work in one of the process's tool threads."""
     return _shared.run(work)
 
 
@@ -205,27 +202,28 @@ _ValueT = TypeVar("_ValueT")
 _log = logging.getLogger(__name__)
 
 
-class NoResult(Exception):  # noqa: N818  # not raised to anybody: it names a case
-    """A generator that ended without a result."""
+class NoResult(Exception):  # noqa: N818  # never reaches a caller
+    """A generator ended without a result."""
 
 
 class CallClock:
-    """The time a call has: the block it surrounds is cancelled when that is over.
+    """A timeout of a call that can be paused.
 
-    It stands still while the user is asked, and so does that of the call it is made in.
-    A block that ignores its cancellation is announced once the grace is over too.
+    It cancels its block when the time is over. Questions to the user pause it and the clocks
+    of outer calls.
 
     Args:
-        overdue: Is called then, with the seconds the block had.
-        grace_s: Seconds the block has for its clean-up.
-        outer: The clock of what the call is a part of.
+        overdue: Called with the timeout if the block has not ended after its cancellation
+            and the grace period.
+        grace_s: Seconds that the block has for its clean-up.
+        outer: The clock of the outer call.
     """
 
     seconds = 0.0
     is_over = False
-    _alarm: asyncio.TimerHandle | None = None  # None: it stands still
-    _is_on = False
-    _stops = 0
+    _alarm: asyncio.TimerHandle | None = None  # None while it is paused
+    _is_entered = False
+    _pauses = 0
 
     def __init__(
         self, overdue: Callable[[float], None], grace_s: float, outer: CallClock | None = None
@@ -235,23 +233,24 @@ class CallClock:
         self._outer = outer
 
     def within(self, seconds: float) -> Self:
-        """The block, with its time.
+        """Return the clock as a context manager with this timeout.
 
         Raises:
-            TimeoutError: The time was over before the block's end.
+            TimeoutError: The time was over before the end of the block.
         """
         self.seconds = seconds
         return self
 
     @types.coroutine
-    def spent_on(
+    def run_within(
         self, work: Coroutine[Any, Any, _ValueT], seconds: float
     ) -> Generator[Any, Any, _ValueT]:
-        """What work comes to, within its time; work that never waits needs no clock.
+        """Return the work's result within a timeout.
 
         Raises:
-            TimeoutError: The time was over before the work's end.
+            TimeoutError: The time was over before the end of the work.
         """
+        # The first step runs without a timer: most tools never wait, and need none.
         self.seconds = seconds
         try:
             waited_for = work.send(None)
@@ -259,7 +258,7 @@ class CallClock:
                 while True:
                     try:
                         sent = yield waited_for
-                    except BaseException as exc:  # noqa: BLE001  # handed on to the work
+                    except BaseException as exc:  # noqa: BLE001  # passed on to the work
                         waited_for = work.throw(exc)
                     else:
                         waited_for = work.send(sent)
@@ -270,9 +269,9 @@ class CallClock:
     def __enter__(self) -> Self:
         self._task = asyncio.current_task()
         self._before = self._task.cancelling() if self._task is not None else 0
-        self._left = self.seconds
-        self._is_on = True
-        self._go()
+        self._remaining_s = self.seconds
+        self._is_entered = True
+        self._start_alarm()
         return self
 
     def __exit__(
@@ -281,36 +280,36 @@ class CallClock:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._is_on = False
+        self._is_entered = False
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-        # As `asyncio.timeout` does: a cancellation of somebody else's is passed on.
+        # As in `asyncio.timeout`: a cancellation by other code is passed on.
         if self.is_over and self._task is not None:
             alone = self._task.uncancel() <= self._before
             if alone and kind is not None and issubclass(kind, asyncio.CancelledError):
                 raise TimeoutError from error
 
     @contextmanager
-    def stopped(self) -> Iterator[None]:
-        """Holds the clock for a block, and those around it."""
-        with nullcontext() if self._outer is None else self._outer.stopped():
-            self._stops += 1
+    def paused(self) -> Iterator[None]:
+        """Pause this clock and the outer clocks for a block."""
+        with nullcontext() if self._outer is None else self._outer.paused():
+            self._pauses += 1
             if self._alarm is not None and not self.is_over:
-                self._left = self._alarm.when() - asyncio.get_running_loop().time()
+                self._remaining_s = self._alarm.when() - asyncio.get_running_loop().time()
                 self._alarm.cancel()
                 self._alarm = None
             try:
                 yield
             finally:
-                self._stops -= 1
-                self._go()
+                self._pauses -= 1
+                self._start_alarm()
 
-    def _go(self) -> None:
-        if self._is_on and not self._stops and not self.is_over:
-            self._alarm = asyncio.get_running_loop().call_later(self._left, self._end)
+    def _start_alarm(self) -> None:
+        if self._is_entered and not self._pauses and not self.is_over:
+            self._alarm = asyncio.get_running_loop().call_later(self._remaining_s, self._time_out)
 
-    def _end(self) -> None:
+    def _time_out(self) -> None:
         self.is_over = True
         if self._task is not None:
             self._task.cancel()
@@ -318,47 +317,47 @@ class CallClock:
         self._alarm = loop.call_later(self._grace_s, self._overdue, self.seconds)
 
 
-def called(
+def call_function(
     function: Callable[..., Any],
     arguments: Mapping[str, Any],
     *,
     asynchronous: bool | None = None,
     say: Callable[[CallProgress | CallOutputDelta], None] | None = None,
 ) -> Coroutine[Any, Any, Any]:
-    """What a function gives for these arguments, awaited where it can be.
+    """Return the result of a function, awaited if necessary.
 
-    A function that is not async runs in a thread, of which a process has 64. What it raises is an
-    exception that a task can carry: a tool that exits has failed like any other.
+    A sync function runs in one of the process's 64 tool threads. `SystemExit` and the like
+    become exceptions that a task can hold: a tool that exits has failed.
 
     Args:
-        function: What is called.
-        arguments: By name.
-        asynchronous: Whether it gives something to await, where that is known.
-        say: Takes what a generator yields before its result; without it, the generator
-            itself is given.
+        function: The function to call.
+        arguments: The arguments by name.
+        asynchronous: True for an async function; None: find out.
+        say: Receives the events that a generator yields before its result; None: the
+            generator itself is the result.
 
     Raises:
-        NoResult: A generator has yielded no result.
+        NoResult: A generator yielded no result.
     """
     at_once = is_async(function) if asynchronous is None else asynchronous
-    return _contained(_given(function, arguments, at_once, say))
+    return _contain_exits(_call(function, arguments, at_once, say))
 
 
-def answer_of(function: Callable[..., Any], *given: Any) -> Coroutine[Any, Any, Any]:
-    """What a function of the bot's owner says at once or when awaited.
+def call_maybe_async(function: Callable[..., Any], *given: Any) -> Coroutine[Any, Any, Any]:
+    """Return the result of a function of the bot's owner, which may be async.
 
-    What it raises is an exception that a task can carry.
+    `SystemExit` and the like become exceptions that a task can hold.
     """
-    return _contained(_said_by(function, given))
+    return _contain_exits(_await_if_needed(function, given))
 
 
-async def _said_by(function: Callable[..., Any], given: tuple[Any, ...]) -> Any:
-    said = function(*given)
-    return await said if inspect.isawaitable(said) else said
+async def _await_if_needed(function: Callable[..., Any], given: tuple[Any, ...]) -> Any:
+    result = function(*given)
+    return await result if inspect.isawaitable(result) else result
 
 
 def is_async(function: Callable[..., Any]) -> bool:
-    """Whether a call of it gives something to await, or an async generator, at once."""
+    """Return True for coroutine functions, async generators, and objects with such a call."""
     own_call = getattr(function, "__call__", None)  # noqa: B004  # an object's async call is meant
     return any(
         inspect.iscoroutinefunction(one) or inspect.isasyncgenfunction(one)
@@ -366,24 +365,26 @@ def is_async(function: Callable[..., Any]) -> bool:
     )
 
 
-async def _given(
+async def _call(
     function: Callable[..., Any],
     arguments: Mapping[str, Any],
     at_once: bool,
     say: Callable[[CallProgress | CallOutputDelta], None] | None,
 ) -> Any:
-    value = function(**arguments) if at_once else await in_thread(partial(function, **arguments))
+    value = (
+        function(**arguments) if at_once else await run_in_thread(partial(function, **arguments))
+    )
     if inspect.isawaitable(value):
         value = await value
     if say is not None and inspect.isasyncgen(value):
-        return await _drained(value, say)
+        return await _first_result(value, say)
     return value
 
 
-async def _drained(
+async def _first_result(
     items: AsyncGenerator[Any, Any], say: Callable[[CallProgress | CallOutputDelta], None]
 ) -> Any:
-    """The first item that is neither progress nor a piece; the generator is closed there."""
+    """Return the first item that is not an event, and close the generator."""
     async for item in items:
         if isinstance(item, CallProgress | CallOutputDelta):
             say(item)
@@ -391,26 +392,26 @@ async def _drained(
         try:
             await items.aclose()
         except Exception:  # noqa: BLE001  # a tool's clean-up may raise anything
-            log_failure(_log, "a tool failed while it cleaned up after its result")
+            log_failure(_log, "a tool failed in its clean-up after its result")
         return item
     raise NoResult
 
 
-async def _contained(work: Awaitable[Any]) -> Any:
-    """What is awaited; a tool that exits, or cancels itself, has failed like any other."""
+async def _contain_exits(work: Awaitable[Any]) -> Any:
+    """Await work; an exit or a cancellation by the tool itself becomes a failure."""
     try:
         return await work
     except asyncio.CancelledError as exc:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
-        raise carried(exc) from exc
+        raise as_task_exception(exc) from exc
     except (SystemExit, GeneratorExit, BaseExceptionGroup) as exc:
-        raise carried(exc) from exc
+        raise as_task_exception(exc) from exc
 
 
 class OrphanedTasks:
-    """Tasks that did not end when they were cancelled: kept in sight until they do.
+    """Tasks that ignored their cancellation; watched until they end.
 
     Args:
         grace_s: Seconds that a cancelled task has for its clean-up.
@@ -422,14 +423,14 @@ class OrphanedTasks:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What still runs although it was given up, oldest first."""
+        """The names of tasks that still run, oldest first."""
         return tuple(self._tasks.values())
 
     async def end(self, tasks: Mapping[asyncio.Task[Any], str]) -> None:
-        """Cancels tasks and waits for their clean-up, but no longer than the grace.
+        """Cancel tasks, and wait up to the grace period for their clean-up.
 
         Args:
-            tasks: Each with the name of what it runs.
+            tasks: The tasks with the names of their tools.
         """
         for task in tasks:
             task.cancel()
@@ -440,22 +441,22 @@ class OrphanedTasks:
                 self.watch(task, name)
 
     def watch(self, task: asyncio.Task[Any], name: str) -> None:
-        """Keeps a task that was cancelled in sight, where it has not ended."""
+        """Watch a cancelled task that has not ended."""
         if task.done():
-            _retrieved(task)
+            _retrieve_exception(task)
             return
         if task in self._tasks:
             return
-        _log.error("tool %r ignores that it was cancelled, and still runs", name)
+        _log.error("tool %r ignores its cancellation and still runs", name)
         self._tasks[task] = name
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
-        _log.warning("tool %r, which had been given up, has ended", self._tasks.pop(task))
-        _retrieved(task)
+        _log.warning("tool %r ended after it was given up", self._tasks.pop(task))
+        _retrieve_exception(task)
 
 
-def _retrieved(task: asyncio.Task[Any]) -> None:
-    """Takes the exception nobody will ask for, so that asyncio does not report it as lost."""
+def _retrieve_exception(task: asyncio.Task[Any]) -> None:
+    """Retrieve the exception, so that asyncio does not log it as never retrieved."""
     if not task.cancelled():
         task.exception()

@@ -475,7 +475,7 @@ class ToolSearchRunner:
                 asked.conversation, begun.language, user=asked.user, roles=asked.roles
             )
 
-        begun, warning, refusal = session, None, self._calls.refusal(context)
+        begun, warning, refusal = session, None, self._calls.denial_reason(context)
         begin = partial(
             ToolSearchSession.begin_turn,
             content=asked.message,

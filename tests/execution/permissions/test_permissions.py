@@ -385,9 +385,9 @@ def test_what_search_hides_cannot_be_called_and_what_it_shows_can(
             mail("far_writer", kind="mcp", server="far", needs_permission=wants),
         ]
         for item in tools:
-            shown = permissions.refusal(item.tool, context, item) is None
+            shown = permissions.denial_reason(item.tool, context, item) is None
             tries = [
-                await permissions.refused(item.tool, {"to": to}, context, item)
+                await permissions.authorize(item.tool, {"to": to}, context, item)
                 for to in ("a", "ab", "b")
             ]
             assert shown or all(tries), "a hidden tool could be called"
@@ -399,7 +399,7 @@ def test_what_search_hides_cannot_be_called_and_what_it_shows_can(
 
 async def test_search_of_a_session_hides_what_permissions_refuse() -> None:
     run = bot({"mode": "plan"}, mail(), mail("read_mail", annotations={"read_only": True}))
-    why: Callable[[Tool], str | None] = run.refusal(lambda: CONTEXT)
+    why: Callable[[Tool], str | None] = run.denial_reason(lambda: CONTEXT)
     assert why(run.catalog["read_mail"]) is None
     assert "only reading is allowed" in str(why(run.catalog["send_mail"]))
     run.permissions.use_mode("default", conversation="c")

@@ -54,7 +54,7 @@ def warnings(*tools: Tool, **settings: Any) -> tuple[str, ...]:
             {"deny": ["send_mial"]},
             "permissions.deny: the rule 'send_mial' names no tool; known: 'send_mail'",
         ),
-        ({"deny": ["Send_Mail"]}, "its letters have another case; known: 'send_mail'"),
+        ({"deny": ["Send_Mail"]}, "upper and lower case differ; known: 'send_mail'"),
         (
             {"ask": ["mcp__my_chat__*"]},
             "permissions.ask: the rule 'mcp__my_chat__*' names no tool; known: 'mcp__my.chat__",
@@ -62,30 +62,30 @@ def warnings(*tools: Tool, **settings: Any) -> tuple[str, ...]:
         ({"ask": ["mcp__my.chat"]}, "names no tool; known: 'mcp__my.chat__"),
         ({"policy": {"deny": ["mcp__my.chat__past"]}}, "permissions.policy.deny: the rule"),
         ({"roles": {"guest": {"deny": ["nothing"]}}}, "permissions.roles.guest.deny: the rule"),
-        ({"allow": ["post"]}, "a server's is named by its server; known: 'mcp__my.chat__post'"),
+        ({"allow": ["post"]}, "must name with their server; known: 'mcp__my.chat__post'"),
         (
             {"allow": ["mcp__my.chat__post(bo)"]},
             "must name the argument, as in mcp__my.chat__post(to=bo)",
         ),
         (
             {"deny": ["send_mail(too=bo)"]},
-            "is about 'too', which is no argument of 'send_mail'; known: 'to'",
+            "names 'too', which is not an argument of 'send_mail'; known: 'to'",
         ),
         (
             {"deny": ["send_mail(To=bo)"]},
-            "is about 'To', which is no argument of 'send_mail'; known: 'to'",
+            "names 'To', which is not an argument of 'send_mail'; known: 'to'",
         ),
         (
             {"deny": ["mcp__*(message.text=x)"]},
-            "is about 'message.text', which is no argument of 'post'",
+            "names 'message.text', which is not an argument of 'post'",
         ),
         (
             {"deny": ["send_mail(mode=Fast)"]},
-            "'mode' of 'send_mail' takes other values; known: 'fast', 'slow'",
+            "'mode' of 'send_mail' has other values; known: 'fast', 'slow'",
         ),
-        ({"deny": ["send_mail(tags=old)"]}, "takes other values; known: 'new'"),
-        ({"deny": ["send_mail(to = bo)"]}, "has a space beside =, and so names no argument"),
-        ({"trusted_servers": ["my_chat"]}, "no tool is of a server 'my_chat'; known: 'my.chat'"),
+        ({"deny": ["send_mail(tags=old)"]}, "has other values; known: 'new'"),
+        ({"deny": ["send_mail(to = bo)"]}, "has a space next to =, so it names no argument"),
+        ({"trusted_servers": ["my_chat"]}, "no tool is from a server 'my_chat'; known: 'my.chat'"),
     ],
 )
 def test_rule_that_can_never_match_is_named_with_what_there_is(

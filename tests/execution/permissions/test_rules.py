@@ -11,7 +11,13 @@ from pydantic import ValidationError
 
 from tool_search import PermissionSettings, Tool
 from tool_search.config.permissions import PermissionRules
-from tool_search.execution.permissions.rules import Rule, RuleSet, suggested_rules
+from tool_search.execution.permissions.argument_values import CallArguments, Subjects
+from tool_search.execution.permissions.rules import (
+    PermissionDecision,
+    Rule,
+    RuleSet,
+    suggested_rules,
+)
 
 MAIL = Tool(
     name="send_mail",
@@ -46,6 +52,12 @@ GREETING = Tool(
 FORECAST = Tool(name="get_forecast", kind="mcp", server="my weather")
 PREFIXED = Tool(name="mcp__git__status", kind="mcp", server="git")
 IMPOSTOR = Tool(name="mcp__git__push", kind="mcp", server="evil")
+
+
+def decision(
+    rules: RuleSet, tool: Tool, arguments: dict[str, Any], subjects: Subjects | None = None
+) -> PermissionDecision | None:
+    return rules.decide(CallArguments(tool, arguments, subjects=subjects))
 
 
 @pytest.mark.parametrize(
@@ -160,8 +172,8 @@ def test_pattern_is_held_against_an_argument(
     rule: str, tool: Tool, arguments: dict[str, Any], matches: bool
 ) -> None:
     read = Rule.read(rule)
-    assert read.matches(tool, arguments, subjects=None, every=True) is matches
-    assert read.matches(tool, arguments, subjects=None, every=False) is matches
+    assert read.covers(CallArguments(tool, arguments), every=True) is matches
+    assert read.covers(CallArguments(tool, arguments), every=False) is matches
 
 
 @pytest.mark.parametrize(
@@ -171,17 +183,17 @@ def test_pattern_is_held_against_an_argument(
 def test_address_that_cannot_be_read_for_certain_is_denied_and_never_allowed(address: str) -> None:
     """What reads it in the end may come somewhere else than the rule."""
     read = Rule.read("fetch(domain:x.org)")
-    assert read.matches(FETCH, {"url": address}, subjects=None, every=False)
-    assert not read.matches(FETCH, {"url": address}, subjects=None, every=True)
+    assert read.covers(CallArguments(FETCH, {"url": address}), every=False)
+    assert not read.covers(CallArguments(FETCH, {"url": address}), every=True)
 
 
 def test_rule_that_allows_must_match_every_value_and_one_that_denies_any() -> None:
     levels = PermissionRules(allow=("send_mail(to=*@x.org)",), deny=("send_mail(to=eve*)",))
     rules = RuleSet((levels,))
-    assert rules.verdict(MAIL, {"to": ["a@x.org", "b@x.org"]}) == "allow"
-    assert rules.verdict(MAIL, {"to": ["a@x.org", "b@y.org"]}) is None
-    assert rules.verdict(MAIL, {"to": ["a@x.org", "eve@x.org"]}) == "deny"
-    assert rules.verdict(MAIL, {"to": []}) is None
+    assert decision(rules, MAIL, {"to": ["a@x.org", "b@x.org"]}) == "allow"
+    assert decision(rules, MAIL, {"to": ["a@x.org", "b@y.org"]}) is None
+    assert decision(rules, MAIL, {"to": ["a@x.org", "eve@x.org"]}) == "deny"
+    assert decision(rules, MAIL, {"to": []}) is None
 
 
 def test_tool_says_itself_what_its_calls_are_about() -> None:
@@ -191,9 +203,9 @@ def test_tool_says_itself_what_its_calls_are_about() -> None:
         return [part.strip() for part in arguments["command"].split("&&")]
 
     rules = RuleSet((PermissionRules(allow=("run(git:*)",), deny=("run(rm:*)",)),))
-    assert rules.verdict(RUN, {"command": "git add . && git push"}, parts) == "allow"
-    assert rules.verdict(RUN, {"command": "git add . && make"}, parts) is None
-    assert rules.verdict(RUN, {"command": "git add . && rm -r x"}, parts) == "deny"
+    assert decision(rules, RUN, {"command": "git add . && git push"}, parts) == "allow"
+    assert decision(rules, RUN, {"command": "git add . && make"}, parts) is None
+    assert decision(rules, RUN, {"command": "git add . && rm -r x"}, parts) == "deny"
 
 
 _KINDS = ("allow", "ask", "deny")
@@ -204,8 +216,8 @@ def test_deny_wins_over_ask_and_ask_over_allow(given_rules: list[tuple[str, str]
     levels = tuple(PermissionRules.model_validate({kind: [rule]}) for kind, rule in given_rules)
     kinds = [kind for kind, _ in given_rules]
     expected = max(kinds, key=_KINDS.index, default=None)
-    assert RuleSet(levels).verdict(MAIL, {"to": "bo"}) == expected
-    assert RuleSet(levels[::-1]).verdict(MAIL, {"to": "bo"}) == expected
+    assert decision(RuleSet(levels), MAIL, {"to": "bo"}) == expected
+    assert decision(RuleSet(levels[::-1]), MAIL, {"to": "bo"}) == expected
 
 
 @pytest.mark.parametrize("rule", ["", " run", "(x)", "run(", "run()", "run(x", "run(x) "])

@@ -1,9 +1,9 @@
-"""The values of a call's arguments that a rule is held against.
+"""The values of a call's arguments that a rule is compared with.
 
-A rule names an argument, `to` or `where.host`. Its values are at that place of the call, and
-nowhere that the tool's schema could choose instead. A rule that denies or asks also looks
-where a program might take the argument from: nested, under a name that only looks the same,
-in JSON inside of a string, or in the schema's default where the call has no value.
+A rule names an argument, such as `to` or `where.host`. Its values are at that place of the
+call; the tool's schema cannot choose another place. A rule that denies or asks also looks
+where a program might take the argument from: nested, under a name that looks the same, in
+JSON inside a string, or in the schema's default if the call has no value.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 Subjects = Callable[[Mapping[str, Any]], Sequence[str]]
-"""Says what a call is about: the tool's author wrote it."""
+"""Returns the values that a call is about; written by the tool's author."""
 
 _MAX_PLACES = 10_000
 _MAX_VALUES = 1_000
@@ -39,13 +39,13 @@ _MAX_NAME_CHARS = 256
 _MAX_JSON_CHARS = 100_000
 _MAX_JSON_DEPTH = 3
 _UNSEEN = frozenset(("Cc", "Cf", "Zl", "Zp"))
-# What programs leave out or exchange where they take an argument under several names.
+# Programs that accept an argument under several names differ in these characters.
 _SEPARATORS = str.maketrans("", "", "_- .")
 _Parts = tuple[Mapping[str, Any], ...]
 
 
 class _TooManyError(Exception):
-    """A call has more values than are looked at."""
+    """A call has more values than rules look at."""
 
 
 @lru_cache(maxsize=1024)
@@ -64,7 +64,7 @@ def declared_names(tool: Tool) -> tuple[str, ...]:
 def declares(tool: Tool, path: str) -> bool:
     """Return True if a tool's schema has an argument of this name or path.
 
-    An object whose schema names nothing may hold anything.
+    An object whose schema has no properties may have any.
     """
     schema = _schema_of(tool)
     if schema.of_property(schema.root, path):
@@ -86,7 +86,7 @@ def values_declared(tool: Tool, path: str) -> tuple[Scalar, ...]:
     for name in path.split("."):
         parts = schema.of_property((*parts, *schema.of_items(parts)), name)
     found = [value for part in (*parts, *schema.of_items(parts)) for value in _listed_values(part)]
-    # A branch that lists nothing takes anything of its type.
+    # A branch without an enum accepts any value of its type.
     open_parts = [part for part in parts if "type" in part and not {"enum", "const"} & part.keys()]
     is_open = any(part["type"] not in ("array", "null") for part in open_parts)
     return () if is_open else tuple(value for value in found if not isinstance(value, dict | list))
@@ -106,8 +106,8 @@ class FoundValues:
 
     Attributes:
         values: In no particular order.
-        has_objects: True if there are JSON objects too, whose own values are in `values`.
-        is_cut: True if there are more than are looked at.
+        has_objects: True if there are also JSON objects; their own values are in `values`.
+        is_cut: True if there are more values than rules look at.
     """
 
     values: tuple[Scalar, ...] = ()
@@ -119,11 +119,11 @@ class CallArguments:
     """The arguments of one call, as rules look at them.
 
     Args:
-        tool: What is called.
-        given: As the call has them.
-        subjects: What the tool's author says the call is about.
-        read: Gives the arguments as the tool's function receives them: with defaults,
-            coerced, stripped. None: as they are given.
+        tool: The called tool.
+        given: The arguments of the call.
+        subjects: Returns the values that the call is about.
+        read: Returns the arguments as the tool's function receives them: with defaults,
+            coerced, stripped. None: as given.
     """
 
     def __init__(
@@ -138,16 +138,16 @@ class CallArguments:
         self.given = given
         self._subjects = subjects
         self._read = read
-        self._named: dict[str, tuple[FoundValues, FoundValues]] = {}
+        self._found_by_path: dict[str, tuple[FoundValues, FoundValues]] = {}
 
     @cached_property
     def subjects(self) -> tuple[str, ...] | None:
-        """What the call is about, as the tool's author says; None if nothing is said."""
+        """The values that the call is about; None if the author does not say."""
         return None if self._subjects is None else tuple(self._subjects(self.given))
 
     @cached_property
     def received(self) -> Mapping[str, Any]:
-        """The arguments as the tool's function receives them, as far as that is known."""
+        """The arguments as the tool's function receives them, if that is known."""
         read = self._read(self.given) if self._read is not None else None
         return self.given if read is None else read
 
@@ -165,53 +165,53 @@ class CallArguments:
 
     @cached_property
     def every_value(self) -> FoundValues:
-        """All values that the call gives, whatever their names: what a rule that denies sees."""
-        return _collected(list(self.given.values()), unpacks=True)
+        """All values of the call, under any name, for rules that deny."""
+        return _collect_values(list(self.given.values()), unpacks=True)
 
     def at(self, path: str) -> FoundValues:
-        """Return what the tool receives under a name: what a rule that allows must cover.
+        """Return the values that the tool receives under a name, for rules that allow.
 
-        Where the same name is elsewhere in the call too, those values belong to it. A
-        default counts only if the tool's own author chose it.
+        Values under the same name elsewhere in the call are included. A default counts only
+        if the bot's own author chose it, not a server.
         """
-        return self._found(path)[0]
+        return self._find(path)[0]
 
     def anywhere(self, path: str) -> FoundValues:
-        """Return what a program might take for the argument of a name."""
-        return self._found(path)[1]
+        """Return the values that a program might use as the argument of a name."""
+        return self._find(path)[1]
 
-    def _found(self, path: str) -> tuple[FoundValues, FoundValues]:
-        if path not in self._named:
+    def _find(self, path: str) -> tuple[FoundValues, FoundValues]:
+        if path not in self._found_by_path:
             try:
-                self._named[path] = self._searched(tuple(path.split(".")))
+                self._found_by_path[path] = self._search(tuple(path.split(".")))
             except _TooManyError:
-                self._named[path] = (FoundValues(is_cut=True),) * 2
-        return self._named[path]
+                self._found_by_path[path] = (FoundValues(is_cut=True),) * 2
+        return self._found_by_path[path]
 
-    def _searched(self, steps: tuple[str, ...]) -> tuple[FoundValues, FoundValues]:
+    def _search(self, steps: tuple[str, ...]) -> tuple[FoundValues, FoundValues]:
         given, received = self.given, self.received
-        exact = list(self._followed(received, steps, with_defaults=not self.tool.is_third_party))
-        written = list(self._followed(given, steps, with_defaults=True))
+        exact = list(self._follow(received, steps, with_defaults=not self.tool.is_third_party))
+        written = list(self._follow(given, steps, with_defaults=True))
         alike = list(self._objects.values(steps))
         packed = list(self._packed_objects.values(steps))
-        sure = _collected([*exact, *alike]) if exact else FoundValues()
+        sure = _collect_values([*exact, *alike]) if exact else FoundValues()
         found = [*exact, *written, *alike, *packed]
-        return sure, _collected(found, with_objects=True, unpacks=True)
+        return sure, _collect_values(found, with_objects=True, unpacks=True)
 
     @cached_property
-    def _objects(self) -> _ByLook:
-        """Every object in what the tool receives."""
-        return _ByLook(_mappings(self.received))
+    def _objects(self) -> _ByNormalizedName:
+        """Every object in the received arguments."""
+        return _ByNormalizedName(_mappings(self.received))
 
     @cached_property
-    def _packed_objects(self) -> _ByLook:
-        """Every object that the call gives, those in JSON strings too."""
-        return _ByLook(_mappings(self.given, in_strings=True))
+    def _packed_objects(self) -> _ByNormalizedName:
+        """Every object in the given arguments, and in JSON strings."""
+        return _ByNormalizedName(_mappings(self.given, in_strings=True))
 
-    def _followed(
+    def _follow(
         self, arguments: Mapping[str, Any], steps: tuple[str, ...], *, with_defaults: bool
     ) -> Iterator[Any]:
-        """Yield what is at a place; each item of a list, and defaults for what is missing."""
+        """Yield the values at a place: each item of a list, and defaults of missing values."""
         if len(steps) > 1 and (joined := ".".join(steps)) in arguments:
             yield arguments[joined]
         schema = _schema_of(self.tool)
@@ -223,7 +223,7 @@ class CallArguments:
             if depth == len(steps):
                 yield value
             elif isinstance(value, list):
-                # A program may take a list where its schema speaks of one.
+                # A program may accept a list although its schema declares one value.
                 of_items = (*schema.of_items(parts), *parts)
                 waiting.extend((item, of_items, depth) for item in value)
             elif isinstance(value, Mapping):
@@ -233,17 +233,17 @@ class CallArguments:
                     waiting.append((given, inner, depth + 1))
                 elif with_defaults:
                     defaults = [part["default"] for part in inner if "default" in part]
-                    # What is missing as a whole may be made of the defaults inside of it.
+                    # A missing object may be built from the defaults of its properties.
                     defaults += [{}] if depth + 1 < len(steps) else []
                     waiting.extend((default, inner, depth + 1) for default in defaults)
         raise _TooManyError
 
 
-class _ByLook:
-    """The values of objects under names without what tells them from those that look the same.
+class _ByNormalizedName:
+    """The values of objects by normalized name: names that look the same are one.
 
     Args:
-        objects: The objects, those inside of others too.
+        objects: All objects, nested ones included.
     """
 
     def __init__(self, objects: Iterable[Mapping[str, Any]]) -> None:
@@ -252,11 +252,11 @@ class _ByLook:
         for one in self._objects:
             values = self._inner[id(one)] = {}
             for key, value in one.items():
-                values.setdefault(_folded_name(str(key)), []).append(value)
+                values.setdefault(_normalized_name(str(key)), []).append(value)
 
     def values(self, steps: tuple[str, ...]) -> Iterator[Any]:
-        """Yield what is anywhere under a name that looks like this one."""
-        names = [_folded_name(step) for step in steps]
+        """Yield the values under any name that looks like this one."""
+        names = [_normalized_name(step) for step in steps]
         whole = "".join(names)
         for start in self._objects:
             places: list[Any] = [start]
@@ -276,14 +276,14 @@ def _items(value: Any) -> list[Any]:
 
 
 def _mappings(value: Any, *, in_strings: bool = False) -> Iterator[Mapping[str, Any]]:
-    """Yield every object in a value, those in JSON strings too if wanted."""
+    """Yield every object in a value, and in JSON strings if `in_strings`."""
     waiting: list[tuple[Any, int]] = [(value, 0)]
     for _ in range(_MAX_PLACES):
         if not waiting:
             return
         part, depth = waiting.pop()
         if isinstance(part, str):
-            waiting.extend((inner, depth + 1) for inner in _unpacked(part))
+            waiting.extend((inner, depth + 1) for inner in _parse_json(part))
             continue
         inside: Iterable[Any] = part
         if isinstance(part, Mapping):
@@ -294,23 +294,23 @@ def _mappings(value: Any, *, in_strings: bool = False) -> Iterator[Mapping[str, 
     raise _TooManyError
 
 
-def _unpacked(text: str) -> list[Any]:
-    """Return the JSON object or list in a string, as servers unpack it; nothing for others."""
+def _parse_json(text: str) -> list[Any]:
+    """Return the JSON object or list in a string, as servers parse it; [] for other text."""
     if text.lstrip()[:1] in ("{", "[") and len(text) <= _MAX_JSON_CHARS:
         with suppress(ValueError, RecursionError):
             return [json.loads(text)]
     return []
 
 
-def _collected(
+def _collect_values(
     places: Sequence[Any], *, with_objects: bool = False, unpacks: bool = False
 ) -> FoundValues:
-    """Return the values at these places and inside of them; null is as good as nothing.
+    """Return the values at these places and nested in them, without null.
 
     Args:
-        places: What was found.
-        with_objects: Takes the whole JSON of an object at a place for one more value.
-        unpacks: Looks into JSON in strings.
+        places: The values to collect from.
+        with_objects: True adds the JSON text of an object as one more value.
+        unpacks: True also looks into JSON in strings.
     """
     objects = [place for place in places if isinstance(place, Mapping)] if with_objects else []
     values: list[Scalar] = [_as_json(one) for one in objects[:_MAX_VALUES]]
@@ -327,7 +327,7 @@ def _collected(
         elif part is not None:
             values.append(part)
             if unpacks and isinstance(part, str):
-                waiting.extend(_unpacked(part))
+                waiting.extend(_parse_json(part))
         if len(values) > _MAX_VALUES:
             break
     return FoundValues(is_cut=True)
@@ -339,13 +339,13 @@ def _as_json(value: Any) -> str:
     return ""
 
 
-def _folded_name(name: str) -> str:
-    """Return a name without what tells it from one that looks the same or is read the same."""
-    return _folded(name[:_MAX_NAME_CHARS])
+def _normalized_name(name: str) -> str:
+    """Return a name in a form that names that look or read the same share."""
+    return _normalized(name[:_MAX_NAME_CHARS])
 
 
 @lru_cache(maxsize=16_384)
-def _folded(name: str) -> str:
+def _normalized(name: str) -> str:
     seen = "".join(char for char in name if unicodedata.category(char) not in _UNSEEN)
     return unicodedata.normalize("NFKC", seen).casefold().translate(_SEPARATORS)
 

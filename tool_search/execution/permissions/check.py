@@ -1,20 +1,19 @@
-"""Who may call what: rules, modes, grants, and the question to the user.
+"""Permission checks of calls: rules, modes, grants, and questions to the user.
 
-A call is decided in this order:
+The first step that applies decides a call:
 
-1. A rule that denies it, of whichever level, denies it in every mode.
-2. `plan` denies what may change something.
-3. A rule of the operator's policy that asks, asks: no grant, hook or mode lifts it.
-4. `bypass` allows.
-5. A grant, or a hook that allows, allows; a hook that asks, asks.
-6. The other rules: ask over allow.
-7. What no rule names: a tool that wants permission is asked about, unless the call
-   changes nothing; then `otherwise` decides, and `accept` asks only before what is
-   destructive.
+1. A rule of any level that denies the call, in every mode.
+2. The mode `plan` denies calls that may change something.
+3. A rule of the operator's policy that asks; no grant, hook or mode overrides it.
+4. The mode `bypass` allows the call.
+5. A hook that asks, then a grant or a hook that allows.
+6. The other rules: ask before allow.
+7. Without a rule: `otherwise: deny` denies. Else the tool's own `needs_permission` decides; if
+   the tool does not say, `otherwise: ask` asks unless the call changes nothing. In the mode
+   `accept`, only destructive calls ask.
 
-Where the answer is to ask, and the mode is `never-ask` or nobody can be asked, the
-answer is no. Being discovered is no step of this: it grants nothing, and neither does what a
-server says of its own tools.
+If the decision is to ask, and the mode is `never-ask` or nobody can be asked, the call is
+denied. A discovery grants nothing, and neither do a server's statements about its tools.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ from tool_search.execution.permissions.requests import (
     PermissionAnswer,
     PermissionRequest,
 )
-from tool_search.execution.permissions.rule_checks import useless_rules
+from tool_search.execution.permissions.rule_checks import unmatched_rules
 from tool_search.execution.permissions.rule_names import ToolsByRule, rule_of_tool, server_of
 from tool_search.execution.permissions.rules import (
     PermissionDecision,
@@ -53,17 +52,17 @@ from tool_search.execution.permissions.rules import (
     RuleSet,
     suggested_rules,
 )
-from tool_search.execution.tasks import answer_of
+from tool_search.execution.tasks import call_maybe_async
 from tool_search.i18n import text
 from tool_search.values.redaction import log_failure
 
 __all__ = ["AskUser", "PermissionAnswer", "PermissionRequest", "Permissions"]
 
-# A rule may name many tools; whoever grants one for longer pins the definitions of all.
+# A granted rule may name many tools; the grant is pinned to the definitions of all of them.
 _MAX_PINNED = 1_000
 _log = logging.getLogger(__name__)
 
-Refusal = Literal[
+_DenialKey = Literal[
     "denied", "denied_plan", "denied_unasked", "denied_by_user", "denied_because",
     "denied_unanswered",
 ]  # fmt: skip
@@ -74,13 +73,13 @@ class Permissions:
 
     Args:
         settings: The rules.
-        ask: Asks the user; without it, ask means no.
-        grants: What users have granted; default: kept in the bot's store.
+        ask: Asks the user; None: a call that needs a question is denied.
+        grants: The users' grants; default: those in the bot's store.
 
     Attributes:
         settings: The rules.
-        grants: What users have granted.
-        warnings: Rules that no tool of the catalog can ever match, each said once.
+        grants: The users' grants.
+        warnings: A problem for each rule that no tool of the catalog can match.
     """
 
     def __init__(
@@ -101,21 +100,21 @@ class Permissions:
         self._policy = RuleSet((self.settings.policy,))
         self._common = RuleSet((self.settings.policy, self.settings))
         self._catalog = ToolCatalog()
-        # One for each conversation that waits for an answer, and no longer.
+        # A conversation's lock exists only while a question of it waits for an answer.
         self._questions: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def keep_in(self, store: object) -> None:
-        """Keep grants and modes in a bot's store from now on, as far as it keeps such."""
+        """Keep grants and modes in a bot's store from now on, if the store supports them."""
         self.grants.keep_in(store)
         self._modes.keep_in(store)
 
     async def read(self, conversation: str) -> None:
-        """Follow the store: what was granted, and the conversation's mode."""
+        """Read the grants and the conversation's mode from the store."""
         await self.grants.read()
         await self._modes.read(conversation)
 
     def use_mode(self, mode: PermissionMode, *, conversation: str) -> None:
-        """Set a conversation's mode, from its next call on and after a restart too."""
+        """Set a conversation's mode from its next call on; a restart keeps it."""
         self._modes.use(conversation, mode)
 
     def mode(self, conversation: str) -> PermissionMode:
@@ -128,29 +127,29 @@ class Permissions:
         await self.grants.forget(conversation)
 
     async def aclose(self) -> None:
-        """Write what the store does not have yet."""
+        """Write modes that the store does not have yet."""
         await self._modes.write()
 
     @property
     def state(self) -> tuple[int, int]:
-        """Changes whenever an answer to `refusal` may have changed."""
+        """A value that changes whenever the result of `denial_reason` may have changed."""
         return self._modes.changes, self.grants.changes
 
     def hints(self, tool: Tool) -> ToolHints:
-        """Return what a tool's annotations say, as far as their author is trusted."""
+        """Return the hints in a tool's annotations, if their author is trusted."""
         return hints_of(tool, self._trusted)
 
     def offered(self, catalog: ToolCatalog) -> ToolCatalog:
-        """Return a catalog without what the rules deny everybody, whatever the arguments.
+        """Return a catalog without the tools that the rules deny to everybody.
 
-        What they deny to some is marked, so that no count or description speaks of it.
-        Rules that none of its tools can ever match are warned of.
+        Tools that are denied to some users are marked as restricted, so that counts and
+        descriptions leave them out. Rules that no tool can match are logged.
         """
         self._catalog = catalog
         if not catalog or self.settings == PermissionSettings():
             return catalog
         tools = ToolsByRule(catalog.active)
-        self._warn(useless_rules(self.settings, tools))
+        self._warn(unmatched_rules(self.settings, tools))
         denied = set(self._denied(self._common, tools))
         restricted = set(self._denied(RuleSet(tuple(self.settings.roles.values())), tools))
         if self.settings.otherwise == "deny":
@@ -160,18 +159,18 @@ class Permissions:
 
     @staticmethod
     def _denied(rules: RuleSet, tools: ToolsByRule) -> Iterator[str]:
-        """Yield the names of the tools that rules deny, whatever the arguments."""
+        """Yield the names of tools that rules deny with any arguments."""
         for rule in rules.rules("deny"):
             if rule.pattern is None:
                 yield from (tool.name for tool in tools.named(rule.name))
 
     def _unmentioned(self, catalog: ToolCatalog, tools: ToolsByRule) -> set[str]:
-        """Return the names of the tools that no rule for everybody allows or asks about."""
+        """Return the names of tools that no rule for everybody allows or asks about."""
         named = {
             tool.name
-            for verdict in ("allow", "ask")
-            for rule in self._common.rules(verdict)
-            for tool in tools.named(rule.name, allows=verdict == "allow")
+            for decision in ("allow", "ask")
+            for rule in self._common.rules(decision)
+            for tool in tools.named(rule.name, allows=decision == "allow")
         }
         return {tool.name for tool in catalog.active} - named
 
@@ -181,15 +180,15 @@ class Permissions:
                 _log.warning("rule_never_matches: %s", problem)
                 self.warnings = (*self.warnings, problem)
 
-    def refusal(
+    def denial_reason(
         self, tool: Tool, context: ToolContext, item: ExecutableTool | None = None
     ) -> str | None:
-        """Return why no call of a tool is possible here, as the model reads it; None: some is.
+        """Return why no call of a tool can be allowed here, or None if some call can.
 
-        What this refuses, a search does not return. Empty text means that the tool is
-        none of this user's business: a call of it is answered like that of an unknown name.
+        The model reads the text, and a search does not return the tool. An empty text hides
+        the tool from this user: a call of it gets the answer of an unknown name.
         """
-        if self.let_everything(item):
+        if self.allows_everything(item):
             return None
         rules = self._rules(context.roles)
         mode = self.mode(context.conversation)
@@ -199,12 +198,12 @@ class Permissions:
         if mode == "plan" and not self._may_read_only(tool, item):
             return say("call.denied_plan")
         can_ask = self._ask is not None and mode != "never-ask"
-        verdict = self._best_verdict(tool, context, item, rules, can_ask=can_ask)
-        if verdict == "deny":
+        decision = self._best_decision(tool, context, item, rules, can_ask=can_ask)
+        if decision == "deny":
             return ""
-        return say("call.denied_unasked") if verdict == "ask" and not can_ask else None
+        return say("call.denied_unasked") if decision == "ask" and not can_ask else None
 
-    def _best_verdict(
+    def _best_decision(
         self,
         tool: Tool,
         context: ToolContext,
@@ -213,10 +212,10 @@ class Permissions:
         *,
         can_ask: bool,
     ) -> PermissionDecision:
-        """Return what becomes of the call of a tool that fares best."""
+        """Return the best decision that any call of a tool can get."""
         if self._policy.says("ask", tool):
             return "ask"
-        granted = self._granted(tool, context)
+        granted = self._granted_rules(tool, context)
         bypassed = self.mode(context.conversation) == "bypass"
         if bypassed or (granted and granted.says("allow", tool, of_some=True)):
             return "allow"
@@ -227,27 +226,27 @@ class Permissions:
         if can_ask and rules.says("ask", tool, of_some=True):
             return "ask"
         if item is not None and (callable(item.needs_permission) or item.is_read_only):
-            return "allow"  # it depends on arguments that nobody has yet
-        return self._unnamed(CallArguments(tool, {}), context, item)
+            return "allow"  # depends on arguments that are not known yet
+        return self._decide_without_rule(CallArguments(tool, {}), context, item)
 
-    def verdict(
+    def decide(
         self,
         tool: Tool,
         arguments: Mapping[str, Any],
         context: ToolContext,
         item: ExecutableTool | None = None,
-        wish: Literal["allow", "ask"] | None = None,
+        hook_permission: Literal["allow", "ask"] | None = None,
     ) -> PermissionDecision:
-        """Return what becomes of a call: `ask` means that the user has to be asked.
+        """Decide a call without asking; `ask` means that the user has to be asked.
 
         Args:
-            tool: What is called.
-            arguments: With what.
-            context: Where, and by whom.
-            item: What the tool's author knows of it.
-            wish: What a hook wants.
+            tool: The called tool.
+            arguments: The call's arguments.
+            context: The context with conversation, user and roles.
+            item: The tool with its author's facts.
+            hook_permission: The answer of a hook.
         """
-        return self._decide(self._call(tool, arguments, item), context, item, wish)
+        return self._decide_call(self._call(tool, arguments, item), context, item, hook_permission)
 
     @staticmethod
     def _call(
@@ -258,14 +257,14 @@ class Permissions:
         read = partial(received_arguments, item)
         return CallArguments(tool, arguments, subjects=item.subjects, read=read)
 
-    def _decide(
+    def _decide_call(
         self,
         call: CallArguments,
         context: ToolContext,
         item: ExecutableTool | None,
-        wish: Literal["allow", "ask"] | None,
+        hook_permission: Literal["allow", "ask"] | None,
     ) -> PermissionDecision:
-        if self._is_refused_by_plan(call, context, item):
+        if self._is_denied_by_plan(call, context, item):
             return "deny"
         ruled = self._rules(context.roles).decide(call)
         if ruled == "deny":
@@ -274,23 +273,23 @@ class Permissions:
             return "ask"
         if self.mode(context.conversation) == "bypass":
             return "allow"
-        if wish == "ask":
+        if hook_permission == "ask":
             return "ask"
-        granted = self._granted(call.tool, context)
-        if wish == "allow" or (granted and granted.decide(call)):
+        granted = self._granted_rules(call.tool, context)
+        if hook_permission == "allow" or (granted and granted.decide(call)):
             return "allow"
-        return ruled or self._unnamed(call, context, item)
+        return ruled or self._decide_without_rule(call, context, item)
 
-    def _is_refused_by_plan(
+    def _is_denied_by_plan(
         self, call: CallArguments, context: ToolContext, item: ExecutableTool | None
     ) -> bool:
         in_plan = self.mode(context.conversation) == "plan"
         return in_plan and not self._is_read_only(call, item)
 
-    def _unnamed(
+    def _decide_without_rule(
         self, call: CallArguments, context: ToolContext, item: ExecutableTool | None
     ) -> PermissionDecision:
-        """Return what becomes of a call that no rule names."""
+        """Return the decision on a call that no rule matches."""
         otherwise = self.settings.otherwise
         if otherwise == "deny":
             return "deny"
@@ -303,53 +302,53 @@ class Permissions:
             wanted = self.hints(call.tool).destructive
         return "ask" if wanted else "allow"
 
-    async def refused(
+    async def authorize(
         self,
         tool: Tool,
         arguments: Mapping[str, Any],
         context: ToolContext,
         item: ExecutableTool | None = None,
-        wish: Literal["allow", "ask"] | None = None,
+        hook_permission: Literal["allow", "ask"] | None = None,
     ) -> str | None:
-        """Decide a call, asking the user where it takes that; None: it may be made.
+        """Decide a call, and ask the user if necessary.
 
         Returns:
-            Why it may not, as the model reads it.
+            None if the call is allowed, or else the reason as the model reads it.
         """
-        if wish != "ask" and self.let_everything(item):
+        if hook_permission != "ask" and self.allows_everything(item):
             return None
         await self.grants.read()
         call = self._call(tool, arguments, item)
-        decide = partial(self._decide, call, context, item, wish)
-        verdict = decide()
-        if verdict == "ask":
-            async with self._turn_to_ask(context):
-                # While it waited, the user may have granted it with another call.
-                verdict = decide()
-                if verdict == "ask":
-                    why = await self._asked(tool, arguments, context, item)
-                    # While the user thought, the mode may have changed: a yes lifts no denial.
-                    if why is not None or decide() != "deny":
-                        return why
-                    verdict = "deny"
-        if verdict == "allow":
+        decide = partial(self._decide_call, call, context, item, hook_permission)
+        decision = decide()
+        if decision == "ask":
+            async with self._question_lock(context):
+                # While this call waited, the user may have granted it with another one.
+                decision = decide()
+                if decision == "ask":
+                    denial = await self._ask_user(tool, arguments, context, item)
+                    # The mode may have changed during the question: a yes lifts no denial.
+                    if denial is not None or decide() != "deny":
+                        return denial
+                    decision = "deny"
+        if decision == "allow":
             return None
         ruled = self._rules(context.roles).decide(call)
-        in_plan = ruled != "deny" and self._is_refused_by_plan(call, context, item)
-        return _said("denied_plan" if in_plan else "denied", tool, context)
+        in_plan = ruled != "deny" and self._is_denied_by_plan(call, context, item)
+        return _denial_text("denied_plan" if in_plan else "denied", tool, context)
 
-    def _turn_to_ask(self, context: ToolContext) -> asyncio.Lock:
-        """Return what makes a conversation's questions wait for each other."""
+    def _question_lock(self, context: ToolContext) -> asyncio.Lock:
+        """Return the lock that keeps a conversation's questions in sequence."""
         return self._questions.setdefault(context.conversation, asyncio.Lock())
 
     async def ask(
         self, tool: Tool, arguments: Mapping[str, Any], context: ToolContext, question: str
     ) -> bool:
-        """Ask the user what a tool wants to know while it runs; no answer is a no."""
-        async with self._turn_to_ask(context):
-            return await self._asked(tool, arguments, context, question=question) is None
+        """Ask the user a question of a running tool; no answer means False."""
+        async with self._question_lock(context):
+            return await self._ask_user(tool, arguments, context, question=question) is None
 
-    async def _asked(
+    async def _ask_user(
         self,
         tool: Tool,
         arguments: Mapping[str, Any],
@@ -359,7 +358,7 @@ class Permissions:
         question: str = "",
     ) -> str | None:
         if self._ask is None or self.mode(context.conversation) == "never-ask":
-            return _said("denied_unasked", tool, context)
+            return _denial_text("denied_unasked", tool, context)
         catalog = self._catalog
         request = PermissionRequest(
             tool=tool,
@@ -372,17 +371,17 @@ class Permissions:
         )
         try:
             async with asyncio.timeout(self.settings.ask_timeout_s):
-                answer = await answer_of(self._ask, request)
+                answer = await call_maybe_async(self._ask, request)
         except TimeoutError:
-            return _said("denied_unanswered", tool, context)
-        except Exception:  # noqa: BLE001  # the bot's own: no answer is a no
-            log_failure(_log, "asking for permission to call %r failed; taken for a no", tool.name)
-            return _said("denied_unasked", tool, context)
+            return _denial_text("denied_unanswered", tool, context)
+        except Exception:  # noqa: BLE001  # the bot's own code: no answer means no
+            log_failure(_log, "asking for permission to call %r failed; it is denied", tool.name)
+            return _denial_text("denied_unasked", tool, context)
         if not isinstance(answer, PermissionAnswer):
             answer = PermissionAnswer(allow=answer is True)
         if not answer.allow:
-            key: Refusal = "denied_because" if answer.message else "denied_by_user"
-            return _said(key, tool, context, message=answer.message)
+            key: _DenialKey = "denied_because" if answer.message else "denied_by_user"
+            return _denial_text(key, tool, context, message=answer.message)
         if answer.scope != "once" and not question:
             await self._grant(answer, tool, context, catalog)
         return None
@@ -390,12 +389,12 @@ class Permissions:
     async def _grant(
         self, answer: PermissionAnswer, tool: Tool, context: ToolContext, catalog: ToolCatalog
     ) -> None:
-        """Take a yes for longer in, for the definitions that there were when it was asked for."""
+        """Add a lasting grant, pinned to the definitions that the user was asked about."""
         written = answer.rule or rule_of_tool(tool)
         rule = Rule.read(written)
         others = (one for one in catalog.active if rule.may_allow(one))
         pins = dict.fromkeys(map(definition_pin, (tool, *others)))
-        # Whoever has no name is not known again elsewhere: it could be anybody.
+        # A user without a name cannot be recognized elsewhere: it could be anybody.
         lasts = answer.scope == "always" and context.user is not None
         place = None if lasts else context.conversation
         await self.grants.add(
@@ -405,17 +404,17 @@ class Permissions:
             )
         )
 
-    def let_everything(self, item: ExecutableTool | None) -> bool:
-        """Whether nothing anywhere could stand against a call: the way of most bots.
+    def allows_everything(self, item: ExecutableTool | None) -> bool:
+        """Return True if no rule, mode or author can restrict a call, as in most bots.
 
         Args:
-            item: What the tool's author knows of it.
+            item: The tool with its author's facts.
         """
         wanted = item is not None and item.needs_permission is not None
         return self._is_open and not self._modes and not wanted
 
-    def _granted(self, tool: Tool, context: ToolContext) -> RuleSet | None:
-        """Return what the user has granted of a tool here, if it is anything."""
+    def _granted_rules(self, tool: Tool, context: ToolContext) -> RuleSet | None:
+        """Return the rules that the user has granted for a tool here, or None."""
         held = self.grants.holding(user=context.user, conversation=context.conversation)
         if not held:
             return None
@@ -440,10 +439,10 @@ class Permissions:
         return self.hints(call.tool).read_only
 
     def _may_read_only(self, tool: Tool, item: ExecutableTool | None) -> bool:
-        """Return True if some call of a tool may change nothing."""
+        """Return True if some call of the tool may be read-only."""
         asks = item is not None and item.is_read_only is not None
         return asks or self.hints(tool).read_only
 
 
-def _said(key: Refusal, tool: Tool, context: ToolContext, **values: object) -> str:
+def _denial_text(key: _DenialKey, tool: Tool, context: ToolContext, **values: object) -> str:
     return text(f"call.{key}", context.language, name=tool.name, **values)

@@ -1,4 +1,4 @@
-"""What users have granted: once, in a conversation, or always."""
+"""Grants of users: once, in a conversation, or always."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ _log = logging.getLogger(__name__)
 
 
 class GrantFile:
-    """A JSON file of grants for always, as bots kept them before stores did.
+    """A JSON file of permanent grants, which older versions wrote.
 
     It is read and never written: `[{"rule": "send_mail", "user": "ann"}]`.
 
     Args:
-        path: Where it is.
+        path: The file; `~` is expanded.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).expanduser()
 
     async def load(self) -> tuple[Grant, ...]:
-        """Return what the file has; nothing if there is none.
+        """Return the grants in the file; none if there is no file.
 
         Raises:
-            ConfigurationError: It cannot be read, or holds something else.
+            ConfigurationError: The file cannot be read, or does not contain grants.
         """
         return (await self.content())[0]
 
     async def content(self) -> tuple[tuple[Grant, ...], str]:
-        """Return what the file has, and a name that is this content's alone.
+        """Return the grants in the file, and a name that is unique to this content.
 
         Raises:
-            ConfigurationError: It cannot be read, or holds something else.
+            ConfigurationError: The file cannot be read, or does not contain grants.
         """
         return await asyncio.to_thread(self._content)
 
@@ -58,7 +58,7 @@ class GrantFile:
         except (OSError, ValueError, TypeError, KeyError, RecursionError) as exc:
             raise ConfigurationError(
                 f"permissions.grants: {self.path} cannot be read as grants: {exc}; "
-                "mend or remove the file"
+                "fix or remove the file"
             ) from exc
         return grants, f"{self.path.resolve()} {hashlib.sha256(written).hexdigest()}"
 
@@ -66,16 +66,16 @@ class GrantFile:
 class GrantBook:
     """The grants of a bot.
 
-    They are kept in a store, so that all processes see them and they outlive the bot.
-    While the store fails, nothing that it keeps is granted, for it may have been revoked
-    there; what is granted meanwhile holds in this process and is kept later.
+    They are in a store, so that all processes see them and they outlive the bot. While the
+    store fails, none of its grants count, because they may have been revoked there; new
+    grants count in this process and are written later.
 
     Args:
-        store: Keeps them; None: the process does, until `keep_in` names a store.
-        file: Where an older version kept them; taken into the store once.
+        store: The store; None: this process's memory, until `keep_in` names a store.
+        file: The file of an older version; imported into the store once.
 
     Attributes:
-        changes: How often they have changed.
+        changes: The number of changes so far.
     """
 
     def __init__(self, store: GrantStore | None = None, *, file: GrantFile | None = None) -> None:
@@ -90,7 +90,7 @@ class GrantBook:
 
     @property
     def entries(self) -> tuple[Grant, ...]:
-        """The grants that hold, as far as they are known by now, oldest first."""
+        """The current grants as last read, oldest first."""
         kept = (g for g in self._kept if not _is_revoked(g, self._unrevoked))
         return tuple(dict.fromkeys((*kept, *self._unwritten)))
 
@@ -98,27 +98,27 @@ class GrantBook:
         """Keep grants in a bot's store from now on, unless there is a store already.
 
         Args:
-            store: One that keeps no grants leaves them with the process.
+            store: The bot's store; ignored if it does not support grants.
         """
         if self._store is None and isinstance(store, GrantStore):
             self._store = store
 
     async def read(self) -> None:
-        """Follow the store: what another process granted or revoked counts from here on."""
+        """Read changes of other processes from the store; log a failure of the store."""
         try:
             await self._read()
             self._is_failing = False
         except Exception as exc:  # noqa: BLE001  # stores are pluggable: none may end a turn
             if not self._is_failing:
-                _log.warning("grants_unavailable: what is not granted anew is asked: %s", exc)
+                _log.warning("grants_unavailable: users are asked again for now: %s", exc)
             self._is_failing = True
-            self._know({}, None)
+            self._set_kept({}, None)
 
     def holding(self, *, user: str | None, conversation: str) -> tuple[Grant, ...]:
-        """Return the grants that hold for a user in a conversation, oldest first.
+        """Return the grants that count for a user in a conversation, oldest first.
 
-        A grant of a user that the bot does not know holds in its conversation alone: it
-        could be anybody's.
+        A grant of an unknown user counts only in its conversation: that user could be
+        anybody.
         """
         return tuple(
             grant
@@ -129,79 +129,79 @@ class GrantBook:
         )
 
     def rules(self, *, user: str | None, conversation: str) -> tuple[str, ...]:
-        """Return the rules that hold for a user in a conversation."""
+        """Return the granted rules that count for a user in a conversation."""
         held = self.holding(user=user, conversation=conversation)
         return tuple(dict.fromkeys(grant.rule for grant in held))
 
     async def add(self, *grants: Grant) -> None:
-        """Take grants in; while the store fails they hold in this process, and are kept later."""
+        """Add grants; while the store fails, they count in this process and are written later."""
         self._unwritten.update(dict.fromkeys(grants))
         self.changes += 1
         await self.read()
 
     async def revoke(self, grant: Grant) -> None:
-        """Take a grant back, of whichever definition, at once and in all processes.
+        """Revoke a grant for all definitions, at once and in all processes.
 
         Raises:
-            StoreError: The store fails: this process knows, the others will as soon as the
-                store is back.
+            StoreError: The store fails: the revocation counts in this process, and in others
+                when the store is back.
         """
-        self._take_back([grant])
+        self._revoke_locally([grant])
         if self._store is not None:
-            await self._catch_up(self._store)
+            await self._write_pending(self._store)
 
     async def forget(self, conversation: str) -> None:
-        """Take back what was granted in a conversation."""
+        """Revoke the grants of a conversation."""
         if gone := [grant for grant in self.entries if grant.conversation == conversation]:
-            self._take_back(gone)
+            self._revoke_locally(gone)
             await self.read()
 
     async def _read(self) -> None:
         store = self._store
         if self._file is not None:
-            await self._take_in(self._file, store)
+            await self._import_file(self._file, store)
         if store is None:
             return
-        await self._catch_up(store)
+        await self._write_pending(store)
         if await store.grant_revision() != self._revision:
             revision, entries = await store.load_grants()
-            self._know(dict.fromkeys(entries), revision)
+            self._set_kept(dict.fromkeys(entries), revision)
 
-    def _know(self, kept: dict[Grant, None], revision: int | None) -> None:
+    def _set_kept(self, kept: dict[Grant, None], revision: int | None) -> None:
         self.changes += kept != self._kept
         self._kept, self._revision = kept, revision
 
-    def _take_back(self, grants: Collection[Grant]) -> None:
+    def _revoke_locally(self, grants: Collection[Grant]) -> None:
         self._unwritten = {g: None for g in self._unwritten if not _is_revoked(g, grants)}
         self._kept = {g: None for g in self._kept if not _is_revoked(g, grants)}
         if self._store is not None:
             self._unrevoked.update(dict.fromkeys(grants))
         self.changes += 1
 
-    async def _catch_up(self, store: GrantStore) -> None:
-        """Write what the store does not have yet, revocations first."""
+    async def _write_pending(self, store: GrantStore) -> None:
+        """Write pending changes to the store, revocations first."""
         if revoked := tuple(self._unrevoked):
             await store.revoke_grants(revoked)
             self._unrevoked = {g: None for g in self._unrevoked if g not in revoked}
         if granted := tuple(self._unwritten):
             await store.add_grants(granted)
-            # What was taken back meanwhile is no more among the unwritten.
+            # A grant that was revoked meanwhile has left `_unwritten`.
             self._kept.update((g, None) for g in granted if g in self._unwritten)
             self._unwritten = {g: None for g in self._unwritten if g not in granted}
 
-    async def _take_in(self, file: GrantFile, store: GrantStore | None) -> None:
-        """Take over what an older version kept in a file; what cannot be read is named."""
+    async def _import_file(self, file: GrantFile, store: GrantStore | None) -> None:
+        """Import the grants of an older version's file; log a file that cannot be read."""
         try:
             grants, source = await file.content()
         except ConfigurationError as exc:
-            _log.error("no grants of an older version are taken over: %s", exc)
+            _log.error("grants of an older version are not imported: %s", exc)
             grants, source = (), ""
         if store is None:
             self._unwritten = dict.fromkeys((*grants, *self._unwritten))
             self.changes += bool(grants)
         elif grants and await store.add_grants(grants, source=source):
             _log.warning(
-                "%d grants of %s are in the store now; the file is read no more and can be removed",
+                "%d grants of %s were imported into the store; the file can be removed",
                 len(grants),
                 file.path,
             )

@@ -1,8 +1,8 @@
-"""What a tool's annotations say of its calls, as far as they count.
+"""Hints in a tool's annotations, if their author is trusted.
 
-The bot's owner wrote the annotations of the bot's own tools. A server writes those of its
-tools itself: they count if the operator trusts the server, and grant nothing otherwise.
-`concurrency_safe` is no hint of the protocol: the bot's owner wrote it, whatever the tool.
+The bot's owner wrote the annotations of the bot's own tools. A server writes the annotations
+of its tools: they count if the operator trusts the server, and grant nothing otherwise.
+`concurrency_safe` is not part of the protocol: the bot's owner sets it, for any tool.
 
 Source: Model Context Protocol, 2025-06-18, "Tools" and `ToolAnnotations`: `readOnlyHint` is
 false by default, `destructiveHint` true, `idempotentHint` false; "clients MUST consider tool
@@ -22,12 +22,12 @@ __all__ = ["ToolHints", "hints_of"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolHints:
-    """What is taken for true of every call of a tool.
+    """Facts that hold for every call of a tool.
 
     Attributes:
-        read_only: It changes nothing.
-        destructive: It may destroy something.
-        concurrency_safe: It may run beside other calls.
+        read_only: True if a call changes nothing.
+        destructive: True if a call may destroy something.
+        concurrency_safe: True if a call may run together with others.
     """
 
     read_only: bool = False
@@ -36,11 +36,11 @@ class ToolHints:
 
 
 def hints_of(tool: Tool, trusted_servers: Collection[str] = ()) -> ToolHints:
-    """Return what a tool's annotations say; where they contradict each other, the worse.
+    """Return a tool's hints; contradictory annotations mean the worse.
 
     Args:
         tool: The tool.
-        trusted_servers: Servers whose own word counts, by their exact names.
+        trusted_servers: The exact names of servers whose annotations count.
     """
     server = server_of(tool)
     safe = tool.annotations.get("concurrency_safe")
@@ -50,7 +50,7 @@ def hints_of(tool: Tool, trusted_servers: Collection[str] = ()) -> ToolHints:
     destroys = _facts(tool, "destructive", "destructiveHint")
     read_only = bool(reads) and all(fact is True for fact in reads) and True not in destroys
     if server is None:
-        # Its author knows what he marks: what is not marked destroys nothing.
+        # The bot's own author marks destructive tools: an unmarked tool destroys nothing.
         destructive = any(fact is not False for fact in destroys)
     else:
         destructive = not read_only and (
@@ -64,5 +64,5 @@ def hints_of(tool: Tool, trusted_servers: Collection[str] = ()) -> ToolHints:
 
 
 def _facts(tool: Tool, *keys: str) -> list[object]:
-    """Return what the annotations have under any of these keys."""
+    """Return the values that the annotations have under these keys."""
     return [tool.annotations[key] for key in keys if tool.annotations.get(key) is not None]

@@ -1,4 +1,4 @@
-"""The permission modes of conversations, kept where the bot keeps its conversations."""
+"""The permission modes of conversations, kept in the bot's store."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _log = logging.getLogger(__name__)
 
 
 class ConversationModes:
-    """The modes that conversations were given, by conversation.
+    """The permission modes by conversation.
 
     Args:
         default: The mode of every other conversation.
 
     Attributes:
-        changes: How often they have changed.
+        changes: The number of changes so far.
     """
 
     def __init__(self, default: PermissionMode) -> None:
@@ -44,13 +44,13 @@ class ConversationModes:
         """Keep modes in a bot's store from now on, unless there is a store already.
 
         Args:
-            store: One that keeps no modes leaves them with the process.
+            store: The bot's store; ignored if it does not support modes.
         """
         if self._store is None and isinstance(store, PermissionModeStore):
             self._store = store
 
     def use(self, conversation: str, mode: PermissionMode) -> None:
-        """Set a conversation's mode; it is written at once in the background."""
+        """Set a conversation's mode, and write it in the background."""
         self._set(conversation, mode)
         self._unwritten[conversation] = mode
         if self._store is None:
@@ -58,13 +58,13 @@ class ConversationModes:
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:
-            return  # nothing runs yet: it is written before the next turn
+            return  # without an event loop, it is written before the next turn
         task = loop.create_task(self.write(), name="permission modes")
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
 
     async def read(self, conversation: str) -> None:
-        """Take in the mode that is kept: another process may have set it, or an earlier one."""
+        """Read a conversation's mode from the store; another process may have set it."""
         await self.write()
         if self._store is None or conversation in self._unwritten:
             return
@@ -80,20 +80,20 @@ class ConversationModes:
             self._set(conversation, None if kept is None else _known(kept, conversation))
 
     async def write(self) -> None:
-        """Write what the store does not have yet; while it fails, this process knows."""
+        """Write modes that the store does not have yet; keep them if it fails."""
         store = self._store
         for conversation, mode in tuple(self._unwritten.items()) if store is not None else ():
             try:
                 saving = cast("PermissionModeStore", store).save_permission_mode
                 await timely(saving(conversation, mode))
             except Exception as exc:  # noqa: BLE001  # as above
-                _log.warning("permission_mode_unavailable: it is kept later: %s", exc)
+                _log.warning("permission_mode_unavailable: it is written later: %s", exc)
                 return
             if self._unwritten.get(conversation) == mode:
                 del self._unwritten[conversation]
 
     def forget(self, conversation: str) -> None:
-        """Drop a conversation's mode here; its store erases it with the conversation."""
+        """Drop a conversation's mode; the store erases it with the conversation."""
         self._unwritten.pop(conversation, None)
         self._set(conversation, None)
 
@@ -111,8 +111,8 @@ def _known(kept: str, conversation: str) -> PermissionMode:
     if kept in _KNOWN:
         return cast("PermissionMode", kept)
     _log.warning(
-        "permission_mode_unavailable: %r has the mode %r, which this version does not know; "
-        "it is in the mode 'plan' until it is set anew",
+        "permission_mode_unavailable: %r has the unknown mode %r; it is in the mode 'plan' "
+        "until a mode is set",
         conversation, kept,
     )  # fmt: skip
     return "plan"

@@ -1,7 +1,7 @@
-"""Fingerprints of definitions, to which a person's permission is pinned.
+"""Fingerprints of tool definitions, to which lasting grants are pinned.
 
-A server may list another tool under a name that somebody has allowed already. So a
-permission that outlives its call holds for the definition that was allowed.
+A server may list another tool under a name that a user has already allowed. A lasting grant
+therefore counts only for the definition that the user allowed.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ __all__ = ["definition_pin"]
 
 @lru_cache(maxsize=4096)
 def definition_pin(tool: Tool) -> str:
-    """Return 32 hexadecimal digits over all that a tool's definition says to people and models.
+    """Return 32 hexadecimal digits over the parts of a definition that people or models read.
 
-    Its canonical name is not in it: a catalog may rename a tool. The order of keys counts for
-    nothing.
+    The canonical name is not included, because a catalog may rename a tool. The order of keys
+    does not matter.
     """
     content = [
         [tool.is_third_party, *tool.source],

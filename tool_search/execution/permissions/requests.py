@@ -1,4 +1,4 @@
-"""The question to the user, and the answer."""
+"""Permission questions to the user, and their answers."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class PermissionRequest:
     """A question to the user.
 
     Attributes:
-        tool: What would be called.
-        arguments: With what.
-        conversation: Where.
-        language: What the user reads.
-        user: Who is asked.
-        question: What a tool asks by itself while it runs; empty: whether it may run.
-        suggestions: Rules that an answer for longer may grant, the narrowest first.
+        tool: The tool that would be called.
+        arguments: The call's arguments.
+        conversation: The conversation's key.
+        language: The language that the user reads.
+        user: The user who is asked.
+        question: The question of a running tool; empty: permission for the call.
+        suggestions: Rules that a lasting answer may grant, the narrowest first.
     """
 
     tool: Tool
@@ -41,12 +41,12 @@ class PermissionAnswer:
     """The user's answer.
 
     Attributes:
-        allow: Whether the call is made.
-        scope: How long a yes holds. `always` is for a user that the bot knows; of anybody
-            else it holds in the conversation.
-        rule: What a yes for longer grants; default: the tool, whatever the arguments. It
-            holds for definitions as they are now: one that changes is asked about again.
-        message: What the model is told with a no.
+        allow: True if the call is allowed.
+        scope: The duration of a yes. `always` needs a user that the bot knows; for others it
+            means the conversation.
+        rule: The rule that a lasting yes grants; default: the tool with any arguments. The
+            grant is pinned to the current definitions: changed ones ask again.
+        message: A text for the model after a no.
     """
 
     allow: bool

@@ -1,7 +1,7 @@
-"""Rules that no call can ever match: a tool, an argument or a value that does not exist.
+"""A check for rules that no call can match: their tool, argument or value does not exist.
 
-A rule that denies and is misspelt denies nothing, and nobody sees it. So each is named when
-the tools are known.
+A misspelt rule denies nothing, and nobody notices. When the tools are known, each such rule
+gives a warning.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from tool_search.execution.permissions.rule_names import ToolsByRule, rule_of_se
 from tool_search.execution.permissions.rules import PermissionDecision, Rule
 from tool_search.values.patterns import NAMED_PATTERN, read_pattern
 
-__all__ = ["useless_rules"]
+__all__ = ["unmatched_rules"]
 
 _SPACED = re.compile(r"\s*([\w.-]+)\s*=")
 _KINDS: tuple[PermissionDecision, ...] = ("allow", "ask", "deny")
 _MAX_NAMED = 5
-# Near misses are looked for among the first tools alone: each costs some 20 microseconds.
+# Similar names are searched among the first tools only: each costs about 20 microseconds.
 _MAX_COMPARED = 400
 
 
-def useless_rules(settings: PermissionSettings, tools: ToolsByRule) -> Iterator[str]:
-    """Yield what is wrong with each rule that none of these tools can match.
+def unmatched_rules(settings: PermissionSettings, tools: ToolsByRule) -> Iterator[str]:
+    """Yield the problem of each rule that none of these tools can match.
 
     Args:
         settings: The rules.
-        tools: The tools; a server that is not connected yet has none.
+        tools: The tools; a server that is not connected yet has no tools.
     """
     for place, level in _levels(settings):
         for kind in _KINDS:
@@ -47,7 +47,8 @@ def useless_rules(settings: PermissionSettings, tools: ToolsByRule) -> Iterator[
     for server in settings.trusted_servers:
         if server not in tools.servers:
             near = get_close_matches(server, tools.servers, n=_MAX_NAMED, cutoff=0.6)
-            yield f"permissions.trusted_servers: no tool is of a server {server!r}{_listed(near)}"
+            known = _known_names(near)
+            yield f"permissions.trusted_servers: no tool is from a server {server!r}{known}"
 
 
 def _levels(settings: PermissionSettings) -> Iterator[tuple[str, PermissionRules]]:
@@ -58,7 +59,7 @@ def _levels(settings: PermissionSettings) -> Iterator[tuple[str, PermissionRules
 
 
 def _problem(rule: Rule, kind: PermissionDecision, tools: ToolsByRule) -> str | None:
-    """Return why a rule matches nothing; None if it may match."""
+    """Return why a rule matches nothing, or None if it may match."""
     first = None
     for tool in tools.named(rule.name, allows=kind == "allow"):
         problem = _pattern_problem(rule, kind, tool)
@@ -71,8 +72,11 @@ def _problem(rule: Rule, kind: PermissionDecision, tools: ToolsByRule) -> str | 
 def _unknown(rule: Rule, kind: PermissionDecision, tools: ToolsByRule) -> str:
     same = list(islice(tools.named(rule.name), _MAX_NAMED + 1)) if kind == "allow" else []
     if same:
-        listed = _listed(map(rule_of_tool, same))
-        return f"allows no tool of the bot's own, and a server's is named by its server{listed}"
+        listed = _known_names(map(rule_of_tool, same))
+        return (
+            "allows no tool: it names tools of servers, which a rule that allows must name "
+            f"with their server{listed}"
+        )
     known = (
         name
         for tool in tools.named("*")
@@ -82,41 +86,41 @@ def _unknown(rule: Rule, kind: PermissionDecision, tools: ToolsByRule) -> str:
     by_fold = {name.casefold(): name for name in islice(known, _MAX_COMPARED)}
     wanted = rule.name.casefold()[:64]
     if wanted in by_fold:
-        return f"names no tool: its letters have another case{_listed([by_fold[wanted]])}"
+        return f"names no tool: upper and lower case differ{_known_names([by_fold[wanted]])}"
     close = get_close_matches(wanted, by_fold, n=_MAX_NAMED, cutoff=0.7)
-    return f"names no tool{_listed(by_fold[one] for one in close)}"
+    return f"names no tool{_known_names(by_fold[one] for one in close)}"
 
 
 def _pattern_problem(rule: Rule, kind: PermissionDecision, tool: Tool) -> str | None:
-    """Return why no arguments of a tool can match; None if some may."""
+    """Return why no arguments of a tool can match, or None if some may."""
     if rule.pattern is None:
         return None
     found = NAMED_PATTERN.fullmatch(rule.pattern)
     named = rule.argument(tool)
     spaced = _SPACED.match(rule.pattern)
     if found is None and spaced is not None and spaced[1] in declared_names(tool):
-        return f"has a space beside =, and so names no argument; write {spaced[1]}=pattern"
+        return f"has a space next to =, so it names no argument; write {spaced[1]}=pattern"
     if found is None or (named is None and _is_assignment(found[1])):
         if kind == "allow" and not rule.may_allow(tool):
             return (
-                f"allows nothing: {tool.name!r} is a server's tool, so that the rule must name "
-                f"the argument, as in {rule.name}({_first(tool)}={rule.pattern})"
+                f"allows nothing: {tool.name!r} is a server's tool, so the rule must name the "
+                f"argument, as in {rule.name}({_first(tool)}={rule.pattern})"
             )
         return None
     path, pattern = found[1], found[2]
     names = declared_names(tool)
     if names and not declares(tool, path):
         near = get_close_matches(path, names, n=_MAX_NAMED, cutoff=0.5) or names
-        return f"is about {path!r}, which is no argument of {tool.name!r}{_listed(near)}"
+        return f"names {path!r}, which is not an argument of {tool.name!r}{_known_names(near)}"
     values = values_declared(tool, path)
     if values and not any(read_pattern(pattern).may_fit(value) for value in values):
-        listed = _listed([str(value) for value in values])
-        return f"never matches: {path!r} of {tool.name!r} takes other values{listed}"
+        listed = _known_names([str(value) for value in values])
+        return f"never matches: {path!r} of {tool.name!r} has other values{listed}"
     return None
 
 
 def _is_assignment(name: str) -> bool:
-    """Return True for `A` of `run(A=1 make)`: a command's, and not an argument's name."""
+    """Return True for `A` in `run(A=1 make)`: a variable of a command, not an argument."""
     return name.isupper()
 
 
@@ -124,7 +128,7 @@ def _first(tool: Tool) -> str:
     return next(iter(declared_names(tool)), "argument")
 
 
-def _listed(names: Iterable[str]) -> str:
+def _known_names(names: Iterable[str]) -> str:
     listed = list(dict.fromkeys(names))
     more = ", ..." if len(listed) > _MAX_NAMED else ""
     return f"; known: {', '.join(map(repr, listed[:_MAX_NAMED]))}{more}" if listed else ""

@@ -1,15 +1,14 @@
-"""Which tools a permission rule names.
+"""Names of tools in permission rules.
 
-- `send_mail`, `get_*`, `*`: tools of the bot itself. A rule that allows covers no server's
-  tool by such a name, which a server could choose; one that asks or denies covers it too,
-  so that nothing slips away from it;
+- `send_mail`, `get_*`, `*`: tools of the bot itself. A rule that allows does not match a
+  server's tool by such a name, because a server could choose the name. A rule that asks or
+  denies matches it too;
 - `mcp__mail__send`, `mcp__mail__get_*`: tools of the server `mail`;
-- `mcp__mail__*`: all tools of that server; `mcp__*`: those of all servers.
+- `mcp__mail__*`: all tools of that server; `mcp__*`: all tools of all servers.
 
-A server stands in a rule as the configuration names it, letter by letter. In
-`mcp__server__tool` it ends at the first `__`; what could be mistaken is written with percent
-signs, `mcp__a_%5Fb__c` for the tool `c` of the server `a__b`. In `mcp__server__*` no
-mistake is possible, so that `mcp__a__b__*` is about the server `a__b`.
+The server's name is the exact name in the configuration. In `mcp__server__tool` it ends at the
+first `__`; ambiguous characters are percent-encoded: `mcp__a_%5Fb__c` is the tool `c` of the
+server `a__b`. `mcp__server__*` is never ambiguous: `mcp__a__b__*` means the server `a__b`.
 """
 
 from __future__ import annotations
@@ -41,12 +40,12 @@ _JOINT = re.compile(r"(?<=_)_|^_|_$")
 
 
 def server_of(tool: Tool) -> str | None:
-    """Return a tool's server, empty if it has no name; None for a tool of the bot itself."""
+    """Return a tool's server, "" if it has no name, or None for a tool of the bot itself."""
     return (tool.server or "") if tool.is_third_party else None
 
 
 def rule_of_server(tool: Tool) -> str | None:
-    """Return the rule that names all tools of a tool's server; None for the bot's own."""
+    """Return the rule for all tools of a tool's server, or None for the bot's own tools."""
     server = server_of(tool)
     if server is None:
         return None
@@ -54,7 +53,7 @@ def rule_of_server(tool: Tool) -> str | None:
 
 
 def rule_of_tool(tool: Tool) -> str:
-    """Return the rule that names this tool alone."""
+    """Return the rule for this tool alone."""
     server = server_of(tool)
     if server is None:
         name = _encoded(tool.name)
@@ -63,7 +62,7 @@ def rule_of_tool(tool: Tool) -> str:
 
 
 def _bare_name(tool: Tool) -> str:
-    """Return a tool's name on its own server, without the server's."""
+    """Return a tool's name on its server, without a prefix of the server's name."""
     _, listed = tool.source
     for prefix in (f"{_MCP}{tool.server}__", f"{tool.server}__"):
         if len(listed) > len(prefix) and listed.startswith(prefix):
@@ -85,18 +84,18 @@ def _percent(found: re.Match[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NamedTools:
-    """The tools that the name in a rule is about.
+    """The tools that the name in a rule matches.
 
     Attributes:
-        tools: Which names: a glob.
-        servers: Which servers: a glob; None: none is named.
+        tools: A glob for names of tools.
+        servers: A glob for names of servers; None: the rule names no server.
     """
 
     tools: str
     servers: str | None = None
 
     def has(self, tool: Tool, *, allows: bool = False) -> bool:
-        """Return True if it is about a tool.
+        """Return True if a tool matches.
 
         Args:
             tool: The tool.
@@ -118,7 +117,7 @@ def _names(tool: Tool, server: str | None) -> Collection[str]:
 
 @lru_cache(maxsize=1024)
 def named_tools(name: str) -> NamedTools:
-    """Return what the name in a rule is about, the text before a bracket."""
+    """Return the tools of a rule's name: the text before the bracket."""
     if not name.startswith(_MCP):
         return NamedTools(_as_glob(name))
     rest = name.removeprefix(_MCP)
@@ -127,12 +126,12 @@ def named_tools(name: str) -> NamedTools:
     if rest.endswith("__*"):
         return NamedTools("*", _as_glob(rest.removesuffix("__*")))
     server, joint, tool = rest.partition("__")
-    # A server alone names nothing, as in Kode; no tool's name is empty.
+    # `mcp__server` alone matches nothing, as in Kode: no tool has an empty name.
     return NamedTools(_as_glob(tool) if joint else "", _as_glob(server))
 
 
 class ToolsByRule:
-    """Tools by the names that rules know them under, for a look at many rules.
+    """Tools by their names in rules, to check many rules fast.
 
     Args:
         tools: The tools.
@@ -153,10 +152,10 @@ class ToolsByRule:
         return tuple(self._of_servers)
 
     def named(self, name: str, *, allows: bool = False) -> Iterator[Tool]:
-        """Yield the tools that the name in a rule is about; some more than once.
+        """Yield the tools that a rule's name matches; some more than once.
 
         Args:
-            name: The text before a bracket.
+            name: The text before the bracket.
             allows: True for a rule that allows.
         """
         meant = named_tools(name)
@@ -173,5 +172,5 @@ class ToolsByRule:
 
 
 def _as_glob(text: str) -> str:
-    """Return a part of a rule as a glob, in which decoded characters stand for themselves."""
+    """Return a part of a rule as a glob in which decoded characters are literal."""
     return _ENCODED.sub(lambda found: glob.escape(unquote(found[0])), text)

@@ -1,15 +1,15 @@
-"""Rules of permissions: which calls one is about, and which of many wins.
+"""Permission rules: the calls that a rule matches, and the precedence of rules.
 
-Pure. A rule is `tool` or `tool(pattern)`; `rule_names.py` says which tools it names. A
-pattern is held against an argument (`argument_values.py`, `value_patterns.py`):
+A rule is `tool` or `tool(pattern)`; `rule_names.py` has the names. The pattern is compared
+with values of arguments (`argument_values.py`, `values/patterns.py`):
 
-- `send_mail(to=*@example.com)`: the argument of that name; dots lead further in.
-- `run(git *)`: what the tool itself says its calls are about, or else its first required
-  argument. A server's schema chooses nothing: of its tools, such a rule denies or asks if
-  any argument matches, and allows nothing.
+- `send_mail(to=*@example.com)`: the argument of that name; dots separate nested names.
+- `run(git *)`: the subjects that the tool's author names, or else the first required
+  argument. A server's schema cannot choose the argument: for a server's tool, such a rule
+  denies or asks if any argument matches, and allows nothing.
 
-A rule that allows must match every value, however it is read; for one that denies or asks,
-one value is enough, in any reading, and so is a value that cannot be read for certain.
+A rule that allows must match every value in every reading. A rule that denies or asks needs
+one value that matches in any reading, or that cannot be read for certain.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _KINDS = ("domain:", "email:", "nocase:")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule, read.
+    """One parsed rule.
 
     Attributes:
-        name: Which tools it names.
-        pattern: What it looks for in their arguments; None: any.
+        name: The names of tools and servers that it matches.
+        pattern: The pattern for arguments; None: any arguments.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Rule:
 
     @classmethod
     def read(cls, written_rule: str) -> Rule:
-        """Return the rule of a text.
+        """Return the rule that a text describes.
 
         >>> Rule.read("run(git *)")
         Rule(name='run', pattern='git *')
@@ -66,7 +66,7 @@ class Rule:
         return cls(name, rest.removesuffix(")") if bracket else None)
 
     def names(self, tool: Tool, *, allows: bool = False) -> bool:
-        """Return True if it is about a tool, whatever the arguments.
+        """Return True if the rule names a tool; its pattern is ignored.
 
         Args:
             tool: The tool.
@@ -74,44 +74,33 @@ class Rule:
         """
         return named_tools(self.name).has(tool, allows=allows)
 
-    def matches(
-        self,
-        tool: Tool,
-        arguments: Mapping[str, Any],
-        *,
-        subjects: Subjects | None,
-        every: bool,
-    ) -> bool:
-        """Return True if it is about this call: `covers` for a call that is looked at once."""
-        return self.covers(CallArguments(tool, arguments, subjects=subjects), every=every)
-
     def covers(self, call: CallArguments, *, every: bool) -> bool:
-        """Return True if it is about this call.
+        """Return True if the rule matches this call.
 
         Args:
             call: The call.
-            every: True for a rule that allows: all values must match.
+            every: True for a rule that allows: every value must match.
         """
         if not self.names(call.tool, allows=every):
             return False
         if self.pattern is None:
             return True
-        return _allows(self.pattern, call) if every else _holds_back(self.pattern, call)
+        return _allows(self.pattern, call) if every else _restricts(self.pattern, call)
 
     def argument(self, tool: Tool) -> tuple[str, str] | None:
-        """Return the argument that the rule names in a tool, and the pattern for its values.
+        """Return the argument that the rule names, and the pattern for its values.
 
-        None if it names none: then its pattern is about what the call is about.
+        None if it names no argument; then the pattern applies to the call's subjects.
         """
         found = NAMED_PATTERN.fullmatch(self.pattern or "")
         if found is None:
             return None
-        # The bot's own tool may have `A=1 make` for a command.
+        # `A=1 make` may be a command of the bot's own tool, and not a named argument.
         is_meant = server_of(tool) is not None or not declared_names(tool)
         return (found[1], found[2]) if is_meant or declares(tool, found[1]) else None
 
     def may_allow(self, tool: Tool) -> bool:
-        """Return True if some call of a tool may match, for a rule that allows."""
+        """Return True if some call of a tool may match this rule that allows."""
         if not self.names(tool, allows=True):
             return False
         if self.pattern is None or server_of(tool) is None or self.argument(tool) is not None:
@@ -120,9 +109,9 @@ class Rule:
 
 
 def _allows(pattern: str, call: CallArguments) -> bool:
-    """Return True if all that the pattern is about matches, however it is read."""
+    """Return True if every value that the pattern applies to matches in every reading."""
     named = Rule(call.tool.name, pattern).argument(call.tool)
-    read = _readable(named[1] if named else pattern)
+    read = _parsed_pattern(named[1] if named else pattern)
     if read is None:
         return False
     subjects = call.subjects
@@ -133,17 +122,17 @@ def _allows(pattern: str, call: CallArguments) -> bool:
         return read.is_anything if first is None else _covered(read, call.at(first))
     if not _covered(read, call.at(named[0])):
         return False
-    # No other spelling slips past a rule that gives the argument its name.
+    # The same values under another name must match too.
     return subjects is None or named[0] != call.first_argument or _all_fit(read, subjects)
 
 
-def _holds_back(pattern: str, call: CallArguments) -> bool:
-    """Return True if anything that the pattern may be about may match."""
+def _restricts(pattern: str, call: CallArguments) -> bool:
+    """Return True if any value that the pattern may apply to may match."""
     found = NAMED_PATTERN.fullmatch(pattern)
     named = Rule(call.tool.name, pattern).argument(call.tool)
     subjects = call.subjects
     if found is not None:
-        read = _readable(found[2])
+        read = _parsed_pattern(found[2])
         is_subject = subjects is not None and found[1] == call.first_argument
         if _any_fits(read, call.anywhere(found[1]), subjects if is_subject else None):
             return True
@@ -152,7 +141,7 @@ def _holds_back(pattern: str, call: CallArguments) -> bool:
             return every.is_cut or any(map(read.is_meant_by, every.values))
     if named is not None:
         return False
-    read = _readable(pattern)
+    read = _parsed_pattern(pattern)
     if subjects is not None:
         return _any_fits(read, FoundValues(), subjects)
     first = call.first_argument
@@ -160,13 +149,13 @@ def _holds_back(pattern: str, call: CallArguments) -> bool:
 
 
 def _is_renamed(path: str, tool: Tool) -> bool:
-    """Return True if a server's tool has arguments, but not this one: it may have renamed it."""
+    """Return True if a server's tool lacks this argument: the server may have renamed it."""
     names = declared_names(tool)
     return server_of(tool) is not None and bool(names) and not declares(tool, path)
 
 
-def _readable(pattern: str) -> ValuePattern | None:
-    """Return a pattern; None if it cannot be read, as one that somebody granted by hand."""
+def _parsed_pattern(pattern: str) -> ValuePattern | None:
+    """Return a parsed pattern, or None for an invalid one in a grant written by hand."""
     try:
         return read_pattern(pattern)
     except ValueError:
@@ -197,13 +186,13 @@ def _any_fits(
 def suggested_rules(
     tool: Tool, arguments: Mapping[str, Any], subjects: Subjects | None = None
 ) -> tuple[str, ...]:
-    """Return rules that a user may grant: this very argument, the tool, the tool's server.
+    """Return rules that a user may grant: for this argument, the tool, the tool's server.
 
     Args:
-        tool: What is called.
-        arguments: With what.
-        subjects: What the tool says its calls are about; a call about more than one
-            thing has no rule of its own.
+        tool: The called tool.
+        arguments: The call's arguments.
+        subjects: Returns the values that the call is about; a call with more than one has
+            no rule of its own.
     """
     name, server = rule_of_tool(tool), rule_of_server(tool)
     exact = _exact_pattern(CallArguments(tool, arguments, subjects=subjects))
@@ -215,10 +204,10 @@ def suggested_rules(
 
 
 def _exact_pattern(call: CallArguments) -> str | None:
-    """Return the pattern of this call's own argument; None if it has no such rule.
+    """Return the pattern for this call's own argument, or None if there is none.
 
-    Of a server's tool it is one for a call with one argument alone: which of more is the
-    one that matters, its schema cannot say.
+    For a server's tool there is one only if the call has one argument: its schema cannot say
+    which of several arguments matters.
     """
     if server_of(call.tool) is not None:
         given = [(key, value) for key, value in call.given.items() if value is not None]
@@ -236,7 +225,7 @@ def _exact_pattern(call: CallArguments) -> str | None:
 
 
 def _is_exact(value: str) -> bool:
-    """Return True if a value as a pattern matches itself alone."""
+    """Return True if a value, read as a pattern, matches only itself."""
     special = any(char in value for char in "*?[=()") or value.startswith(_KINDS)
     return bool(value) and value.isprintable() and not special
 
@@ -248,38 +237,32 @@ def _rules(lines: tuple[str, ...]) -> tuple[Rule, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """Rules of one or more levels taken together.
+    """The rules of one or more levels.
 
     Attributes:
-        levels: The levels; their order does not matter.
+        levels: The levels, in any order.
     """
 
     levels: tuple[PermissionRules, ...] = ()
 
-    def verdict(
-        self, tool: Tool, arguments: Mapping[str, Any], subjects: Subjects | None = None
-    ) -> PermissionDecision | None:
-        """Return what the rules say of a call: deny over ask over allow; None: nothing."""
-        return self.decide(CallArguments(tool, arguments, subjects=subjects))
-
     def decide(self, call: CallArguments) -> PermissionDecision | None:
-        """Return the same for a call that many rules look at."""
-        for verdict in _ORDER:
-            every = verdict == "allow"
-            if any(rule.covers(call, every=every) for rule in self.rules(verdict)):
-                return verdict
+        """Return the decision of the rules: deny over ask over allow; None: no rule matches."""
+        for decision in _ORDER:
+            every = decision == "allow"
+            if any(rule.covers(call, every=every) for rule in self.rules(decision)):
+                return decision
         return None
 
-    def rules(self, verdict: PermissionDecision) -> Iterable[Rule]:
-        """Return the rules of one kind, of all levels."""
-        return (rule for level in self.levels for rule in _rules(getattr(level, verdict)))
+    def rules(self, decision: PermissionDecision) -> Iterable[Rule]:
+        """Return the rules of one kind from all levels."""
+        return (rule for level in self.levels for rule in _rules(getattr(level, decision)))
 
-    def says(self, verdict: PermissionDecision, tool: Tool, *, of_some: bool = False) -> bool:
-        """Return True if a rule of this kind names a tool for all its calls, or `of_some` too."""
-        if verdict == "allow" and of_some:
-            return any(rule.may_allow(tool) for rule in self.rules(verdict))
-        allows = verdict == "allow"
+    def says(self, decision: PermissionDecision, tool: Tool, *, of_some: bool = False) -> bool:
+        """Return True if a rule of this kind covers all calls of a tool, or some if `of_some`."""
+        if decision == "allow" and of_some:
+            return any(rule.may_allow(tool) for rule in self.rules(decision))
+        allows = decision == "allow"
         return any(
             (of_some or rule.pattern is None) and rule.names(tool, allows=allows)
-            for rule in self.rules(verdict)
+            for rule in self.rules(decision)
         )

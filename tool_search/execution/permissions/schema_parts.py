@@ -1,7 +1,7 @@
-"""The parts of a JSON Schema that speak of one argument, wherever the schema has them.
+"""The parts of a JSON Schema that describe one argument.
 
-References into the same schema, combinations and conditions are looked through; every branch
-counts, since nobody knows here which one the tool's own validation takes.
+Local references, combinations and conditions are followed. Every branch counts, because the
+branch that the tool's own validation takes is not known here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from urllib.parse import unquote
 __all__ = ["MAX_PARTS", "SchemaParts"]
 
 MAX_PARTS = 500
-"""The most parts that are looked at for one place; what is beyond says nothing."""
+"""The number of parts that are read for one place; more are ignored."""
 
 _LISTED = ("allOf", "anyOf", "oneOf")
 _SINGLE = ("if", "then", "else", "$ref", "$dynamicRef", "$recursiveRef")
@@ -23,7 +23,7 @@ class SchemaParts:
     """One tool's schema.
 
     Args:
-        schema: The root, into which references lead.
+        schema: The root schema, the target of references.
     """
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
@@ -32,18 +32,18 @@ class SchemaParts:
 
     @property
     def root(self) -> tuple[Mapping[str, Any], ...]:
-        """The parts that speak of all arguments."""
+        """The parts that describe all arguments."""
         return self._expanded([self._schema])
 
     def of_property(
         self, parts: Iterable[Mapping[str, Any]], name: str
     ) -> tuple[Mapping[str, Any], ...]:
-        """Return the parts that speak of a property, given those of its object."""
+        """Return the parts that describe a property, given the parts of its object."""
         found = (_mapping(part.get("properties")).get(name) for part in parts)
         return self._expanded(part for part in found if isinstance(part, Mapping))
 
     def of_items(self, parts: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
-        """Return the parts that speak of a list's items, given those of the list."""
+        """Return the parts that describe a list's items, given the parts of the list."""
         found: list[Mapping[str, Any]] = []
         for part in parts:
             for key in ("items", "prefixItems", "additionalItems", "contains"):
@@ -58,7 +58,7 @@ class SchemaParts:
         return tuple(dict.fromkeys(declared))
 
     def _expanded(self, parts: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
-        """Return these parts and what they refer to or combine, each once."""
+        """Return these parts and the parts they refer to or combine, each once."""
         waiting, seen = list(parts), dict[int, Mapping[str, Any]]()
         while waiting and len(seen) < MAX_PARTS:
             part = waiting.pop(0)
@@ -79,7 +79,7 @@ class SchemaParts:
         yield from (one for one in candidates if isinstance(one, Mapping))
 
     def _referred(self, reference: str) -> Any:
-        """Return what a reference into this schema leads to; None for any other."""
+        """Return the target of a reference into this schema, or None."""
         if not reference.startswith("#"):
             return None
         if reference == "#":
