@@ -5,11 +5,12 @@ Each is a module of its own, imported when it is needed, with an extra of its na
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from pydantic import SecretStr
 
 from tool_search.config.bot import ProviderConfig
+from tool_search.config.provider_strings import provider_from_string
 from tool_search.config.providers import Dialect, ProfileSettings
 from tool_search.providers.base import ConnectedProvider
 from tool_search.providers.profiles import profile_of
@@ -20,30 +21,37 @@ _RETRIES_WITHOUT_FALLBACK = 2
 
 
 def build_provider(
-    config: ProviderConfig,
+    config: ProviderConfig | str,
     *,
-    api_key: str | SecretStr,
-    fallbacks: bool,
+    api_key: str | SecretStr | None = None,
+    fallbacks: bool = False,
     profiles: Mapping[str, ProfileSettings] | None = None,
+    configured: Iterable[ProviderConfig] = (),
+    environment: Mapping[str, str] | None = None,
 ) -> ConnectedProvider:
-    """The provider that an entry of `providers` describes.
+    """Build a provider; its caller closes it, as by `async with`.
 
     Args:
-        config: The entry.
-        api_key: Its key.
-        fallbacks: Whether another provider can take its turns over; where none can,
-            the SDK repeats a failed request twice.
-        profiles: The configuration's `profiles`.
+        config: A string `kind:model`, such as `anthropic:claude-sonnet-4-6`, or an entry
+            of `providers`. The `id` of a provider from a string is the string.
+        api_key: Its key; None: the one in the environment variable that it names.
+        fallbacks: True if another provider can take its turns over; else the SDK repeats
+            a failed request twice.
+        profiles: The `profiles` section of a configuration.
+        configured: Entries of a configuration, whose ids a string may name.
+        environment: The variables; None: those of this process.
 
     Raises:
-        ConfigurationError: A setting or the key cannot be used.
-        UnsupportedStrategyError: It names a strategy its model cannot honour.
+        ConfigurationError: The string, a setting or the key cannot be used.
+        UnsupportedStrategyError: It names a strategy that its model does not support.
         ImportError: The SDK is not installed; the message names the extra.
     """
+    if not isinstance(config, ProviderConfig):
+        config = provider_from_string(config, configured)
     profile = profile_of(config, profiles or {})
     return _provider_class(config.type)(
         profile=profile,
-        api_key=api_key,
+        api_key=config.api_key(environment) if api_key is None else api_key,
         base_url=config.base_url,
         id=config.id,
         timeout_s=config.timeout_s,
@@ -55,7 +63,7 @@ def build_provider(
 
 
 def _provider_class(dialect: Dialect) -> Callable[..., ConnectedProvider]:
-    """The adapter of a dialect, whose SDK is loaded now."""
+    """Return the adapter of a dialect; its SDK is imported here."""
     if dialect == "anthropic":
         from tool_search.adapters.anthropic import AnthropicProvider  # noqa: PLC0415 - an extra
 

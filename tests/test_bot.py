@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tool_search.bot import open_runner, tools_from_modules
+from tool_search.bot import open_bot, tools_from_modules
 from tool_search.config.bot import BotConfig, ProviderConfig, ToolSearchConfig
 from tool_search.config.history import HistorySettings
 from tool_search.config.providers import ProfileSettings
@@ -138,8 +138,8 @@ async def test_runner_knows_its_providers_as_the_profiles_say(module: Module) ->
             profiles={"mine": mine},
             store=StoreSettings(type="memory"),
         )
-        async with open_runner(config) as runner:
-            assert [event async for event in runner.run("Hi")]
+        async with open_bot(config) as bot:
+            assert [event async for event in bot.run("Hi")]
         assert server.requests[0].tool_names == ("tool_search", "call_tool")
 
 
@@ -150,8 +150,8 @@ async def test_runner_of_a_configuration_answers(module: Module) -> None:
             tools=(module(ADD),),
             system_prompt="Be kind.",
         )
-        async with open_runner(config) as runner:
-            events = [event async for event in runner.run("Hi")]
+        async with open_bot(config) as bot:
+            events = [event async for event in bot.run("Hi")]
         body = server.requests[0].body
     assert isinstance(events[-1], Done)
     assert events[-1].answer == "Hello."
@@ -179,8 +179,8 @@ async def test_longest_result_of_the_configuration_holds_unless_code_says_otherw
             store=StoreSettings(type="memory"),
             history=HistorySettings(longest_result=1_000),
         )
-        async with open_runner(config, calls=calls) as runner:
-            assert [event async for event in runner.run("Hi")]
+        async with open_bot(config, calls=calls) as bot:
+            assert [event async for event in bot.run("Hi")]
         read = server.requests[1].body["messages"][-1]["content"]
     assert read.count("x") == kept
     assert f"[{9_000 - kept} characters left out]" in read
@@ -201,7 +201,7 @@ async def test_bot_that_searches_by_meaning_has_its_vectors_before_its_first_tur
         store=StoreSettings(type="memory"),
         tool_search=ToolSearchConfig(auto_always_load_builtin=False, search=search),
     )
-    async with open_runner(config):
+    async with open_bot(config):
         assert kept.exists() == embedder.startswith("word_embedder")
 
 
@@ -210,7 +210,7 @@ async def test_missing_keys_are_all_named_at_once() -> None:
         providers=(provider("a", api_key_env="KEY_OF_A"), provider("b", api_key_env="KEY_OF_B"))
     )
     with pytest.raises(ConfigurationError) as caught:
-        async with open_runner(config, environment={"KEY_OF_A": " "}):
+        async with open_bot(config, environment={"KEY_OF_A": " "}):
             pass
     assert "KEY_OF_A is not set" in str(caught.value)
     assert "KEY_OF_B is not set" in str(caught.value)
@@ -219,20 +219,20 @@ async def test_missing_keys_are_all_named_at_once() -> None:
 async def test_bot_without_providers_is_refused() -> None:
     """There is nobody to ask."""
     with pytest.raises(ConfigurationError, match="at least one provider"):
-        async with open_runner(BotConfig()):
+        async with open_bot(BotConfig()):
             pass
 
 
 async def test_strategy_that_the_model_cannot_honour_names_the_provider() -> None:
     config = BotConfig(providers=(provider("old", strategy="claude"),))
     with pytest.raises(ConfigurationError, match="provider 'old'"):
-        async with open_runner(config):
+        async with open_bot(config):
             pass
 
 
 async def test_bot_keeps_its_conversations_in_the_file_it_names(tmp_path: Path) -> None:
     config = BotConfig(providers=(provider(),), store=StoreSettings(path="kept/bot.db"))
-    async with open_runner(config, source=tmp_path / "bot.yaml"):
+    async with open_bot(config, source=tmp_path / "bot.yaml"):
         assert (tmp_path / "kept" / "bot.db").is_file()
     assert [path.name for path in (tmp_path / "kept").iterdir()] == ["bot.db"]
 
@@ -244,7 +244,7 @@ def test_bot_that_keeps_nothing_makes_no_file(
     config = BotConfig(providers=(provider(),), store=StoreSettings(type="memory"))
 
     async def run() -> None:
-        async with open_runner(config):
+        async with open_bot(config):
             pass
 
     asyncio.run(run())
@@ -255,7 +255,7 @@ async def test_store_that_cannot_be_opened_is_named_at_once(tmp_path: Path) -> N
     (tmp_path / "bot.db").write_bytes(b"no database" * 100)
     config = BotConfig(providers=(provider(),), store=StoreSettings(path=str(tmp_path / "bot.db")))
     with pytest.raises(StoreError, match="damaged or no store"):
-        async with open_runner(config):
+        async with open_bot(config):
             pass
 
 
@@ -298,8 +298,8 @@ async def _calls_add(
                 "permissions": permissions,
             }
         )
-        async with open_runner(config, **settings) as runner:
-            events = [event async for event in runner.run("Add", user=user)]
+        async with open_bot(config, **settings) as bot:
+            events = [event async for event in bot.run("Add", conversation="default", user=user)]
     return next(event for event in events if isinstance(event, ToolFinished))
 
 
@@ -317,7 +317,7 @@ async def test_grants_are_kept_in_the_bots_store(module: Module, tmp_path: Path)
         "source": tmp_path / "bot.yaml",
         "store": StoreSettings(path="kept/bot.db"),
     }
-    first = await _calls_add(module, {"ask": ["add"]}, ask=always, **kept)
+    first = await _calls_add(module, {"ask": ["add"]}, ask_user=always, **kept)
     again = await _calls_add(module, {"ask": ["add"]}, **kept)
     assert (first.outcome, again.outcome) == ("finished", "finished")
     assert (tmp_path / "kept" / "bot.db").is_file()

@@ -9,6 +9,8 @@ Names are imported when they are first used: a bot that only reads a catalog loa
 no agent loop, and `import tool_search` costs next to nothing.
 """
 
+from os.path import isfile
+
 from tool_search._exports import exports
 
 __version__ = "0.1.0"
@@ -49,10 +51,15 @@ __all__, __getattr__ = exports(
         "VectorStore": "tool_search.search.VectorStore",
         "cache_plan": "tool_search.providers.prompt_cache.cache_plan",
         "estimate_tokens": "tool_search.catalog.estimate_tokens",
-        "open_runner": "tool_search.bot.open_runner",
+        "open_runner": "tool_search.open_bot",
         "resolve_mode": "tool_search.discovery.resolve_mode",
     },
 )
+
+if isfile(f"{__file__.rpartition('__init__')[0]}adapters"):  # noqa: PTH113 - `pathlib` is slow
+    from tool_search._checkout import explain_missing_links
+
+    explain_missing_links()
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,7 @@
 # bot
+from tool_search.adapters import build_provider as build_provider
+from tool_search.bot import Bot as Bot
+from tool_search.bot import open_bot as open_bot
 from tool_search.config.bot import BotConfig as BotConfig
 from tool_search.config.bot import ProviderConfig as ProviderConfig
 from tool_search.config.bot import ToolSearchConfig as ToolSearchConfig
@@ -58,6 +61,7 @@ from tool_search.stores.sqlite.store import SQLiteStore as SQLiteStore
 from tool_search.errors import AllProvidersFailedError as AllProvidersFailedError
 from tool_search.errors import CatalogError as CatalogError
 from tool_search.errors import ConfigurationError as ConfigurationError
+from tool_search.errors import NoAnswerError as NoAnswerError
 from tool_search.errors import ProviderError as ProviderError
 from tool_search.errors import SearchError as SearchError
 from tool_search.errors import SessionError as SessionError

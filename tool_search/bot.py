@@ -1,4 +1,4 @@
-"""A bot as its configuration describes it: providers and tools, ready to run.
+"""A bot from a configuration or a few strings: providers, tools and conversations.
 
 >>> [item.tool.name for item in tools_from_modules(["tool_search.demo.toolbox.colors"])][:2]
 ['hex_to_rgb', 'rgb_to_hex']
@@ -8,30 +8,34 @@ from __future__ import annotations
 
 import inspect
 import logging
+import os
+import sys
 import traceback
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing, contextmanager
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, TracebackType
+from typing import Any, Self
+from uuid import uuid4
 
-from pydantic import SecretStr
-
-from tool_search.adapters import build_provider
 from tool_search.catalog.naming import Source
-from tool_search.config.bot import BotConfig, ProviderConfig
+from tool_search.config.bot import BotConfig
 from tool_search.config.history import MAX_RESULT_CHARS
+from tool_search.config.loading import config_from_mapping, load_config
 from tool_search.config.stores import StoreSettings
 from tool_search.errors import (
     ConfigurationError,
     DuplicateToolError,
     InvalidToolError,
+    NoAnswerError,
+    SessionError,
     StoreError,
     StoreFault,
-    UnsupportedStrategyError,
 )
+from tool_search.events import Done, RunnerEvent, RunnerWarning
 from tool_search.execution import (
     AskUser,
     CallOptions,
@@ -39,78 +43,302 @@ from tool_search.execution import (
     GrantBook,
     GrantFile,
     Permissions,
+    ToolFunction,
     executable_tools,
 )
-from tool_search.providers.base import ChatProvider
+from tool_search.messages import ContentPart
+from tool_search.runner.providers import Providers, name_providers
 from tool_search.runner.runner import ToolSearchRunner
-from tool_search.stores import MemoryStore, SQLiteStore
+from tool_search.stores import ConversationKey, MemoryStore, SQLiteStore
 from tool_search.stores.memory import DEFAULT_CONVERSATIONS
 
-__all__ = ["open_runner", "tools_from_modules"]
+__all__ = ["Bot", "open_bot", "tools_from_modules"]
 
 _WRONG_SETTING: tuple[StoreFault, ...] = ("foreign", "newer", "missing", "no_permission")
+_WITHOUT_ANSWER = ("answer_missing", "message_refused")
+_FORMER_MODULES = {"tool_search.demo.workspace_tools": "tool_search.workspace"}
 _log = logging.getLogger(__name__)
 
 
-@asynccontextmanager
-async def open_runner(
-    config: BotConfig,
-    *,
-    environment: Mapping[str, str] | None = None,
-    source: Path | None = None,
-    ask: AskUser | None = None,
-    calls: CallOptions | None = None,
-) -> AsyncGenerator[ToolSearchRunner, None]:
-    """A runner for the bot; providers, store and tools are closed when the block ends.
+class Bot:
+    """A bot with its providers, tools and conversations, open in an `async with` block.
+
+    Several tasks may ask it at the same time. Turns of one conversation wait for each
+    other. The end of the block closes the store, the tools, and each provider that is
+    not an object of the caller's.
 
     Args:
-        config: The bot.
-        environment: Where API keys are; default: this process's.
-        source: The file that the configuration was read from: its store is found by it.
-        ask: Asks the user for permission; without it, ask means no.
-        calls: How calls are run; its permissions, and a `longest_result` other than the
-            default, go before the configuration's.
+        providers: The primary first, then the fallbacks in order: strings such as
+            `anthropic:claude-sonnet-4-6`, ids of `config`, configurations, or providers.
+            None: those of `config`.
+        tools: Functions and `ExecutableTool`s, after those of `config`.
+        config: The settings; None: the defaults, with conversations in memory.
+        environment: The variables with API keys; None: those of this process.
+        source: The file of the configuration: relative paths in it start at its folder,
+            and its modules of tools may be there.
+        ask_user: Asks the user for permission; without it, rules that ask deny.
+        calls: How calls are run. Its permissions, and a `longest_result` other than the
+            default, replace those of the configuration.
+
+    Attributes:
+        conversation: The key of the conversation of `ask` and `run` without a
+            `conversation`: a new one for each object.
 
     Raises:
-        StoreError: The store's file is none, or may not be opened.
-        ConfigurationError: A provider or a module of tools cannot be used, a key is
-            missing, or there is no provider.
-        InvalidToolError: A function cannot be a tool.
-        DuplicateToolError: Two tools without a server have the same name.
+        ConfigurationError: There is no provider.
+
+    >>> bot = Bot(["anthropic:claude-sonnet-4-6", "openai:gpt-5.4"], tools=[])
     """
-    options = _call_options(config, calls or CallOptions(), ask, source)
-    keys = _api_keys(config.providers, environment)
-    tools = tools_from_modules(config.tools)
-    async with AsyncExitStack() as stack:
-        providers = {}
-        for entry in config.providers:
-            provider = _built(entry, keys[entry.id], config)
-            if isinstance(provider, AbstractAsyncContextManager):
-                await stack.enter_async_context(provider)
-            providers[entry.id] = provider
-        store = _store(config.store, source)
+
+    def __init__(
+        self,
+        providers: Providers | None = None,
+        *,
+        tools: Iterable[ExecutableTool | ToolFunction] = (),
+        config: BotConfig | None = None,
+        environment: Mapping[str, str] | None = None,
+        source: Path | None = None,
+        ask_user: AskUser | None = None,
+        calls: CallOptions | None = None,
+    ) -> None:
+        self._config = BotConfig(store=StoreSettings(type="memory")) if config is None else config
+        self._providers = _listed(self._config.providers if providers is None else providers)
+        if not self._providers:
+            where = f"{source}: " if source is not None else ""
+            raise ConfigurationError(
+                f"{where}a bot needs at least one provider, such as "
+                "'anthropic:claude-sonnet-4-6'; providers is empty"
+            )
+        self._tools = tuple(tools)
+        self._environment = environment
+        self._source = source
+        self._ask_user = ask_user
+        self._calls = calls or CallOptions()
+        self._stack: AsyncExitStack | None = None
+        self._runner: ToolSearchRunner | None = None
+        self.conversation: ConversationKey = f"bot-{uuid4().hex}"
+
+    @property
+    def runner(self) -> ToolSearchRunner:
+        """The runner of the open bot.
+
+        Raises:
+            SessionError: The bot is not open.
+        """
+        if self._runner is None:
+            raise SessionError("the bot is not open; use it inside `async with bot:`")
+        return self._runner
+
+    async def __aenter__(self) -> Self:
+        """Open the store, build the providers and import the tools.
+
+        Raises:
+            ConfigurationError: A provider or a module of tools cannot be used, or keys
+                are missing.
+            InvalidToolError: A function cannot be a tool.
+            DuplicateToolError: Two tools without a server have the same name.
+            StoreError: The store's file is not a store, or may not be opened.
+            SessionError: The bot is open already.
+        """
+        if self._stack is not None:
+            raise SessionError("the bot is open already; open each Bot in one `async with` block")
+        self._stack = AsyncExitStack()
+        try:
+            self._runner = await self._open(self._stack)
+        except BaseException:
+            stack, self._stack = self._stack, None
+            await stack.aclose()
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close all that the bot has opened."""
+        stack, self._stack, self._runner = self._stack, None, None
+        if stack is not None:
+            await stack.aclose()
+
+    def run(
+        self,
+        message: str | Sequence[ContentPart],
+        *,
+        conversation: ConversationKey | None = None,
+        user: str | None = None,
+        roles: Collection[str] = (),
+        idempotency_key: str | None = None,
+    ) -> AsyncGenerator[RunnerEvent, None]:
+        """Run one turn; yield its events, `Done` last.
+
+        Args:
+            message: Text, or text and pictures.
+            conversation: The key of the conversation; None: `self.conversation`.
+            user: The user's id, for tools and permissions.
+            roles: The user's roles.
+            idempotency_key: As in `ToolSearchRunner.run`.
+
+        Raises:
+            SessionError: The bot is not open, or the conversation is erased meanwhile.
+            AllProvidersFailedError: No provider answered; the message is kept.
+        """
+        return self.runner.run(
+            message,
+            conversation=self.conversation if conversation is None else conversation,
+            user=user,
+            roles=roles,
+            idempotency_key=idempotency_key,
+        )
+
+    async def ask(
+        self,
+        message: str | Sequence[ContentPart],
+        *,
+        conversation: ConversationKey | None = None,
+        user: str | None = None,
+        roles: Collection[str] = (),
+        idempotency_key: str | None = None,
+    ) -> str:
+        """Run one turn; return the text of its answer.
+
+        The arguments and errors are those of `run`.
+
+        Raises:
+            NoAnswerError: The turn ended without an answer of the model: it refused, it
+                wrote nothing, or the time was over. The conversation can go on.
+        """
+        turn = self.run(
+            message,
+            conversation=conversation,
+            user=user,
+            roles=roles,
+            idempotency_key=idempotency_key,
+        )
+        causes: list[str] = []
+        async with aclosing(turn) as events:
+            async for event in events:
+                if isinstance(event, RunnerWarning) and event.code in _WITHOUT_ANSWER:
+                    causes.append(event.message)
+                elif isinstance(event, Done):
+                    if causes or event.stop_reason in ("refusal", "timeout"):
+                        raise NoAnswerError(
+                            "; ".join(causes) or event.stop_reason,
+                            text=event.answer,
+                            reason=event.stop_reason,
+                        )
+                    return event.answer
+        raise SessionError("the turn ended without its last event; ask again")
+
+    async def _open(self, stack: AsyncExitStack) -> ToolSearchRunner:
+        config = self._config
+        calls = _call_options(config, self._calls, self._ask_user, self._source)
+        opened = name_providers(
+            self._providers,
+            configured=config.providers,
+            profiles=config.profiles,
+            environment=self._environment,
+        )
+        for provider in opened.built:
+            await stack.enter_async_context(provider)
+        with _folder_of(self._source):
+            listed = tools_from_modules(config.tools)
+        store = _store(config.store, self._source)
         if isinstance(store, SQLiteStore):
-            # Closed after the runner, which writes what waits.
+            # Closed after the runner, which then writes what waits.
             stack.push_async_callback(store.aclose)
-            await _opened(store)
+            await _check_store(store)
         runner = ToolSearchRunner(
-            providers=providers,
-            tools=tools,
+            providers=opened.by_id,
+            tools=(*listed, *self._tools),
             config=config.tool_search,
             system_prompt=config.system_prompt,
             max_steps=config.max_steps,
             turn_timeout_s=config.turn_timeout_s,
             max_concurrent_turns=config.max_concurrent_turns,
-            cooldown_s={entry.id: entry.cooldown_s for entry in config.providers},
+            cooldown_s=opened.cooldown_s,
             store=store,
-            calls=options,
+            calls=calls,
             history=config.history,
         )
         stack.push_async_callback(runner.aclose)
-        # What is wrong with an older file of grants is said now, not in the middle of a chat.
+        # An error in an older file of grants is reported now, not in the middle of a chat.
         await runner.permissions.grants.read()
         await runner.prepare()
-        yield runner
+        return runner
+
+
+def open_bot(
+    config: str | os.PathLike[str] | Mapping[str, Any] | BotConfig,
+    *,
+    tools: Iterable[ExecutableTool | ToolFunction] = (),
+    environment: Mapping[str, str] | None = None,
+    source: str | os.PathLike[str] | None = None,
+    ask_user: AskUser | None = None,
+    calls: CallOptions | None = None,
+) -> Bot:
+    """Return the bot of a configuration, to be opened by `async with`.
+
+    Args:
+        config: The path of a YAML file, its content as a mapping, or the settings.
+        tools: More tools, after those of the configuration.
+        environment: The variables with API keys; None: those of this process.
+        source: The file that a mapping or settings were read from.
+        ask_user: Asks the user for permission; without it, rules that ask deny.
+        calls: How calls are run.
+
+    Raises:
+        ConfigurationError: The file cannot be read, or is not a bot.
+
+    >>> bot = open_bot({"providers": [{"id": "a", "type": "openai", "model": "gpt-5.4"}]})
+    """
+    place = None if source is None else Path(source).expanduser()
+    if isinstance(config, str | os.PathLike):
+        place = Path(config).expanduser()
+        if place.is_dir():
+            raise ConfigurationError(
+                f"{place} is a folder; name the YAML file in it, such as {place / 'bot.yaml'}"
+            )
+        settings = load_config(place)
+    elif isinstance(config, BotConfig):
+        settings = config
+    elif isinstance(config, Mapping):
+        settings = config_from_mapping(config)
+    else:
+        raise ConfigurationError(
+            "open_bot takes the path of a YAML file, a mapping or a BotConfig, "
+            f"not {type(config).__name__}"
+        )
+    return Bot(
+        tools=tools,
+        config=settings,
+        environment=environment,
+        source=place,
+        ask_user=ask_user,
+        calls=calls,
+    )
+
+
+def _listed(given: Providers) -> Mapping[str, Any] | tuple[Any, ...]:
+    if isinstance(given, Mapping):
+        return dict(given)
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+@contextmanager
+def _folder_of(source: Path | None) -> Iterator[None]:
+    """Let modules be imported from a configuration's folder, before others."""
+    if source is None:
+        yield
+        return
+    folder = str(source.resolve().parent)
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        if folder in sys.path:
+            sys.path.remove(folder)
 
 
 def _store(settings: StoreSettings, source: Path | None) -> SQLiteStore | MemoryStore:
@@ -127,11 +355,11 @@ def _store(settings: StoreSettings, source: Path | None) -> SQLiteStore | Memory
     )
 
 
-async def _opened(store: SQLiteStore) -> None:
-    """Say at once what is wrong with a store; what may pass keeps no bot from starting.
+async def _check_store(store: SQLiteStore) -> None:
+    """Report a failing store at the start; go on in memory if it may recover.
 
     Raises:
-        StoreError: The setting is wrong: only a person can mend that.
+        StoreError: The setting is wrong: only a person can correct it.
     """
     try:
         await store.evidence_revision()
@@ -144,7 +372,7 @@ async def _opened(store: SQLiteStore) -> None:
 def _call_options(
     config: BotConfig, calls: CallOptions, ask: AskUser | None, source: Path | None
 ) -> CallOptions:
-    """The options with the configuration's permissions and limits, and traces if possible."""
+    """Return the options with the permissions and limits of a configuration, and traces."""
     settings, longest = config.permissions, config.history.longest_result
     if calls.limits.longest_result == MAX_RESULT_CHARS:
         calls = replace(calls, limits=replace(calls.limits, longest_result=longest))
@@ -160,9 +388,10 @@ def _call_options(
 
 
 def tools_from_modules(names: Iterable[str]) -> tuple[ExecutableTool, ...]:
-    """The tools of Python modules: what their `TOOLS` lists, or else their public functions.
+    """Return the tools of Python modules: their list `TOOLS`, or their public functions.
 
-    Public functions are those that a module itself defines, in its order.
+    Public functions are those that a module itself defines, in its order. A module's
+    former name is still imported, with a notice in the log that names its place.
 
     Raises:
         ConfigurationError: A module cannot be imported, or has no tools.
@@ -171,7 +400,7 @@ def tools_from_modules(names: Iterable[str]) -> tuple[ExecutableTool, ...]:
     """
     tools: list[ExecutableTool] = []
     homes: dict[Source, str] = {}
-    for name in dict.fromkeys(names):
+    for name in dict.fromkeys(map(_current_name, names)):
         for item in _tools_of(_imported(name)):
             source = item.tool.source
             if source in homes:
@@ -184,6 +413,16 @@ def tools_from_modules(names: Iterable[str]) -> tuple[ExecutableTool, ...]:
     return tuple(tools)
 
 
+def _current_name(name: str) -> str:
+    """Return a module's name; log a notice if the given one is its former name."""
+    for former, current in _FORMER_MODULES.items():
+        if name == former or name.startswith(f"{former}."):
+            moved = current + name[len(former) :]
+            _log.warning("module_moved: tools: the module %r is now %r", name, moved)
+            return moved
+    return name
+
+
 def _imported(name: str) -> ModuleType:
     try:
         return import_module(name)
@@ -194,7 +433,7 @@ def _imported(name: str) -> ModuleType:
 
 
 def _place(exc: BaseException) -> str:
-    """Where in the module it failed; nothing where the module was not even found."""
+    """Return the place of the failure in the module; empty if no module was found."""
     if isinstance(exc, SyntaxError):
         return ""
     frame = traceback.extract_tb(exc.__traceback__)[-1]
@@ -225,24 +464,9 @@ def _is_public(key: str, value: object, module: str) -> bool:
     return not key.startswith("_") and inspect.isfunction(value) and value.__module__ == module
 
 
-def _api_keys(
-    providers: Iterable[ProviderConfig], environment: Mapping[str, str] | None
-) -> dict[str, SecretStr]:
-    """The key of every provider, or one error that names all that are missing."""
-    keys, missing = {}, []
-    for provider in providers:
-        try:
-            keys[provider.id] = provider.api_key(environment)
-        except ConfigurationError as exc:
-            missing.append(str(exc))
-    if missing:
-        raise ConfigurationError("\n".join(missing))
-    return keys
-
-
-def _built(entry: ProviderConfig, api_key: SecretStr, bot: BotConfig) -> ChatProvider:
-    fallbacks = len(bot.providers) > 1
-    try:
-        return build_provider(entry, api_key=api_key, fallbacks=fallbacks, profiles=bot.profiles)
-    except (UnsupportedStrategyError, ImportError) as exc:
-        raise ConfigurationError(f"provider {entry.id!r}: {exc}") from exc
+def __getattr__(name: str) -> Any:
+    if name == "open_runner":
+        raise AttributeError(
+            f"module {__name__!r} has no attribute 'open_runner': it is now {__name__}.open_bot"
+        )
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

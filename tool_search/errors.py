@@ -14,7 +14,8 @@
     │   └── UnreadableRecordError     one kept conversation is none of this version
     ├── ToolCallError                 a tool that another tool called has failed
     ├── ProviderError                 one provider refused or could not be reached
-    └── AllProvidersFailedError       every provider of a turn failed; lists each cause
+    ├── AllProvidersFailedError       every provider of a turn failed; lists each cause
+    └── NoAnswerError                 a turn ended without an answer of the model
 
 A message says what was wrong, shows the value, and says what to do. Errors
 are English: they are for logs and engineers, never for the chat.
@@ -33,6 +34,7 @@ __all__ = [
     "ConfigurationError",
     "DuplicateToolError",
     "InvalidToolError",
+    "NoAnswerError",
     "ProviderError",
     "SearchError",
     "SessionError",
@@ -168,3 +170,20 @@ class AllProvidersFailedError(ToolSearchError):
             "the message is kept: try again, or add a fallback to providers"
         )
         self.causes = dict(causes)
+
+
+class NoAnswerError(ToolSearchError):
+    """A turn ended without an answer of the model; the conversation can go on.
+
+    Attributes:
+        text: What a chat shows its user instead, in the language of the conversation.
+        reason: The `stop_reason` of the turn's `Done`, such as `refusal` or `timeout`.
+    """
+
+    def __init__(self, cause: str, *, text: str, reason: str) -> None:
+        super().__init__(
+            f"the turn ended without an answer ({reason}): {cause}; the conversation is kept: "
+            "ask again or otherwise, or show `text` of this error"
+        )
+        self.text = text
+        self.reason = reason

@@ -148,8 +148,8 @@ class ProviderSwitched(RunnerEvent):
         from_provider: The `id` of the one before.
         to_provider: The `id` of the one that goes on; the same one where it begins the
             reply again.
-        cause: What the first answered; between two turns `asked for` (`runner.use`) or
-            `first in order` (one rests, or has rested).
+        cause: The error of the first; between two turns `requested` (by `runner.use`) or
+            `primary_available` (the first provider in order that is not cooling down).
         discarded_text: What it had streamed of a reply that is void now.
     """
 

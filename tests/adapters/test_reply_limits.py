@@ -86,7 +86,7 @@ def test_configuration_goes_before_the_table() -> None:
         ("openai_chat", "max_completion_tokens"),
         ("openai_responses", "max_output_tokens"),
     ):
-        profile = profile_for(dialect, "gpt-5.4", profiles=profiles)  # type: ignore[arg-type]
+        profile = profile_for(dialect, "gpt-5.4", profiles=profiles)
         assert DIALECT_MODULES[dialect].to_wire(plan_of(), profile)[field] == 777
     compatible = profile_for("openai_chat", "x", base_url="http://a/v1", profiles=profiles)
     assert DIALECT_MODULES["openai_chat"].to_wire(plan_of(), compatible)["max_tokens"] == 777

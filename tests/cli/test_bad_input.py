@@ -60,8 +60,8 @@ CONFIGURATIONS = {
     ),
     "wrong_mode": Case(yaml="tool_schema_mode: fast\n", messages=("tool_schema_mode", "'fast'")),
     "wrong_dialect": Case(
-        yaml="providers: [{id: a, type: openai, model: m}]\n",
-        messages=("providers[0].type", "'openai'", "openai_chat"),
+        yaml="providers: [{id: a, type: opener, model: m}]\n",
+        messages=("providers[0].type", "'opener'", "openai-chat", "did you mean 'openai'?"),
     ),
     "no_provider": Case(yaml="tools: []\n", messages=("at least one provider",)),
     "empty": Case(yaml="", messages=("at least one provider",)),
@@ -219,8 +219,8 @@ def test_wrong_line_of_queries_is_named(
         ),
         (("eval", "--catalog", "{catalog}"), "--queries"),
         (
-            ("inspect", "--catalog", "{catalog}", "--provider", "openai"),
-            "--provider 'openai': there are anthropic, openai-chat",
+            ("inspect", "--catalog", "{catalog}", "--provider", "opener"),
+            "--provider 'opener': there are anthropic, openai-responses, openai, openai-chat",
         ),
         (
             ("inspect", "--catalog", "{catalog}", "--provider", "anthropic", "--mode", "fast"),

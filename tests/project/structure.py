@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Lowest first. A part imports parts of lower rows, and of its own row only if it is named there.
 LAYERS = (
-    ("errors", "_exports"),
+    ("errors", "_exports", "_checkout"),
     ("i18n",),
     ("values",),
     ("catalog",),

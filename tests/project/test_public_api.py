@@ -9,6 +9,7 @@ import importlib.util
 import json
 import pkgutil
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,30 @@ import pytest
 
 import tool_search
 
+# What was public before the list was cut down to what documents name.
+FORMER = [
+    "AllProvidersFailedError", "AnsweredCall", "BotConfig", "BridgeToolSearchStrategy",
+    "CachePlan", "CallBatch", "CallDecision", "CallLimits", "CallOptions", "CallOutcome",
+    "CallPartial", "CallProgress", "CallResult", "CallRunner", "Cancellation", "CatalogError",
+    "ChatProvider", "ClaudeToolSearchStrategy", "ConfigurationError", "ContentLeftOut",
+    "Conversation", "ConversationRecord", "ConversationStore", "CorePolicy", "Discovery",
+    "DiscoveryState", "Done", "DuplicateToolError", "Embedder", "EvidenceStore",
+    "ExecutableTool", "ExecutionResult", "FunctionExecutor", "GenericToolSearchStrategy",
+    "HistorySettings", "HookAnswer", "HookedCall", "ImagePart", "InvalidToolError",
+    "LateToolsToolSearchStrategy", "MemoryStore", "Message", "ModeDecision", "Notice",
+    "OpenAIResponsesToolSearchStrategy", "PermissionAnswer", "PermissionRequest",
+    "PermissionSettings", "Permissions", "ProfileSettings", "ProviderConfig", "ProviderError",
+    "ProviderProfile", "ProviderSwitched", "ReferencePart", "RequestPlan", "RunCall",
+    "RunnerEvent", "SQLiteStore", "SearchError", "SearchMatch", "SearchResult",
+    "SearchSettings", "SessionError", "StoreError", "TextDelta", "TextPart", "Tool", "ToolCall",
+    "ToolCallError", "ToolCallStarted", "ToolCatalog", "ToolContext", "ToolError",
+    "ToolExecution", "ToolExecutor", "ToolFinished", "ToolHook", "ToolPartial", "ToolProgress",
+    "ToolSearchConfig", "ToolSearchError", "ToolSearchIndex", "ToolSearchRunner",
+    "ToolSearchSession", "ToolSearchStrategy", "ToolSearchTool", "ToolsAssembler",
+    "ToolsDiscovered", "UnreadableRecordError", "UnsupportedStrategyError", "Usage",
+    "VectorCache", "VectorStore", "Warning", "build_index", "cache_plan", "estimate_tokens",
+    "load_config", "profile_for", "resolve_mode", "stateful_tool", "tool_from_function",
+]  # fmt: skip
 HEAVY = {"anthropic", "jieba", "numpy", "openai", "rank_bm25", "redis", "rich", "typer"}
 MODULES = sorted(
     module.name
@@ -83,7 +108,7 @@ def test_names_of_the_stub_are_public_up_to_those_that_are_only_reachable() -> N
     ("name", "hint"),
     [
         ("ToolError", "it is now tool_search.execution.ToolFailure"),
-        ("open_runner", "it is now tool_search.bot.open_runner"),
+        ("open_runner", "it is now tool_search.open_bot"),
         ("ToolSerchRunner", "did you mean ToolSearchRunner"),
     ],
 )
@@ -111,6 +136,36 @@ def test_every_name_that_a_package_lists_is_there() -> None:
         listed = re.findall(r"\bas (\w+)", stub.read_text(encoding="utf-8"))
         missing = [n for n in listed if not hasattr(importlib.import_module(package), n)]
         assert (package, missing) == (package, [])
+
+
+@pytest.mark.parametrize("name", FORMER)
+def test_a_name_that_was_public_is_reachable_or_says_its_place(name: str) -> None:
+    try:
+        assert getattr(tool_search, name) is not None
+    except AttributeError as exc:
+        home = str(exc).partition(": it is now ")[2]
+        module, _, moved = home.rpartition(".")
+        assert hasattr(importlib.import_module(module), moved)
+
+
+@pytest.mark.parametrize("name", ["adapters", "i18n"])
+def test_a_checkout_without_links_says_how_to_get_them(tmp_path: Path, name: str) -> None:
+    """Git writes a link as a text file where `core.symlinks` is off, as on Windows."""
+    source, copy = ROOT / "tool_search", tmp_path / "tool_search"
+    copy.mkdir()
+    for file in ("__init__.py", "__init__.pyi", "_exports.py", "_checkout.py"):
+        shutil.copy(source / file, copy)
+    for link in ("adapters", "i18n"):
+        (copy / link).write_text(f"../{link}")
+    done = subprocess.run(  # noqa: S603
+        # Without site-packages, where an installed copy would be found.
+        [sys.executable, "-S", "-c", f"import tool_search\nimport tool_search.{name}.openai_chat"],
+        capture_output=True, check=False, text=True, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert f"ModuleNotFoundError: No module named 'tool_search.{name}'" in done.stderr
+    assert "git config core.symlinks true" in done.stderr
+    assert "pip install -e ." in done.stderr
 
 
 def test_a_submodule_is_imported_by_its_name() -> None:

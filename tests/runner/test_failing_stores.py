@@ -398,7 +398,7 @@ async def test_forget_waits_for_no_consumer_that_takes_no_events(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its turn is not kept, and ends when it goes on; the conversation begins anew at once."""
-    monkeypatch.setattr("tool_search.runner.runner._IDLE_S", 0.02)
+    monkeypatch.setattr("tool_search.runner.conversations._IDLE_S", 0.02)
     bench.server.reset(model=ScriptedModel([say("A long answer"), say("Anew.")]))
     store = MemoryStore()
     runner = await bench.runner("gpt", store=store)

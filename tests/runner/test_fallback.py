@@ -214,7 +214,7 @@ async def test_primary_is_asked_again_after_its_cooldown(bench: Bench) -> None:
     events = await turn(runner)
     switch = named(events, ProviderSwitched)[0]
     assert (switch.from_provider, switch.to_provider) == ("gpt", "claude")
-    assert (switch.cause, switch.discarded_text) == ("first in order", "")
+    assert (switch.cause, switch.discarded_text) == ("primary_available", "")
     assert named(events, Done)[0].answer == "I am back."
 
 
@@ -412,7 +412,7 @@ async def test_use_swaps_the_provider_of_one_conversation(bench: Bench) -> None:
     runner.use("gpt", conversation="a")
     events = await turn(runner, conversation="a")
     await turn(runner, conversation="b")
-    assert named(events, ProviderSwitched)[0].cause == "asked for"
+    assert named(events, ProviderSwitched)[0].cause == "requested"
     assert [dialect for dialect, _ in bench.asked] == ["claude", "gpt", "claude"]
 
 

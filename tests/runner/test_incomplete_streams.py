@@ -60,7 +60,7 @@ async def test_conversation_goes_on_as_if_nothing_was_missing(
     assert [warning for one in events for warning in named(one, RunnerWarning)] == []
     assert bench.ran == [("get_forecast", {"city": "Paris"})] * 3
     swaps = [swap.cause for one in events for swap in named(one, ProviderSwitched)]
-    assert swaps == ["asked for"] * 2
+    assert swaps == ["requested"] * 2
     session = runner.session()
     assert session is not None
     assert_paired(session.history)

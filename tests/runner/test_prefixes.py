@@ -23,7 +23,8 @@ from tool_search import ToolCatalog, ToolSearchSession
 from tool_search.events import RunnerWarning
 from tool_search.execution import CallRunner, ToolContext, TurnCalls
 from tool_search.providers.prompt_cache import PrefixMonitor
-from tool_search.runner.turn import ProviderPool, Turn
+from tool_search.runner.providers import ProviderPool
+from tool_search.runner.turn import Turn
 from tool_search.stores import MemoryStore
 from tool_search.stores.backlog import Backlog
 from tool_search.stores.keeping import ConversationKeeper, KeptConversation

@@ -391,7 +391,7 @@ async def test_picture_that_one_cannot_read_is_another_ones(kind: str) -> None:
         after = await made.turn(f"And now? {TOOLS[1]}", "blind")
         assert [e.provider for e in after if isinstance(e, Done)] == ["blind"]
         (back,) = (event for event in after if isinstance(event, ProviderSwitched))
-        assert (back.to_provider, back.cause) == ("blind", "asked for")
+        assert (back.to_provider, back.cause) == ("blind", "requested")
         assert len(blind.refused) == 1
         # Its newest picture goes to who sees it, unasked.
         seen = await made.turn([PICTURE, TextPart(f"And that? {TOOLS[2]}")], "blind")

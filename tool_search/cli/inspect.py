@@ -19,7 +19,9 @@ from tool_search.catalog.tool import Tool
 from tool_search.cli.exits import say, say_notices
 from tool_search.cli.files import read_catalog
 from tool_search.config.bot import BotConfig, ProviderConfig, SchemaMode, ToolSearchConfig
+from tool_search.config.kinds import KINDS
 from tool_search.config.loading import load_config
+from tool_search.config.provider_strings import provider_from_string
 from tool_search.config.providers import Dialect, ProfileSettings
 from tool_search.conversation.record import ConversationRecord
 from tool_search.conversation.session import ToolSearchSession
@@ -283,7 +285,10 @@ _MODES: tuple[SchemaMode, ...] = get_args(SchemaMode)
 def inspect_command(
     *,
     catalog: Annotated[Path, typer.Option(help="A file of tools, in any known format.")],
-    provider: Annotated[str, typer.Option(help=f"One of {', '.join(PROVIDERS)}.")],
+    provider: Annotated[
+        str,
+        typer.Option(help=f"One of {', '.join(KINDS)}; or `kind:model`, or an `id` of --config."),
+    ],
     model: Annotated[str | None, typer.Option(help="Default: a current one.")] = None,
     base_url: Annotated[
         str | None, typer.Option(help="Another endpoint than the provider's own.")
@@ -314,9 +319,8 @@ def inspect_command(
     ] = False,
 ) -> None:
     """Show the tool list that a provider would be sent, as JSON."""
-    kind = _kind(provider)
     bot = load_config(config) if config else BotConfig()
-    profile = kind.profile(_model(model), base_url=base_url, profiles=bot.profiles)
+    kind, profile = _provider(provider, _model(model), base_url, bot)
     chosen = bot.tool_search.tool_schema_mode if mode is None else _mode(mode)
     tools = read_catalog(catalog)
     request = planned_request(
@@ -369,9 +373,24 @@ def _cache(request: PlannedRequest, profile: ProviderProfile) -> dict[str, objec
 
 
 def _kind(name: str) -> ProviderKind:
-    if name not in PROVIDERS:
-        raise ConfigurationError(f"--provider {name!r}: there are {', '.join(PROVIDERS)}")
-    return PROVIDERS[name]
+    dialect = KINDS.get(name.replace("_", "-"))
+    for kind in PROVIDERS.values():
+        if kind.dialect == dialect:
+            return kind
+    raise ConfigurationError(f"--provider {name!r}: there are {', '.join(KINDS)}")
+
+
+def _provider(
+    given: str, model: str | None, base_url: str | None, bot: BotConfig
+) -> tuple[ProviderKind, ProviderProfile]:
+    """Return what a kind, a string `kind:model` or an `id` of the configuration names."""
+    if ":" not in given and given not in {entry.id for entry in bot.providers}:
+        kind = _kind(given)
+        return kind, kind.profile(model, base_url=base_url, profiles=bot.profiles)
+    entry = provider_from_string(given, bot.providers)
+    changes = {"model": model, "base_url": base_url}
+    stated = {name: value for name, value in changes.items() if value is not None}
+    return _kind(entry.type), profile_of(entry.model_copy(update=stated), bot.profiles)
 
 
 def _model(name: str | None) -> str | None:

@@ -16,8 +16,9 @@ from pydantic import (
 )
 
 from tool_search.config.history import HistorySettings
+from tool_search.config.kinds import KINDS, Dialect, ProviderKind
 from tool_search.config.permissions import PermissionSettings
-from tool_search.config.providers import Dialect, ProfileSettings, StrategyChoice
+from tool_search.config.providers import ProfileSettings, StrategyChoice
 from tool_search.config.search import SearchSettings, Settings
 from tool_search.config.stores import LearningSettings, StoreSettings
 from tool_search.errors import ConfigurationError
@@ -92,7 +93,7 @@ class ProviderConfig(Settings):
 
     Attributes:
         id: Names it in `runner.use` and in errors.
-        type: Its dialect.
+        type: Its kind: `anthropic`, `openai-responses` (or `openai`) or `openai-chat`.
         model: The model's name.
         api_key_env: The environment variable with its key; null: it needs none.
         base_url: Another endpoint than the dialect's own.
@@ -116,7 +117,7 @@ class ProviderConfig(Settings):
     model_config = ConfigDict(hide_input_in_errors=True)
 
     id: Annotated[str, Field(min_length=1)]
-    type: Dialect
+    type: ProviderKind
     model: Annotated[str, Field(min_length=1)]
     api_key_env: str | None = None
     # An address may hold a password, and fields of a body a key: neither is printed.
@@ -134,8 +135,8 @@ class ProviderConfig(Settings):
     @classmethod
     def _default_key(cls, value: Any) -> Any:
         if isinstance(value, dict) and "api_key_env" not in value:
-            usual = [env for kind, env in _KEY_ENVIRONMENT.items() if kind == value.get("type")]
-            return {**value, "api_key_env": usual[0] if usual else None}
+            dialect = KINDS.get(str(value.get("type")).replace("_", "-"))
+            return {**value, "api_key_env": _KEY_ENVIRONMENT[dialect] if dialect else None}
         return value
 
     @field_validator("api_key_env")

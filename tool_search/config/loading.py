@@ -19,7 +19,7 @@ from tool_search.config.search import HybridSettings, SearchSettings
 from tool_search.config.stores import LearningSettings, StoreSettings
 from tool_search.errors import ConfigurationError
 
-__all__ = ["load_config"]
+__all__ = ["config_from_mapping", "load_config"]
 
 _AS_IN_ASTRBOT = ("tool_schema_mode", "tool_search")
 _ModelT = TypeVar("_ModelT", bound=BaseModel)
@@ -51,6 +51,17 @@ def load_config(path: str | os.PathLike[str]) -> BotConfig:
             f"{source}: must hold keys and values, not a {type(content).__name__}"
         )
     return _validated(BotConfig, _arrange_sections(content, lines, source), lines, source)
+
+
+def config_from_mapping(content: Mapping[str, Any]) -> BotConfig:
+    """Return the settings in a mapping of the form that a YAML file has.
+
+    Raises:
+        ConfigurationError: A key is unknown or a value is not allowed.
+    """
+    source, lines = Path("configuration"), dict[_Path, int]()
+    arranged = _arrange_sections(dict(content), lines, source)
+    return _validated(BotConfig, arranged, lines, source)
 
 
 def _yaml_problem(exc: Exception) -> str:
@@ -102,7 +113,8 @@ def _arrange_sections(
         raise _wrong(source, lines, mode, "stands beside tool_search, not in it")
     if mode[1] in arranged:
         section = {**section, mode[1]: arranged.pop(mode[1])}
-        lines[mode] = lines[mode[1:]]
+        if mode[1:] in lines:  # a mapping has none
+            lines[mode] = lines[mode[1:]]
     return {**arranged, "tool_search": section}
 
 

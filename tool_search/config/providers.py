@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from tool_search.catalog.names import NameRule
+from tool_search.config.kinds import Dialect, ProviderKind
 from tool_search.config.search import Settings
 
 __all__ = [
@@ -20,7 +21,6 @@ __all__ = [
     "StrategyChoice",
 ]
 
-Dialect = Literal["anthropic", "openai_chat", "openai_responses"]
 ProviderStrategy = Literal["generic", "claude", "openai_responses", "bridge", "late_tools"]
 StrategyChoice = Literal["auto", "generic", "claude", "openai_responses", "bridge", "late_tools"]
 CacheKind = Literal["explicit", "automatic", "none"]
@@ -47,7 +47,7 @@ class ProfileMatch(Settings):
         model: Globs, one of which their model's name fits, in any case.
     """
 
-    type: Dialect | None = None
+    type: ProviderKind | None = None
     host: tuple[_Glob, ...] = ()
     model: tuple[_Glob, ...] = ()
 

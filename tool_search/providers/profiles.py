@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from tool_search.catalog.names import NameRule
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ProviderConfig, SearchForm
+from tool_search.config.kinds import dialect_of
 from tool_search.config.providers import (
     CacheKind,
     Dialect,
@@ -155,7 +156,7 @@ def profile_of(
 
 
 def profile_for(
-    dialect: Dialect,
+    dialect: str,
     model: str,
     *,
     base_url: str | None = None,
@@ -171,7 +172,8 @@ def profile_for(
     search.
 
     Args:
-        dialect: The wire format.
+        dialect: The kind of provider: `anthropic`, `openai-responses` (or `openai`) or
+            `openai-chat`.
         model: The model's name.
         base_url: The endpoint; None: the vendor's own.
         strategy: How it is told of tools; `auto`: as profiles say, or else as is known.
@@ -180,8 +182,10 @@ def profile_for(
         profiles: A configuration's `profiles`: they go before what is known.
 
     Raises:
+        ConfigurationError: The kind is unknown.
         UnsupportedStrategyError: `strategy` names one the model cannot honour.
     """
+    dialect = dialect_of(dialect)
     host = (_host(base_url) if base_url else "") or OWN_HOSTS[dialect]
     stated = stated_facts(profiles, dialect, host, model)
     facts: ProviderFacts = {**known_facts(dialect, host, model), **stated}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import (
     AsyncGenerator,
     Collection,
@@ -14,10 +13,9 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import aclosing, asynccontextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from contextlib import AsyncExitStack, aclosing, nullcontext, suppress
+from dataclasses import dataclass
 from functools import cache, partial
-from itertools import islice
 
 from tool_search.catalog.catalog import CorePolicy, ToolCatalog
 from tool_search.catalog.naming import NameBook
@@ -49,12 +47,14 @@ from tool_search.execution.background import LARGE_CATALOG, Background
 from tool_search.execution.batch import in_call
 from tool_search.i18n import language_of, text
 from tool_search.messages import ContentPart, Notice, user_message
-from tool_search.providers.base import ChatProvider, Usage
+from tool_search.providers.base import Usage
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.providers.prompt_cache import PrefixMonitor
 from tool_search.runner.compaction import Compact, compacted
+from tool_search.runner.conversations import OpenConversation, OpenConversations
 from tool_search.runner.learning import Learning
-from tool_search.runner.turn import ProviderPool, Turn
+from tool_search.runner.providers import ProviderPool, Providers, name_providers
+from tool_search.runner.turn import Turn
 from tool_search.runner.turn_watch import TurnWatch
 from tool_search.search.build import EMBEDDING_ENGINES, build_index
 from tool_search.stores import ConversationKey, ConversationStore, MemoryStore
@@ -64,32 +64,13 @@ from tool_search.strategies import ToolsAssembler
 
 __all__ = ["ToolSearchRunner"]
 
-_MAX_SESSIONS = 1024
-_MAX_WARM_SESSIONS = 256  # a conversation's last request is as large as its history
 _COOLDOWN_S = 60.0
-# A consumer that takes no event for so long is not waited for by `forget`.
-_IDLE_S = 1.0
-_ASKED_FOR = "asked for"
-_IN_ORDER = "first in order"
 _log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class _OpenConversation:
-    key: ConversationKey
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    session: ToolSearchSession | None = None
-    last: str | None = None
-    prefixes: PrefixMonitor = field(default_factory=PrefixMonitor)
-    kept: KeptConversation | None = None
-    users: int = 0
-    watch: TurnWatch | None = None
-    is_forgotten: bool = False
-
-
-@dataclass(slots=True)
-class _Asked:
-    """What `run` was asked, and what has become of it."""
+class _Question:
+    """The arguments of one `run`, and its turn once that has begun."""
 
     message: str | Sequence[ContentPart]
     conversation: ConversationKey
@@ -101,41 +82,45 @@ class _Asked:
 
 
 class ToolSearchRunner:
-    """Runs any number of conversations of one bot.
+    """The agent loop of one bot, for any number of conversations.
 
-    Turns of one conversation wait for each other, others run side by side. A turn
-    that its consumer gives up is cancelled with everything under it, and leaves the
+    Turns of one conversation wait for each other; different conversations run side by side.
+    A turn whose consumer stops is cancelled with everything that it started, and leaves the
     conversation valid.
 
     Args:
-        providers: By `id`, the primary first, the rest in the order of fallback.
+        providers: The primary first, then the fallbacks in order: strings such as
+            `anthropic:claude-sonnet-4-6`, whose key is in the environment, or providers.
+            A mapping gives each its `id`. `aclose` closes those that are strings; the
+            caller closes the others.
         tools: Functions and `ExecutableTool`s.
-        catalog: The definitions, where `executor` runs them; instead of `tools`.
+        catalog: Definitions that `executor` runs; instead of `tools`.
         executor: Runs the catalog's tools.
         config: The settings.
-        system_prompt: What the bot's owner tells the model.
+        system_prompt: The instructions of the bot's owner.
         max_steps: The most requests of a turn in which tools may be called.
-        turn_timeout_s: Seconds for a whole turn; None: no limit. Then it ends with a
-            warning, and `Done` says so.
-        max_concurrent_turns: The most turns that go on at the same time; more wait, first
-            come, first served. A turn that a tool begins does not count. None: no limit.
-        cooldown_s: Seconds a failed provider rests; one number, or by `id`, where a
-            provider that is not named rests a minute.
-        tool_timeout_s: Seconds one call of `tools` may take.
-        calls: How calls are run: permissions, hooks, limits, telemetry.
-        store: Where conversations live; default: this process's memory.
-        history: How much of a conversation requests carry.
+        turn_timeout_s: Seconds for a whole turn; None: no limit. A turn that takes longer
+            ends with a warning and a `Done` with the reason `timeout`.
+        max_concurrent_turns: The most turns at the same time; more wait, first come, first
+            served. A turn that a tool begins does not count. None: no limit.
+        cooldown_s: Seconds for which a failed provider is skipped: one number, or one by
+            `id`; a provider that is not named has 60.
+        tool_timeout_s: Seconds for one call of `tools`.
+        calls: Permissions, hooks, limits and telemetry of calls.
+        store: The store of conversations; None: the memory of this process.
+        history: Limits of the history that requests carry.
         compact: The bot's own compaction, asked before old turns are left out of requests.
 
     Raises:
-        ConfigurationError: There is no provider, or a catalog without an executor.
+        ConfigurationError: There is no provider, a string cannot be used, a key is missing,
+            or a catalog has no executor.
         DuplicateToolError: Two tools without a server have the same name.
     """
 
     def __init__(
         self,
         *,
-        providers: Mapping[str, ChatProvider],
+        providers: Providers,
         tools: Iterable[ExecutableTool | ToolFunction] = (),
         catalog: ToolCatalog | None = None,
         executor: ToolExecutor | None = None,
@@ -153,7 +138,11 @@ class ToolSearchRunner:
     ) -> None:
         named = cooldown_s if isinstance(cooldown_s, Mapping) else {}
         usual = _COOLDOWN_S if isinstance(cooldown_s, Mapping) else cooldown_s
-        self._pool = ProviderPool(providers, {name: named.get(name, usual) for name in providers})
+        opened = name_providers(providers)
+        self._built = opened.built
+        self._pool = ProviderPool(
+            opened.by_id, {name: named.get(name, usual) for name in opened.by_id}
+        )
         self._config = config or ToolSearchConfig()
         self._system_prompt = system_prompt
         self._history = history or HistorySettings()
@@ -175,7 +164,7 @@ class ToolSearchRunner:
             Learning(self._store, backlog=self._backlog) if self._config.learning.enabled else None
         )
         self._assembler = ToolsAssembler()
-        self._conversations: OrderedDict[ConversationKey, _OpenConversation] = OrderedDict()
+        self._conversations = OpenConversations()
         self._chosen: dict[ConversationKey | None, str] = {}
         self._prepared: ToolCatalog | None = None
         self._names = NameBook()
@@ -191,7 +180,7 @@ class ToolSearchRunner:
         return self._catalog
 
     def replace_tools(self, tools: Iterable[ExecutableTool | ToolFunction]) -> None:
-        """Gives the bot other tools; conversations take them in at their next user turn."""
+        """Give the bot other tools, for each conversation from its next user turn on."""
         catalog, made = named_tools(
             executable_tools(tools),
             names=self._names,
@@ -200,14 +189,15 @@ class ToolSearchRunner:
         self.replace_catalog(catalog, FunctionExecutor(made, timeout_s=self._tool_timeout_s))
 
     def replace_catalog(self, catalog: ToolCatalog, executor: ToolExecutor | None) -> None:
-        """The same with definitions and what runs them.
+        """Give the bot other definitions and the executor that runs them.
 
         Raises:
-            ConfigurationError: Nothing runs the tools.
+            ConfigurationError: There is no executor.
         """
         if executor is None:
             raise ConfigurationError("a catalog needs an executor that runs its tools")
-        # A name stays whose it was, also where a new catalog says otherwise.
+        # A name keeps its tool even if a new catalog gives it to another one: conversations
+        # that are kept refer to it.
         named = catalog.view(policy=catalog.policy, exceptions=self._names.unlike(catalog.book))
         self._calls.replace(named, executor)
         notices = catalog_notices(named)
@@ -219,10 +209,9 @@ class ToolSearchRunner:
         self._catalog = self._calls.catalog
 
     async def prepare(self) -> None:
-        """Do what the next turn would wait for: index a large catalog, embed its tools.
+        """Index a large catalog and embed its tools, for which the next turn would wait.
 
-        Turns do it too, once for each catalog however many wait for it; it keeps no event
-        loop from its work.
+        Turns do the same, once for each catalog. The work is done off the event loop.
         """
         embeds = self._config.search.engine in EMBEDDING_ENGINES
         if not (embeds or self._is_large) or self._prepared is self._catalog:
@@ -231,7 +220,7 @@ class ToolSearchRunner:
             catalog = self._catalog
             if self._prepared is catalog:
                 return
-            # What fails is told by each conversation, which then has all its tools declared.
+            # Each conversation reports a failure itself, and then declares all its tools.
             with suppress(ToolSearchError):
                 if embeds:
                     await asyncio.to_thread(self._build_index, catalog)
@@ -251,7 +240,7 @@ class ToolSearchRunner:
         build_index(catalog.with_policy(policy).deferred, self._config.search)
 
     def _warm_up(self, catalog: ToolCatalog) -> None:
-        """Make what all conversations share of a catalog, by beginning one that is not kept."""
+        """Build the parts of a catalog that conversations share, in one that is not kept."""
         profile = self._pool.profile(next(iter(self._pool.providers)))
         session = self._new_session(catalog)
         session.begin_turn("", profile=profile)
@@ -259,22 +248,29 @@ class ToolSearchRunner:
 
     @property
     def permissions(self) -> Permissions:
-        """Who may call what; its mode may be changed for each conversation."""
+        """The permissions of calls; their mode can be set for each conversation."""
         return self._calls.permissions
 
     async def aclose(self) -> None:
-        """Let tools clean up, and write what waits for the store; no turn may go on."""
-        await self.permissions.aclose()
-        await self._calls.aclose()
-        await self._keeper.aclose()
-        self._background.close()
+        """Close tools and providers, and write what waits for the store.
+
+        No turn may go on. Providers that were handed over as objects stay open.
+        """
+        async with AsyncExitStack() as stack:
+            # Each is closed even if the one before it fails; last in, first out.
+            stack.callback(self._background.close)
+            for provider in self._built:
+                stack.push_async_callback(provider.aclose)
+            stack.push_async_callback(self._keeper.aclose)
+            stack.push_async_callback(self._calls.aclose)
+            stack.push_async_callback(self.permissions.aclose)
 
     def use(self, provider: str, *, conversation: ConversationKey | None = None) -> None:
-        """Swaps the provider on purpose, from the next turn on, even where it rests.
+        """Choose a provider from the next turn on, even one that is cooling down.
 
         Args:
             provider: Its `id`.
-            conversation: Which one; None: all that have no choice of their own.
+            conversation: The conversation; None: all that have no choice of their own.
 
         Raises:
             ConfigurationError: There is no such provider.
@@ -286,28 +282,27 @@ class ToolSearchRunner:
         self._pool.health.succeeded(provider)
 
     def session(self, conversation: ConversationKey = "default") -> ToolSearchSession | None:
-        """A conversation's state, where it has begun in this process."""
+        """Return a conversation's state, or None if it has not begun in this process."""
         known = self._conversations.get(conversation)
         return known.session if known else None
 
     async def forget(self, conversation: ConversationKey) -> None:
-        """Erase a conversation and what it discovered, once no turn of it goes on.
+        """Erase a conversation and its discoveries, after the turn that goes on.
 
-        A turn whose consumer takes no event for a second is ended, and not waited for:
-        nothing of it is kept, and a SessionError says so when its next event is asked for.
+        A turn whose consumer takes no event for a second is ended instead: nothing of it
+        is kept, and its consumer gets a SessionError with the next event.
 
         Raises:
-            StoreError: The store fails: what it has of the conversation is not read any
-                more, and is erased when the store is back.
+            StoreError: The store fails. Its copy of the conversation is not read any more,
+                and is erased when the store is back.
         """
         known = self._conversations.get(conversation)
         if known is not None:
-            is_over = await _turn_is_over(known)
+            is_over = await known.wait_for_turn()
             known.is_forgotten = True
             if not is_over and known.watch is not None:
                 known.watch.abandon()
-            if self._conversations.get(conversation) is known:
-                del self._conversations[conversation]
+            self._conversations.remove(known)
         self._chosen.pop(conversation, None)
         await self._calls.forget(conversation)
         await self._keeper.forget(conversation, known.kept if known else None)
@@ -321,25 +316,25 @@ class ToolSearchRunner:
         roles: Collection[str] = (),
         idempotency_key: str | None = None,
     ) -> AsyncGenerator[RunnerEvent, None]:
-        """One turn: the user's message in, events out, `Done` last.
+        """Run one turn; yield its events, `Done` last.
 
         Args:
             message: Text, or text and pictures.
-            conversation: Which conversation goes on, or begins.
-            user: Who asks, for the tools.
-            roles: What the user is; a tool with `roles` wants one of them.
-            idempotency_key: The same for a retry of a turn that did not end, such as the
-                message's id: a call that it has made with success is not made again.
+            conversation: The key of the conversation that goes on or begins.
+            user: The user's id, for tools and permissions.
+            roles: The user's roles; a tool with `roles` needs one of them.
+            idempotency_key: The id of the message, for example. A retry with the same key
+                does not repeat calls that succeeded.
 
         Raises:
-            AllProvidersFailedError: No provider answered; the message is kept, and
-                the conversation can go on.
+            AllProvidersFailedError: No provider answered. The message is kept, and the
+                conversation can go on.
             SessionError: The conversation was forgotten while no event was taken.
         """
         watch = TurnWatch(self._turn_timeout_s)
         keys = TurnCalls(conversation, idempotency_key)
-        asked = _Asked(message, conversation, user, roles, keys, watch)
-        async with aclosing(watch.events(self._turn_alone(asked))) as events:
+        question = _Question(message, conversation, user, roles, keys, watch)
+        async with aclosing(watch.events(self._turn_alone(question))) as events:
             async for event in events:
                 yield event
         if watch.was_abandoned:
@@ -348,40 +343,41 @@ class ToolSearchRunner:
                 "waited for its events to be taken; run the turn again to begin anew"
             )
         if watch.timed_out:
-            for event in self._out_of_time(asked):
+            for event in self._out_of_time(question):
                 yield event
 
-    def _out_of_time(self, asked: _Asked) -> Iterator[RunnerEvent]:
-        """The last events of a turn whose time was over, whatever it was doing."""
+    def _out_of_time(self, question: _Question) -> Iterator[RunnerEvent]:
+        """Yield the last events of a turn that took longer than it may."""
         what = f"the turn was ended after {self._turn_timeout_s:g} seconds (turn_timeout_s)"
         yield _warning(Notice("turn_timed_out", what))
-        turn = asked.turn
-        said = user_message(asked.message).text
+        turn = question.turn
+        said = user_message(question.message).text
         language = turn.session.language if turn else language_of(said)
         yield Done(
             answer=text("answer.timeout", language),
-            provider=turn.provider if turn else self._first(asked.conversation),
+            provider=turn.provider if turn else self._first(question.conversation),
             steps=turn.steps if turn else 0,
             usage=turn.usage if turn else Usage(),
             stop_reason="timeout",
         )
 
-    async def _turn_alone(self, asked: _Asked) -> AsyncGenerator[RunnerEvent, None]:
-        """A turn's events, once no other turn of its conversation goes on.
+    async def _turn_alone(self, question: _Question) -> AsyncGenerator[RunnerEvent, None]:
+        """Yield a turn's events, after the turns of its conversation that came before.
 
-        Closed anywhere, it leaves the conversation valid.
+        It may be closed anywhere: the conversation stays valid.
         """
-        # A turn that a tool begins holds up the turn it is in: it must not wait for its end.
+        # A turn that a tool begins is part of another turn: if it waited for a place, both
+        # would wait for ever.
         places = nullcontext() if in_call.get() else self._places
-        async with self._alone(asked.conversation) as known, places:
-            known.watch = asked.watch
-            asked.watch.start()
-            async with aclosing(self._turn(known, asked)) as events:
+        async with self._conversations.alone(question.conversation) as known, places:
+            known.watch = question.watch
+            question.watch.start()
+            async with aclosing(self._turn(known, question)) as events:
                 async for event in events:
                     yield event
 
     async def _turn(
-        self, known: _OpenConversation, asked: _Asked
+        self, known: OpenConversation, question: _Question
     ) -> AsyncGenerator[RunnerEvent, None]:
         provider = self._first(known.key)
         if known.last not in (None, provider):
@@ -396,20 +392,20 @@ class ToolSearchRunner:
         profile = self._pool.profile(provider)
         await self.permissions.read(known.key)
         await self.prepare()
-        begin = partial(self._begin, session, asked, profile)
+        begin = partial(self._begin, session, question, profile)
         session, context, refusal = await self._background.run(begin, heavy=self._is_large)
         if refusal is not None:
             yield refusal
         known.session = session
         if self._learning is not None:
             session.use_votes(await self._learning.votes())
-        turn = asked.turn = Turn(
+        turn = question.turn = Turn(
             session=session,
             pool=self._pool,
             provider=provider,
             calls=self._calls,
             context=context,
-            keys=asked.keys,
+            keys=question.keys,
             keep=partial(self._keeper.append, kept),
             max_steps=self._max_steps,
             prefixes=known.prefixes,
@@ -423,9 +419,9 @@ class ToolSearchRunner:
                 yield event
 
     async def _kept_turn(
-        self, known: _OpenConversation, kept: KeptConversation, turn: Turn
+        self, known: OpenConversation, kept: KeptConversation, turn: Turn
     ) -> AsyncGenerator[RunnerEvent, None]:
-        """A turn's events; `Done` comes when the conversation is kept."""
+        """Yield a turn's events; keep the conversation before `Done`."""
         is_kept = False
         try:
             async with aclosing(turn.run()) as events:
@@ -446,9 +442,9 @@ class ToolSearchRunner:
                 await self._keep(known, kept, turn)
 
     async def _keep(
-        self, known: _OpenConversation, kept: KeptConversation, turn: Turn
+        self, known: OpenConversation, kept: KeptConversation, turn: Turn
     ) -> list[RunnerWarning]:
-        """Keep what a turn has come to; return what went wrong."""
+        """Keep the state after a turn; return a warning for each failure."""
         session = turn.session
         known.last = turn.provider
         session.close_open_calls()
@@ -463,24 +459,24 @@ class ToolSearchRunner:
     def _begin(
         self,
         session: ToolSearchSession,
-        asked: _Asked,
+        question: _Question,
         profile: ProviderProfile,
     ) -> tuple[ToolSearchSession, ToolContext, RunnerWarning | None]:
-        """Begins a turn with the catalog of now; where it is refused, without it, and warns."""
+        """Begin a turn with the current catalog; without it, and warn, if it is refused."""
 
         @cache
         def context() -> ToolContext:
-            # The conversation's language is settled when its turn has begun.
+            # Asked only after the turn has begun, which decides the language.
             return self._calls.context(
-                asked.conversation, begun.language, user=asked.user, roles=asked.roles
+                question.conversation, begun.language, user=question.user, roles=question.roles
             )
 
         begun, warning, refusal = session, None, self._calls.denial_reason(context)
         begin = partial(
             ToolSearchSession.begin_turn,
-            content=asked.message,
+            content=question.message,
             profile=profile,
-            roles=asked.roles,
+            roles=question.roles,
             denial_reason=refusal,
             hidden=self.permissions.settings.hidden,
         )
@@ -493,59 +489,29 @@ class ToolSearchRunner:
             begin(begun)
         return begun, context(), warning
 
-    def _switched(self, known: _OpenConversation, provider: str) -> ProviderSwitched:
+    def _switched(self, known: OpenConversation, provider: str) -> ProviderSwitched:
         return ProviderSwitched(
             from_provider=str(known.last),
             to_provider=provider,
-            cause=_ASKED_FOR if provider == self._preferred(known.key) else _IN_ORDER,
+            cause="requested" if provider == self._preferred(known.key) else "primary_available",
         )
 
     def _first(self, key: ConversationKey) -> str:
-        """The provider a turn begins with: the chosen or primary one, unless it rests."""
+        """Return the chosen or primary provider, or the next if it is cooling down."""
         preferred = self._preferred(key)
         return self._pool.health.order(now=time.monotonic(), preferred=preferred)[0]
 
     def _preferred(self, key: ConversationKey) -> str | None:
         return self._chosen.get(key) or self._chosen.get(None)
 
-    @asynccontextmanager
-    async def _alone(self, key: ConversationKey) -> AsyncGenerator[_OpenConversation, None]:
-        """The conversation, once no other turn of it goes on."""
-        while True:
-            known = self._conversations.setdefault(key, _OpenConversation(key))
-            self._conversations.move_to_end(key)
-            known.users += 1
-            try:
-                async with known.lock:
-                    # While it waited, it may have been forgotten: then it is another by now.
-                    if not known.is_forgotten:
-                        yield known
-                        return
-            finally:
-                known.users -= 1
-                self._make_room()
-
-    def _make_room(self) -> None:
-        """Drops what was not used for longest, its bytes first; it is in the store."""
-        cold = len(self._conversations) - _MAX_WARM_SESSIONS
-        if cold > 0:
-            known = next(islice(self._conversations.values(), cold - 1, None))
-            if known.session is not None and not known.users:
-                known.session.forget_work()
-        spare = len(self._conversations) - _MAX_SESSIONS
-        if spare > 0:
-            idle = (key for key, known in self._conversations.items() if not known.users)
-            for key in list(islice(idle, spare)):
-                del self._conversations[key]
-
     async def _opened(
-        self, known: _OpenConversation
+        self, known: OpenConversation
     ) -> tuple[ToolSearchSession, KeptConversation, Notice | None]:
-        """Return the session of a conversation, and what is wrong with the store it is from."""
+        """Return the session of a conversation, and a notice if its store fails."""
         if known.session is not None and known.kept is not None:
             if await self._keeper.is_current(known.kept):
                 return known.session, known.kept, None
-            # The store has more of it, or nothing any more: what was sent is no prefix now.
+            # The store has another state of it: what was sent before is not a prefix any more.
             known.session, known.prefixes = None, PrefixMonitor()
         opened = await self._keeper.open(known.key)
         known.kept = opened.kept
@@ -567,7 +533,7 @@ class ToolSearchRunner:
         )
 
     def _without_search(self) -> ToolSearchSession:
-        """A conversation whose catalog cannot be searched: it has every tool declared."""
+        """Return a conversation that declares every tool: its catalog cannot be searched."""
         return ToolSearchSession(
             self._catalog,
             config=self._config.model_copy(update={"tool_schema_mode": "full"}),
@@ -576,23 +542,6 @@ class ToolSearchRunner:
             assembler=self._assembler,
             history=self._history,
         )
-
-
-async def _turn_is_over(known: _OpenConversation) -> bool:
-    """Wait until no turn of a conversation goes on; False: its consumer takes no events."""
-    if not known.lock.locked():
-        return True
-    acquiring = asyncio.ensure_future(known.lock.acquire())
-    try:
-        while not (await asyncio.wait([acquiring], timeout=_IDLE_S))[0]:
-            if known.watch is not None and known.watch.idle_s >= _IDLE_S:
-                return False
-    finally:
-        acquiring.cancel()
-        await asyncio.wait([acquiring])
-        if not acquiring.cancelled():
-            known.lock.release()
-    return True
 
 
 def _warning(given: Notice) -> RunnerWarning:

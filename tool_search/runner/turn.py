@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from tool_search.conversation.calls import CallDecision
@@ -31,12 +31,11 @@ from tool_search.execution.background import Background
 from tool_search.execution.tasks import closing
 from tool_search.i18n import text
 from tool_search.messages import Message, Notice, NoticeCode, Phase, RequestPlan, ToolCall
-from tool_search.providers.base import ChatProvider, ReplyDelta, ReplyEnd, StopReason, Usage
+from tool_search.providers.base import ReplyDelta, ReplyEnd, StopReason, Usage
 from tool_search.providers.errors import (
     MAX_REPEATS,
     Action,
     ErrorAction,
-    ProviderHealth,
     classify_error,
 )
 from tool_search.providers.omissions import OF_PICTURES, OmissionReason
@@ -44,8 +43,9 @@ from tool_search.providers.profiles import ProviderProfile
 from tool_search.providers.prompt_cache import LATE_CALL, PrefixMonitor
 from tool_search.providers.refused_tools import SentTools
 from tool_search.runner.compaction import Compact, compacted
+from tool_search.runner.providers import ProviderPool
 
-__all__ = ["KeepDiscoveries", "ProviderPool", "Turn"]
+__all__ = ["KeepDiscoveries", "Turn"]
 
 KeepDiscoveries = Callable[
     [Sequence[Discovery]], Awaitable[tuple[tuple[Discovery, ...], Notice | None]]
@@ -53,48 +53,6 @@ KeepDiscoveries = Callable[
 
 _MAX_ANSWERS_AT_ONCE = 50
 _log = logging.getLogger(__name__)
-
-
-class ProviderPool:
-    """The providers of a bot, with what was learned of them and who rests.
-
-    Args:
-        providers: By `id`, the primary first.
-        cooldowns: Seconds a failed one rests, by `id`.
-    """
-
-    def __init__(
-        self, providers: Mapping[str, ChatProvider], cooldowns: Mapping[str, float]
-    ) -> None:
-        self.providers = dict(providers)
-        self.health = ProviderHealth({name: cooldowns[name] for name in providers})
-
-    def profile(self, name: str) -> ProviderProfile:
-        """What a provider can do, as far as it is known by now."""
-        return self.providers[name].profile
-
-    def learn(self, name: str, profile: ProviderProfile) -> None:
-        """Remembers what an endpoint has taught about a model.
-
-        Another provider with the same model there learns the same, and keeps what it
-        has of its own.
-        """
-        before = self.providers[name].profile
-        learned = {
-            item.name: getattr(profile, item.name)
-            for item in fields(profile)
-            if getattr(profile, item.name) != getattr(before, item.name)
-        }
-        for other in self.providers.values():
-            known = other.profile
-            if known.origin == before.origin:
-                other.profile = replace(known, **learned)
-
-    @property
-    def most_tools(self) -> int | None:
-        """The longest tool list that every provider takes."""
-        limits = (provider.profile.max_tools for provider in self.providers.values())
-        return min((most for most in limits if most is not None), default=None)
 
 
 @dataclass(slots=True, kw_only=True)

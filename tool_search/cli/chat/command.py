@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from tool_search.bot import open_runner
+from tool_search.bot import open_bot
 from tool_search.cli.chat.asking import AskingPerson
 from tool_search.cli.chat.loop import Chat
 from tool_search.cli.chat.screen import JsonScreen, Screen, TerminalScreen
@@ -41,9 +41,9 @@ def chat_command(
         stack = AsyncExitStack()
         try:
             ask = AskingPerson(screen) if sys.stdin.isatty() else None
-            bot = open_runner(settings, source=config, ask=ask)
-            runner = loop.run(stack.enter_async_context(bot))
-            chat = Chat(runner, settings, screen, loop)
+            bot = open_bot(settings, source=config, ask_user=ask)
+            loop.run(stack.enter_async_context(bot))
+            chat = Chat(bot.runner, settings, screen, loop)
             try:
                 chat.talk()
             finally:

@@ -33,6 +33,8 @@ from tool_search.i18n import Language, text
 __all__ = ["JsonScreen", "Screen", "TerminalScreen"]
 
 _MAX_SHOWN_CHARS = 300
+# The causes of a switch that are identifiers, as people read them.
+_SPOKEN_CAUSES = {"requested": "asked for", "primary_available": "first in order"}
 _WORD_BREAK = re.compile(r"(?<!^)(?=[A-Z])")
 
 
@@ -166,7 +168,8 @@ class TerminalScreen:
 
     def _switched(self, event: ProviderSwitched) -> None:
         before, after = event.from_provider, event.to_provider
-        switched = self._text("switched", before=before, after=after, cause=event.cause)
+        cause = _SPOKEN_CAUSES.get(event.cause, event.cause)
+        switched = self._text("switched", before=before, after=after, cause=cause)
         self._aside(switched, style="yellow")
         if event.discarded_text:
             self._aside(self._text("afresh"), style="yellow")

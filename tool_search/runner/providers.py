@@ -1,0 +1,183 @@
+"""The providers of a runner: from strings or objects, with what is learned of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from importlib import import_module
+from types import MappingProxyType
+from typing import cast
+
+from pydantic import SecretStr
+
+from tool_search.config.bot import ProviderConfig
+from tool_search.config.provider_strings import api_keys, provider_from_string
+from tool_search.config.providers import ProfileSettings
+from tool_search.errors import ConfigurationError, UnsupportedStrategyError
+from tool_search.providers.base import ChatProvider, ConnectedProvider
+from tool_search.providers.errors import ProviderHealth
+from tool_search.providers.profiles import ProviderProfile
+
+__all__ = ["NamedProviders", "ProviderPool", "Providers", "name_providers"]
+
+Provider = str | ProviderConfig | ChatProvider
+Providers = str | Mapping[str, Provider] | Iterable[Provider]
+"""Strings `kind:model`, entries of a configuration, or objects; by `id` or in order."""
+
+# Adapters are above the runner: what builds a provider of a string is loaded by its name.
+_BUILD_PROVIDER = "tool_search.adapters:build_provider"
+_NO_PROFILES: Mapping[str, ProfileSettings] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedProviders:
+    """Providers by their `id`, the primary first.
+
+    Attributes:
+        by_id: The providers.
+        built: Those that were built here, which whoever asked for them closes.
+        cooldown_s: Seconds that a failed one is skipped, if its configuration says so.
+    """
+
+    by_id: Mapping[str, ChatProvider]
+    built: Sequence[ConnectedProvider] = ()
+    cooldown_s: Mapping[str, float] = field(default_factory=dict)
+
+
+def name_providers(
+    given: Providers,
+    *,
+    configured: Sequence[ProviderConfig] = (),
+    profiles: Mapping[str, ProfileSettings] = _NO_PROFILES,
+    environment: Mapping[str, str] | None = None,
+) -> NamedProviders:
+    """Return providers under their ids; build those that are strings or configurations.
+
+    Args:
+        given: The providers. An object in a list has its own `id`, or else
+            `dialect:model`.
+        configured: Entries of a configuration, whose ids strings may name.
+        profiles: The `profiles` section of the configuration.
+        environment: The variables with keys; None: those of this process.
+
+    Raises:
+        ConfigurationError: There is none, two have one `id`, a string has a wrong form,
+            or keys are missing.
+    """
+    listed = _by_id(given, configured)
+    if not listed:
+        raise ConfigurationError(
+            "a bot needs at least one provider, such as 'anthropic:claude-sonnet-4-6'; "
+            "providers is empty"
+        )
+    entries = {name: one for name, one in listed.items() if isinstance(one, ProviderConfig)}
+    keys = api_keys(entries.values(), environment)
+    fallbacks = len(listed) > 1
+    built = {
+        name: _built(entry, keys[entry.id], profiles, fallbacks=fallbacks)
+        for name, entry in entries.items()
+    }
+    objects = {name: one for name, one in listed.items() if not isinstance(one, ProviderConfig)}
+    both: dict[str, ChatProvider] = {**objects, **built}
+    return NamedProviders(
+        by_id={name: both[name] for name in listed},
+        built=tuple(built.values()),
+        cooldown_s={name: entry.cooldown_s for name, entry in entries.items()},
+    )
+
+
+def _by_id(
+    given: Providers, configured: Sequence[ProviderConfig]
+) -> dict[str, ProviderConfig | ChatProvider]:
+    listed: dict[str, ProviderConfig | ChatProvider] = {}
+    if isinstance(given, Mapping):
+        for name, one in given.items():
+            read = _read(one, configured)
+            if isinstance(read, ProviderConfig):
+                read = read.model_copy(update={"id": name})
+            listed[name] = read
+        return listed
+    for one in (given,) if isinstance(given, str) else given:
+        read = _read(one, configured)
+        name = read.id if isinstance(read, ProviderConfig) else _own_id(read)
+        if name in listed:
+            raise ConfigurationError(
+                f"two providers have the id {name!r}; give them ids of their own, as in "
+                "providers={'first': ..., 'second': ...}"
+            )
+        listed[name] = read
+    return listed
+
+
+def _own_id(provider: ChatProvider) -> str:
+    profile = provider.profile
+    return str(getattr(provider, "id", "") or f"{profile.dialect}:{profile.model}")
+
+
+def _read(one: Provider, configured: Sequence[ProviderConfig]) -> ProviderConfig | ChatProvider:
+    if isinstance(one, str):
+        return provider_from_string(one, configured)
+    if isinstance(one, ProviderConfig) or (hasattr(one, "stream") and hasattr(one, "profile")):
+        return one
+    raise ConfigurationError(
+        "a provider must be a string such as 'anthropic:claude-sonnet-4-6', a ProviderConfig "
+        f"or an object with `profile` and `stream`, not {one!r}"
+    )
+
+
+def _built(
+    entry: ProviderConfig,
+    key: SecretStr,
+    profiles: Mapping[str, ProfileSettings],
+    *,
+    fallbacks: bool,
+) -> ConnectedProvider:
+    module, _, name = _BUILD_PROVIDER.partition(":")
+    build = getattr(import_module(module), name)
+    try:
+        provider = build(entry, api_key=key, fallbacks=fallbacks, profiles=profiles)
+    except (UnsupportedStrategyError, ImportError) as exc:
+        raise ConfigurationError(f"provider {entry.id!r}: {exc}") from exc
+    return cast("ConnectedProvider", provider)
+
+
+class ProviderPool:
+    """The providers of a bot, with what was learned of them and who rests.
+
+    Args:
+        providers: By `id`, the primary first.
+        cooldowns: Seconds a failed one rests, by `id`.
+    """
+
+    def __init__(
+        self, providers: Mapping[str, ChatProvider], cooldowns: Mapping[str, float]
+    ) -> None:
+        self.providers = dict(providers)
+        self.health = ProviderHealth({name: cooldowns[name] for name in providers})
+
+    def profile(self, name: str) -> ProviderProfile:
+        """What a provider can do, as far as it is known by now."""
+        return self.providers[name].profile
+
+    def learn(self, name: str, profile: ProviderProfile) -> None:
+        """Remembers what an endpoint has taught about a model.
+
+        Another provider with the same model there learns the same, and keeps what it
+        has of its own.
+        """
+        before = self.providers[name].profile
+        learned = {
+            item.name: getattr(profile, item.name)
+            for item in fields(profile)
+            if getattr(profile, item.name) != getattr(before, item.name)
+        }
+        for other in self.providers.values():
+            known = other.profile
+            if known.origin == before.origin:
+                other.profile = replace(known, **learned)
+
+    @property
+    def most_tools(self) -> int | None:
+        """The longest tool list that every provider takes."""
+        limits = (provider.profile.max_tools for provider in self.providers.values())
+        return min((most for most in limits if most is not None), default=None)
