@@ -1,6 +1,6 @@
-"""What becomes of one tool call: run it, search, or answer it here.
+"""The decision on one tool call: run it, search, or answer it here.
 
-Pure: decides from the conversation's catalog alone, and never runs anything.
+Pure: it depends on the conversation's catalog alone, and never runs anything.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ class RunCall:
     """A call to hand to the executor.
 
     Attributes:
-        call: As the model made it; its id is the result's.
-        tool: What it comes down to, `call_tool` looked through; under the name that its
-            executor knows, also where the conversation has another name for it.
-        arguments: Parsed, and fitting the tool's schema.
+        call: The call as the model made it; its id is the result's.
+        tool: The tool that is called, also by way of `call_tool`, under the name that its
+            executor knows, even if the conversation has another name for it.
+        arguments: The parsed arguments; they fit the tool's schema.
     """
 
     call: ToolCall
@@ -59,16 +59,16 @@ class RunCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnsweredCall:
-    """A call that needs no executor: its result is here.
+    """A call that needs no executor, with its result.
 
     Attributes:
-        call: As the model made it.
+        call: The call as the model made it.
         content: The result's text.
-        is_error: Whether it reports a failure.
-        is_denied: Whether the caller may not call the tool; for programs alone, where the
-            model reads that there is none.
-        result: The search result, where the call was a search.
-        names_tool: A deferred tool the model named, which is discovered by that.
+        is_error: True if the result reports a failure.
+        is_denied: True if the caller may not call the tool. Only programs read it: the model
+            may read that there is no such tool.
+        result: The search result, if the call was a search.
+        names_tool: A deferred tool that the model named, and so discovered.
     """
 
     call: ToolCall
@@ -84,12 +84,12 @@ CallDecision = RunCall | AnsweredCall
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallResult:
-    """What one call came to.
+    """The result of one call.
 
     Attributes:
-        decision: What `decide` made of the call.
+        decision: The decision of `decide`.
         content: The result's text, as the model reads it.
-        is_error: Whether it reports a failure.
+        is_error: True if it reports a failure.
         parts: The same with its pictures, for providers that take them in results;
             empty: the text is all.
     """
@@ -100,32 +100,32 @@ class CallResult:
     parts: tuple[ContentPart, ...] = ()
 
 
-def allowed_to_all(tool: Tool) -> str | None:  # noqa: ARG001  # it looks at none
-    """Refuses nothing: what a desk without permissions asks."""
+def allowed_to_all(tool: Tool) -> str | None:  # noqa: ARG001  # the same for each
+    """Return None: a conversation without permissions denies no tool."""
     return None
 
 
-def declared_to_all(tool: Tool) -> bool:  # noqa: ARG001  # it looks at none
-    """Set nothing aside: what a desk asks if no provider has refused a definition."""
+def declared_to_all(tool: Tool) -> bool:  # noqa: ARG001  # the same for each
+    """Return False: no provider has refused a definition."""
     return False
 
 
 class CallResolver:
-    """Decides calls for one conversation.
+    """The decisions on the calls of one conversation.
 
     Args:
-        catalog: The tools of now.
-        discoveries: What was discovered, with definitions of tools that are gone.
+        catalog: The current tools.
+        discoveries: The discoveries, with definitions of tools that are gone.
         core: Names of core tools.
-        search_tool: None outside `tool_search`.
-        search_tool_name: Its name.
+        search_tool: The search tool; None outside `tool_search`.
+        search_tool_name: The search tool's name.
         call_tool_name: The name of the tool that calls other tools.
-        language: Of the answers.
-        permits: Says which tools this caller may call.
-        denial_reason: Says why a tool that is not permitted is refused, as the model reads it;
-            None or empty text: the call is answered like that of an unknown name.
-        sets_aside: Says which tools are not declared to the provider that calls: their calls
-            are answered with the reason, and no search finds them.
+        language: The language of answers.
+        permits: Returns True if this caller may call a tool.
+        denial_reason: Returns why a tool is not permitted, as the model reads it; None or empty
+            text: the call is answered like that of an unknown name.
+        sets_aside: Returns True if a tool is not declared to the provider: its calls are
+            answered with the reason, and no search finds it.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class CallResolver:
         self.sets_aside = sets_aside
 
     def decide(self, call: ToolCall) -> CallDecision:
-        """What becomes of one call; nothing a model writes raises."""
+        """Decide how to handle a call; no text of a model raises."""
         if call.is_cut:
             return self._refuse(call, self._say("incomplete", call.name))
         arguments: Mapping[str, Any] | None = read_arguments(call.arguments)
@@ -192,7 +192,7 @@ class CallResolver:
         self, call: ToolCall, name: str, tool: Tool, arguments: Mapping[str, Any]
     ) -> CallDecision:
         if not self.permits(tool):
-            # Without a reason the tool is none of this caller's business, nor that it exists.
+            # Without a reason this caller may not learn that the tool exists.
             why = self.denial_reason(tool) or self._unknown(name)
             return AnsweredCall(call=call, content=why, is_error=True, is_denied=True)
         present = self.catalog.get(tool.name)
@@ -220,7 +220,7 @@ class CallResolver:
         return AnsweredCall(call=call, content=f"{message} {hint}", is_error=True, names_tool=tool)
 
     def _meant(self, name: str) -> Tool | None:
-        """The tool of the catalog that a call names, where this caller may call it."""
+        """Return the tool of the catalog that a call names, if this caller may call it."""
         tool = self.find(name)
         present = self.catalog.get(tool.name) if tool else None
         if present is None or not present.active or not self.permits(present):
@@ -249,7 +249,7 @@ class CallResolver:
         return self.permits(tool) and not self.sets_aside(tool)
 
     def find(self, name: str) -> Tool | None:
-        """The tool of this name: canonical, gone, as a dialect writes it, or an alias."""
+        """Return the tool of a name: canonical, gone, as a dialect writes it, or an alias."""
         tool = self.catalog.get(name)
         if tool is not None and tool.active:
             return tool
@@ -262,17 +262,15 @@ class CallResolver:
         )
 
     def _gone_by_wire_name(self, name: str) -> Tool | None:
-        """A discovered tool that is gone, as a dialect writes its name."""
+        """Return a discovered tool that is gone, by its name in a dialect."""
         rules = get_args(NameRule)
         gone = (entry.tool for entry in self.discoveries if entry.name not in self.catalog)
         return next((t for t in gone if any(wire_name(t.name, r) == name for r in rules)), None)
 
     def _by_alias(self, name: str) -> Tool | None:
-        """The one tool that has this for another name, whoever may call it.
-
-        Where several have it, no call of it is meant for one: a server's tool could take the
-        calls of one that this caller may not make.
-        """
+        """Return the only tool that has this alias, whoever may call it."""
+        # If several have it, the alias means none of them: a server's tool could otherwise
+        # take the calls of a tool that this caller may not make.
         found = [
             tool
             for tool in self.catalog.active

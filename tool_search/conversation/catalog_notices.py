@@ -1,4 +1,4 @@
-"""What an operator should know of a catalog: one notice for each server and kind of finding."""
+"""Notices for an operator about a catalog, one for each server and kind of finding."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAX_NAME_CHARS = 80
 
 
 def catalog_notices(catalog: ToolCatalog) -> tuple[Notice, ...]:
-    """Return what a server's definitions have been changed in, or refused for, by server."""
+    """Return the changes to servers' definitions and the refused ones, by server."""
     renamed = [tool for tool in catalog.values() if tool.listed_name not in (None, tool.name)]
     why = _Reasons(catalog)
     found = [
@@ -58,7 +58,7 @@ def _whose(tool: Tool) -> str:
 
 
 def _cut(catalog: ToolCatalog) -> list[Tool]:
-    """The tools whose texts a model is not sent in full."""
+    """Return the tools whose texts are too long for a model to be sent in full."""
     whole = catalog.given.by_source if catalog.given is not catalog else {}
     pairs = ((tool, whole.get(tool.source, tool)) for tool in catalog.values())
     return [
@@ -73,7 +73,7 @@ def _name_of(tool: Tool) -> str:
 def _by_server(
     items: Iterable[_T], server: Callable[[_T], str | None], said: Callable[[_T], str]
 ) -> Iterable[tuple[str, str]]:
-    """Each server that has some of the items, and the first of what is to be said of them."""
+    """Yield each server that has some of the items, with a text about the first of them."""
     listed = sorted(items, key=lambda item: server(item) or "")
     for name, group in groupby(listed, key=server):
         of_server = list(group)
@@ -84,10 +84,10 @@ def _by_server(
 
 
 class _Reasons:
-    """Says why a tool has another name than its server gave it.
+    """The reasons why tools have other names than their servers gave them.
 
     Args:
-        catalog: What has the tools.
+        catalog: The tools.
     """
 
     def __init__(self, catalog: ToolCatalog) -> None:

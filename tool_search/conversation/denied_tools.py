@@ -1,9 +1,9 @@
-"""Tools that are left out of what a provider is sent, because this turn's user may not call them.
+"""Tools that a request leaves out, because this turn's user may not call them.
 
-A list that every definition stands in (`full`, `skills_like`, a search of the service's own)
-would tell a user of tools that are none of their business. So it has what the user may call,
-and what the conversation refers to already. Each list is made once a turn, and a change from
-the turn before is announced: it ends the prompt cache.
+A list with every definition (`full`, `skills_like`, a search of the service's own) would
+reveal tools to a user who may not know of them. So it has the tools that the user may
+call, and those that the conversation refers to already. Each list is made once a turn, and
+a change from the turn before is announced: it ends the prompt cache.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class LeftOut:
 
     @property
     def digests(self) -> Mapping[str, str]:
-        """What was left out of each form of list, as a store keeps it."""
+        """A digest of the left-out names for each form of list, as a store keeps it."""
         return dict(self._digests)
 
     def begin_turn(self, hidden: HiddenTools) -> None:
@@ -55,15 +55,15 @@ class LeftOut:
         referred: Callable[[], Iterable[str]],
         permits: Callable[[Tool], bool],
     ) -> tuple[frozenset[str], bool]:
-        """Return the names that are left out, and whether that is another list than before.
+        """Return the names that are left out, and True if the list is another than before.
 
         Args:
             profile: The provider.
-            mode: The conversation's.
+            mode: The mode of the conversation.
             catalog: The tools.
-            shown: Gives the tools that the model has before it in a filtered list.
-            referred: Gives the names that the conversation refers to.
-            permits: Says which tools this turn's user may call.
+            shown: Returns the tools that a filtered list shows the model.
+            referred: Returns the names that the conversation refers to.
+            permits: Returns True if this turn's user may call a tool.
         """
         form = self._form(profile, mode)
         if form is None:

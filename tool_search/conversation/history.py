@@ -1,4 +1,4 @@
-"""Questions about a neutral history."""
+"""Functions of a neutral history: its calls, results and searches."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def results_of_calls(history: Sequence[Message]) -> dict[CallPlace, int]:
 def results_in_place(history: Sequence[Message]) -> tuple[Message, ...]:
     """Return the history with each result directly after its call's reply, in call order.
 
-    A result gets its call's name and id. One that answers no call stays where it is.
+    A result gets its call's name and id. One that answers no call stays in its place.
     """
     found = results_of_calls(history)
     moved = set(found.values())
@@ -188,7 +188,7 @@ def checked(history: Iterable[Message]) -> tuple[Message, ...]:
 
 
 def _problem(message: object) -> str:
-    """Say what makes a value no message; empty if it is one."""
+    """Return why a value is not a valid message; empty if it is one."""
     if not isinstance(message, Message):
         return f"it is {shown(message)}, not a Message"
     if message.role not in get_args(Role):
@@ -212,7 +212,7 @@ def _content_problem(content: object) -> str:
     for part in content:
         value = getattr(part, "url" if isinstance(part, ImagePart) else "text", None)
         if not isinstance(part, ReferencePart) and not isinstance(value, str):
-            return f"a part of its content is {shown(part)}, which is no part or has no text"
+            return f"a part of its content is {shown(part)}, which is not a part or has no text"
     return ""
 
 
@@ -258,7 +258,7 @@ def _native_problem(native: object) -> str:
 
 
 def search_results(history: Iterable[Message], search_tool_name: str) -> list[SearchResult]:
-    """The search results a history shows, in order."""
+    """Return the search results that a history shows, in order."""
     found = (
         SearchResult.from_json(message.text)
         for message in history
@@ -268,7 +268,7 @@ def search_results(history: Iterable[Message], search_tool_name: str) -> list[Se
 
 
 def visible_names(history: Iterable[Message], search_tool_name: str) -> frozenset[str]:
-    """The tools that a search result in the history introduces."""
+    """Return the tools that a search result in the history introduces."""
     results = search_results(history, search_tool_name)
     return frozenset(name for result in results for name in result.names)
 
@@ -313,7 +313,7 @@ def with_searches_named(
 
 
 def unanswered_calls(history: Sequence[Message]) -> tuple[ToolCall, ...]:
-    """The calls of the last assistant message that no result answers yet, in order."""
+    """Return the calls of the last assistant message that have no result yet, in order."""
     answered = set()
     for message in reversed(history):
         if message.role == "tool":
@@ -352,12 +352,12 @@ def pair_results(history: Iterable[Message], *, answer: str) -> tuple[Message, .
 
 
 def with_own_ids(reply: Message, taken: AbstractSet[str]) -> Message:
-    """A reply, each of its calls under an id of its own.
+    """Return a reply, each of its calls under an id of its own.
 
     Its own blocks are left out if they name an id that had to change.
 
     Args:
-        reply: As a provider gave it.
+        reply: The reply as a provider gave it.
         taken: The ids of the calls before it.
     """
     ids = {call.id for call in reply.tool_calls}
@@ -367,7 +367,7 @@ def with_own_ids(reply: Message, taken: AbstractSet[str]) -> Message:
 
 
 def _with_calls(reply: Message, calls: tuple[ToolCall, ...]) -> Message:
-    """A reply with its calls under other ids; its blocks are left out if they name the old ones."""
+    """Return a reply with its calls under other ids, without blocks that name the old ones."""
     if calls == reply.tool_calls:
         return reply
     changed = {
@@ -389,9 +389,9 @@ def _mentions(value: object, ids: Collection[str]) -> bool:
 
 
 def without_blocks(history: Iterable[Message], origin: str) -> Iterator[Message]:
-    """Yield a history without the own blocks of replies from there; their text says it.
+    """Yield a history without the own blocks of replies from one origin; their text stays.
 
-    Documents in a user's message or a result are no reply's, and stay.
+    Documents in a user's message or a result belong to no reply, and stay.
     """
     for message in history:
         native = message.native if message.role == "assistant" else None
@@ -409,7 +409,7 @@ def _is_empty(message: Message) -> bool:
 def _with_own_ids(
     calls: Iterable[ToolCall], taken: set[str], numbers: dict[str, int]
 ) -> tuple[ToolCall, ...]:
-    """The calls, each under an id that no other call of the history has."""
+    """Return the calls, each under an id that no other call of the history has."""
     own = []
     for call in calls:
         own.append(replace(call, id=unique_id(call.id, taken, numbers)))

@@ -20,8 +20,8 @@ class MessageLog:
     """The messages of one conversation, oldest first.
 
     Args:
-        messages: What was said before.
-        search_tool_name: Names the tool whose results show tools.
+        messages: The messages so far.
+        search_tool_name: The tool whose results show tools.
     """
 
     def __init__(self, messages: Iterable[Message] = (), *, search_tool_name: str) -> None:

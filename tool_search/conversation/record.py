@@ -1,4 +1,4 @@
-"""A conversation's state as plain JSON: what a store keeps and a restart reads."""
+"""The state of a conversation as plain JSON, for a store and a restart."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ __all__ = ["ConversationRecord", "message_from_dict", "message_to_dict"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationRecord:
-    """Everything a conversation needs to go on after a restart.
+    """Everything that a conversation needs to go on after a restart.
 
     Attributes:
-        language: Settled at the start.
-        decision: Its mode, and why.
-        search_tool: The search tool's definition as settled at the start.
-        tool_order: Which tools are declared, and in which order.
-        discoveries: In the order they were made.
-        insertion_points: Synthetic exchanges in a history the bot owns.
+        language: The language, frozen at the start.
+        decision: The mode, and the reason for it.
+        search_tool: The search tool's definition, frozen at the start.
+        tool_order: The declared tools, in both orders.
+        discoveries: The discoveries, oldest first.
+        insertion_points: Synthetic searches in a history that the bot owns.
         history: The neutral history.
-        thinking: What was last sent to a model whose thinking is bound to the prefix.
+        thinking: The last request to a model whose thinking is bound to the prefix.
         left_out: Digests of the tools that were left out of lists, because a user may
             not call them, by the form of the list.
         configured: The `tool_schema_mode` that decided the mode; None: not recorded.
-        former_search_names: Names that the search tool had before, oldest first.
-        omissions: What requests leave out of the history.
+        former_search_names: Earlier names of the search tool, oldest first.
+        omissions: The parts of the history that requests leave out.
     """
 
     language: Language
@@ -67,13 +67,13 @@ class ConversationRecord:
 
     @property
     def names(self) -> dict[Source, str]:
-        """To whom the names belong that the conversation refers to."""
+        """The owner of each name that the conversation refers to."""
         listed = {**self.tool_order.former, **(self.tool_order.sources or {})}
         known = {source: name for name, source in listed.items()}
         return known | {entry.tool.source: entry.name for entry in self.discoveries}
 
     def to_dict(self) -> dict[str, Any]:
-        """The record as a JSON object."""
+        """Return the record as a JSON object."""
         return {
             "version": VERSION,
             "language": self.language,
@@ -162,7 +162,7 @@ class ConversationRecord:
 
 
 def _configured(content: Mapping[str, Any]) -> SchemaMode | None:
-    """Return the configured mode; records of earlier versions say it by their reason."""
+    """Return the configured mode; in records of earlier versions the reason implies it."""
     if "configured" not in content and content["reason"] != "configured":
         return None
     configured: SchemaMode | None = content.get("configured", content["mode"])
@@ -173,7 +173,7 @@ _OWN, _NOBODY = -1, -2  # the operator's own tools, and names of the library's
 
 
 def _sources_to_dict(order: ToolOrderRecord) -> dict[str, Any]:
-    """Where the tools of `order` come from: servers once, a number for each tool."""
+    """Return the sources of the tools of `order`: servers once, a number for each tool."""
     if order.sources is None:
         return {}
     sources = [order.sources.get(name) for name in order.catalog_order]
@@ -224,7 +224,7 @@ def _omission_from_dict(content: Mapping[str, Any]) -> Omission:
 
 
 def message_to_dict(message: Message) -> dict[str, Any]:
-    """A message in the neutral form: an OpenAI Chat message under canonical names.
+    """Return a message in the neutral form: an OpenAI Chat message under canonical names.
 
     `is_error`, `is_cut` and `native` are additions of ours; a bot may drop them.
     """
@@ -254,7 +254,7 @@ def message_to_dict(message: Message) -> dict[str, Any]:
 
 
 def message_from_dict(content: Mapping[str, Any]) -> Message:
-    """The message that `message_to_dict` wrote, or any OpenAI Chat message of these roles."""
+    """Return the message that `message_to_dict` wrote, or an OpenAI Chat message of these roles."""
     native = content.get("native")
     return Message(
         role=content["role"],
@@ -281,7 +281,7 @@ def _native_from_dict(native: Mapping[str, Any]) -> NativeReply:
 
 
 def _arguments_text(arguments: object) -> str:
-    """A call's arguments as text, where a bot keeps them as an object too."""
+    """Return a call's arguments as text; some bots keep them as an object."""
     if isinstance(arguments, str):
         return arguments or "{}"
     return compact_json(arguments or {})

@@ -1,8 +1,8 @@
-"""Checks that a JSON value is the record of a conversation, whoever wrote it.
+"""Checks that a JSON value is the record of a conversation.
 
-Records lie in files and services that other programs reach. What is not of the shape that
-`ConversationRecord.to_dict` writes is refused with its place, before anything is made of
-it. Unknown keys are passed over: versions of a number differ in additions alone.
+Records are in files and services that other programs reach. A value of another shape than
+`ConversationRecord.to_dict` writes is refused with its place, before it is used. Unknown
+keys are passed over: records of one version number differ in additions alone.
 """
 
 from __future__ import annotations

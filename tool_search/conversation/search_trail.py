@@ -1,8 +1,8 @@
-"""Which searches of one conversation led to which calls.
+"""The searches of one conversation that led to calls.
 
-A search teaches when a tool it returned is then called with success, in the same
+A search teaches if a tool that it returned is then called with success, in the same
 user turn or the next: once a search and tool, however often the tool is called. A
-search that found nothing teaches half as much, when a later reply's search of the
+search that found nothing teaches half as much, if a later reply's search of the
 same turn led to the call: the model asked again in other words. Calls that fail,
 are denied or cancelled teach nothing, nor do calls without a search, queries with
 operators, and queries that are a tool's name.
@@ -26,12 +26,12 @@ _MAX_SEARCHES = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lesson:
-    """That a query was answered by a tool.
+    """A query that a tool answered.
 
     Attributes:
-        query: As it was asked.
+        query: The query as it was asked.
         tool: The tool's canonical name.
-        strength: 1, or one half where another query found the tool.
+        strength: 1, or one half if another query found the tool.
     """
 
     query: str
@@ -58,7 +58,7 @@ class SearchTrail:
         self._lessons: list[Lesson] = []
 
     def begin_turn(self) -> None:
-        """A user turn begins: what is older than the last one teaches no more."""
+        """Begin a user turn; searches before the last turn teach no more."""
         self._turn += 1
         self._missed.clear()
         for name in list(self._waiting):
@@ -68,11 +68,11 @@ class SearchTrail:
                 del self._waiting[name]
 
     def replied(self) -> None:
-        """A reply of the model begins: what it asks, it asks at once."""
+        """Begin a reply of the model; its calls are made at once."""
         self._step += 1
 
     def answered(self, decision: CallDecision, *, is_error: bool) -> None:
-        """A call has its result: a search leaves a trail, a success follows one."""
+        """Record the result of a call: a search may teach later, a success teaches now."""
         if isinstance(decision, RunCall):
             if not is_error:
                 self._lessons += self._learned(decision.tool.name)
@@ -80,7 +80,7 @@ class SearchTrail:
             self._searched(decision.result)
 
     def drain_lessons(self) -> tuple[Lesson, ...]:
-        """What was learned since the last call of this."""
+        """Return the lessons since the last call of this method."""
         lessons, self._lessons = tuple(self._lessons), []
         return lessons
 

@@ -1,4 +1,4 @@
-"""The history of one conversation as requests carry it: within limits, without what was refused."""
+"""The history of one conversation as requests carry it: within limits, without refused content."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ what is older."""
 
 
 class SentHistory:
-    """Decides what requests leave out of a history, and announces it.
+    """The parts of a history that requests leave out; each omission is announced.
 
     Args:
         log: The history.
-        tools: Of the conversation; take its notices.
-        searches: Write the searches that show discoveries again.
-        discoveries: Of the conversation.
-        limits: How much requests carry.
-        omissions: What they left out when the conversation was stored.
+        tools: The tools of the conversation, which take its notices.
+        searches: The searches that show discoveries again.
+        discoveries: The discoveries of the conversation.
+        limits: The limits of what requests carry.
+        omissions: The omissions when the conversation was stored.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class SentHistory:
 
     @property
     def omissions(self) -> tuple[Omission, ...]:
-        """What requests leave out, as a record keeps it."""
+        """The omissions, as a record keeps them."""
         return self._omissions.entries
 
     def to(self, profile: ProviderProfile) -> tuple[Message, ...]:
@@ -82,7 +82,7 @@ class SentHistory:
         self._omissions.truncated(len(self._log))
 
     def follow_replaced(self, before: Sequence[Message]) -> None:
-        """Follow a history that was replaced, where it begins as it did before."""
+        """Follow a history that was replaced, as far as it begins as it did before."""
         self._omissions.replaced(before, self._log.messages)
 
     def follow_renamed(self) -> None:
@@ -110,12 +110,12 @@ class SentHistory:
         """Have requests to a provider carry less: they were too long.
 
         Results of earlier turns are shortened first, then the oldest turns are left out, then
-        results of the present turn are shortened too. The history on record stays whole.
+        results of the current turn are shortened too. The recorded history stays whole.
 
         Args:
             profile: The provider.
-            share: The size that the messages should have at most, of the present one.
-            measure: What was too much of it.
+            share: The largest size of the messages, as a share of the current size.
+            measure: The measure of that size.
 
         Returns:
             False if nothing is left that may go.
@@ -133,8 +133,8 @@ class SentHistory:
     def leave_out(self, profile: ProviderProfile, why: OmissionReason) -> Refused | None:
         """Have requests to a provider leave out the content that it refused.
 
-        That is the newest of which it can be: results that came since the last reply, or
-        else the user's last message, or else what is older.
+        The newest content that can be meant goes: results since the last reply, else the
+        user's last message, else older content.
 
         Returns:
             Whose content it was; None if all that it could be is left out already.
@@ -162,9 +162,9 @@ class SentHistory:
         return place not in self._omissions.of(profile.origin).contents
 
     def _suspects(self, why: OmissionReason) -> Iterator[tuple[Refused, Sequence[int]]]:
-        """The indexes of what a provider may have refused, the newest first.
+        """Return the indexes of messages that a provider may have refused, the newest first.
 
-        Results of searches are none of it: they load tools.
+        Results of searches are not among them: they load tools.
         """
         history, user = self._log.messages, self._log.last_user
         end, searches = len(history), self._tools.search_tool_name
@@ -178,7 +178,7 @@ class SentHistory:
             yield "older", [i for i in said if history[i].name != searches]
 
     def keep_within_limits(self) -> None:
-        """Leaves out of requests what the settings say, as a user's turn begins."""
+        """Leave out of requests as much as the settings require, when a user's turn begins."""
         limits, history, view = self._limits, self._log.messages, self._view(with_pictures=True)
         if limits.keep_turns is not None:
             omission = self._omissions.within_turns(history, limits.keep_turns)
@@ -194,7 +194,7 @@ class SentHistory:
                 self._leave_out_turns(omission, why)
 
     def _leave_out_turns(self, omission: Omission, why: str) -> None:
-        """Takes in what requests leave out from now on, and says so once each."""
+        """Apply what requests leave out from now on, and announce each kind once."""
         before, history = self._omissions.of(omission.endpoint), self._log.messages
         who = "every provider" if omission.endpoint == EVERYBODY else omission.endpoint
         view = self._view(with_pictures=True)
@@ -219,7 +219,7 @@ class SentHistory:
         self._omissions.put(omission)
 
     def _opening(self, place: int) -> tuple[Message, ...]:
-        """What stands for the messages before one; discoveries that only they show among it."""
+        """Return the messages in place of those before an index, with their discoveries."""
         name = self._tools.search_tool_name
         hidden: list[Tool] = []
         if self._tools.mode == "tool_search":

@@ -1,8 +1,8 @@
-"""One conversation: what was said, what was discovered, and the next request.
+"""One conversation: its messages, its discoveries, and the next request.
 
 Pure: no clock, no network, no disk. A loop of any kind drives it:
 
-1. `begin_turn` with the user's message, 2. `plan` for the provider of the moment,
+1. `begin_turn` with the user's message, 2. `plan` for the current provider,
 3. `accept` its reply, 4. `decide` each call, 5. `commit` the results, 6. back to 2
 until a reply has no calls. Providers may change between any two plans.
 """
@@ -72,22 +72,22 @@ __all__ = ["CallResult", "ToolSearchSession"]
 class ToolSearchSession:
     """The state of one conversation, and the plan of its next request.
 
-    Language, mode, core order and the search tool's description are settled by the
-    first turn. A mode other than `auto`, a language or a search tool's name that the
-    configuration of a kept conversation names anew takes effect at the next user turn.
+    The first turn freezes the language, the mode, the core's order and the search tool's
+    description. A mode other than `auto`, a language or a search tool's name that the
+    configuration of a stored conversation has changed takes effect at the next user turn.
 
     Args:
         catalog: The tools.
         config: The settings.
-        system_prompt: What the bot's owner tells the model.
+        system_prompt: The system prompt of the bot's owner.
         max_tools: The longest tool list that every provider of the bot takes.
         assembler: Makes tool lists; one for all conversations saves work.
-        record: A conversation to go on with, as `record()` gave it.
-        history: How much of the history requests carry.
+        record: A conversation to go on with, as `record()` returned it.
+        history: The limits of what requests carry of the history.
 
     Attributes:
-        discoveries: What was discovered.
-        sent: What requests carry of the history; less, where it says so.
+        discoveries: The discoveries.
+        sent: The parts of the history that requests carry.
     """
 
     def __init__(
@@ -148,22 +148,22 @@ class ToolSearchSession:
 
     @property
     def has_begun(self) -> bool:
-        """Whether a turn has begun, and so everything is frozen."""
+        """True if a turn has begun, and so the settings are frozen."""
         return self._tools.is_frozen
 
     @property
     def decision(self) -> ModeDecision:
-        """The conversation's mode, and why it is that."""
+        """The conversation's mode, and the reason for it."""
         return self._tools.frozen.decision
 
     @property
     def language(self) -> Language:
-        """The language of what model and user read."""
+        """The language of all text for the model and the user."""
         return self._tools.frozen.language
 
     @property
     def catalog(self) -> ToolCatalog:
-        """The tools of now."""
+        """The current tools."""
         return self._tools.catalog
 
     @property
@@ -172,19 +172,19 @@ class ToolSearchSession:
         return self._tools.search_tool_name
 
     def take_notices(self) -> tuple[Notice, ...]:
-        """What an operator should know, since the last call of this."""
+        """Return the notices for an operator since the last call of this method."""
         return self._tools.take_notices()
 
     def use_votes(self, votes: Votes | None) -> None:
-        """Lets what was learned take part in every search from now on; None: nothing."""
+        """Rank every later search with what was learned; None: without."""
         self._tools.votes = votes
 
     def drain_lessons(self) -> tuple[Lesson, ...]:
-        """Which queries were answered by which tools, since the last call of this."""
+        """Return what searches have taught since the last call of this method."""
         return self._tools.trail.drain_lessons()
 
     def record(self) -> ConversationRecord:
-        """The state as a store keeps it.
+        """Return the state as a store keeps it.
 
         Raises:
             SessionError: No turn has begun yet.
@@ -215,16 +215,16 @@ class ToolSearchSession:
         denial_reason: Callable[[Tool], str | None] = allowed_to_all,
         hidden: HiddenTools = "keep",
     ) -> None:
-        """Takes the user's message in, and a new catalog with it.
+        """Begin a turn with the user's message and, if given, a new catalog.
 
         Args:
             content: Text, or text and pictures.
             profile: The provider that will be asked first.
-            catalog: The tools from now on, where they have changed.
-            roles: What the user is; a tool with `roles` wants one of them.
-            denial_reason: Says why the user may not call a tool, as the model reads it; empty text:
-                that it exists is not said either; None: it may be called.
-            hidden: What becomes of tools that the user may not call, but that the
+            catalog: The tools from now on; None: they have not changed.
+            roles: The user's roles; a tool with `roles` requires one of them.
+            denial_reason: Returns why the user may not call a tool, as the model reads it. Empty
+                text: the model does not learn that the tool exists; None: the user may call it.
+            hidden: The treatment of tools that the user may not call, but that the
                 conversation refers to: as `permissions.hidden`.
 
         Raises:
@@ -247,12 +247,12 @@ class ToolSearchSession:
     def plan(
         self, profile: ProviderProfile, *, phase: Phase = "answer", selected: Sequence[str] = ()
     ) -> RequestPlan:
-        """The next request for a provider.
+        """Return the next request for a provider.
 
         Args:
             profile: The provider.
-            phase: What the request is for.
-            selected: In the phase `detail`: the tools the model picked.
+            phase: The purpose of the request.
+            selected: In the phase `detail`: the tools that the model picked.
 
         Raises:
             SessionError: No turn has begun yet.
@@ -277,15 +277,15 @@ class ToolSearchSession:
         return plan
 
     def accept(self, reply: Message, *, is_paused: bool = False) -> tuple[ToolCall, ...]:
-        """Takes a model's reply in; gives its calls, each under an id of its own.
+        """Accept a model's reply, and return its calls, each under an id of its own.
 
-        What a search of the provider's own found in it is discovered. An empty reply is
-        not kept: no provider takes it back.
+        Tools that a search of the provider's own found are discovered. An empty reply is not
+        kept: no provider takes it back.
 
         Args:
             reply: The reply.
-            is_paused: The service wants it back to go on with it (`StopReason`): it is kept
-                without text too, where it has blocks of its own.
+            is_paused: True if the service wants the reply back to go on with it (`StopReason`):
+                it is kept without text too, if it has blocks of its own.
         """
         self._tools.trail.replied()
         reply = self._record_provider_search(reply)
@@ -297,7 +297,7 @@ class ToolSearchSession:
         return reply.tool_calls
 
     def _record_provider_search(self, reply: Message) -> Message:
-        """The reply, with what its provider's own search found as a search before it."""
+        """Return the reply after a search that shows what its provider's own search found."""
         if reply.native is None or not reply.native.found:
             return reply
         named = map(self._tools.catalog.get, dict.fromkeys(reply.native.found))
@@ -316,11 +316,10 @@ class ToolSearchSession:
         return reply
 
     def decide(self, call: ToolCall) -> CallDecision:
-        """What becomes of a call; commits nothing."""
+        """Decide how to handle a call; change nothing."""
         return self._resolver().decide(call)
 
     def _resolver(self) -> CallResolver:
-        """What decides calls as things are now."""
         searching = self.decision.mode == "tool_search"
         return CallResolver(
             catalog=self._tools.catalog,
@@ -336,20 +335,20 @@ class ToolSearchSession:
         )
 
     def permits(self, tool: Tool) -> bool:
-        """Whether this turn's user may call a tool."""
+        """True if this turn's user may call a tool."""
         return self._why_not(tool) is None
 
     def _why_not(self, tool: Tool) -> str | None:
-        """Return why this turn's user may not call a tool; empty if that is not to be said."""
+        """Return why this turn's user may not call a tool; empty: the model must not know of it."""
         if tool.roles and self._roles.isdisjoint(tool.roles):
             return ""
         return self._denial_reason(self._tools.catalog.executable(tool))
 
     def commit(self, results: Iterable[CallResult]) -> tuple[Discovery, ...]:
-        """Takes the results of a reply's calls in, and what they discovered.
+        """Commit the results of a reply's calls, and their discoveries.
 
         Args:
-            results: One a call, in call order.
+            results: One for each call, in call order.
 
         Returns:
             The new discoveries, in order; callable from the next request on.
@@ -374,7 +373,7 @@ class ToolSearchSession:
         return new
 
     def close_open_calls(self) -> None:
-        """Answers calls that were cancelled, so that the history stays valid."""
+        """Answer calls that were cancelled, so that the history stays valid."""
         for call in self._log.unanswered_calls:
             cancelled = text("call.cancelled", self.language, name=call.name)
             decision = AnsweredCall(call=call, content=cancelled, is_error=True)
@@ -382,13 +381,14 @@ class ToolSearchSession:
             self._log.append(self._result_message(result))
 
     def adopt_history(self, history: Iterable[Message]) -> None:
-        """Goes on with a history of the bot's own: compacted, imported or re-read.
+        """Go on with a history of the bot's own: compacted, imported or re-read.
 
-        Calls and results are paired, synthetic exchanges return to their places,
-        and existing tools that its search results name are discovered.
+        Results are paired with their calls, synthetic searches return to their places, and
+        existing tools that its search results name are discovered.
 
         Raises:
-            SessionError: It is not made of messages; nothing has changed.
+            SessionError: It is not made of messages, or a native reply is of another dialect
+                than its origin; nothing has changed.
         """
         messages = checked(history)
         language = self._tools.frozen.language if self._tools.is_frozen else "en-US"
@@ -406,9 +406,9 @@ class ToolSearchSession:
         self._tools.tool_order.append(self.discoveries.names)
 
     def drop_last_turn(self) -> tuple[Message, ...]:
-        """Takes the user's last message back, and everything after it; gives what it took.
+        """Remove the user's last message and everything after it, and return what was removed.
 
-        What the turn discovered stays discovered. The message may be sent again, or another.
+        The turn's discoveries stay. The message may be sent again, or another one.
         """
         history, place = self.history, self._log.last_user
         if place is None:
@@ -421,7 +421,7 @@ class ToolSearchSession:
         return history[place:]
 
     def forget_work(self) -> None:
-        """Drops the bytes of the last requests, which spare the next ones work."""
+        """Drop the encoded parts of the last requests, which save work for the next ones."""
         self._kept.clear()
 
     @property
@@ -430,9 +430,9 @@ class ToolSearchSession:
         return self.history[: self._log.last_user or 0]
 
     def replace_past(self, past: Iterable[Message]) -> None:
-        """Goes on with another account of the turns before the last one: a compaction.
+        """Replace the turns before the last one by another account of them: a compaction.
 
-        What they discovered is shown again before the user's last message.
+        Their discoveries are shown again before the user's last message.
 
         Raises:
             SessionError: It is not made of messages; nothing has changed.
@@ -442,7 +442,7 @@ class ToolSearchSession:
         self._introduce()
 
     def adopt_discoveries(self, entries: Iterable[Discovery]) -> None:
-        """Adds discoveries that another process of the bot made in this conversation."""
+        """Add discoveries that another process of the bot made in this conversation."""
         held = self._tools.catalog.book.owners
         for entry in entries:
             # Elsewhere a name may belong to another tool than in this conversation.
@@ -452,21 +452,21 @@ class ToolSearchSession:
         self._tools.tool_order.append(self.discoveries.names)
 
     def drop_references(self, names: Iterable[str]) -> None:
-        """Leaves references to these tools out of requests: a provider refused them.
+        """Leave references to these tools out of requests: a provider refused them.
 
         Args:
-            names: Canonical, or as the provider's dialect writes them.
+            names: Canonical names, or names as the provider's dialect writes them.
         """
         known = {wire_name(name): name for name in self.discoveries.names}
         known |= {name: tool.name for name, tool in self._tools.catalog.by_wire_name.items()}
         self._refused |= {known.get(name, name) for name in names}
 
     def drop_native_blocks(self, origin: str) -> None:
-        """Forgets the own blocks of earlier replies from there: a provider refused them."""
+        """Forget the own blocks of earlier replies from an origin: the provider refused them."""
         self._log.replace(without_blocks(self.history, origin))
 
     def _rename_searches(self) -> None:
-        """Take the search tool's new name over into the history: its searches stay searches."""
+        """Apply the search tool's new name to the history: its searches stay searches."""
         name = self._tools.search_tool_name
         self._searches.rename(name)
         renamed = self._searches.renamed(self.history, taken=self._tools.catalog)
@@ -474,12 +474,12 @@ class ToolSearchSession:
         self.sent.follow_renamed()
 
     def _introduce(self) -> None:
-        """Shows discoveries that the history does not, before the user's last message."""
+        """Show discoveries that the history does not show, before the user's last message."""
         place, shown = self._log.last_user, self._log.shown_tools
         if place is None or self.decision.mode != "tool_search":
             return
         hidden = (entry.tool for entry in self.discoveries if entry.name not in shown)
-        # What this turn's user may not call is shown when somebody comes who may.
+        # A tool that this turn's user may not call is shown in the turn of a user who may.
         missing = [t for t in hidden if self._is_active(t.name) and self.permits(t)]
         if missing:
             exchange = self._searches.write(
@@ -543,7 +543,7 @@ class ToolSearchSession:
         return names
 
     def _shown_tools(self) -> Iterator[Tool]:
-        """Yield the tools that a filtered list may have: the core, and what was discovered."""
+        """Yield the tools that a filtered list may have: the core and the discoveries."""
         catalog = self._tools.catalog
         for name in self._tools.tool_order.core:
             tool = catalog.get(name)
@@ -553,10 +553,8 @@ class ToolSearchSession:
             yield catalog.get(entry.name) or entry.tool
 
     def _referred_names(self) -> Iterator[str]:
-        """Yield the tools that the conversation refers to: discovered, or called with success.
-
-        A call that failed is no reference: whoever guesses a hidden name would learn of it.
-        """
+        """Yield the tools that the conversation refers to: discovered, or called with success."""
+        # A failed call is not a reference: it would confirm a guessed name of a hidden tool.
         yield from self.discoveries.names
         by_wire_name = self._tools.catalog.by_wire_name
         for message in self.history:
@@ -569,7 +567,7 @@ class ToolSearchSession:
         pictures = sum(isinstance(part, ImagePart) for part in result.parts)
         parts = result.parts
         if pictures and not plain_text(parts).strip():
-            # Who takes no pictures in results would read nothing.
+            # Providers that take no pictures in results would read nothing.
             noted = text("call.pictures", self.language, count=pictures)
             parts = (TextPart(content if content.strip() else noted), *parts)
         written = content if content.strip() else text("call.empty_result", self.language)
@@ -582,7 +580,7 @@ class ToolSearchSession:
         )
 
     def _discover(self, decision: CallDecision) -> None:
-        """Commits what one call discovered: what a search returned, or what it named."""
+        """Commit the discoveries of one call: tools that a search returned, or that it named."""
         core, catalog = self._tools.tool_order.core, self._tools.catalog
         if isinstance(decision, RunCall):
             named: Tool | None = catalog.by_source.get(decision.tool.source, decision.tool)

@@ -1,9 +1,9 @@
-"""Synthetic search exchanges: how discoveries come back into a history.
+"""Synthetic searches: they bring discoveries back into a history.
 
 A history that was compacted, imported, or re-read after a restart may no longer
-show what was discovered. Then a search that shows it is written in, once, before
+show what was discovered. Then a search that shows it is inserted, once, before
 the user's next message, so that all later requests repeat it unchanged. Anthropic
-takes such an exchange as its own ("Tool search tool", "Custom tool search
+accepts such a search as its own ("Tool search tool", "Custom tool search
 implementation"): a made-up call with references as its result.
 """
 
@@ -27,12 +27,12 @@ __all__ = ["InsertionPoint", "SyntheticSearches"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InsertionPoint:
-    """Where an exchange stands in a history that the bot owns.
+    """The place of a synthetic search in a history that the bot owns.
 
     Attributes:
-        fingerprint: Of the user's message it stands before.
-        ordinal: How many equal user messages come before that one.
-        messages: The exchange.
+        fingerprint: The fingerprint of the user's message after it.
+        ordinal: The number of equal user messages before that one.
+        messages: The search: its call and its result.
     """
 
     fingerprint: str
@@ -41,12 +41,12 @@ class InsertionPoint:
 
 
 class SyntheticSearches:
-    """The exchanges of one conversation, each with its place.
+    """The synthetic searches of one conversation, each with its place.
 
     Args:
-        search_tool_name: The tool they pretend was called.
-        points: Exchanges that were written earlier.
-        former: Names that the search tool had earlier in the conversation.
+        search_tool_name: The tool that they call.
+        points: Searches that were inserted earlier.
+        former: Earlier names of the search tool in the conversation.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class SyntheticSearches:
 
     @property
     def former(self) -> tuple[str, ...]:
-        """Names that the search tool had earlier, oldest first."""
+        """Earlier names of the search tool, oldest first."""
         return self._former
 
     def rename(self, name: str) -> None:
@@ -85,7 +85,7 @@ class SyntheticSearches:
 
     @property
     def insertion_points(self) -> tuple[InsertionPoint, ...]:
-        """The exchanges, oldest first."""
+        """The searches with their places, oldest first."""
         return tuple(self._points)
 
     def write(
@@ -97,15 +97,15 @@ class SyntheticSearches:
         total_tools: int,
         language: Language,
     ) -> tuple[Message, ...]:
-        """A new exchange that shows these tools, remembered with its place.
+        """Return a new search that shows these tools, and remember its place.
 
         Args:
-            tools: What to show, oldest discovery first.
-            before: The user's message it will stand before.
-            history: What comes before that message; where it is empty, a fixed line
-                of the user's opens the exchange, since no history begins with a call.
-            total_tools: The deferred tools everybody may call.
-            language: Of the opening line.
+            tools: The tools to show, oldest discovery first.
+            before: The user's message that will follow it.
+            history: The messages before that message; if there are none, a fixed line of the
+                user's comes first, since no history begins with a call.
+            total_tools: The number of deferred tools that everybody may call.
+            language: The language of the opening line.
         """
         messages = self._exchange(tools, place=len(history), total_tools=total_tools)
         if not history:
@@ -120,13 +120,13 @@ class SyntheticSearches:
     def opening(
         self, tools: Sequence[Tool], *, place: int, total_tools: int, language: Language
     ) -> tuple[Message, ...]:
-        """Return what stands for the turns that requests leave out: a line, and their tools.
+        """Return the messages in place of turns that requests leave out: a line, and their tools.
 
         Args:
             tools: The discoveries that the rest of the history does not show.
-            place: Index of the first message that is sent.
-            total_tools: The deferred tools everybody may call.
-            language: Of the line.
+            place: The index of the first message that is sent.
+            total_tools: The number of deferred tools that everybody may call.
+            language: The language of the line.
         """
         line = Message(role="user", content=text("left_out.turns", language))
         if not tools:
@@ -134,7 +134,7 @@ class SyntheticSearches:
         return (line, *self._exchange(tools, place=place, total_tools=total_tools))
 
     def take_back(self, history: Sequence[Message], place: int) -> int:
-        """Forget the exchange right before a message; return the index where it began."""
+        """Forget the search right before a message, and return the index at which it began."""
         for point in reversed(self._points):
             start = place - len(point.messages)
             if start >= 0 and tuple(history[start:place]) == point.messages:
@@ -145,13 +145,13 @@ class SyntheticSearches:
     def as_search(
         self, reply: Message, found: Sequence[Tool], *, place: int, total_tools: int
     ) -> tuple[Message, ...]:
-        """A reply, behind an exchange that says what its provider's own search found.
+        """Return a reply, after a search that shows what its provider's own search found.
 
         Args:
-            reply: Its own blocks say the same to those who take them.
+            reply: The reply; its own blocks show the same to their provider.
             found: The tools that the search found and the history does not show yet.
-            place: How many messages come before the reply.
-            total_tools: The deferred tools everybody may call.
+            place: The number of messages before the reply.
+            total_tools: The number of deferred tools that everybody may call.
         """
         if reply.native is None or not found:
             return (reply,)
@@ -160,10 +160,10 @@ class SyntheticSearches:
         return (*messages, replace(reply, native=native))
 
     def restored(self, history: Iterable[Message], language: Language) -> list[Message]:
-        """A bot's own history with the exchanges back at their places.
+        """Return a bot's own history with the searches back at their places.
 
-        One whose place is gone is forgotten: its tools will be shown anew. One that comes
-        first now is opened by a line, as in `write`.
+        A search without a place is forgotten: its tools will be shown anew. One that now
+        comes first gets an opening line, as in `write`.
         """
         messages = list(history)
         shown = {call.id for message in messages for call in message.tool_calls}
@@ -213,7 +213,7 @@ class SyntheticSearches:
 
 
 def _opening_line(language: Language) -> Message:
-    """What the user says before an exchange that comes first: no history begins with a call."""
+    """Return the user's line before a search that comes first: no history begins with a call."""
     return Message(role="user", content=text("restored.user", language))
 
 

@@ -1,8 +1,8 @@
-"""Thinking that is bound to its prefix: what of it a model may still be sent back.
+"""Thinking that is bound to its prefix, and the part of it that may be sent back.
 
 Some models refuse a thinking block once `tools`, the system text or an earlier message
 has changed since it was written (Anthropic, "Extended thinking", prefix binding). So
-each request to such a model is compared with the one before: where it does not begin
+each request to such a model is compared with the one before: if it does not begin
 as that one did, all earlier blocks are left out.
 """
 
@@ -19,12 +19,12 @@ __all__ = ["PrefixBoundThinking", "ThinkingRecord"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThinkingRecord:
-    """What is known of the last request to a model with bound thinking.
+    """The last request to a model with bound thinking.
 
     Attributes:
-        holds_from: Index of the first message whose native blocks were sent.
-        messages: How many messages the request had.
-        digest: Of its tools, system text and messages; empty: there was none, or
+        holds_from: The index of the first message whose native blocks were sent.
+        messages: The number of messages in the request.
+        digest: The digest of its tools, system text and messages; empty: there was none, or
             another kind of model was asked since.
     """
 
@@ -34,10 +34,10 @@ class ThinkingRecord:
 
 
 class PrefixBoundThinking:
-    """Keeps the thinking of one conversation valid.
+    """The thinking of one conversation that is still valid.
 
     Args:
-        record: As `record` was when the conversation was stored.
+        record: The value of `record` when the conversation was stored.
     """
 
     def __init__(self, record: ThinkingRecord | None = None) -> None:
@@ -45,10 +45,10 @@ class PrefixBoundThinking:
         self._prefix = _PrefixDigest()
 
     def plan(self, make: Callable[[int], RequestPlan]) -> RequestPlan:
-        """A request to a model with bound thinking, without blocks that it would refuse.
+        """Return a request to a model with bound thinking, without blocks that it would refuse.
 
         Args:
-            make: Gives the request, native blocks left out before an index.
+            make: Returns the request, with native blocks left out before an index.
         """
         before = self.record
         holds_from, plan = before.holds_from, make(before.holds_from)
@@ -61,7 +61,7 @@ class PrefixBoundThinking:
         return plan
 
     def cut_back(self, removed: int) -> None:
-        """Follow a history that lost its last messages, so many of the last request's."""
+        """Follow a history that lost its last messages, this many of the last request."""
         count = self.record.messages - removed
         digest = self._prefix.again(count) if count > 0 else ""
         if not digest:
@@ -71,12 +71,12 @@ class PrefixBoundThinking:
             self.record = ThinkingRecord(holds_from=holds_from, messages=count, digest=digest)
 
     def interrupt(self) -> None:
-        """Notes a request to another kind of model: what it writes was bound to nothing."""
+        """Record a request to another kind of model, whose thinking is bound to nothing."""
         self.record = ThinkingRecord()
 
 
 class _PrefixDigest:
-    """The digest of a request's beginning; goes on from the one that was made last."""
+    """The digest of a request's beginning; continues from the last one."""
 
     def __init__(self) -> None:
         self._head: tuple[str, str] | None = None

@@ -1,7 +1,7 @@
-"""The tools of one conversation: its mode, its lists, and what searches them.
+"""The tools of one conversation: its mode, its lists, and its search tool.
 
-Holds what the first turn settles (language, mode, the core's order, the search
-tool's text), and follows the catalog and a changed configuration at user turns.
+The first turn freezes the language, the mode, the core's order and the search tool's
+text. User turns apply a new catalog and a changed configuration.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tool_search.search.learned import informed
 __all__ = ["FrozenSettings", "ToolState"]
 
 # Places of a provider's tool list that core tools leave free: for `tool_search`, `call_tool`
-# and what is discovered.
+# and discoveries.
 _ROOM_FOR_DISCOVERIES = 16
 _OWN_TOOLS = 2
 _MAX_NOTICED = 1_000
@@ -46,10 +46,10 @@ class FrozenSettings:
     """Settings that the first turn decides; later only a changed configuration does.
 
     Attributes:
-        language: The language of what model and user read.
+        language: The language of all text for the model and the user.
         decision: The mode, which may also go from `full` to `tool_search`, once.
         search_tool: The search tool's definition; its name alone outside `tool_search`.
-        call_tool: The definition of the tool that calls what no list has room for.
+        call_tool: The definition of the tool that calls tools for which no list has room.
         configured: The `tool_schema_mode` that decided the mode; None: not known.
     """
 
@@ -66,7 +66,7 @@ class ToolState:
     Args:
         catalog: The tools.
         config: The settings.
-        discoveries: Of the conversation.
+        discoveries: The discoveries of the conversation.
         max_tools: The longest tool list that every provider of the bot takes.
     """
 
@@ -102,10 +102,10 @@ class ToolState:
 
     @property
     def frozen(self) -> FrozenSettings:
-        """What is frozen.
+        """The frozen settings.
 
         Raises:
-            SessionError: Nothing is, yet.
+            SessionError: No turn has begun yet.
         """
         if self._frozen is None:
             raise SessionError("the conversation has not started; call begin_turn first")
@@ -118,7 +118,7 @@ class ToolState:
 
     @property
     def search_tool_name(self) -> str:
-        """The name that the model calls searches by."""
+        """The name by which the model calls searches."""
         return self._frozen.search_tool.name if self._frozen else self._config.search_tool_name
 
     @property
@@ -128,11 +128,11 @@ class ToolState:
 
     @property
     def open_tools(self) -> int:
-        """How many deferred tools everybody may call."""
+        """The number of deferred tools that everybody may call."""
         return sum(map(self.catalog.is_open, self.catalog.deferred))
 
     def _view(self, given: ToolCatalog, own: Iterable[str]) -> ToolCatalog:
-        """A catalog as this conversation has it: with its own core and names."""
+        """Return a catalog as this conversation has it: with its own core and names."""
         return given.view(
             policy=self._policy(),
             limits=TextLimits(
@@ -151,7 +151,7 @@ class ToolState:
         )
 
     def _exceptions(self, given: NameBook) -> dict[Source, str]:
-        """Names that this conversation refers to, and that are other tools' in a catalog."""
+        """Return names that this conversation refers to, and that other tools have in a catalog."""
         unlike = self._names.unlike(given)
         tool_order = self.tool_order
         referred = (
@@ -162,12 +162,11 @@ class ToolState:
         return {source: name for source, name in unlike.items() if name in referred}
 
     def _use(self, catalog: ToolCatalog) -> None:
-        """Goes on with a view of a catalog."""
         self.catalog = catalog
         self._names = catalog.book
 
     def search_tool(self, language: Language | None = None) -> ToolSearchTool | None:
-        """What answers searches; None where the catalog cannot be searched."""
+        """Return the search tool; None if the catalog cannot be searched."""
         if self._index is None:
             return None
         return _search_tool_class(self._config, self.search_tool_name)(
@@ -179,19 +178,19 @@ class ToolState:
         )
 
     def _searched(self, index: ToolSearchIndex) -> ToolSearchIndex:
-        """The index with the votes of now, the same one until either changes."""
+        """Return the index with the current votes; the same one until either changes."""
         known = self._informed
         if known is None or known[0] is not index or known[1] is not self.votes:
             known = self._informed = (index, self.votes, informed(index, self.votes))
         return known[2]
 
     def take_notices(self) -> tuple[Notice, ...]:
-        """What an operator should know, since the last call of this."""
+        """Return the notices for an operator since the last call of this method."""
         notices, self._notices = tuple(self._notices), []
         return notices
 
     def notice(self, code: NoticeCode, message: str) -> None:
-        """Notes something that holds for the whole conversation, and so is said once."""
+        """Note a fact that holds for the whole conversation; it is reported once."""
         notice = Notice(code, message)
         if notice not in self._noticed:
             # A server that lists ever new tools has ever new notices.
@@ -201,7 +200,7 @@ class ToolState:
             self._notices.append(notice)
 
     def notice_schemas(self, tools: Iterable[Tool]) -> None:
-        """Note of which tools' schemas something is left out, each once.
+        """Note tools whose schemas are shown in part, each once.
 
         Args:
             tools: Tools that a request shows.
@@ -224,14 +223,14 @@ class ToolState:
             )
 
     def announce(self, code: NoticeCode, message: str) -> None:
-        """Note something that may come again, and is said each time."""
+        """Note a fact that may recur; it is reported each time."""
         self._notices.append(Notice(code, message))
 
     def begin(self, catalog: ToolCatalog | None, profile: ProviderProfile, sample: str) -> None:
-        """A user turn: the first settles, later ones follow catalog and configuration.
+        """Begin a user turn: the first one freezes settings, later ones follow changes.
 
         Args:
-            catalog: The tools from now on; None: those of now.
+            catalog: The tools from now on; None: they have not changed.
             profile: The provider that will be asked first.
             sample: The user's message, for its language.
 
@@ -250,10 +249,10 @@ class ToolState:
         self._given = self._given if catalog is None else catalog
 
     def restore(self, record: ConversationRecord) -> None:
-        """Goes on with a recorded conversation.
+        """Go on with a recorded conversation.
 
-        A tool that took the name of the library's own meanwhile is left out: the next
-        user turn says so.
+        A tool that took the name of one of the library's own since is left out; the next user
+        turn reports it.
         """
         self.tool_order = ToolOrder.restored(record.tool_order)
         self._names = NameBook(record.names)
@@ -273,10 +272,10 @@ class ToolState:
         self.tool_order.append_unlisted(self._discoveries)
 
     def fit(self, profile: ProviderProfile) -> ProviderProfile:
-        """The profile that a request to this provider can be planned with.
+        """Return the profile for planning a request to this provider.
 
-        What a provider's list has no room for must be searched, and a catalog
-        beyond Claude's limits is filtered.
+        Tools for which the provider's list has no room must be searched. A catalog beyond
+        Claude's limits gets a filtered list.
         """
         declared = len(self.tool_order.catalog_order) - (self.own_names[0] not in self.catalog)
         too_long = profile.max_tools is not None and declared > profile.max_tools
@@ -306,7 +305,7 @@ class ToolState:
         return profile
 
     def _defer_core(self, max_tools: int) -> None:
-        """Defers the core tools that a shorter list than was known has no room for."""
+        """Defer the core tools for which a shorter list has no room."""
         if len(self.tool_order.core) <= max_tools - _OWN_TOOLS or self._index is None:
             return
         self._max_core = _core_room(max_tools)
@@ -347,7 +346,7 @@ class ToolState:
             )
 
     def _decided(self, catalog: ToolCatalog, profile: ProviderProfile) -> ModeDecision:
-        """Decide the mode by the configuration, within what the provider takes."""
+        """Decide the mode by the configuration, within the provider's limits."""
         decision = self._resolved(catalog, profile)
         if decision.mode != "skills_like" or not profile.thinking_bound_to_prefix:
             return decision
@@ -369,7 +368,7 @@ class ToolState:
         )
 
     def _follow_settings(self, catalog: ToolCatalog, profile: ProviderProfile) -> None:
-        """Take in a catalog, and the settings that the configuration now has otherwise.
+        """Apply a catalog, and settings that the configuration has changed.
 
         Raises:
             SessionError: The catalog is refused; nothing has changed.
@@ -403,9 +402,9 @@ class ToolState:
         )
 
     def _wanted(self, catalog: ToolCatalog, profile: ProviderProfile) -> FrozenSettings:
-        """Return the settings with what the configuration names otherwise than they were.
+        """Return the settings with the values that the configuration has changed.
 
-        `auto` keeps what is frozen, and so does a setting that cannot be followed.
+        `auto` keeps the frozen value, and so does a setting that cannot be followed.
         """
         frozen, config = self.frozen, self._config
         language = frozen.language if config.language == "auto" else config.language
@@ -426,7 +425,7 @@ class ToolState:
         return wanted
 
     def _can_search(self, catalog: ToolCatalog, name: str) -> bool:
-        """True if tool search can start; a notice says why if it cannot."""
+        """True if tool search can start; otherwise a notice gives the reason."""
         if self.mode == "tool_search":
             return True
         try:
@@ -434,7 +433,7 @@ class ToolState:
         except SessionError as exc:
             self.notice("search_unavailable", f"tool search cannot start: {exc}")
             return False
-        return self._index is not None  # restoring the conversation said why it is not there
+        return self._index is not None  # restoring the conversation gave the reason
 
     def _wanted_name(self, catalog: ToolCatalog) -> str:
         """Return the configured name of the search tool, or the current one if a tool has it."""
@@ -454,7 +453,7 @@ class ToolState:
         has_changed = catalog.fingerprint != self.catalog.fingerprint
         if has_changed and self._index is not None:
             self._index = self._updated(self._index, catalog)
-        # An equal one may be known to its executor under other names.
+        # The executor may know the tools of an equal catalog under other names.
         self._use(catalog)
         if has_changed:
             self._follow_catalog()
@@ -464,10 +463,10 @@ class ToolState:
                 self._search_from_now(now.reason)
 
     def _updated(self, index: ToolSearchIndex, catalog: ToolCatalog) -> ToolSearchIndex:
-        """The index over another catalog.
+        """Return the index over another catalog.
 
         Raises:
-            SessionError: The engine failed; the catalog is not taken in.
+            SessionError: The engine failed; the catalog is not applied.
         """
         try:
             return index.updated(**_difference(self.catalog, catalog))
@@ -480,7 +479,7 @@ class ToolState:
         )
 
     def _search_from_now(self, reason: ModeReason) -> None:
-        """The one move that a mode makes."""
+        """Change the mode to `tool_search`, the only change that a mode makes by itself."""
         frozen, search_tool = self.frozen, self.search_tool()
         if search_tool is None:
             return
@@ -497,7 +496,7 @@ class ToolState:
         self.notice("mode_changed", f"from {frozen.decision.mode} to tool_search: {reason}")
 
     def _with_index(self, decision: ModeDecision) -> ModeDecision:
-        """The decision, or `full` where the catalog cannot be searched."""
+        """Return the decision, or `full` if the catalog cannot be searched."""
         try:
             self._index = build_index(self.catalog.deferred, self._config.search)
         except SearchError as exc:
@@ -516,7 +515,7 @@ class ToolState:
 
 
 def _search_tool_class(config: ToolSearchConfig, name: str) -> type[ToolSearchTool]:
-    """What answers searches: under oh-my-pi's preset and tool name, its answers."""
+    """Return the class of the search tool: oh-my-pi's for its preset and tool name."""
     if config.search.preset != "oh-my-pi" or name != "search_tool_bm25":
         return ToolSearchTool
     tool = import_module("tool_search.compat.oh_my_pi.tool")
@@ -524,7 +523,7 @@ def _search_tool_class(config: ToolSearchConfig, name: str) -> type[ToolSearchTo
 
 
 def _changes(before: FrozenSettings, after: FrozenSettings) -> list[str]:
-    """Name each setting that differs, with both values."""
+    """Return each setting that differs, with both values."""
     settings = (
         ("tool_schema_mode", before.decision.mode, after.decision.mode),
         ("language", before.language, after.language),
@@ -534,7 +533,7 @@ def _changes(before: FrozenSettings, after: FrozenSettings) -> list[str]:
 
 
 def _core_room(max_tools: int) -> int:
-    """How many core tools a list of this length takes, and still has room to discover."""
+    """Return the number of core tools for which a list has room, with room left to discover."""
     return max(1, max_tools - min(_ROOM_FOR_DISCOVERIES, max(_OWN_TOOLS, max_tools // 2)))
 
 
@@ -544,7 +543,7 @@ class _Difference(TypedDict):
 
 
 def _difference(before: ToolCatalog, after: ToolCatalog) -> _Difference:
-    """What makes one catalog's deferred tools into another's."""
+    """Return the changes that make one catalog's deferred tools into another's."""
     old = {tool.name: tool for tool in before.deferred}
     new = {tool.name: tool for tool in after.deferred}
     return {

@@ -1,4 +1,4 @@
-"""Which mode a conversation is in, and why."""
+"""The mode of a conversation, and the reason for it."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ ModeReason = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModeDecision:
-    """A conversation's mode.
+    """The mode of a conversation.
 
     Attributes:
-        mode: What is sent.
-        reason: Why.
+        mode: The mode.
+        reason: The rule that decided it.
     """
 
     mode: Mode
@@ -40,7 +40,7 @@ class ModeDecision:
 
 
 def tool_tokens(tool: Tool) -> int:
-    """The estimated tokens of one definition as a model is shown it."""
+    """Return the estimated tokens of a definition as a model is shown it."""
     head = compact_json({"name": tool.name, "description": tool.description})
     return estimate_tokens(f'{head[:-1]},"parameters":{tool.parameters_json}}}')
 
@@ -53,14 +53,14 @@ def resolve_mode(
     threshold_tokens: int | None = None,
     max_tools: int | None = None,
 ) -> ModeDecision:
-    """The mode for a catalog, by the first rule that applies.
+    """Return the mode for a catalog, by the first rule that applies.
 
     Args:
         configured: `tool_schema_mode`.
         catalog: The tools.
         threshold: `auto` searches above this number of active tools.
-        threshold_tokens: Where set, `auto` searches also above this weight.
-        max_tools: The longest list the provider takes.
+        threshold_tokens: `auto` searches also above this number of tokens; None: no such limit.
+        max_tools: The longest list that the provider takes.
     """
     if not catalog.deferred:
         mode: Mode = "skills_like" if configured == "skills_like" else "full"

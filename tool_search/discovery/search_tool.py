@@ -36,26 +36,26 @@ _log = logging.getLogger(__name__)
 
 
 def clean_description(description: str) -> str:
-    """A third party's text as it may enter a prompt.
+    """Return a third party's text in a form that may enter a prompt.
 
-    One line, without control and invisible characters, at most 300 characters.
+    One line without control and invisible characters, of at most 300 characters.
     """
     return clean_line(description, _MAX_DESCRIPTION_CHARS)
 
 
 def clean_match(match: SearchMatch) -> SearchMatch:
-    """A match as a model reads it: its description and its server clean, and not too long."""
+    """Return a match as a model reads it: its description and its server clean and short."""
     server = clean_line(match.server, _MAX_SERVER_CHARS) if match.server else None
     return replace(match, description=clean_description(match.description), server=server)
 
 
 def instructed(prompt: str, search_tool: str, language: Language) -> str:
-    """A system prompt with the instructions how to search, once.
+    """Return a system prompt that has the instructions how to search, once.
 
     Args:
-        prompt: What the bot's owner tells the model.
+        prompt: The system prompt of the bot's owner.
         search_tool: The search tool's name.
-        language: Of the instructions.
+        language: The language of the instructions.
     """
     instructions = text("system.instructions", language, search_tool=search_tool)
     if instructions in prompt:
@@ -64,14 +64,14 @@ def instructed(prompt: str, search_tool: str, language: Language) -> str:
 
 
 class ToolSearchTool:
-    """Searches one catalog for the model of one conversation.
+    """The search tool of one conversation, over one catalog.
 
     Args:
         index: Searches the catalog's deferred tools.
-        catalog: What is searched.
+        catalog: The tools.
         name: The tool's name, `search_tool_name` in the configuration.
-        max_results: The most matches, and how many there are by default.
-        language: Of the description and the hints.
+        max_results: The largest number of matches, and the default.
+        language: The language of the description and the hints.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class ToolSearchTool:
         self._name = name
 
     def definition(self) -> Tool:
-        """The search tool as a definition; its text depends on the catalog's servers."""
+        """Return the search tool as a definition; its text depends on the catalog's servers."""
         query = {"type": "string", "description": text("search_tool.query", self._language)}
         limit = {
             "type": "integer",
@@ -118,13 +118,13 @@ class ToolSearchTool:
         discovered: int = 0,
         allowed: Callable[[str], bool] | None = None,
     ) -> SearchResult:
-        """The answer to one call; nothing a model writes raises.
+        """Answer one call; no arguments of a model raise.
 
         Args:
-            arguments: As the model wrote them.
-            callable_now: Names that need no search; found ones are in `loaded`.
-            discovered: How many of them are deferred tools.
-            allowed: Says by name what this caller may call.
+            arguments: The arguments as the model wrote them.
+            callable_now: Names of tools that need no search; found ones are in `loaded`.
+            discovered: The number of deferred tools among them.
+            allowed: Returns True for the name of a tool that this caller may call.
         """
         queries = _queries(arguments.get("query"))
         shown = _preview(queries)
@@ -203,7 +203,7 @@ class ToolSearchTool:
 
 
 def _queries(value: object) -> list[str]:
-    """The queries of a call, whatever the model wrote for them; at least one."""
+    """Return the queries of a call, at least one, whatever the model wrote."""
     if isinstance(value, list | tuple):
         words = [
             word for item in value if not isinstance(item, list | dict) for word in _queries(item)
@@ -213,7 +213,7 @@ def _queries(value: object) -> list[str]:
 
 
 def _preview(queries: Sequence[str]) -> str:
-    """The queries as a result repeats them: a history keeps that as long as it lives."""
+    """Return the queries as a result repeats them; a history keeps the text for its lifetime."""
     joined = " | ".join(queries)
     if len(joined) <= _MAX_QUERY_SHOWN_CHARS:
         return joined
@@ -221,7 +221,7 @@ def _preview(queries: Sequence[str]) -> str:
 
 
 def call_tool_definition(language: Language, *, name: str = CALL_TOOL_NAME) -> Tool:
-    """The tool that calls what a provider's list has no room for."""
+    """Return the tool that calls tools for which a provider's list has no room."""
     return Tool(
         name=name,
         kind="builtin",

@@ -1,4 +1,4 @@
-"""What a conversation has discovered: ordered, append-only, never reordered."""
+"""The discoveries of a conversation: ordered, append-only, never reordered."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Discovery:
 class DiscoveryState:
     """The discoveries of one conversation, in the order they were made.
 
-    Kept outside the message history, so that no compaction and no change of
+    They are kept outside the message history, so that no compaction and no change of
     provider loses one.
 
     >>> state = DiscoveryState()
@@ -44,7 +44,7 @@ class DiscoveryState:
     ('b', 'a')
 
     Attributes:
-        version: Counts what was added and refreshed.
+        version: A number that grows with each addition and each refreshed definition.
     """
 
     def __init__(self, entries: Iterable[Discovery] = ()) -> None:
@@ -76,7 +76,7 @@ class DiscoveryState:
         return self._entries[name]
 
     def commit(self, tools: Iterable[Tool], *, via: DiscoveryWay) -> tuple[str, ...]:
-        """Appends the tools that are not discovered yet; gives their names in order."""
+        """Append the tools that are not discovered yet, and return their names in order."""
         new = []
         for tool in tools:
             if tool.name not in self._entries:
@@ -86,7 +86,7 @@ class DiscoveryState:
         return tuple(new)
 
     def refresh(self, tool: Tool) -> None:
-        """Keeps a newer definition of a tool, in its old place, if it is discovered."""
+        """Replace the definition of a tool in its old place, if the tool is discovered."""
         entry = self._entries.get(tool.name)
         if entry is not None and entry.tool != tool:
             self._entries[tool.name] = Discovery(tool=tool, via=entry.via)

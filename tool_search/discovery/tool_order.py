@@ -1,7 +1,8 @@
-"""Which tools a conversation declares, and in which order: kept append-only.
+"""The order in which a conversation declares tools; both lists are append-only.
 
 Both kinds of list are kept, because the provider may change at any request:
-`order` is the whole catalog's (Claude, `full`), `ledger` the filtered list's.
+`catalog_order` is for the whole catalog (Claude, `full`), `declared_order` for a filtered
+list.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _MAX_LEFT = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolOrderRecord:
-    """A restored as a store keeps it.
+    """The tool order as a store keeps it.
 
     Attributes:
         catalog_order: Declared names in the order of the whole catalog.
@@ -31,10 +32,10 @@ class ToolOrderRecord:
         core: Names that are never deferred, sorted.
         catalog: The fingerprint of the catalog.
         shown: Fingerprints of the definitions that the model was shown, by name.
-        sources: Where each declared tool comes from, by name; None: an earlier version
-            did not keep it.
-        former: The same of tools that were declared and are gone: nobody else gets
-            their names in this conversation.
+        sources: The source of each declared tool, by name; None: an earlier version did not
+            keep it.
+        former: The sources of tools that were declared and are gone: no other tool gets their
+            names in this conversation.
     """
 
     catalog_order: tuple[str, ...]
@@ -50,13 +51,13 @@ class ToolOrder:
     """The declared names of one conversation.
 
     Args:
-        catalog: The tools of now.
-        catalog_order: Names in the whole list: core, search tool, deferred, late ones.
+        catalog: The current tools.
+        catalog_order: Names in the whole list: core, search tool, deferred, added ones.
         declared_order: Names in the filtered list: core, search tool, then as they came.
         core: Names that are never deferred.
 
     Attributes:
-        left: Names of tools that were declared and are gone, the last ones.
+        left: The last names of tools that were declared and are gone.
     """
 
     def __init__(
@@ -73,13 +74,16 @@ class ToolOrder:
         self.core = frozenset(core)
         self.left: tuple[str, ...] = ()
         self._recorded: ToolOrderRecord | None = None
-        # What these were last made of, and what came out: most turns change nothing of it.
+        # The inputs and the result of the last call: most turns change neither.
         self._last_record: tuple[ToolCatalog, object, ToolOrderRecord] | None = None
         self._last_retained: tuple[ToolCatalog, object, dict[str, Tool]] | None = None
 
     @classmethod
     def start(cls, catalog: ToolCatalog, *, search_tool_name: str) -> ToolOrder:
-        """The restored of a new conversation: both groups by name, the search tool between."""
+        """Return the order of a new conversation: the core, the search tool, the deferred tools.
+
+        The core and the deferred tools are sorted by name.
+        """
         core = [tool.name for tool in catalog.core]
         deferred = [tool.name for tool in catalog.deferred]
         head = dict.fromkeys((*core, search_tool_name))
@@ -98,16 +102,16 @@ class ToolOrder:
         self.declared_order = _renamed(self.declared_order, before, after, keep=before in self.core)
 
     def append(self, names: Iterable[str]) -> None:
-        """Adds discoveries to the filtered list, in order."""
+        """Add discoveries to the filtered list, in order."""
         self.declared_order = tuple(dict.fromkeys((*self.declared_order, *names)))
 
     def append_unlisted(self, discoveries: DiscoveryState) -> None:
-        """Adds discoveries that no list has yet, as another process of a bot made them."""
+        """Add discoveries of another process of the bot, which are in no list yet."""
         self.append(discoveries.names)
         self.catalog_order = tuple(dict.fromkeys((*self.catalog_order, *discoveries.names)))
 
     def defer(self, catalog: ToolCatalog, discoveries: DiscoveryState) -> None:
-        """Follows a catalog of the same tools in which fewer of them are core."""
+        """Follow a catalog of the same tools, fewer of which are core."""
         core = frozenset(tool.name for tool in catalog.core)
         waiting = self.core - core
         self.catalog = catalog
@@ -118,7 +122,7 @@ class ToolOrder:
 
     @classmethod
     def restored(cls, record: ToolOrderRecord) -> ToolOrder:
-        """The restored of a recorded conversation; `apply_catalog` its catalog next."""
+        """Return the order of a recorded conversation; the next step is `apply_catalog`."""
         restored = cls(
             ToolCatalog(),
             catalog_order=record.catalog_order,
@@ -130,7 +134,7 @@ class ToolOrder:
         return restored
 
     def record(self, mode: Mode) -> ToolOrderRecord:
-        """The restored as a store keeps it; the mode says which tools the model was shown."""
+        """Return the order as a store keeps it; the mode decides which tools the model saw."""
         state = (mode, self.catalog_order, self.declared_order, self.core, self.left)
         last = self._last_record
         if last is None or last[0] is not self.catalog or last[1] != state:
@@ -151,7 +155,7 @@ class ToolOrder:
         )
 
     def retained(self, discoveries: DiscoveryState) -> Mapping[str, Tool]:
-        """Last definitions of discovered tools that the catalog no longer has, by name."""
+        """Return the last definitions of discovered tools that left the catalog, by name."""
         last = self._last_retained
         if last is None or last[0] is not self.catalog or last[1] != discoveries.version:
             retained = {
@@ -165,12 +169,12 @@ class ToolOrder:
     def apply_catalog(
         self, catalog: ToolCatalog, discoveries: DiscoveryState, *, mode: Mode, own: Iterable[str]
     ) -> tuple[Notice, ...]:
-        """Takes a new catalog in; gives what that does to lists already sent.
+        """Apply a new catalog, and return notices of the changes to lists already sent.
 
         Args:
-            catalog: The tools from now on.
-            discoveries: Of the conversation; their definitions are refreshed.
-            mode: Decides which lists the notices speak of.
+            catalog: The new tools.
+            discoveries: The discoveries of the conversation, whose definitions are refreshed.
+            mode: Decides which lists the notices are about.
             own: Names of the library's own tools, which belong to no catalog.
         """
         recorded, self._recorded = self._recorded, None
@@ -229,7 +233,7 @@ def _fingerprints(catalog: ToolCatalog) -> dict[str, str]:
 
 
 def _differs(tool: Tool, known: Mapping[str, str], discoveries: DiscoveryState) -> bool:
-    """Whether a definition that may have been sent is another now."""
+    """True if a definition that may have been sent has changed."""
     if tool.name in discoveries:
         return discoveries[tool.name].tool.shown != tool.shown
     return known.get(tool.name, tool.shown_fingerprint) != tool.shown_fingerprint
