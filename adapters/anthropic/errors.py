@@ -1,4 +1,4 @@
-"""Refusals in Anthropic's dialect, each with its meaning and its source."""
+"""Refusals in Anthropic's Messages dialect: pattern, meaning and source of each."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 Needs no SDK. Sources: Anthropic, "Messages API" (neighbours of one role are one turn);
 "Tool search tool" (a server-side search and its result, which may come first in the next
 reply; `tool_reference` as the result of a client's own search); "Mid-conversation tool
-changes" (`tool_addition`); "Compaction"; "Citations" (documents, search results).
+changes" (`tool_addition`); "Compaction"; "Citations" (`document`, `search_result`); "Files API".
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from tool_search.adapters.anthropic.reply import is_search_block
 from tool_search.adapters.wire.arguments import arguments_object, arguments_text
 from tool_search.adapters.wire.searches import (
     ADDED,
-    answered_search,
-    found,
+    HistoryReader,
+    normalized_result,
     query_of,
-    search_call,
-    search_message,
-    simple,
+    result_of,
+    simplified,
 )
 from tool_search.adapters.wire.values import attachment, fields_of, label_of, mappings_of, text_of
 from tool_search.conversation.history import results_in_place
@@ -31,20 +30,296 @@ from tool_search.i18n import LANGUAGES, Language, locale
 from tool_search.messages import ContentPart, ImagePart, Message, NativeReply, TextPart, ToolCall
 from tool_search.search.index.protocol import SearchResult
 
-__all__ = [
-    "history_from_wire",
-    "kept_blocks",
-    "parts_of",
-]
+__all__ = ["history_from_wire"]
+
+JSON = Mapping[str, Any]
+
+_NEUTRAL = ("text", "tool_use")
 
 
-# Content blocks of an Anthropic history as parts of the neutral form, and as they are.
-#
-# Needs no SDK. Sources: Anthropic, "Messages API" (content blocks), "Citations"
-# (`document`, `search_result`), "Files API".
+def history_from_wire(
+    messages: Iterable[JSON],
+    *,
+    search_tool_name: str = "tool_search",
+    canonical: Callable[[str], str] = str,
+    origin: str = "",
+    language: Language = "en-US",
+) -> tuple[Message, ...]:
+    """Return the neutral history of a Messages conversation.
+
+    Neighbours of one role are one message, as the service reads them. Searches become
+    ordinary calls of the search tool with its JSON as their result, each before the
+    calls that came after it in the same reply, so that any provider takes the history:
+    Claude's own server-side searches, calls whose result has references, and tools that
+    were added in mid-conversation. Compactions and documents become their text, a
+    document without one a line that names it; thinking and blocks of other server-side
+    tools have none.
+
+    Args:
+        messages: The `messages` of a request, and the reply after them.
+        search_tool_name: The search tool's name in the neutral history.
+        canonical: Returns the canonical name of a wire name.
+        origin: The `ProviderProfile.origin` that gets back, unchanged, the blocks that
+            the neutral form cannot carry; empty for none.
+        language: The language of the lines in place of documents.
+    """
+    turns = list(_turns(messages))
+    found = _by_id(turns, "tool_search_tool_result", "tool_use_id")
+    read = (
+        _Reader(
+            search_tool_name=search_tool_name,
+            canonical=canonical,
+            origin=origin,
+            language=language,
+            # Only the neighbours': some models use an id again in the same history.
+            calls=_by_id(turns[max(0, index - 1) : index], "tool_use", "id"),
+            results=_by_id(turns[index + 1 : index + 2], "tool_result", "tool_use_id"),
+            found=found,
+        ).read(turn)
+        for index, turn in enumerate(turns)
+    )
+    return results_in_place([message for messages_read in read for message in messages_read])
 
 
-def parts_of(blocks: Iterable[JSON], language: Language) -> tuple[ContentPart, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Turn:
+    """Neighbouring messages of one role.
+
+    Attributes:
+        role: The role of all of them.
+        place: The index of the first.
+        messages: The blocks of each.
+    """
+
+    role: str
+    place: int
+    messages: tuple[tuple[JSON, ...], ...]
+
+    @property
+    def blocks(self) -> list[JSON]:
+        """The blocks of all messages, in order."""
+        return [block for blocks in self.messages for block in blocks]
+
+
+def _turns(messages: Iterable[JSON]) -> Iterator[_Turn]:
+    listed = [fields_of(message) for message in messages]
+    for role, group in groupby(enumerate(listed), key=lambda entry: text_of(entry[1].get("role"))):
+        entries = list(group)
+        blocks = tuple(tuple(_blocks(message)) for _, message in entries)
+        yield _Turn(role=role, place=entries[0][0], messages=blocks)
+
+
+def _by_id(turns: Iterable[_Turn], kind: str, key: str) -> dict[str, JSON]:
+    """Return the blocks of one type by the id in a field; the first block of each id."""
+    found: dict[str, JSON] = {}
+    for turn in turns:
+        for block in turn.blocks:
+            if block.get("type") == kind:
+                found.setdefault(label_of(block.get(key)), block)
+    return found
+
+
+def _blocks(message: JSON) -> list[JSON]:
+    content = message.get("content")
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return mappings_of(content)
+
+
+@dataclass(slots=True)
+class _Reply:
+    """The blocks of a reply since the last search in it.
+
+    Attributes:
+        calls: Calls of the client's tools, which come after the last search.
+    """
+
+    calls: list[tuple[JSON, ToolCall]] = field(default_factory=list)
+    _paragraphs: list[list[str]] = field(default_factory=list)
+    _blocks: list[JSON] = field(default_factory=list)
+
+    def begin_paragraph(self) -> None:
+        """Separate the text that follows from the text before it."""
+        self._paragraphs.append([])
+
+    def add(self, block: JSON) -> None:
+        """Add a block that is not a call."""
+        kind = block.get("type")
+        if kind == "text":
+            self._paragraphs[-1].append(text_of(block.get("text")))
+        elif kind == "compaction":
+            self._paragraphs += [[text_of(block.get("content"))], []]
+        self._blocks.append(block)
+
+    def message(self, calls: Sequence[ToolCall], called: Sequence[JSON], origin: str) -> Message:
+        """Return the message of the blocks so far, and begin the next one.
+
+        Args:
+            calls: Its calls.
+            called: Their blocks.
+            origin: The origin that gets the blocks back; empty for none.
+        """
+        texts = ["".join(texts) for texts in self._paragraphs]
+        blocks = [*_kept_blocks(self._blocks), *called]
+        says_more = any(block["type"] not in _NEUTRAL for block in blocks)
+        self._paragraphs, self._blocks = [[]], []
+        return Message(
+            role="assistant",
+            content="\n\n".join(text for text in texts if text.strip()),
+            tool_calls=tuple(calls),
+            native=NativeReply(origin, tuple(blocks)) if origin and says_more else None,
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class _Reader(HistoryReader):
+    """A reader of one turn of a history.
+
+    Attributes:
+        calls: The ordinary calls of the turn before, by id.
+        results: The results in the turn after, by the call's id.
+        found: The results of all server-side searches, by the call's id.
+    """
+
+    calls: Mapping[str, JSON]
+    results: Mapping[str, JSON]
+    found: Mapping[str, JSON]
+
+    def read(self, turn: _Turn) -> Iterator[Message]:
+        """Yield the neutral messages of a turn."""
+        if turn.role == "assistant":
+            yield from self._assistant(turn)
+        elif turn.role == "user":
+            yield from self._user(turn.blocks)
+        else:
+            yield from self._system(turn)
+
+    def _assistant(self, turn: _Turn) -> Iterator[Message]:
+        """Yield replies, cut after each server-side search: its result precedes the rest."""
+        reply = _Reply()
+        for blocks in turn.messages:
+            reply.begin_paragraph()
+            for block in blocks:
+                kind = block.get("type")
+                if kind == "tool_use":
+                    call = self._call(block)
+                    reply.calls.append((self._call_block(block, call), call))
+                elif kind == "server_tool_use" and is_search_block(block):
+                    yield from self._server_search(block, reply)
+                elif kind != "tool_search_tool_result":
+                    reply.add(block)
+        called, calls = [block for block, _ in reply.calls], [call for _, call in reply.calls]
+        message = reply.message(calls, called, self.origin)
+        if message.text or calls:
+            yield message
+
+    def _server_search(self, block: JSON, reply: _Reply) -> Iterator[Message]:
+        wire_id = label_of(block.get("id"))
+        found = fields_of(fields_of(self.found.get(wire_id)).get("content"))
+        query = query_of(fields_of(block.get("input")))
+        code = text_of(found.get("error_code"))
+        if code or not found:
+            result = SearchResult(
+                query=query, error=f"search is unavailable: {code or 'it was interrupted'}"
+            )
+        else:
+            result = self._result(query, mappings_of(found.get("tool_references")))
+        # The service refuses its own ids in an ordinary result.
+        call_id = f"search_{wire_id.removeprefix('srvtoolu_')}"
+        call = self.search_call(call_id, query)
+        yield reply.message([call], [self._call_block({"type": "tool_use"}, call)], self.origin)
+        yield self.search_message(call_id, result)
+
+    def _result(self, query: str, references: Iterable[JSON]) -> SearchResult:
+        # `tool_name` in a result, `name` in a `tool_addition`.
+        names = (label_of(r.get("tool_name")) or label_of(r.get("name")) for r in references)
+        return result_of(query, names, self.canonical)
+
+    def _call(self, block: JSON) -> ToolCall:
+        call_id = label_of(block.get("id"))
+        if _references(self.results.get(call_id)):
+            query = query_of(fields_of(block.get("input")))
+            return self.search_call(call_id, query)
+        return ToolCall(
+            id=call_id,
+            name=self.canonical(label_of(block.get("name"))),
+            arguments=arguments_text(block.get("input")),
+        )
+
+    def _call_block(self, block: JSON, call: ToolCall) -> JSON:
+        """Return the block of a call, with the id, name and arguments of the neutral call."""
+        said = {"id": call.id, "name": call.name, "input": arguments_object(call)}
+        (kept,) = _kept_blocks([{**block, **said}])
+        return kept
+
+    def _user(self, blocks: Sequence[JSON]) -> Iterator[Message]:
+        """Yield each result as a message, and then the user's own content."""
+        results = [block for block in blocks if block.get("type") == "tool_result"]
+        for block in results:
+            yield self._tool(block)
+        rest = [block for block in blocks if block.get("type") != "tool_result"]
+        if any(map(_references, results)):
+            # Clients add a line after references: the user did not write it.
+            rest = [
+                b for b in rest if text_of(b.get("text")).strip() not in _lines_after_references()
+            ]
+        content = simplified(_parts(rest, self.language))
+        if content:
+            yield Message(role="user", content=content, native=self._native(rest))
+
+    def _tool(self, block: JSON) -> Message:
+        call_id = label_of(block.get("tool_use_id"))
+        call = fields_of(self.calls.get(call_id))
+        references = _references(block)
+        if references:
+            query = query_of(fields_of(call.get("input")))
+            result = self._result(query, references)
+            return self.search_message(call_id, result)
+        content = _blocks(block)
+        message = Message(
+            role="tool",
+            tool_call_id=call_id,
+            name=self.canonical(label_of(call.get("name"))),
+            content=simplified(_parts(content, self.language)),
+            is_error=block.get("is_error") is True,
+            native=self._native(content),
+        )
+        if message.name != self.search_tool_name:
+            return message
+        return normalized_result(message, query_of(fields_of(call.get("input"))), self.canonical)
+
+    def _native(self, blocks: Iterable[JSON]) -> NativeReply | None:
+        """Return the blocks of a user or a result, if the neutral form cannot carry them all."""
+        kept = _kept_blocks(blocks)
+        says_more = any(block["type"] not in ("text", "image") for block in kept)
+        return NativeReply(self.origin, tuple(kept)) if self.origin and says_more else None
+
+    def _system(self, turn: _Turn) -> Iterator[Message]:
+        """Yield system text in mid-conversation as the user's, and added tools as a search."""
+        content = simplified(_parts(turn.blocks, self.language))
+        if content:
+            yield Message(role="user", content=content)
+        added = [fields_of(b.get("tool")) for b in turn.blocks if b.get("type") == "tool_addition"]
+        result = self._result("", [fields_of(tool.get("definition")) or tool for tool in added])
+        if result.names:
+            query = f"select:{','.join(result.names)}"
+            call_id = f"{ADDED}{turn.place}"
+            call = self.search_call(call_id, query)
+            yield Message(role="assistant", tool_calls=(call,))
+            yield self.search_message(call_id, replace(result, query=query))
+
+
+@cache
+def _lines_after_references() -> frozenset[str]:
+    """Return the lines after references: ours in each language, and Claude Code's."""
+    return frozenset({"Tool loaded.", *(locale(each)["search.loaded"] for each in LANGUAGES)})
+
+
+def _references(block: JSON | None) -> list[JSON]:
+    return [part for part in _blocks(block or {}) if part.get("type") == "tool_reference"]
+
+
+def _parts(blocks: Iterable[JSON], language: Language) -> tuple[ContentPart, ...]:
     """Return the parts of a user's blocks or a result's.
 
     Args:
@@ -64,7 +339,7 @@ def parts_of(blocks: Iterable[JSON], language: Language) -> tuple[ContentPart, .
     return tuple(parts)
 
 
-def kept_blocks(blocks: Iterable[JSON]) -> list[dict[str, Any]]:
+def _kept_blocks(blocks: Iterable[JSON]) -> list[dict[str, Any]]:
     """Return blocks as a request takes them back: no empty text, no nulls, no cache mark."""
     kept = []
     for block in blocks:
@@ -113,296 +388,3 @@ def _image_url(source: JSON) -> str:
         kind = text_of(source.get("media_type"))
         return f"data:{kind};base64,{text_of(source.get('data'))}"
     return text_of(source.get("url"))
-
-
-JSON = Mapping[str, Any]
-
-_NEUTRAL = ("text", "tool_use")
-
-
-def history_from_wire(
-    messages: Iterable[JSON],
-    *,
-    search_tool_name: str = "tool_search",
-    canonical: Callable[[str], str] = str,
-    origin: str = "",
-    language: Language = "en-US",
-) -> tuple[Message, ...]:
-    """Return the neutral history of a Messages conversation.
-
-    Neighbours of one role are one message, as the service reads them. Searches become
-    ordinary calls of the search tool with its JSON as their result, each before the
-    calls that came after it in the same reply, so that any provider takes the history:
-    Claude's own server-side searches, calls whose result has references, and tools that
-    were added in mid-conversation. Compactions and documents become their text, a
-    document without one a line that names it; thinking and blocks of other server-side
-    tools have none.
-
-    Args:
-        messages: The `messages` of a request, and the reply after them.
-        search_tool_name: The search tool's name in the neutral history.
-        canonical: Gives the canonical name for a wire name.
-        origin: The `ProviderProfile.origin` that is sent the blocks that the neutral
-            form cannot carry, as they are; empty for none.
-        language: The language of the lines in place of documents.
-    """
-    turns = list(_turns(messages))
-    found = _by_id(turns, "tool_search_tool_result", "tool_use_id")
-    read = (
-        _Reader(
-            search_tool_name=search_tool_name,
-            canonical=canonical,
-            origin=origin,
-            language=language,
-            # Only the neighbours': some models use an id again in the same history.
-            calls=_by_id(turns[max(0, index - 1) : index], "tool_use", "id"),
-            results=_by_id(turns[index + 1 : index + 2], "tool_result", "tool_use_id"),
-            found=found,
-        ).read(turn)
-        for index, turn in enumerate(turns)
-    )
-    return results_in_place([message for messages_read in read for message in messages_read])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Turn:
-    """Neighbouring messages of one role.
-
-    Attributes:
-        role: Theirs.
-        place: The index of the first.
-        messages: The blocks of each.
-    """
-
-    role: str
-    place: int
-    messages: tuple[tuple[JSON, ...], ...]
-
-    @property
-    def blocks(self) -> list[JSON]:
-        """The blocks of all messages, in order."""
-        return [block for blocks in self.messages for block in blocks]
-
-
-def _turns(messages: Iterable[JSON]) -> Iterator[_Turn]:
-    listed = [fields_of(message) for message in messages]
-    for role, group in groupby(enumerate(listed), key=lambda entry: text_of(entry[1].get("role"))):
-        entries = list(group)
-        blocks = tuple(tuple(_blocks(message)) for _, message in entries)
-        yield _Turn(role=role, place=entries[0][0], messages=blocks)
-
-
-def _by_id(turns: Iterable[_Turn], kind: str, key: str) -> dict[str, JSON]:
-    """The blocks of one type, by an id of theirs; the first of each id."""
-    found: dict[str, JSON] = {}
-    for turn in turns:
-        for block in turn.blocks:
-            if block.get("type") == kind:
-                found.setdefault(label_of(block.get(key)), block)
-    return found
-
-
-def _blocks(message: JSON) -> list[JSON]:
-    content = message.get("content")
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    return mappings_of(content)
-
-
-@dataclass(slots=True)
-class _Reply:
-    """What was read of a reply since the last search in it.
-
-    Attributes:
-        calls: A client's calls, which wait till after the last search.
-    """
-
-    calls: list[tuple[JSON, ToolCall]] = field(default_factory=list)
-    _paragraphs: list[list[str]] = field(default_factory=list)
-    _blocks: list[JSON] = field(default_factory=list)
-
-    def begin_paragraph(self) -> None:
-        """Keeps what follows apart from the text before it."""
-        self._paragraphs.append([])
-
-    def add(self, block: JSON) -> None:
-        """Takes in a block that is no call."""
-        kind = block.get("type")
-        if kind == "text":
-            self._paragraphs[-1].append(text_of(block.get("text")))
-        elif kind == "compaction":
-            self._paragraphs += [[text_of(block.get("content"))], []]
-        self._blocks.append(block)
-
-    def message(self, calls: Sequence[ToolCall], called: Sequence[JSON], origin: str) -> Message:
-        """The message of what was read, which begins anew after it.
-
-        Args:
-            calls: Its calls.
-            called: Their blocks.
-            origin: Who is sent the blocks; empty for nobody.
-        """
-        texts = ["".join(texts) for texts in self._paragraphs]
-        blocks = [*kept_blocks(self._blocks), *called]
-        says_more = any(block["type"] not in _NEUTRAL for block in blocks)
-        self._paragraphs, self._blocks = [[]], []
-        return Message(
-            role="assistant",
-            content="\n\n".join(text for text in texts if text.strip()),
-            tool_calls=tuple(calls),
-            native=NativeReply(origin, tuple(blocks)) if origin and says_more else None,
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Reader:
-    """Reads one turn of a history.
-
-    Attributes:
-        search_tool_name: The search tool's name.
-        canonical: Gives the canonical name for a wire name.
-        origin: Who is sent blocks as they are; empty for nobody.
-        language: The language of lines in place of documents.
-        calls: The ordinary calls of the turn before, by id.
-        results: The results in the turn after, by the call's id.
-        found: The results of all server-side searches, by the call's id.
-    """
-
-    search_tool_name: str
-    canonical: Callable[[str], str]
-    origin: str
-    language: Language
-    calls: Mapping[str, JSON]
-    results: Mapping[str, JSON]
-    found: Mapping[str, JSON]
-
-    def read(self, turn: _Turn) -> Iterator[Message]:
-        """The neutral messages of a turn."""
-        if turn.role == "assistant":
-            yield from self._assistant(turn)
-        elif turn.role == "user":
-            yield from self._user(turn.blocks)
-        else:
-            yield from self._system(turn)
-
-    def _assistant(self, turn: _Turn) -> Iterator[Message]:
-        """Replies, cut after each server-side search: its result comes before what follows."""
-        reply = _Reply()
-        for blocks in turn.messages:
-            reply.begin_paragraph()
-            for block in blocks:
-                kind = block.get("type")
-                if kind == "tool_use":
-                    call = self._call(block)
-                    reply.calls.append((self._called(block, call), call))
-                elif kind == "server_tool_use" and is_search_block(block):
-                    yield from self._server_search(block, reply)
-                elif kind != "tool_search_tool_result":
-                    reply.add(block)
-        called, calls = [block for block, _ in reply.calls], [call for _, call in reply.calls]
-        message = reply.message(calls, called, self.origin)
-        if message.text or calls:
-            yield message
-
-    def _server_search(self, block: JSON, reply: _Reply) -> Iterator[Message]:
-        wire_id = label_of(block.get("id"))
-        found = fields_of(fields_of(self.found.get(wire_id)).get("content"))
-        query = query_of(fields_of(block.get("input")))
-        code = text_of(found.get("error_code"))
-        if code or not found:
-            result = SearchResult(
-                query=query, error=f"search is unavailable: {code or 'it was interrupted'}"
-            )
-        else:
-            result = self._result(query, mappings_of(found.get("tool_references")))
-        # An id of the service's own is refused in an ordinary result.
-        call_id = f"search_{wire_id.removeprefix('srvtoolu_')}"
-        call = search_call(call_id, query, name=self.search_tool_name)
-        yield reply.message([call], [self._called({"type": "tool_use"}, call)], self.origin)
-        yield search_message(call_id, result, name=self.search_tool_name)
-
-    def _result(self, query: str, references: Iterable[JSON]) -> SearchResult:
-        # `tool_name` in a result, `name` in a `tool_addition`.
-        names = (label_of(r.get("tool_name")) or label_of(r.get("name")) for r in references)
-        return found(query, names, self.canonical)
-
-    def _call(self, block: JSON) -> ToolCall:
-        call_id = label_of(block.get("id"))
-        if _references(self.results.get(call_id)):
-            query = query_of(fields_of(block.get("input")))
-            return search_call(call_id, query, name=self.search_tool_name)
-        return ToolCall(
-            id=call_id,
-            name=self.canonical(label_of(block.get("name"))),
-            arguments=arguments_text(block.get("input")),
-        )
-
-    def _called(self, block: JSON, call: ToolCall) -> JSON:
-        """The block of a call, saying what the neutral call says."""
-        said = {"id": call.id, "name": call.name, "input": arguments_object(call)}
-        (kept,) = kept_blocks([{**block, **said}])
-        return kept
-
-    def _user(self, blocks: Sequence[JSON]) -> Iterator[Message]:
-        """The results first, each a message, then what the user said."""
-        results = [block for block in blocks if block.get("type") == "tool_result"]
-        for block in results:
-            yield self._tool(block)
-        rest = [block for block in blocks if block.get("type") != "tool_result"]
-        if any(map(_references, results)):
-            # What a client lets follow references is nothing that a user said.
-            rest = [b for b in rest if text_of(b.get("text")).strip() not in _boundaries()]
-        content = simple(parts_of(rest, self.language))
-        if content:
-            yield Message(role="user", content=content, native=self._native(rest))
-
-    def _tool(self, block: JSON) -> Message:
-        call_id = label_of(block.get("tool_use_id"))
-        call = fields_of(self.calls.get(call_id))
-        references = _references(block)
-        if references:
-            query = query_of(fields_of(call.get("input")))
-            result = self._result(query, references)
-            return search_message(call_id, result, name=self.search_tool_name)
-        content = _blocks(block)
-        message = Message(
-            role="tool",
-            tool_call_id=call_id,
-            name=self.canonical(label_of(call.get("name"))),
-            content=simple(parts_of(content, self.language)),
-            is_error=block.get("is_error") is True,
-            native=self._native(content),
-        )
-        if message.name != self.search_tool_name:
-            return message
-        return answered_search(message, query_of(fields_of(call.get("input"))), self.canonical)
-
-    def _native(self, blocks: Iterable[JSON]) -> NativeReply | None:
-        """A user's blocks or a result's, if the neutral form cannot carry them all."""
-        kept = kept_blocks(blocks)
-        says_more = any(block["type"] not in ("text", "image") for block in kept)
-        return NativeReply(self.origin, tuple(kept)) if self.origin and says_more else None
-
-    def _system(self, turn: _Turn) -> Iterator[Message]:
-        """Text in mid-conversation as the user's; tools added there as a search for them."""
-        content = simple(parts_of(turn.blocks, self.language))
-        if content:
-            yield Message(role="user", content=content)
-        added = [fields_of(b.get("tool")) for b in turn.blocks if b.get("type") == "tool_addition"]
-        result = self._result("", [fields_of(tool.get("definition")) or tool for tool in added])
-        if result.names:
-            query = f"select:{','.join(result.names)}"
-            name, call_id = self.search_tool_name, f"{ADDED}{turn.place}"
-            call = search_call(call_id, query, name=name)
-            yield Message(role="assistant", tool_calls=(call,))
-            yield search_message(call_id, replace(result, query=query), name=name)
-
-
-@cache
-def _boundaries() -> frozenset[str]:
-    """Ours in each language, and Claude Code's."""
-    return frozenset({"Tool loaded.", *(locale(each)["search.loaded"] for each in LANGUAGES)})
-
-
-def _references(block: JSON | None) -> list[JSON]:
-    return [part for part in _blocks(block or {}) if part.get("type") == "tool_reference"]

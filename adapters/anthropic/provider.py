@@ -1,7 +1,7 @@
-"""Chat over Anthropic's Messages API, and over endpoints that are compatible with it.
+"""Chat over Anthropic's Messages API and over compatible endpoints.
 
-SDK: anthropic 0.73 or later, its asynchronous client. The format is in
-`anthropic_wire`, `anthropic_reply` and `anthropic_history`, which need no SDK.
+SDK: the asynchronous client of anthropic 0.73 or later. The format is in `wire`, `reply` and
+`history` of this folder, which need no SDK.
 Source: Anthropic, "Messages API", "Streaming Messages", "Errors".
 
 Usage::
@@ -33,10 +33,10 @@ from tool_search.adapters.sdk.failures import (
     ErrorMap,
     Failure,
     ReplyFailedError,
+    body_text,
     connection_failure,
     malformed_reply,
     reply_failure,
-    shown_body,
     timeout_failure,
     unknown_failure,
 )
@@ -54,10 +54,10 @@ __all__ = [
 
 
 def _status_failure(exc: anthropic.APIStatusError) -> Failure:
-    """An error of the service, in an answer's body or as an event of a stream."""
+    """Return the service's error, which is an answer's body or an event of a stream."""
     status = exc.status_code
     return body_failure(exc.body, status=status) or Failure(
-        detail=shown_body(exc.body) if exc.body else exc.message,
+        detail=body_text(exc.body) if exc.body else exc.message,
         status=None if status == 200 else status,
     )
 

@@ -1,4 +1,4 @@
-"""Replies in Anthropic's Messages format: the only place that reads their fields.
+"""Replies in Anthropic's Messages format; no other module reads their fields.
 
 Needs no SDK. Sources: Anthropic, "Messages API" (`Message`, `usage`, `stop_reason`);
 "Streaming Messages" (events); "Prompt caching" (`input_tokens` leaves out what was read
@@ -73,7 +73,7 @@ _STATUS_OF = {
 _SEARCH_TOOL = "tool_search_tool"
 _MAX_DETAIL_CHARS = 300
 _NEUTRAL = ("text", "tool_use")
-# Of each kind of delta: where its text is, and where it goes in the block.
+# For each kind of delta: the field with its text, and the block's field that the text extends.
 _DELTAS = {
     "text_delta": ("text", "text"),
     "thinking_delta": ("thinking", "thinking"),
@@ -83,17 +83,17 @@ _DELTAS = {
 
 
 def from_wire(reply: object, plan: RequestPlan, profile: ProviderProfile) -> ReplyEnd:
-    """The reply under canonical names.
+    """Return the reply, with canonical names.
 
-    Blocks of a server-side search are left out: what it found is called by name.
+    Blocks of a server-side search are left out: the tools that it found are called by name.
 
     Args:
         reply: A `Message` as parsed JSON.
-        plan: What was asked.
-        profile: Who was asked.
+        plan: The request that is answered.
+        profile: The model that answers.
 
     Raises:
-        ReplyFailedError: It reports an error, or is no `Message`.
+        ReplyFailedError: The reply reports an error, or is not a `Message`.
     """
     return _read(reply, plan, profile)
 
@@ -105,7 +105,7 @@ def _read(
     *,
     unfinished: Collection[int] = (),
 ) -> ReplyEnd:
-    """`from_wire` of a reply, the blocks at these places of which have not ended."""
+    """Return `from_wire` of a reply whose blocks at the places `unfinished` have not ended."""
     content = reply.get("content") if isinstance(reply, Mapping) else None
     if not isinstance(reply, Mapping) or not isinstance(content, list):
         raise ReplyFailedError(_reported(reply))
@@ -133,10 +133,10 @@ def _read(
 
 
 def _cut_places(content: list[Any], reason: StopReason) -> Iterator[int]:
-    """The blocks that the reply's end has cut.
+    """Yield the places of the blocks that the reply's end has cut.
 
-    All calls of a refused reply. At its length it is the last block: a call, unless what
-    came of its arguments is complete, and thinking that was not signed yet.
+    A refusal cuts all calls. A limit of length cuts the last block: a call whose arguments are
+    incomplete, or thinking without its signature.
     Source: Anthropic, "Handling stop reasons" (an incomplete tool use block).
     """
     for place, block in enumerate(map(mapping_of, content) if reason in _CUTTING else ()):
@@ -163,11 +163,11 @@ def events_of(reply: object, plan: RequestPlan, profile: ProviderProfile) -> Ite
 
 
 def body_failure(body: object, *, status: int | None) -> Failure | None:
-    """The error that an answer reports, or None where it reports none.
+    """Return the error that an answer reports, or None if it reports none.
 
     Args:
         body: Parsed JSON: `{"type": "error", "error": {...}}`.
-        status: The HTTP status; 200 where the error came inside a stream.
+        status: The HTTP status; 200 if the error came inside a stream.
     """
     found = error_in_body(body)
     if found is None:
@@ -185,7 +185,7 @@ def body_failure(body: object, *, status: int | None) -> Failure | None:
 
 
 def is_search_block(block: JSON) -> bool:
-    """Whether a block belongs to Claude's own server-side tool search."""
+    """True if a block belongs to Claude's own server-side tool search."""
     kind = block.get("type")
     if kind == "server_tool_use":
         return text_of(block.get("name")).startswith(_SEARCH_TOOL)
@@ -194,7 +194,7 @@ def is_search_block(block: JSON) -> bool:
 
 @dataclass(slots=True)
 class _OpenBlock:
-    """A block of a stream, as far as it has come."""
+    """A block of a stream, with the pieces received so far."""
 
     start: JSON
     position: int
@@ -217,7 +217,7 @@ class _OpenBlock:
         return not self.pieces or self.kind in ("thinking", "tool_use")
 
     def whole(self) -> dict[str, Any]:
-        """The block with its pieces; a call's arguments as the model wrote them."""
+        """Return the block with its pieces; a call's arguments as the model wrote them."""
         block = dict(self.start)
         for key, pieces in self.pieces.items():
             if key != "input":
@@ -240,11 +240,7 @@ class StreamedReply(ReplyReader):
         self._by_index: dict[int, _OpenBlock] = {}
 
     def read(self, event: object) -> Iterator[ReplyEvent]:
-        """What an event adds to the reply.
-
-        Raises:
-            ReplyFailedError: It reports an error.
-        """
+        """Yield what an event adds to the reply."""
         if not isinstance(event, Mapping):
             raise ReplyFailedError(foreign_reply(event, "message"))
         kind = event.get("type")
@@ -256,9 +252,9 @@ class StreamedReply(ReplyReader):
             yield from self._close(event)
         elif kind == "message_start":
             message = mapping_of(event.get("message"))
-            self._note(message, message.get("usage"))
+            self._record(message, message.get("usage"))
         elif kind == "message_delta":
-            self._note(mapping_of(event.get("delta")), event.get("usage"))
+            self._record(mapping_of(event.get("delta")), event.get("usage"))
         elif kind == "message_stop":
             self.progress.is_over = True
         elif kind == "error":
@@ -266,11 +262,7 @@ class StreamedReply(ReplyReader):
         self.progress.is_waiting = not self._blocks or self._blocks[-1].is_slow
 
     def end(self, *, announced: bool = False) -> Iterator[ReplyEvent]:  # noqa: ARG002 - Chat's word
-        """The whole reply, once its last event was read.
-
-        Raises:
-            ReplyFailedError: The last event has not come.
-        """
+        """Yield the whole reply, after its last event was read."""
         if not self.progress.is_over:
             raise ReplyFailedError(
                 Failure(detail="the stream ended before message_stop", code=BROKEN_REPLY)
@@ -280,15 +272,15 @@ class StreamedReply(ReplyReader):
         reply = {**self._message, "content": content}
         yield _read(reply, self._plan, self._profile, unfinished=unfinished)
 
-    def _note(self, message: JSON, usage: object) -> None:
-        """Takes in what is said of the whole reply; a null means "as before"."""
+    def _record(self, message: JSON, usage: object) -> None:
+        """Record fields and counts of the whole reply; a null means "as before"."""
         said = known(message)
         self._message |= {key: said[key] for key in _OF_THE_WHOLE if key in said}
         counted = known(usage)
         self._message["usage"] |= {key: counted[key] for key in _COUNTS if key in counted}
 
     def _block(self, event: JSON) -> _OpenBlock | None:
-        """The block that an event is about: by its index, or else the last one."""
+        """Return the block that an event extends: by its index, or else the last one."""
         index = position_of(event.get("index"))
         if index is None:
             return self._blocks[-1] if self._blocks else None
@@ -304,7 +296,7 @@ class StreamedReply(ReplyReader):
         return block
 
     def _open(self, event: JSON) -> Iterator[ReplyEvent]:
-        self.progress.kept()
+        self.progress.count_event()
         start = mapping_of(event.get("content_block"))
         self._add(position_of(event.get("index")), start)
         if start.get("type") == "text" and text_of(start.get("text")):
@@ -319,7 +311,7 @@ class StreamedReply(ReplyReader):
         block = self._block(event)
         if block is None:
             block = self._add(position_of(event.get("index")), {"type": "text", "text": ""})
-        self.progress.said(text)
+        self.progress.count_text(text)
         block.pieces.setdefault(_DELTAS[kind][1], []).append(text)
         if kind == "text_delta":
             yield ReplyDelta(text)
@@ -348,21 +340,21 @@ def _call(
 def _native(
     blocks: list[JSON], calls: Iterable[ToolCall], profile: ProviderProfile
 ) -> NativeReply | None:
-    """The reply's own blocks, where it has some that the neutral form cannot carry."""
+    """Return the reply's own blocks, if the neutral form cannot carry them all."""
     kept = [b for b in blocks if text_of(b.get("type")) and not is_search_block(b)]
     if all(block["type"] in _NEUTRAL for block in kept):
         return None
     made = iter(calls)
     sendable = [
-        _called(block, next(made)) if block["type"] == "tool_use" else block
+        _with_arguments(block, next(made)) if block["type"] == "tool_use" else block
         for block in kept
         if block["type"] != "text" or text_of(block.get("text")).strip()
     ]
     return NativeReply(profile.origin, tuple(sendable))
 
 
-def _called(block: JSON, call: ToolCall) -> JSON:
-    """A call's block as a request takes it back: with an id, and an object for arguments."""
+def _with_arguments(block: JSON, call: ToolCall) -> JSON:
+    """Return a call's block as a request has it: with an id, and an object for arguments."""
     return {**block, "id": call.id, "input": arguments_object(call)}
 
 

@@ -1,4 +1,4 @@
-"""Requests in Anthropic's Messages format: the only place that writes its fields.
+"""Requests in Anthropic's Messages format; no other module writes its fields.
 
 Needs no SDK. Sources: Anthropic, "Messages API"; "Tool search tool" (`defer_loading`,
 `tool_reference`, custom tool search); "Prompt caching" (`cache_control`, at most four
@@ -43,12 +43,12 @@ from tool_search.values.json import compact_json
 __all__ = ["MAX_TOKENS", "encode", "encode_tools", "to_wire"]
 
 MAX_TOKENS = 32_000
-"""The most tokens of a reply of a model that nothing is known of: the field is required."""
+"""Limit of a reply's tokens for an unknown model; the field is required."""
 
 _BREAKPOINT = {"type": "ephemeral"}
 _THINKING = frozenset({"thinking", "redacted_thinking"})
-# What stands for a message without content: no request may have an empty one.
-_NOTHING = "…"
+# Text of a message without content: a request with an empty message is refused.
+_EMPTY_TEXT = "…"
 
 
 def to_wire(
@@ -76,7 +76,7 @@ def encode(plan: RequestPlan, profile: ProviderProfile, **options: Unpack[Reques
 
 
 def encode_tools(tools: ToolList, profile: ProviderProfile) -> bytes:
-    """The `tools` of a request as JSON in UTF-8, made once for each list."""
+    """Return the `tools` of a request as JSON in UTF-8; each list is written once."""
     key = f"anthropic/{profile.name_rule}/{profile.cache == 'explicit'}"
     marked = _marked_tool(tools, profile)
     return tools.encoded(key, partial(_tool_json, profile=profile, marked=marked))
@@ -156,8 +156,8 @@ def _marked_messages(
 def _is_begun_without_thinking(messages: Sequence[Mapping[str, Any]], thinking: object) -> bool:
     """True if thinking with a budget would be refused: another model began the turn's calls.
 
-    Then the last reply does not begin with thinking, and the service wants it disabled
-    until its calls are answered. Adaptive thinking does not ask for it.
+    The last reply then does not begin with thinking, and the service wants thinking disabled
+    until the calls are answered. Adaptive thinking has no such rule.
     """
     if not isinstance(thinking, Mapping) or thinking.get("type") != "enabled":
         return False
@@ -169,7 +169,7 @@ def _is_begun_without_thinking(messages: Sequence[Mapping[str, Any]], thinking: 
 
 @dataclass(slots=True)
 class _Turn:
-    """One message of the wire; the results of calls come before everything else."""
+    """A message on the wire; results of calls come before everything else."""
 
     role: str
     results: list[dict[str, Any]] = field(default_factory=list)
@@ -185,7 +185,7 @@ def _messages(
         role = "assistant" if message.role == "assistant" else "user"
         blocks = _blocks(message, profile)
         if index in marked:
-            blocks = _marked(blocks)
+            blocks = _with_breakpoint(blocks)
         if not blocks:
             continue
         if not turns or turns[-1].role != role:
@@ -194,12 +194,12 @@ def _messages(
             is_result = block["type"] == "tool_result"
             (turns[-1].results if is_result else turns[-1].rest).append(block)
     if start == 0 and (not turns or turns[0].role != "user"):
-        turns.insert(0, _Turn("user", rest=[{"type": "text", "text": _NOTHING}]))
+        turns.insert(0, _Turn("user", rest=[{"type": "text", "text": _EMPTY_TEXT}]))
     return [{"role": turn.role, "content": [*turn.results, *turn.rest]} for turn in turns]
 
 
-def _marked(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The blocks with a cache breakpoint on the last one that may have it."""
+def _with_breakpoint(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the blocks with a cache breakpoint on the last one that may have it."""
     for index in range(len(blocks) - 1, -1, -1):
         if blocks[index]["type"] not in _THINKING:
             block = {**blocks[index], "cache_control": _BREAKPOINT}
@@ -214,7 +214,7 @@ def _blocks(message: Message, profile: ProviderProfile) -> list[dict[str, Any]]:
         return _result(message, profile.name_rule, own)
     parts = _parts(message.content)
     if message.role == "user":
-        return [dict(block) for block in own] or parts or [{"type": "text", "text": _NOTHING}]
+        return [dict(block) for block in own] or parts or [{"type": "text", "text": _EMPTY_TEXT}]
     native = _native(message, own, profile.name_rule)
     if native and _call_ids(native) == [wire_id(call.id) for call in message.tool_calls]:
         return [*_missing_thinking(native, profile), *native]
@@ -234,19 +234,20 @@ def _missing_thinking(
 def _native(
     message: Message, blocks: Iterable[Mapping[str, Any]], rule: NameRule
 ) -> list[dict[str, Any]]:
-    """A reply's own blocks, unchanged but for ids and names of calls, which the message says.
+    """Return a reply's own blocks with the ids and names of calls that the message has.
 
-    A name may be one that the format does not allow, or the search tool's of earlier.
+    The name in a block may be one that the format does not allow, or an earlier name of the
+    search tool.
     """
     names = {
-        wire_id(call.id): wire_name(call.name or _NOTHING, rule) for call in message.tool_calls
+        wire_id(call.id): wire_name(call.name or _EMPTY_TEXT, rule) for call in message.tool_calls
     }
-    return [_called(b, names) if b["type"] == "tool_use" else dict(b) for b in blocks]
+    return [_with_wire_name(b, names) if b["type"] == "tool_use" else dict(b) for b in blocks]
 
 
-def _called(block: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+def _with_wire_name(block: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     call_id = wire_id(block["id"])
-    return {**block, "id": call_id, "name": names.get(call_id, _NOTHING)}
+    return {**block, "id": call_id, "name": names.get(call_id, _EMPTY_TEXT)}
 
 
 def _call_ids(blocks: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -257,7 +258,7 @@ def _call(call: ToolCall, rule: NameRule) -> dict[str, Any]:
     return {
         "type": "tool_use",
         "id": wire_id(call.id),
-        "name": wire_name(call.name or _NOTHING, rule),
+        "name": wire_name(call.name or _EMPTY_TEXT, rule),
         "input": arguments_object(call),
     }
 
@@ -265,12 +266,12 @@ def _call(call: ToolCall, rule: NameRule) -> dict[str, Any]:
 def _result(
     message: Message, rule: NameRule, own: Iterable[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return a call's result, references alone in it; text beside them follows it.
+    """Return a call's result; references are alone in it, and other text follows it.
 
     Args:
         message: The result.
         rule: The rule of names.
-        own: The content as the service takes it back, if it has more than text and pictures.
+        own: The content in the service's form, if it has more than text and pictures.
     """
     result: dict[str, Any] = {
         "type": "tool_result",
@@ -282,11 +283,11 @@ def _result(
     if message.is_error:
         # An error takes text alone.
         texts = [compact_json([r["tool_name"] for r in references])] if references else []
-        result["content"] = "\n".join([*texts, message.text]).strip() or _NOTHING
+        result["content"] = "\n".join([*texts, message.text]).strip() or _EMPTY_TEXT
         return [result]
     texts_and_images = _parts(parts)
     given = [dict(block) for block in own]
-    result["content"] = references or given or texts_and_images or _NOTHING
+    result["content"] = references or given or texts_and_images or _EMPTY_TEXT
     return [result, *(texts_and_images if references else ())]
 
 
@@ -296,7 +297,7 @@ def _references(parts: Iterable[ContentPart], rule: NameRule) -> list[dict[str, 
 
 
 def _parts(content: str | Sequence[ContentPart]) -> list[dict[str, Any]]:
-    """Text and pictures as blocks; text without a visible character is refused, so left out."""
+    """Return text and pictures as blocks; blank text is left out, since it is refused."""
     parts = (TextPart(content),) if isinstance(content, str) else content
     blocks: list[dict[str, Any]] = []
     for part in parts:
@@ -308,7 +309,7 @@ def _parts(content: str | Sequence[ContentPart]) -> list[dict[str, Any]]:
 
 
 def _image_source(url: str) -> dict[str, Any]:
-    """Where a picture is: an address, or its bytes in Base64 (RFC 2397)."""
+    """Return the source of a picture: its address, or its bytes in Base64 (RFC 2397)."""
     if not url.startswith("data:"):
         return {"type": "url", "url": url}
     head, _, data = url.removeprefix("data:").partition(",")

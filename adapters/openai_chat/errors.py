@@ -1,4 +1,4 @@
-"""Refusals in OpenAI's Chat dialect, each with its meaning and its source."""
+"""Refusals in OpenAI's Chat Completions dialect: pattern, meaning and source of each."""
 
 from __future__ import annotations
 

@@ -18,11 +18,10 @@ from tool_search.adapters.openai_chat.wire import REASONING_FIELDS
 from tool_search.adapters.wire.arguments import arguments_text
 from tool_search.adapters.wire.searches import (
     ADDED,
-    found,
+    HistoryReader,
     normalized_searches,
-    search_call,
-    search_message,
-    simple,
+    result_of,
+    simplified,
 )
 from tool_search.adapters.wire.values import (
     attachment,
@@ -64,16 +63,15 @@ def history_from_wire(
     """Return the neutral history of a Chat Completions conversation.
 
     Neighbouring messages of one role are one message. System messages before the first
-    other message are left out: they are the prompt, which is the session's own; later
-    ones become the user's, and tools that they bring a search for them. What a search
-    found is read whatever form its result has. A file or a sound becomes a line that
-    names it.
+    other message are left out: they are the prompt, which the session has itself. Later
+    ones become the user's, and tools that they declare become a search. Results of a
+    search are read in any known form. A file or a sound becomes a line that names it.
 
     Args:
         messages: The `messages` of a request, and the reply after them.
         search_tool_name: The search tool's name, in the messages and in the history.
-        canonical: Gives the canonical name for a wire name.
-        origin: The `ProviderProfile.origin` that is sent back what its replies hold
+        canonical: Returns the canonical name of a wire name.
+        origin: The `ProviderProfile.origin` that gets back the parts of its replies
             besides text and calls (reasoning, signatures); empty for none.
         language: The language of the lines in place of files.
     """
@@ -100,43 +98,31 @@ def _is_prompt(message: JSON) -> bool:
     return _role(message) in _SYSTEM and not mappings_of(message.get("tools"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Reader:
-    """Reads a history by its runs of one role.
-
-    Attributes:
-        search_tool_name: The search tool's name.
-        canonical: Gives the canonical name for a wire name.
-        origin: Who is sent back what the neutral form cannot carry; empty for nobody.
-        language: The language of lines in place of files.
-    """
-
-    search_tool_name: str
-    canonical: Callable[[str], str]
-    origin: str
-    language: Language
+@dataclass(slots=True, kw_only=True)
+class _Reader(HistoryReader):
+    """A reader of a history by its runs of one role."""
 
     def read(self, role: str, run: Sequence[tuple[int, JSON]]) -> Iterator[Message]:
-        """The neutral messages of neighbours, each with its place in the history."""
+        """Yield the neutral messages of neighbours; each message comes with its place."""
         if role == "assistant":
             yield from self._replies(run)
         elif role in _RESULTS:
             yield from (self._result(message) for _, message in run)
         else:
-            yield from self._said([message for _, message in run])
+            yield from self._user([message for _, message in run])
             for place, message in run if role in _SYSTEM else ():
                 yield from self._tools(f"{ADDED}{place}", message)
 
     def _replies(self, run: Sequence[tuple[int, JSON]]) -> Iterator[Message]:
-        texts = [self._spoken(message) for _, message in run]
-        given = [entry for place, message in run for entry in _called(place, message)]
+        texts = [self._reply_text(message) for _, message in run]
+        given = [entry for place, message in run for entry in _calls_in(place, message)]
         calls = tuple(map(self._call, given))
         text = "\n\n".join(filter(str.strip, texts))
         if text or calls:
             native = self._native([message for _, message in run], given)
             yield Message(role="assistant", content=text, tool_calls=calls, native=native)
 
-    def _spoken(self, message: JSON) -> str:
+    def _reply_text(self, message: JSON) -> str:
         said = plain_text(self._parts(message.get("content")))
         audio = fields_of(message.get("audio"))
         if not said.strip() and audio:
@@ -166,23 +152,23 @@ class _Reader:
             role="tool",
             tool_call_id=label_of(message.get("tool_call_id")),
             name=self.canonical(label_of(message.get("name"))),
-            content=simple(self._parts(message.get("content"))),
+            content=simplified(self._parts(message.get("content"))),
         )
 
-    def _said(self, messages: Iterable[JSON]) -> Iterator[Message]:
+    def _user(self, messages: Iterable[JSON]) -> Iterator[Message]:
         parts = [part for message in messages for part in self._parts(message.get("content"))]
         if parts:
-            yield Message(role="user", content=simple(tuple(parts)))
+            yield Message(role="user", content=simplified(tuple(parts)))
 
     def _tools(self, call_id: str, message: JSON) -> Iterator[Message]:
-        """A search for the tools that come in a system message."""
+        """Yield a search for the tools that a system message declares."""
         functions = (fields_of(tool.get("function")) for tool in mappings_of(message.get("tools")))
         names = [name for function in functions if (name := label_of(function.get("name")))]
         if names:
-            result = found(f"select:{','.join(names)}", names, str)
-            call = search_call(call_id, result.query, name=self.search_tool_name)
+            result = result_of(f"select:{','.join(names)}", names, str)
+            call = self.search_call(call_id, result.query)
             yield Message(role="assistant", tool_calls=(call,))
-            yield search_message(call_id, result, name=self.search_tool_name)
+            yield self.search_message(call_id, result)
 
     def _parts(self, content: object) -> tuple[ContentPart, ...]:
         if not isinstance(content, list | tuple):
@@ -211,8 +197,8 @@ class _Reader:
             yield TextPart(said)
 
 
-def _called(place: int, message: JSON) -> Iterator[JSON]:
-    """The calls of a reply; the older form of one call has no id, nor has its result."""
+def _calls_in(place: int, message: JSON) -> Iterator[JSON]:
+    """Yield the calls of a reply; a call in the older form has no id, nor has its result."""
     yield from mappings_of(message.get("tool_calls"))
     function = fields_of(message.get("function_call"))
     if function and not message.get("tool_calls"):
@@ -220,7 +206,7 @@ def _called(place: int, message: JSON) -> Iterator[JSON]:
 
 
 def _merged_reasoning(messages: Sequence[JSON]) -> JSON:
-    """The reasoning of neighbouring replies, field by field, as one reply's."""
+    """Return the reasoning of neighbouring replies, joined field by field."""
     merged: dict[str, Any] = {}
     for name in REASONING_FIELDS:
         values = [message[name] for message in messages if message.get(name)]

@@ -1,7 +1,7 @@
-"""A history as Mistral's models take it: Mistral's own API, and servers that check as it does.
+"""Histories for Mistral's models, at Mistral's own API and at servers with the same checks.
 
-Ids of calls have nine letters or digits; after results comes a reply; a reply has text or
-calls. Every other service takes such messages too, so a gateway's may be written so unasked.
+Ids of calls have nine letters or digits; a reply follows results; a reply has text or calls.
+Every other service accepts such messages too, so they are safe for a gateway.
 Needs no SDK. Source: mistralai/mistral-common, `protocol/instruct/validator.py`; its refusals
 are quoted in avante.nvim 2562 and 2951, crush 279 and copilot-cli 4884.
 """
@@ -22,7 +22,7 @@ _LENGTH = 9
 _OWN = re.compile(r"[a-zA-Z0-9]{9}")
 _CHARACTERS = string.digits + string.ascii_letters
 # The reply between results and the user's next message: a cancelled turn has none, nor has a
-# search that was written into the history. No empty one is taken.
+# search that was inserted into the history. An empty reply is refused.
 _NOTHING_SAID = Message(role="assistant", content="…")
 
 
@@ -45,7 +45,7 @@ def _text_and_calls(message: Message) -> Iterator[Message]:
     if message.text.strip():
         yield replace(message, tool_calls=(), native=None)
     calls = tuple(replace(call, id=nine_characters(call.id)) for call in message.tool_calls)
-    # Definitions that stand with the reply stay with its calls.
+    # Definitions in the reply stay with its calls.
     content = () if isinstance(message.content, str) else message.content
     parts = tuple(part for part in content if not isinstance(part, TextPart))
     yield replace(message, content=parts or "", tool_calls=calls)

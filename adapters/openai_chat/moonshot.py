@@ -1,8 +1,8 @@
-"""Schemas as Moonshot's validator takes them ("Moonshot flavored JSON schema", MFJS).
+"""Schemas for Moonshot's validator ("Moonshot flavored JSON schema", MFJS).
 
-It checks every schema of a request before a model reads any, and one that it refuses is a
-400 without the tool's name. Written here is what it takes of a valid schema, never stricter
-than the tool's own, by which calls are checked. Needs no SDK.
+The validator checks every schema of a request, and refuses a request with a 400 that does not
+name the tool. A schema written here keeps what the validator accepts and is never stricter
+than the tool's own, which calls are checked against. Needs no SDK.
 
 Sources: MoonshotAI/walle, `docs/mfjs-spec.md` and `docs/validation-principles.md` (what the
 interface rejects, now and in earlier versions); vercel/ai 18921 (what customers met); kimi-cli
@@ -26,9 +26,9 @@ _MAX_BRANCHES = 500
 _BOOKKEEPING = frozenset(
     {"$defs", "definitions", "$schema", "$id", "$anchor", "$comment", "$dynamicAnchor"}
 )
-# Beside `$ref` and `anyOf` stands no constraint, only what tells a model more.
+# `$ref` and `anyOf` may have no other constraints with them, only notes for the model.
 _NOTES = frozenset({"title", "description", "default", "examples", "deprecated"})
-# What only says "not this" would be stricter with a part left out; MFJS does not know it either.
+# Negations would become stricter if a part of them were left out; MFJS does not know them either.
 _LEFT_OUT = _BOOKKEEPING | {
     "$ref", "not", "if", "then", "else", "unevaluatedItems", "unevaluatedProperties",
 }  # fmt: skip
@@ -40,7 +40,7 @@ _UNFIT = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 def moonshot_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an object schema as Moonshot takes it; what is too large is any object."""
+    """Return an object schema that Moonshot accepts; one that is too large becomes any object."""
     written = _Writer(schema).whole()
     if len(compact_json(written).encode("utf-8", "replace")) > _MAX_BYTES:
         return {"type": "object"}
@@ -48,7 +48,7 @@ def moonshot_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Writer:
-    """Writes one schema; definitions that it refers to are gathered at the top."""
+    """A writer of one schema; definitions that it refers to are moved to the top."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
@@ -56,13 +56,13 @@ class _Writer:
         self._definitions: dict[str, dict[str, Any]] = {}
 
     def whole(self) -> dict[str, Any]:
-        """The whole schema."""
+        """Return the whole schema."""
         whole = self._node(self._root, 0)
         if self._definitions:
             whole["$defs"] = self._definitions
-        recursive = _recursive(whole, self._definitions)
+        recursive = _recursive_references(whole, self._definitions)
         for node in _nodes(whole):
-            _without_endless(node, recursive)
+            _drop_endless(node, recursive)
         return whole
 
     def _node(self, schema: object, depth: int) -> dict[str, Any]:
@@ -78,13 +78,13 @@ class _Writer:
             for key, value in schema.items()
             if key not in _LEFT_OUT
         }
-        if "oneOf" in node:  # likewise: exactly one of what is loosened may be two
+        if "oneOf" in node:  # with loosened branches, two may match where one did
             node.setdefault("anyOf", node["oneOf"])
             del node["oneOf"]
         if not isinstance(node.get("items", {}), dict):
             del node["items"]
         _require_what_is_there(node)
-        return _distributed(node, notes) if "anyOf" in node else node
+        return _distribute(node, notes) if "anyOf" in node else node
 
     def _value(self, key: str, value: Any, depth: int) -> Any:
         if key in _NAMED and isinstance(value, Mapping):
@@ -97,14 +97,14 @@ class _Writer:
         return value
 
     def _reference(self, reference: object, depth: int) -> str | None:
-        """Where a reference leads among the definitions at the top; None: nowhere in here."""
+        """Return the reference to a definition at the top; None if its target is not here."""
         if not isinstance(reference, str) or not reference.startswith("#"):
             return None
         pointer = unquote(reference[1:])
         if not pointer:
             return "#"
         if pointer not in self._names:
-            found, target = _resolved(self._root, pointer)
+            found, target = _resolve(self._root, pointer)
             if not found:
                 return None
             self._names[pointer] = name = self._new_name(pointer)
@@ -119,8 +119,8 @@ class _Writer:
         return f"{plain}{number or ''}"
 
 
-def _resolved(root: object, pointer: str) -> tuple[bool, object]:
-    """What a JSON pointer (RFC 6901) leads to, and whether it leads anywhere."""
+def _resolve(root: object, pointer: str) -> tuple[bool, object]:
+    """Return True and the target of a JSON pointer (RFC 6901), or False if it has none."""
     value = root
     for token in pointer.removeprefix("/").split("/"):
         key = token.replace("~1", "/").replace("~0", "~")
@@ -143,17 +143,17 @@ def _require_what_is_there(node: dict[str, Any]) -> None:
         node["required"] = kept
 
 
-def _distributed(node: dict[str, Any], notes: Mapping[str, Any]) -> dict[str, Any]:
-    """A node whose constraints beside `anyOf` are those of each of its branches."""
+def _distribute(node: dict[str, Any], notes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a node with its constraints moved into each branch of its `anyOf`."""
     rest = {key: value for key, value in node.items() if key not in notes and key != "anyOf"}
     branches = [branch for branch in node["anyOf"] if isinstance(branch, dict)]
     if not branches or (rest and all(_SHAPES.isdisjoint(branch) for branch in branches)):
         return {**rest, **notes}
     possible = [branch for branch in branches if _types(branch) & _types(rest)] or branches
-    return {**notes, "anyOf": [_joined(rest, branch) for branch in possible]}
+    return {**notes, "anyOf": [_join(rest, branch) for branch in possible]}
 
 
-def _joined(rest: Mapping[str, Any], branch: dict[str, Any]) -> dict[str, Any]:
+def _join(rest: Mapping[str, Any], branch: dict[str, Any]) -> dict[str, Any]:
     if not rest or "$ref" in branch or "anyOf" in branch:
         return branch
     joined = {**rest, **branch}
@@ -168,7 +168,7 @@ _ALL_TYPES = frozenset(("null", "boolean", "object", "array", "number", "integer
 
 
 def _types(node: Mapping[str, Any]) -> frozenset[str]:
-    """The types that a node allows; an integer is a number too."""
+    """Return the types that a node allows; an integer is a number too."""
     given = node.get("type")
     if given is None:
         return _ALL_TYPES
@@ -192,18 +192,18 @@ def _targets(node: Any) -> set[str]:
     return {target for target in found if isinstance(target, str)}
 
 
-def _recursive(
+def _recursive_references(
     whole: Mapping[str, Any], definitions: Mapping[str, Mapping[str, Any]]
 ) -> frozenset[str]:
-    """The references that lead back to where they stand."""
+    """Return the references whose targets refer back to them."""
     body = {key: value for key, value in whole.items() if key != "$defs"}
     leads = {"#": _targets(body)}
     leads |= {f"#/$defs/{name}": _targets(inner) for name, inner in definitions.items()}
-    return frozenset(start for start in leads if start in _reached(leads, start))
+    return frozenset(start for start in leads if start in _reachable(leads, start))
 
 
-def _reached(leads: Mapping[str, set[str]], start: str) -> set[str]:
-    """All that the references of one definition lead to."""
+def _reachable(leads: Mapping[str, set[str]], start: str) -> set[str]:
+    """Return all direct and indirect targets of one definition's references."""
     found: set[str] = set()
     waiting = list(leads[start])
     while waiting:
@@ -214,7 +214,7 @@ def _reached(leads: Mapping[str, set[str]], start: str) -> set[str]:
     return found
 
 
-def _without_endless(node: dict[str, Any], recursive: frozenset[str]) -> None:
+def _drop_endless(node: dict[str, Any], recursive: frozenset[str]) -> None:
     """Require nothing that needs itself: earlier versions refuse even a list of its own kind."""
     required, properties = node.get("required"), node.get("properties")
     if not isinstance(required, list) or not isinstance(properties, dict) or not recursive:

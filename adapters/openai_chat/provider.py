@@ -1,8 +1,8 @@
-"""Chat over OpenAI's Chat Completions API, and over every endpoint compatible with it.
+"""Chat over OpenAI's Chat Completions API and over compatible endpoints.
 
-SDK: openai 2.20 or later, its asynchronous client. The way to DeepSeek, Qwen, Kimi,
-GLM, Gemini, Ollama, vLLM and others too, by their `base_url`. The format is in
-`openai_chat_wire`, `openai_chat_reply` and `openai_chat_history`, which need no SDK.
+SDK: the asynchronous client of openai 2.20 or later. With another `base_url` it talks to
+DeepSeek, Qwen, Kimi, GLM, Gemini, Ollama, vLLM and others. The format is in `wire`, `reply`
+and `history` of this folder, which need no SDK.
 Source: OpenAI, "Chat Completions API", "Error codes".
 
 Usage::

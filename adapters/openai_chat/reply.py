@@ -1,10 +1,10 @@
-"""Replies in OpenAI's Chat Completions format: the only place that reads their fields.
+"""Replies in OpenAI's Chat Completions format; no other module reads their fields.
 
 Needs no SDK. Sources: OpenAI, "Chat Completions API" (the completion and its chunks);
 DeepSeek, "Thinking mode" and "Context caching" (`reasoning_content`,
 `prompt_cache_hit_tokens`); OpenRouter, "Reasoning tokens" (`reasoning`, `reasoning_details`
 and the merging of their chunks); Moonshot, "Chat" (`cached_tokens`, usage within a choice).
-Endpoints that are only compatible differ in ways that the comments name.
+Comments name the differences of compatible endpoints.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ __all__ = ["StreamedReply", "events_of", "from_wire", "reasoning_of"]
 
 JSON = Mapping[str, Any]
 
-# More than any model writes: 128,000 tokens are about half of it. What is longer is not kept.
+# More than any model writes: 128,000 tokens are about half of it. Longer reasoning is not kept.
 _MAX_REASONING_CHARS = 1_000_000
 
 # In lower case. Sources: OpenAI; Mistral (`model_length`); Zhipu (`sensitive`,
 # `model_context_window_exceeded`); Google's own words, which gateways pass through; Hugging
-# Face (`eos_token`, `stop_sequence`); Anthropic's, where a gateway forgets to translate.
+# Face (`eos_token`, `stop_sequence`); Anthropic's, if a gateway forgets to translate.
 _STOP_REASONS: dict[str, StopReason] = {
     **dict.fromkeys(
         ("stop", "tool_calls", "function_call", "eos", "eos_token", "end_turn", "stop_sequence",
@@ -78,15 +78,15 @@ _OF_THE_END = ("finish_reason", "error")
 
 
 def from_wire(reply: object, plan: RequestPlan, profile: ProviderProfile) -> ReplyEnd:
-    """The reply under canonical names.
+    """Return the reply, with canonical names.
 
     Args:
         reply: A completion as parsed JSON.
-        plan: What was asked.
-        profile: Who was asked.
+        plan: The request that is answered.
+        profile: The model that answers.
 
     Raises:
-        ReplyFailedError: It reports an error, or is no completion.
+        ReplyFailedError: The reply reports an error, or is not a completion.
     """
     return _read(reply, plan, profile)
 
@@ -94,7 +94,7 @@ def from_wire(reply: object, plan: RequestPlan, profile: ProviderProfile) -> Rep
 def _read(
     reply: object, plan: RequestPlan, profile: ProviderProfile, *, is_finished: bool = True
 ) -> ReplyEnd:
-    """`from_wire` of a reply; one that is not finished has no finish reason."""
+    """Return `from_wire` of a reply; one that is not finished has no finish reason."""
     choices = list_of(mapping_of(reply).get("choices"))
     choice = mapping_of(choices[0]) if choices else {}
     if not isinstance(choice.get("message"), Mapping):
@@ -118,7 +118,7 @@ def _read(
     )
     return ReplyEnd(
         message=message,
-        # Some endpoints say "stop" although there are calls.
+        # Some endpoints send "stop" although there are calls.
         stop_reason="calls" if calls and reason in ("answer", "other") else reason,
         # Moonshot counts within the choice.
         usage=_usage(known(mapping_of(reply).get("usage")) or known(choice.get("usage"))),
@@ -126,7 +126,7 @@ def _read(
 
 
 def _reason(choice: JSON) -> StopReason:
-    """Why the reply ended.
+    """Return the reason for the end of a reply.
 
     Raises:
         ReplyFailedError: The service names a failure of its own.
@@ -144,7 +144,7 @@ def _reason(choice: JSON) -> StopReason:
 
 
 def _is_whole(call: JSON) -> bool:
-    """True if a call's arguments are complete as they came."""
+    """True if a call's arguments are complete."""
     arguments = mapping_of(call.get("function")).get("arguments")
     return isinstance(arguments, Mapping) or is_whole(arguments)
 
@@ -178,11 +178,7 @@ class StreamedReply(ReplyReader):
         self._usage: dict[str, Any] = {}
 
     def read(self, chunk: object) -> Iterator[ReplyEvent]:
-        """What a chunk adds to the reply.
-
-        Raises:
-            ReplyFailedError: It reports an error.
-        """
+        """Yield what a chunk adds to the reply."""
         failure = body_failure(chunk, status=200)
         if failure is not None or not isinstance(chunk, Mapping):
             raise ReplyFailedError(failure or foreign_reply(chunk, "completion"))
@@ -197,14 +193,11 @@ class StreamedReply(ReplyReader):
                 self._finish = {key: choice[key] for key in _OF_THE_END if key in choice}
 
     def end(self, *, announced: bool = False) -> Iterator[ReplyEvent]:
-        """The calls and the whole reply, once its last chunk was read.
+        """Yield the calls and the whole reply, after its last chunk was read.
 
         Args:
-            announced: The stream said itself that it is over, by `[DONE]`. With usage before
-                that, it needs no finish reason: Snowflake Cortex gives none.
-
-        Raises:
-            ReplyFailedError: The chunk with the finish reason has not come.
+            announced: True if the stream sent `[DONE]`. With usage before that, it needs no
+                finish reason: Snowflake Cortex sends none.
         """
         if not self._finish and not (announced and self._usage):
             raise ReplyFailedError(
@@ -216,7 +209,7 @@ class StreamedReply(ReplyReader):
         choice = {"finish_reason": "stop", **self._finish, "message": message}
         reply = {"choices": [choice], "usage": self._usage}
         end = _read(reply, self._plan, self._profile, is_finished=bool(self._finish))
-        # Only now is it sure that a call is whole: parallel ones may come interleaved.
+        # A call is complete only now: chunks of parallel calls may be interleaved.
         yield from map(CallDelta, end.message.tool_calls)
         yield end
 
@@ -224,29 +217,31 @@ class StreamedReply(ReplyReader):
         for key in ("content", "refusal", "reasoning_content", "reasoning"):
             text = _content(delta.get(key))
             if text:
-                self.progress.said(text)
+                self.progress.count_text(text)
                 self._texts.setdefault(key, []).append(text)
             if text and key in ("content", "refusal"):
                 yield ReplyDelta(text)
         for detail in map(mapping_of, list_of(delta.get("reasoning_details"))):
             if self._details and self._details[-1].extend(detail):
-                self.progress.said(text_of(detail.get("text")) or text_of(detail.get("summary")))
+                self.progress.count_text(
+                    text_of(detail.get("text")) or text_of(detail.get("summary"))
+                )
             else:
-                self.progress.kept()
+                self.progress.count_event()
                 self._details.append(_Detail(detail))
         for call in map(mapping_of, list_of(delta.get("tool_calls"))):
             self._calls.extend(call)
             arguments = mapping_of(call.get("function")).get("arguments")
             if len(self._calls) > self.progress.calls or not isinstance(arguments, str):
-                self.progress.kept()
+                self.progress.count_event()
             else:
-                self.progress.said(arguments)
+                self.progress.count_text(arguments)
             self.progress.calls = len(self._calls)
         self.progress.is_waiting = not self.progress.steps
 
 
 class _OpenCalls:
-    """The calls of a stream, in the order they began."""
+    """The calls of a stream, in the order in which they began."""
 
     def __init__(self) -> None:
         self._calls: list[_OpenCall] = []
@@ -260,12 +255,12 @@ class _OpenCalls:
         return iter(self._calls)
 
     def extend(self, delta: JSON) -> None:
-        """Adds a delta to its call, or begins one.
+        """Add a delta to its call, or begin a call.
 
-        The key None is for every call: a delta may have no index.
+        Calls of every index are also under the key None: a delta may have no index.
         """
         index = position_of(delta.get("index"))
-        call = self._found(index, delta)
+        call = self._find(index, delta)
         if call is None:
             call = _OpenCall(index=index)
             self._calls.append(call)
@@ -274,12 +269,12 @@ class _OpenCalls:
         if call.id:
             self._by_id[call.index, call.id] = self._by_id[None, call.id] = call
 
-    def _found(self, index: int | None, delta: JSON) -> _OpenCall | None:
-        """The call that a delta belongs to; None: it begins one.
+    def _find(self, index: int | None, delta: JSON) -> _OpenCall | None:
+        """Return the call that a delta continues; None if it begins one.
 
-        By its id where it has one, since some endpoints give every call the index 0 or
-        none; else by its index. A second name under one index is another call, unless
-        the first one's arguments are still open.
+        The id decides if there is one, since some endpoints give every call the index 0 or
+        none; else the index decides. A second name under one index is another call, unless
+        the arguments of the first one are incomplete.
         """
         call_id = text_of(delta.get("id"))
         name = text_of(mapping_of(delta.get("function")).get("name"))
@@ -292,7 +287,7 @@ class _OpenCalls:
 
 @dataclass(slots=True, kw_only=True)
 class _OpenCall:
-    """A call of a stream, as far as it has come."""
+    """A call of a stream, with the pieces received so far."""
 
     index: int | None
     id: str = ""
@@ -302,7 +297,7 @@ class _OpenCall:
     end: ObjectEnd = field(default_factory=ObjectEnd)
 
     def is_over(self, next_id: str) -> bool:
-        """Whether a delta with a name and this id begins another call."""
+        """True if a delta with a name and this id begins another call."""
         if not self.name:
             return False
         if next_id and self.id:
@@ -329,7 +324,7 @@ class _OpenCall:
 
 
 class _Detail:
-    """One entry of `reasoning_details`, as far as it has come.
+    """One entry of `reasoning_details`, with the chunks received so far.
 
     Args:
         first: Its first chunk.
@@ -342,7 +337,7 @@ class _Detail:
     def extend(self, chunk: JSON) -> bool:
         """Add a chunk; return False if it begins the next entry.
 
-        Text and summaries come in pieces under one index, a signature after the text.
+        Text and summaries come in pieces under one index; a signature comes after the text.
         """
         kind = chunk.get("type")
         alike = all(chunk.get(key) == self._fields.get(key) for key in ("type", "index"))
@@ -362,7 +357,7 @@ class _Detail:
 
 
 def _content(content: object) -> str:
-    """The text; some endpoints (Mistral) send parts in its place."""
+    """Return the text; some endpoints (Mistral) send a list of parts instead."""
     if isinstance(content, str):
         return content
     parts = map(mapping_of, list_of(content))
@@ -393,7 +388,7 @@ def reasoning_of(wire: JSON) -> dict[str, Any]:
 
 
 def _usage(usage: JSON) -> Usage:
-    """The figures; `prompt_tokens` includes what came from the cache."""
+    """Return the usage; `prompt_tokens` includes tokens read from the cache."""
     details = mapping_of(usage.get("prompt_tokens_details"))
     read = (
         details.get("cached_tokens"),

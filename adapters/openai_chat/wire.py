@@ -1,16 +1,16 @@
-"""Requests in OpenAI's Chat Completions format: the only place that writes its fields.
+"""Requests in OpenAI's Chat Completions format; no other module writes its fields.
 
 Needs no SDK. Sources: OpenAI, "Chat Completions API" and its OpenAPI document;
 "Function calling"; "Structured outputs" (`strict`: no schema is changed for it);
 DeepSeek, "Thinking mode" (`reasoning_content` of every reply with calls goes back, Kimi
 alike); OpenRouter, "Reasoning tokens" (`reasoning_details` go back unchanged); Google,
 "OpenAI compatibility" (`extra_content` of a call); Moonshot AI, "Dynamic tool loading"
-(tools in a system message); what other vendors refuse: `provider_facts`.
+(tools in a system message). What other vendors refuse is in `providers/known.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
@@ -24,7 +24,9 @@ from tool_search.adapters.wire.requests import (
     RequestOptions,
     encoded_body,
     encoded_messages,
+    result_texts,
     settled_count,
+    user_content,
     with_extra_body,
     with_tools,
 )
@@ -37,9 +39,7 @@ from tool_search.messages import (
     DeclaredTool,
     ImagePart,
     Message,
-    ReferencePart,
     RequestPlan,
-    TextPart,
     ToolCall,
     ToolList,
 )
@@ -50,11 +50,11 @@ from tool_search.values.json import compact_json
 __all__ = ["REASONING_FIELDS", "encode", "encode_tools", "to_wire"]
 
 REASONING_FIELDS = ("reasoning_details", "reasoning_content", "reasoning")
-"""The names that reasoning comes by, the most exact first: a reply keeps one of them."""
+"""The fields of reasoning, the most exact first; one of them is kept of a reply."""
 
-# What stands for a name that a model left empty: no request may have one.
+# Name of a call that the model left without one: a request with an empty name is refused.
 _NAMELESS = "unnamed"
-# The effort that kimi-cli states (1616) where a gateway wants one beside `reasoning_content`.
+# The effort that kimi-cli states (1616) if a gateway wants one with `reasoning_content`.
 _EFFORT = "high"
 
 
@@ -70,7 +70,7 @@ def encode(plan: RequestPlan, profile: ProviderProfile, **options: Unpack[Reques
     """Return `to_wire` as JSON in UTF-8; parts that later requests repeat are written once."""
     tools = encode_tools(plan.tools, profile) if _has_tools(plan, profile) else None
     if profile.states_effort:
-        # The effort is stated where any message has reasoning: all of them are looked at.
+        # The effort is stated if any message has reasoning, so all messages are needed.
         whole = _body(plan, profile, options)
         return encoded_body(whole, tools)
     write = partial(_messages, plan, profile)
@@ -88,12 +88,12 @@ def encode(plan: RequestPlan, profile: ProviderProfile, **options: Unpack[Reques
 
 
 def _has_tools(plan: RequestPlan, profile: ProviderProfile) -> bool:
-    """True if the request declares its tools: some services have no other way to forbid calls."""
+    """True if the request declares its tools; some services forbid calls only without them."""
     return bool(plan.tools) and (plan.tool_use == "auto" or profile.takes_tool_choice_none)
 
 
 def encode_tools(tools: ToolList, profile: ProviderProfile) -> bytes:
-    """The `tools` of a request as JSON in UTF-8, made once for each list."""
+    """Return the `tools` of a request as JSON in UTF-8; each list is written once."""
     return tools.encoded(
         f"openai_chat/{profile.name_rule}/{profile.takes_strict}/{profile.schema_rules}",
         partial(_tool_json, profile=profile),
@@ -139,7 +139,7 @@ def _body(
         if profile.takes_stream_options:
             body["stream_options"] = {"include_usage": True}
     if profile.max_output_tokens is not None:
-        # OpenAI's reasoning models refuse the older name, other services do not know the newer.
+        # OpenAI's reasoning models refuse the older name; other services do not know the newer.
         is_vendors = profile.origin.startswith(f"openai_chat:{OWN_HOSTS['openai_chat']}/")
         limit = "max_completion_tokens" if is_vendors else "max_tokens"
         body[limit] = profile.max_output_tokens
@@ -166,7 +166,7 @@ def _messages(
             messages.append(_result(message, profile.name_rule))
             pending += definitions_in(message) if sends_tools else []
             continue
-        # Behind all results of a reply: nothing comes between them.
+        # After all results of a reply: services refuse a message between them.
         messages.extend(_tools_message(pending, profile))
         pending = []
         if message.role == "user":
@@ -182,7 +182,7 @@ def _is_written(reply: Message) -> bool:
 
 
 def _tools_message(tools: Sequence[Tool], profile: ProviderProfile) -> Iterator[dict[str, Any]]:
-    """The message that makes tools callable from its place on: `content`, even null, is refused."""
+    """Yield the message that declares tools from its place on; it must not have `content`."""
     if tools:
         functions = [_tool(DeclaredTool(tool), profile) for tool in tools]
         yield {"role": "system", "tools": functions}
@@ -219,7 +219,7 @@ def _reasoning(
     missing = profile.missing_reasoning
     if not has_calls or missing is None or "reasoning_content" in fields:
         return fields
-    # A service that named `reasoning_content` after it was sent another field wants that one.
+    # A service that asked for `reasoning_content` when it had another field wants that one.
     if not fields or missing:
         fields["reasoning_content"] = text_of(fields.get("reasoning")) or missing
     return fields
@@ -238,34 +238,19 @@ def _call(call: ToolCall, rule: NameRule, extra: object) -> dict[str, Any]:
 
 
 def _result(message: Message, rule: NameRule) -> dict[str, Any]:
-    """A call's result: a string, since many endpoints take no parts here."""
-    parts = (TextPart(message.content),) if isinstance(message.content, str) else message.content
-    content = "\n".join(_result_texts(parts, rule))
+    """Return a call's result; its content is a string, since many endpoints refuse parts."""
+    content = "\n".join(result_texts(message.content, rule))
+    parts = () if isinstance(message.content, str) else message.content
     pictures = sum(isinstance(part, ImagePart) for part in parts)
     if pictures and not content.strip():
-        # Of a history that another client kept: ours have words for their pictures.
+        # From a history of another client: results of ours describe their pictures.
         content = text("call.pictures", "en-US", count=pictures)
     return {"role": "tool", "tool_call_id": wire_id(message.tool_call_id or ""), "content": content}
 
 
-def _result_texts(parts: Iterable[ContentPart], rule: NameRule) -> Iterable[str]:
-    for part in parts:
-        if isinstance(part, TextPart):
-            yield part.text
-        elif isinstance(part, ReferencePart) and not part.tools:
-            yield compact_json([wire_name(name, rule) for name in part.names])
-
-
-def _content(content: str | Sequence[ContentPart]) -> str | list[dict[str, Any]]:
-    """A user's text, or parts where there are pictures among them."""
-    if isinstance(content, str):
-        return content
-    if not any(isinstance(part, ImagePart) for part in content):
-        return "\n".join(part.text for part in content if isinstance(part, TextPart))
-    wire: list[dict[str, Any]] = []
-    for part in content:
-        if isinstance(part, ImagePart):
-            wire.append({"type": "image_url", "image_url": {"url": part.url}})
-        elif isinstance(part, TextPart) and part.text:
-            wire.append({"type": "text", "text": part.text})
-    return wire
+def _content(content: str | Sequence[ContentPart]) -> str | list[Mapping[str, Any]]:
+    return user_content(
+        content,
+        text_type="text",
+        picture=lambda url: {"type": "image_url", "image_url": {"url": url}},
+    )

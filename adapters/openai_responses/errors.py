@@ -1,4 +1,4 @@
-"""Refusals in OpenAI's Responses dialect, each with its meaning and its source."""
+"""Refusals in OpenAI's Responses dialect: pattern, meaning and source of each."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ ANSWERS: tuple[Answer, ...] = (
     Answer(
         r"unknown parameter: 'input\[\d+\]\.(?:phase|content\[\d+\]\.\w+|encrypted_content"
         r"|summary|status|id)'",
-        # No refusal of this reply alone: every later one would be refused for the same field.
+        # Not of this reply alone: every later one would be refused for the same field.
         "reasoning_refused",
         "OpenAI: `Unknown parameter: 'input[2].phase'.`: fields of our own kept items alone",
     ),

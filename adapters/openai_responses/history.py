@@ -15,12 +15,11 @@ from tool_search.adapters.openai_responses.items import own_items, says_more
 from tool_search.adapters.wire.arguments import arguments_object, arguments_text
 from tool_search.adapters.wire.searches import (
     ADDED,
-    found,
+    HistoryReader,
     normalized_searches,
     query_of,
-    search_call,
-    search_message,
-    simple,
+    result_of,
+    simplified,
 )
 from tool_search.adapters.wire.values import (
     attachment,
@@ -67,10 +66,10 @@ def history_from_wire(
     Args:
         items: The `input` of a request, and the `output` after it.
         search_tool_name: The search tool's name in the neutral history.
-        canonical: Gives the canonical name for a wire name.
-        origin: The `ProviderProfile.origin` that is sent what the neutral form cannot
-            carry, as it is: reasoning, the `phase` of messages, items of other tools of
-            the service; empty for none.
+        canonical: Returns the canonical name of a wire name.
+        origin: The `ProviderProfile.origin` that gets back, unchanged, what the neutral form
+            cannot carry: reasoning, the `phase` of messages, items of other tools of the
+            service; empty for none.
         language: The language of the lines in place of files.
     """
     if isinstance(items, str):
@@ -85,13 +84,13 @@ def history_from_wire(
 
 @dataclass(slots=True)
 class _Draft:
-    """A reply as far as it was read.
+    """The part of a reply that was read so far.
 
     Attributes:
-        texts: What its messages say.
+        texts: The texts of its messages.
         calls: Its calls.
-        items: All items of it that a request takes back.
-        reasoning: The last of them that wait for the item they led to.
+        items: Its items that a request sends back.
+        reasoning: The last items of reasoning, before the item that they belong to is read.
     """
 
     texts: list[str] = field(default_factory=list)
@@ -100,7 +99,7 @@ class _Draft:
     reasoning: list[JSON] = field(default_factory=list)
 
     def add(self, item: JSON) -> None:
-        """Takes in an item, and the reasoning that led to it."""
+        """Add an item, after the reasoning that belongs to it."""
         if item["type"] == "reasoning":
             self.reasoning.append(item)
         else:
@@ -108,7 +107,7 @@ class _Draft:
             self.reasoning = []
 
     def messages(self, origin: str) -> Iterator[Message]:
-        """The reply, or nothing if it is empty."""
+        """Yield the reply, or nothing if it is empty."""
         text = _BETWEEN_MESSAGES.join(filter(str.strip, self.texts))
         if not (text or self.calls):
             return
@@ -123,37 +122,26 @@ class _Draft:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Reader:
-    """Reads a history item by item.
+class _Reader(HistoryReader):
+    """A reader of a history, item by item."""
 
-    Attributes:
-        search_tool_name: The search tool's name.
-        canonical: Gives the canonical name for a wire name.
-        origin: Who is sent items as they are; empty for nobody.
-        language: The language of lines in place of files.
-    """
-
-    search_tool_name: str
-    canonical: Callable[[str], str]
-    origin: str
-    language: Language
     _reply: _Draft = field(default_factory=_Draft)
     _results: list[Message] = field(default_factory=list)
     _added: list[tuple[str, list[str]]] = field(default_factory=list)
-    _said: list[ContentPart] = field(default_factory=list)
-    _speaker: str = ""
+    _user_parts: list[ContentPart] = field(default_factory=list)
+    _user_role: str = ""
     _queries: dict[str, str] = field(default_factory=dict)
     _hosted: deque[tuple[str, frozenset[str]]] = field(default_factory=deque)
     _place: int = 0
 
     def read(self, item: JSON) -> Iterator[Message]:
-        """The messages that an item completes."""
+        """Yield the messages that an item completes."""
         self._place += 1
         kind = text_of(item.get("type")) or "message"
         if kind == "message" and item.get("role") != "assistant":
             yield from self._user(item)
             return
-        yield from self._spoken()
+        yield from self._close_user_message()
         if kind == "message":
             yield from self._next_reply()
             self._speak(item)
@@ -173,35 +161,35 @@ class _Reader:
             yield from self._hosted_search(kind, item)
 
     def close(self) -> Iterator[Message]:
-        """What is still open: a message, a reply, its results, and what was added after them."""
-        yield from self._spoken()
+        """Yield what is still open: a message, a reply, its results, and tools added after them."""
+        yield from self._close_user_message()
         yield from self._reply.messages(self.origin)
         yield from self._results
         for call_id, names in self._added:
             query = f"select:{','.join(names)}"
-            call = search_call(call_id, query, name=self.search_tool_name)
+            call = self.search_call(call_id, query)
             yield Message(role="assistant", tool_calls=(call,))
-            yield self._found(call_id, query, names)
+            yield self._search_result(call_id, query, names)
         self._reply, self._results, self._added = _Draft(), [], []
 
     def _user(self, item: JSON) -> Iterator[Message]:
-        """A message of the user's, or of another role: the same one's are one message."""
+        """Read a message of the user or of another role; neighbours of one role are one."""
         role = text_of(item.get("role"))
-        if role != self._speaker:
-            yield from self._spoken()
-        if not self._said:
+        if role != self._user_role:
+            yield from self._close_user_message()
+        if not self._user_parts:
             yield from self.close()
         self._hosted.clear()
-        self._speaker = role
-        self._said += _parts(item.get("content"), self.language)
+        self._user_role = role
+        self._user_parts += _parts(item.get("content"), self.language)
 
-    def _spoken(self) -> Iterator[Message]:
-        if self._said:
-            yield Message(role="user", content=simple(tuple(self._said)))
-        self._said = []
+    def _close_user_message(self) -> Iterator[Message]:
+        if self._user_parts:
+            yield Message(role="user", content=simplified(tuple(self._user_parts)))
+        self._user_parts = []
 
     def _next_reply(self) -> Iterator[Message]:
-        """Another item of the model's: after results or new tools it begins another reply."""
+        """Close the reply, if results or new tools came after it."""
         if self._results or self._added:
             yield from self.close()
 
@@ -223,46 +211,48 @@ class _Reader:
 
     def _result(self, item: JSON) -> Iterator[Message]:
         call_id = label_of(item.get("call_id"))
-        content = simple(_parts(item.get("output"), self.language))
+        content = simplified(_parts(item.get("output"), self.language))
         hosted = next((search for search in self._hosted if call_id in search[1]), None)
         if hosted is None:
             self._results.append(Message(role="tool", tool_call_id=call_id, content=content))
             return
-        # Recorded: a search of the service's own that a client has answered as a function.
+        # Recorded: a client has answered a search by the service as if it were a function.
         self._hosted.remove(hosted)
-        yield from self._asked(call_id, hosted[0])
+        yield from self._search_reply(call_id, hosted[0])
         name = self.search_tool_name
         yield Message(role="tool", tool_call_id=call_id, name=name, content=content)
 
     def _search(self, kind: str, item: JSON) -> Iterator[Message]:
-        """Half of a client's search."""
+        """Read a client's search: its call or its output."""
         call_id = label_of(item.get("call_id"))
         if kind == "tool_search_call":
             yield from self._next_reply()
             query = query_of(fields_of(item.get("arguments")))
             self._queries[call_id] = query
-            self._reply.calls.append(search_call(call_id, query, name=self.search_tool_name))
+            self._reply.calls.append(self.search_call(call_id, query))
             self._reply.add(item)
         else:
-            self._results.append(self._found(call_id, self._queries.get(call_id, ""), _names(item)))
+            self._results.append(
+                self._search_result(call_id, self._queries.get(call_id, ""), _names(item))
+            )
 
     def _hosted_search(self, kind: str, item: JSON) -> Iterator[Message]:
-        """Half of a search by the service, which comes before what follows it in the reply."""
+        """Read a search by the service, which comes before the rest of its reply."""
         if kind == "tool_search_call":
             ids = frozenset(filter(None, (label_of(item.get(key)) for key in ("call_id", "id"))))
             self._hosted.append((query_of(fields_of(item.get("arguments"))), ids))
-            # Reasoning goes back with what it led to, and a search of the service's does not.
+            # Reasoning goes back with the item after it, and a search by the service does not.
             self._reply.reasoning = []
             return
         query = self._hosted.popleft()[0] if self._hosted else ""
         call_id = f"search_{self._place}"
-        yield from self._asked(call_id, query)
-        yield self._found(call_id, query, _names(item))
+        yield from self._search_reply(call_id, query)
+        yield self._search_result(call_id, query, _names(item))
 
-    def _asked(self, call_id: str, query: str) -> Iterator[Message]:
-        """A search as a reply with what was said before it; calls wait till after it."""
+    def _search_reply(self, call_id: str, query: str) -> Iterator[Message]:
+        """Yield a search in a reply with the text before it; calls come after it."""
         yield from self._next_reply()
-        call = search_call(call_id, query, name=self.search_tool_name)
+        call = self.search_call(call_id, query)
         before, waiting = self._reply, _Draft()
         if before.calls:
             waiting.calls, waiting.items = before.calls, _without_messages(before.items)
@@ -280,13 +270,13 @@ class _Reader:
         self._reply = waiting
         yield from before.messages(self.origin)
 
-    def _found(self, call_id: str, query: str, names: Iterable[str]) -> Message:
-        result = found(query, names, str)
-        return search_message(call_id, result, name=self.search_tool_name)
+    def _search_result(self, call_id: str, query: str, names: Iterable[str]) -> Message:
+        result = result_of(query, names, str)
+        return self.search_message(call_id, result)
 
 
 def _without_messages(items: Iterable[JSON]) -> list[JSON]:
-    """A reply's items without its messages, and without the reasoning that led to these."""
+    """Return items without messages, and without the reasoning that belongs to these."""
     kept: list[JSON] = []
     for item in items:
         if item["type"] != "message":
@@ -298,7 +288,7 @@ def _without_messages(items: Iterable[JSON]) -> list[JSON]:
 
 
 def _names(item: JSON) -> list[str]:
-    """The functions that an item brings, those in namespaces too."""
+    """Return the names of the functions that an item declares, those in namespaces too."""
     names = []
     for tool in mappings_of(item.get("tools")):
         members = mappings_of(tool.get("tools")) if tool.get("type") == "namespace" else [tool]

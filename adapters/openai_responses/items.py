@@ -1,4 +1,4 @@
-"""Items of a Responses reply, as a request takes them back.
+"""Items of a Responses reply, in the form in which a request returns them.
 
 Needs no SDK. Sources: OpenAI, "Responses API" (output and input items), "Reasoning
 models", "Tool search".
@@ -17,7 +17,7 @@ __all__ = ["is_call", "message_text", "own_items", "says_more"]
 
 JSON = Mapping[str, Any]
 
-# What an item holds when a request sends it back; the rest is the service's to say.
+# The fields of an item that a request sends back; the service decides the others.
 _FIELDS = {
     "message": ("role", "phase"),
     "function_call": ("call_id", "name", "namespace"),
@@ -36,7 +36,7 @@ def is_call(item: JSON) -> bool:
 
 
 def message_text(item: JSON) -> str:
-    """Return what a message says, a refusal too; empty for another item."""
+    """Return the text of a message, a refusal too; empty for another item."""
     if item.get("type") != "message":
         return ""
     parts = map(mapping_of, list_of(item.get("content")))
@@ -47,13 +47,13 @@ def own_items(items: Iterable[JSON], calls: Iterable[ToolCall]) -> list[dict[str
     """Return a reply's items as they are sent back.
 
     Args:
-        items: The reply's.
-        calls: The calls among them, in order, as the history has them.
+        items: The items of the reply.
+        calls: Its calls, in order, as the history has them.
     """
     made = iter(calls)
     sent = [_sendable(item, next(made) if is_call(item) else None) for item in items]
     blocks = [item for item in sent if _is_worth_sending(item)]
-    # Cut short, or before an empty message: refused without what it was about.
+    # Reasoning of a cut reply, or of an empty message, is refused without the item after it.
     while blocks and blocks[-1]["type"] == "reasoning":
         blocks.pop()
     return blocks
@@ -69,17 +69,17 @@ def says_more(item: JSON) -> bool:
 
 
 def _is_worth_sending(item: JSON) -> bool:
-    """Not an empty message, and not reasoning that the service would have to look up."""
+    """True if an item is not an empty message, nor reasoning that the service looks up."""
     if item["type"] == "message":
         return bool(item["content"].strip())
-    # DeepSeek and vLLM give reasoning as text: there is nothing to look up.
+    # DeepSeek and vLLM send reasoning as text: there is nothing to look up.
     return item["type"] != "reasoning" or bool(item.get("encrypted_content") or item.get("content"))
 
 
 def _sendable(item: JSON, call: ToolCall | None) -> dict[str, Any]:
-    """An item as a request takes it back; one of an unknown kind unchanged.
+    """Return an item as a request sends it back; one of an unknown kind is unchanged.
 
-    A message is told by its text: with parts, it would need the id that it had.
+    A message becomes its text: with parts, it would need the id that it had.
     """
     kind = item["type"]
     if kind not in _FIELDS:
@@ -87,7 +87,7 @@ def _sendable(item: JSON, call: ToolCall | None) -> dict[str, Any]:
     sent = {"type": kind}
     sent |= {key: item[key] for key in _FIELDS[kind] if item.get(key) is not None}
     if kind == "reasoning" and not sent.get("content"):
-        sent.pop("content", None)  # OpenAI's own is empty, and not wanted back
+        sent.pop("content", None)  # OpenAI's own is empty, and is refused
     if kind == "message":
         sent["content"] = message_text(item)
     elif call is not None:

@@ -1,8 +1,7 @@
-"""Chat over OpenAI's Responses API, and over endpoints that are compatible with it.
+"""Chat over OpenAI's Responses API and over compatible endpoints.
 
-SDK: openai 2.20 or later, its asynchronous client. The format is in
-`openai_responses_wire`, `openai_responses_tools`, `openai_responses_reply` and
-`openai_responses_history`, which need no SDK.
+SDK: the asynchronous client of openai 2.20 or later. The format is in `wire`, `tools`, `reply`,
+`items` and `history` of this folder, which need no SDK.
 Source: OpenAI, "Responses API", "Streaming events", "Error codes".
 
 Usage::

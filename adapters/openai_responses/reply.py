@@ -1,4 +1,4 @@
-"""Replies in OpenAI's Responses format: the only place that reads their fields.
+"""Replies in OpenAI's Responses format; no other module reads their fields.
 
 Needs no SDK. Sources: OpenAI, "Responses API" (the response and its output items),
 "Streaming events", "Reasoning models", "Tool search" (a client's search is a call to
@@ -67,17 +67,17 @@ _SEARCH_NAME = "tool_search"
 
 
 def from_wire(reply: object, plan: RequestPlan, profile: ProviderProfile) -> ReplyEnd:
-    """The reply under canonical names.
+    """Return the reply, with canonical names.
 
-    Searches of the service's own are no calls: `NativeReply.found` has what they found.
+    Searches by the service are not calls: `NativeReply.found` has their results.
 
     Args:
         reply: A response as parsed JSON.
-        plan: What was asked.
-        profile: Who was asked.
+        plan: The request that is answered.
+        profile: The model that answers.
 
     Raises:
-        ReplyFailedError: It reports an error, or is no response.
+        ReplyFailedError: The reply reports an error, or is not a response.
     """
     return _read(reply, plan, profile)
 
@@ -85,7 +85,7 @@ def from_wire(reply: object, plan: RequestPlan, profile: ProviderProfile) -> Rep
 def _read(
     reply: object, plan: RequestPlan, profile: ProviderProfile, *, unfinished: Collection[int] = ()
 ) -> ReplyEnd:
-    """`from_wire` of a reply, the items at these places of which have not ended."""
+    """Return `from_wire` of a reply whose items at the places `unfinished` have not ended."""
     response = mapping_of(reply)
     failure = body_failure(reply, status=200)
     is_lost = response.get("status") in ("failed", "cancelled")
@@ -115,7 +115,7 @@ def _read(
 
 
 def _is_cut(item: JSON, reason: StopReason) -> bool:
-    """True if a call ended with its reply, and not by itself."""
+    """True if the end of its reply cut a call."""
     if item.get("status") == "incomplete" or reason == "refusal":
         return True
     return reason == "length" and not (
@@ -130,7 +130,7 @@ def events_of(reply: object, plan: RequestPlan, profile: ProviderProfile) -> Ite
 
 @dataclass(slots=True)
 class _OpenItem:
-    """An item of a stream, as far as it has come."""
+    """An item of a stream, with the pieces received so far."""
 
     place: int | None
     arrival: int
@@ -149,7 +149,7 @@ class _OpenItem:
         return not self.has_begun or self.item.get("type") == "reasoning"
 
     def whole(self) -> JSON:
-        """The item, with the arguments that came in pieces where it holds none."""
+        """Return the item; if it has no arguments, with those that came in pieces."""
         if self.item.get("type") != "function_call" or self.item.get("arguments"):
             return self.item
         return {**self.item, "arguments": "".join(self.arguments)}
@@ -168,11 +168,7 @@ class StreamedReply(ReplyReader):
         self._response: JSON | None = None
 
     def read(self, event: object) -> Iterator[ReplyEvent]:
-        """What an event adds to the reply.
-
-        Raises:
-            ReplyFailedError: It reports an error.
-        """
+        """Yield what an event adds to the reply."""
         if not isinstance(event, Mapping):
             raise ReplyFailedError(foreign_reply(event, "response"))
         kind = text_of(event.get("type"))
@@ -194,11 +190,7 @@ class StreamedReply(ReplyReader):
         self.progress.is_waiting = not self._items or self._items[-1].is_slow
 
     def end(self, *, announced: bool = False) -> Iterator[ReplyEvent]:  # noqa: ARG002 - Chat's word
-        """The whole reply, once its last event was read.
-
-        Raises:
-            ReplyFailedError: The last event has not come, or says that the reply failed.
-        """
+        """Yield the whole reply, after its last event was read."""
         if self._response is None:
             raise ReplyFailedError(
                 Failure(detail="the stream ended before response.completed", code=BROKEN_REPLY)
@@ -206,22 +198,22 @@ class StreamedReply(ReplyReader):
         items = self._in_order()
         output = list_of(self._response.get("output"))
         if len(output) > sum(item.is_done for item in items):
-            # Items were not streamed to their end: what the last event holds counts.
+            # Items were not streamed to their end, so the output of the last event counts.
             end = _read(self._response, self._plan, self._profile)
             if self._speaking is None and end.message.text:
                 yield ReplyDelta(end.message.text)
             yield from map(CallDelta, end.message.tool_calls[self._made :])
             yield end
             return
-        # Some endpoints leave the output out of the last event.
+        # Some endpoints omit the output from the last event.
         unfinished = [n for n, item in enumerate(items) if not (item.is_done or item.has_arguments)]
         whole = {**self._response, "output": [item.whole() for item in items]}
         yield _read(whole, self._plan, self._profile, unfinished=unfinished)
 
     def _in_order(self) -> list[_OpenItem]:
-        """The items by their places, or as they came where some have none.
+        """Return the items by their places, or in their order if some have no place.
 
-        An item that only opened counts where it is a call: it was cut.
+        An item that only opened counts if it is a call: it was cut.
         """
         kept = [
             item for item in self._items if item.is_done or item.item.get("type") == "function_call"
@@ -231,10 +223,10 @@ class StreamedReply(ReplyReader):
         return kept
 
     def _item(self, event: JSON) -> _OpenItem | None:
-        """The item that an event is about, where it is known and open.
+        """Return the item that an event extends, if it is known and open.
 
-        By its place, or by its id: some endpoints leave `output_index` out. One that names
-        neither is about the last item.
+        Its place or its id decides: some endpoints omit `output_index`. An event that names
+        neither extends the last item.
         """
         place = position_of(event.get("output_index"))
         named = text_of(event.get("item_id")) or text_of(mapping_of(event.get("item")).get("id"))
@@ -246,7 +238,7 @@ class StreamedReply(ReplyReader):
     def _add(self, event: JSON) -> _OpenItem:
         place = position_of(event.get("output_index"))
         named = text_of(event.get("item_id")) or text_of(mapping_of(event.get("item")).get("id"))
-        self.progress.kept()
+        self.progress.count_event()
         item = _OpenItem(place, len(self._items))
         self._items.append(item)
         if place is not None:
@@ -262,31 +254,31 @@ class StreamedReply(ReplyReader):
         item = self._item(event) or self._add(event)
         item.has_begun = True
         if kind in _TEXT_DELTAS:
-            self.progress.said(delta)
+            self.progress.count_text(delta)
             item.has_spoken = True
             yield ReplyDelta(self._separator(item) + delta)
         elif kind == "response.function_call_arguments.delta":
-            self.progress.said(delta)
+            self.progress.count_text(delta)
             item.arguments.append(delta)
         else:
-            # Reasoning and the like: its item brings it whole.
+            # Reasoning and others: the end of the item has the whole of it.
             self.progress.steps += 1
 
     def _separator(self, item: _OpenItem) -> str:
-        """What stands before a message's first words, where another was before it."""
+        """Return the separator before a message's first words, if it follows another message."""
         before, self._speaking = self._speaking, item
         return "" if before is None or before is item else _BETWEEN_MESSAGES
 
     def _finish_arguments(self, event: JSON) -> None:
-        """Takes in a call's whole arguments, which some endpoints send without its item."""
+        """Record a call's whole arguments, which some endpoints send without its item."""
         item, written = self._item(event), event.get("arguments")
         if item is not None and isinstance(written, str):
-            self.progress.kept()
+            self.progress.count_event()
             item.arguments = [written]
             item.has_arguments = True
 
     def _close(self, event: JSON) -> Iterator[ReplyEvent]:
-        self.progress.kept()
+        self.progress.count_event()
         given = mapping_of(event.get("item"))
         place = position_of(event.get("output_index"))
         again = self._known.get(text_of(given.get("id")) if place is None else place)
@@ -307,12 +299,12 @@ class StreamedReply(ReplyReader):
 
 
 def _is_same(item: JSON, other: JSON) -> bool:
-    """True if an item has come a second time."""
+    """True if an item was sent a second time."""
     return all(item.get(key) == other.get(key) for key in ("id", "call_id", "type"))
 
 
 def _stream_failure(event: JSON) -> Failure:
-    """An error event: what it says stands at its top, or under `error`."""
+    """Return the failure of an error event; its fields are at the top or under `error`."""
     error = {key: value for key, value in event.items() if key != "type"}
     return body_failure(
         event if event.get("error") else {"error": error}, status=200
@@ -320,7 +312,7 @@ def _stream_failure(event: JSON) -> Failure:
 
 
 def _call_maker(plan: RequestPlan, profile: ProviderProfile) -> Callable[[JSON, int], ToolCall]:
-    """Makes a call of an item and its place among the reply's calls."""
+    """Return a function that makes a call of an item and its place among the calls."""
     canonical = canonical_names(plan, profile.name_rule)
     searches = (entry.tool.name for entry in plan.tools if entry.is_search)
     search = next(searches, _SEARCH_NAME)
@@ -353,7 +345,7 @@ def _native(
     plan: RequestPlan,
     profile: ProviderProfile,
 ) -> NativeReply | None:
-    """The reply's own items, where they hold what the neutral form cannot carry."""
+    """Return the reply's own items, if the neutral form cannot carry them."""
     canonical = canonical_names(plan, profile.name_rule)
     found = tuple(canonical(name) for _, name in loaded_by(items))
     blocks = own_items(items, calls)
@@ -366,7 +358,7 @@ def _native(
 
 
 def _usage(usage: JSON) -> Usage:
-    """The figures; `input_tokens` includes what came from the cache."""
+    """Return the usage; `input_tokens` includes tokens read from the cache."""
     details = mapping_of(usage.get("input_tokens_details"))
     return Usage(
         input_tokens=count_of(usage.get("input_tokens")),

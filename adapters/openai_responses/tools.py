@@ -24,17 +24,17 @@ _MAX_DESCRIPTION_CHARS = 300
 
 
 def encode_tools(tools: ToolList, profile: ProviderProfile) -> bytes:
-    """The `tools` of a request as JSON in UTF-8, made once for each list."""
+    """Return the `tools` of a request as JSON in UTF-8; each list is written once."""
     key = f"openai_responses/{profile.name_rule}/{profile.search_form}"
     return tools.encoded_whole(key, lambda: compact_json(wire_tools(tools, profile)))
 
 
 def wire_tools(tools: ToolList, profile: ProviderProfile) -> list[dict[str, Any]]:
-    """The `tools` of a request; deferred tools of one server share a namespace."""
-    shown = [entry for entry in tools if not entry.deferred]
+    """Return the `tools` of a request; deferred tools of one server share a namespace."""
+    loaded = [entry for entry in tools if not entry.deferred]
     waiting = [entry.tool for entry in tools if entry.deferred]
     return [
-        *(_shown(entry, profile) for entry in shown),
+        *(_listed(entry, profile) for entry in loaded),
         *definitions(waiting, profile, deferred=True, among=tools),
     ]
 
@@ -42,13 +42,13 @@ def wire_tools(tools: ToolList, profile: ProviderProfile) -> list[dict[str, Any]
 def definitions(
     tools: Iterable[Tool], profile: ProviderProfile, *, deferred: bool, among: ToolList
 ) -> list[dict[str, Any]]:
-    """Definitions that a model is not shown from the start, as a list or an item holds them.
+    """Return definitions that a model does not see from the start.
 
     Args:
-        tools: What to define, in order; a server stands where its first tool does.
-        profile: Who is asked.
-        deferred: Whether they carry `defer_loading`, as all that a search loads.
-        among: The request's list, whose names no namespace has.
+        tools: The tools, in order; a server comes at the place of its first tool.
+        profile: The model that is asked.
+        deferred: True if they have `defer_loading`, as everything that a search loads.
+        among: The request's list; no namespace has one of its names.
     """
     wire: list[dict[str, Any]] = []
     namespaces: dict[str, dict[str, Any]] = {}
@@ -71,7 +71,7 @@ def definitions(
     return wire
 
 
-def _shown(entry: DeclaredTool, profile: ProviderProfile) -> dict[str, Any]:
+def _listed(entry: DeclaredTool, profile: ProviderProfile) -> dict[str, Any]:
     tool = entry.tool
     if not entry.is_search:
         return _function(tool, profile)
@@ -90,16 +90,16 @@ def _function(tool: Tool, profile: ProviderProfile) -> dict[str, Any]:
     if tool.description:
         wire["description"] = tool.description
     wire["parameters"] = schema = dict(tool.declared_schema.schema)
-    # Left out, it may count as true.
+    # If it is left out, it may count as true.
     wire["strict"] = is_strict(schema)
     return wire
 
 
 def _server_namespace(tool: Tool, profile: ProviderProfile, among: ToolList) -> str | None:
-    """The namespace that a server's tools share, where the catalog is declared with them.
+    """Return the namespace of a server's tools, if the catalog is declared with namespaces.
 
-    A deferred function without a server is in a namespace of its own name: no server's
-    may have it.
+    A deferred function without a server is in a namespace of its own name, so no server may
+    have that name.
     """
     if not tool.server or profile.search_form not in ("deferred", "hosted"):
         return None
@@ -110,7 +110,7 @@ def _server_namespace(tool: Tool, profile: ProviderProfile, among: ToolList) -> 
 
 
 def _listing(namespace: dict[str, Any]) -> str:
-    """What a model reads of a namespace before it is loaded: the names within it."""
+    """Return the description of a namespace that is not loaded: the names in it."""
     names = ", ".join(function["name"] for function in namespace["tools"])
     if len(names) <= _MAX_DESCRIPTION_CHARS:
         return names
@@ -118,15 +118,15 @@ def _listing(namespace: dict[str, Any]) -> str:
 
 
 class ToolNamespaces:
-    """In which namespace a call finds each tool that a request brings.
+    """The namespaces of the tools that a request declares.
 
-    A function that is declared plainly is in the default one; what comes late is in its
-    server's or in one of its own name (recorded calls say so), wherever the request
-    brings it.
+    A function that is declared without `defer_loading` is in the default namespace. Any other
+    is in its server's or in one of its own name, wherever the request declares it: recorded
+    calls have these.
 
     Args:
         tools: The request's list.
-        profile: Who is asked.
+        profile: The model that is asked.
 
     Attributes:
         tools: The request's list.
@@ -139,15 +139,15 @@ class ToolNamespaces:
         self._namespaces = self._by_name(entry.tool for entry in tools if entry.deferred)
 
     def is_plain(self, name: str) -> bool:
-        """Whether a tool, by its name on the wire, is in the default namespace."""
+        """True if a tool, by its wire name, is in the default namespace."""
         return name in self._plain
 
     def namespace(self, name: str) -> str | None:
-        """The namespace of a call of a tool by its name on the wire; None: it names none."""
+        """Return the namespace of a tool by its wire name; None for the default one."""
         return None if name in self._plain else self._namespaces.get(name)
 
     def extended(self, messages: Iterable[Message]) -> ToolNamespaces:
-        """The same with what messages bring; it shares what is there."""
+        """Return the namespaces with those of tools in messages; both share their data."""
         sent = self._by_name(tool for message in messages for tool in definitions_in(message))
         if not sent:
             return self
@@ -156,11 +156,11 @@ class ToolNamespaces:
         return more
 
     def agrees(self, before: ToolNamespaces, names: Iterable[str]) -> bool:
-        """True if these names are where they were before."""
+        """True if these names are in the same namespaces as before."""
         return self is before or all(self.namespace(n) == before.namespace(n) for n in names)
 
     def flat(self) -> ToolNamespaces:
-        """The same, sharing nothing: what is extended again and again stays quick."""
+        """Stop sharing data, so that repeated extensions stay quick; return itself."""
         if isinstance(self._namespaces, ChainMap):
             self._namespaces = dict(self._namespaces)
         return self

@@ -1,8 +1,8 @@
-"""Requests in OpenAI's Responses format: the only place that writes their fields.
+"""Requests in OpenAI's Responses format; no other module writes their fields.
 
 Needs no SDK. Sources: OpenAI, "Responses API" and its OpenAPI document; "Tool search"
 (`tool_search_call`, `tool_search_output`, `additional_tools`, namespaces); "Reasoning
-models" (encrypted reasoning goes back with the reply it belongs to); "Conversation
+models" (encrypted reasoning goes back with its reply); "Conversation
 state" (`store`, `previous_response_id`). Ids of items are left out, reasoning's
 excepted: the service looks ids up, and with `store: false` finds none.
 """
@@ -30,7 +30,9 @@ from tool_search.adapters.wire.requests import (
     RequestOptions,
     encoded_body,
     json_bytes,
+    result_texts,
     settled_count,
+    user_content,
     with_extra_body,
     with_tools,
 )
@@ -47,16 +49,15 @@ from tool_search.messages import (
     ToolCall,
 )
 from tool_search.providers.profiles import ProviderProfile
-from tool_search.values.json import compact_json
 
 __all__ = ["KEPT_REPLY", "encode", "encode_tools", "history_digest", "loaded_by", "to_wire"]
 
 KEPT_REPLY = "kept_reply"
-"""The type of our own block beside a reply's: its id at the service, and a digest of
-the history it answered."""
+"""The type of a block of ours in a kept reply: the reply's id at the service, and a digest of
+the history that it answered."""
 
 _ENCRYPTED_REASONING = "reasoning.encrypted_content"
-# What stands for a name that a model left empty: no request may have one.
+# Name of a call that the model left without one: a request with an empty name is refused.
 _is_name = re.compile(r"[a-zA-Z0-9_-]{1,64}").fullmatch
 _NAMELESS = "unnamed"
 
@@ -75,7 +76,7 @@ def to_wire(
 
 def encode(plan: RequestPlan, profile: ProviderProfile, **options: Unpack[RequestOptions]) -> bytes:
     """Return `to_wire` as JSON in UTF-8; parts that later requests repeat are written once."""
-    written, rest = _written(plan, profile)
+    written, rest = _write_input(plan, profile)
     previous = rest.kept if profile.keeps_replies else None
     body = _body(plan, profile, (), previous, options)
     tools = encode_tools(plan.tools, profile) if plan.tools else None
@@ -84,8 +85,8 @@ def encode(plan: RequestPlan, profile: ProviderProfile, **options: Unpack[Reques
 
 
 def history_digest(plan: RequestPlan, profile: ProviderProfile) -> str:
-    """Of all that a request's reply answers, however much of it was sent."""
-    _, rest = _written(plan, profile)
+    """Return the digest of the history that a reply answers, sent or kept by the service."""
+    _, rest = _write_input(plan, profile)
     return rest.digest_through(len(rest.items))
 
 
@@ -116,14 +117,14 @@ def _body(
 
 @dataclass(frozen=True, slots=True)
 class _KeptReply:
-    """A reply that the service keeps, with all before it; behind `end` nothing is known there."""
+    """A reply that the service keeps, with all items before the index `end`."""
 
     id: str
     end: int
 
 
 class _Digest:
-    """Of the items that were written so far, as a JSON array."""
+    """A digest of the items written so far, as a JSON array."""
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256(b"[")
@@ -150,11 +151,11 @@ class _Input:
     """The items of a request, written message by message.
 
     Attributes:
-        profile: Who is asked.
-        namespaces: The namespaces of what the request brings.
-        items: What is written, but for what `drain` returned.
-        kept: The last reply that the service keeps, where the history is still its own.
-        looked_up: Names of functions, as they are on the wire, whose namespace was looked up.
+        profile: The model that is asked.
+        namespaces: The namespaces of the tools that the request declares.
+        items: The written items that `drain` has not returned.
+        kept: The last reply that the service keeps, if the history is still the same.
+        looked_up: Wire names of the functions whose namespace was looked up.
         call_ids: The ids of calls and results that were written.
     """
 
@@ -177,13 +178,13 @@ class _Input:
     def begin(
         cls, plan: RequestPlan, messages: Iterable[Message], profile: ProviderProfile
     ) -> _Input:
-        """Begins a request whose tools are those of a plan, and of these messages."""
+        """Return an empty input with the tools of a plan and of these messages."""
         searches = (entry.tool.name for entry in plan.tools if entry.is_search)
         namespaces = ToolNamespaces(plan.tools, profile).extended(messages)
         return cls(profile, namespaces, next(searches, None))
 
-    def takes(self, messages: Sequence[Message]) -> bool:
-        """True if what is written would be the same with these messages after it."""
+    def can_precede(self, messages: Sequence[Message]) -> bool:
+        """True if the written items stay the same when these messages follow."""
         namespaces = self.namespaces.extended(messages)
         repeated = self._repeated_by(messages)
         return self.call_ids.isdisjoint(repeated) and namespaces.agrees(
@@ -191,7 +192,7 @@ class _Input:
         )
 
     def fork(self, messages: Iterable[Message]) -> _Input:
-        """Goes on with messages, apart from what is written."""
+        """Return an input that continues with messages; this one does not change."""
         return replace(
             self,
             namespaces=self.namespaces.extended(messages),
@@ -206,19 +207,19 @@ class _Input:
         )
 
     def drain(self) -> list[dict[str, Any]]:
-        """Gives the items that were written since this was last called."""
+        """Return the items written since the last call of this method."""
         self.digest_through(len(self.items))
         settled, self.items = self.items, []
         self._settled += len(settled)
         return settled
 
     def digest_through(self, end: int) -> str:
-        """The digest of all that was written before an index of `items`."""
+        """Return the digest of everything written before an index of `items`."""
         self._digest.add(self.items[self._digest.count - self._settled : end])
         return self._digest.value()
 
     def write(self, messages: Sequence[Message]) -> None:
-        """Writes messages, in order."""
+        """Write messages, in order."""
         self._repeated |= self._repeated_by(messages)
         for message in messages:
             self.call_ids.update(call.id for call in message.tool_calls)
@@ -228,7 +229,7 @@ class _Input:
             if message.role == "tool":
                 self._result(message)
                 continue
-            # Behind all results of a reply: nothing comes between them.
+            # After all results of a reply: the service refuses items between them.
             self._flush()
             if message.role == "user":
                 self.items.append({"role": "user", "content": _content(message.content)})
@@ -237,12 +238,12 @@ class _Input:
         self._flush()
 
     def _repeated_by(self, messages: Iterable[Message]) -> frozenset[str]:
-        """The ids of searches that the service's own items say too."""
+        """Return the ids of searches that the service's own items contain too."""
         own = (m.native for m in messages if m.native and m.native.told and self._native(m))
         return frozenset(native.told for native in own)
 
     def _is_repeated(self, message: Message) -> bool:
-        """Whether a message says what the service's own items behind it say."""
+        """True if the service's own items after a message repeat it."""
         return message.tool_call_id in self._repeated or any(
             call.id in self._repeated for call in message.tool_calls
         )
@@ -274,9 +275,9 @@ class _Input:
             return
         own = [block for block in native if block["type"] != KEPT_REPLY]
         names = {wire_id(call.id): call.name for call in message.tool_calls}
-        sent = [self._sent_back(block, names) for block in own]
+        sent = [self._item_to_send(block, names) for block in own]
         self.items.extend(sent)
-        # Also into one: what was called unknown may have come since, with its server.
+        # Also into a namespace: a tool that was unknown may have been added since, with a server.
         moved = any(
             a.get("namespace") != b.get("namespace") for a, b in zip(own, sent, strict=True)
         )
@@ -287,7 +288,7 @@ class _Input:
                 self.kept = _KeptReply(text_of(block["id"]), self._settled + len(self.items))
 
     def _native(self, message: Message) -> Sequence[Mapping[str, Any]] | None:
-        """The reply's own items, where they still say what the message does."""
+        """Return the reply's own items, if their calls are still those of the message."""
         if message.native is None or message.native.origin != self.profile.origin:
             return None
         if not self.profile.returns_reasoning:
@@ -304,13 +305,13 @@ class _Input:
         called = [(wire_id(call.id), call.name == self._search) for call in message.tool_calls]
         return blocks if written == called else None
 
-    def _sent_back(self, block: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-        """An item as it came, under an id that the format allows and in a namespace it has.
+    def _item_to_send(self, block: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+        """Return an item with an id that the format allows and its current namespace.
 
         Args:
             block: The item.
-            names: The names of the reply's calls, by id: that of the search may be another
-                than when it was called.
+            names: The names of the reply's calls, by id; the search tool may have had
+                another name when it was called.
         """
         if not is_call(block):
             return dict(block)
@@ -322,10 +323,10 @@ class _Input:
         return item if namespace is None else {**item, "namespace": namespace}
 
     def _name_of(self, block: Mapping[str, Any], called: str) -> str:
-        """The name of a call that came from the service, as it knows the tool.
+        """Return the wire name of a call that came from the service.
 
-        A call of no tool is kept as it was written, and some tool may have come since whose
-        name on the wire that is. A model may also invent a name that no request takes.
+        A call of an unknown tool keeps its name, which may since have become the wire name of
+        a tool. A model may also invent a name that every request with it is refused for.
         """
         written = text_of(block.get("name"))
         if written == called and _is_name(written):
@@ -333,7 +334,10 @@ class _Input:
         return self._wire_name(called or _NAMELESS)
 
     def _namespace(self, name: str, *, given: str | None = None) -> str | None:
-        """Where the request has a tool: declared, brought by us, or by the service's search."""
+        """Return the namespace of a tool; None for the default one.
+
+        A tool is declared by the list, by a message, or by the service's own search.
+        """
         self.looked_up.add(name)
         if self.namespaces.is_plain(name):
             return None
@@ -378,7 +382,7 @@ class _Input:
                     ),
                 }
             )
-            # The output has no text: what a result says beside its definitions follows it.
+            # The output has no text: the other text of a result follows it.
             self._pending_notes.extend(_notes(message))
             return
         self._pending_tools.extend(tools)
@@ -386,19 +390,19 @@ class _Input:
         if not isinstance(content, str) and any(isinstance(part, ImagePart) for part in content):
             output = _content(content)
         else:
-            output = "\n".join(_result_texts(content, self.profile))
+            output = "\n".join(result_texts(content, self.profile.name_rule))
         self.items.append({"type": "function_call_output", "call_id": call_id, "output": output})
 
 
 @dataclass(slots=True)
 class _WrittenInput:
-    """The items of earlier turns in JSON, and what those that follow depend on.
+    """The items of earlier turns in JSON, and the state that later items depend on.
 
     Attributes:
-        source: What wrote them.
-        messages: What is written.
-        encoded: Its JSON, without the brackets of the array.
-        ends: Where each item ends in it.
+        source: The input that wrote them.
+        messages: The messages that are written.
+        encoded: Their JSON, without the brackets of the array.
+        ends: The end of each item in it.
     """
 
     source: _Input
@@ -406,13 +410,13 @@ class _WrittenInput:
     encoded: bytearray = field(default_factory=bytearray)
     ends: list[int] = field(default_factory=list)
 
-    def takes(self, messages: tuple[Message, ...]) -> bool:
-        """True if these messages go on from what is written, and change nothing of it."""
+    def can_precede(self, messages: tuple[Message, ...]) -> bool:
+        """True if these messages continue the written ones and change none of their items."""
         done = len(self.messages)
-        return messages[:done] == self.messages and self.source.takes(messages[done:])
+        return messages[:done] == self.messages and self.source.can_precede(messages[done:])
 
     def extend(self, messages: tuple[Message, ...]) -> None:
-        """Writes what of these messages is not written yet."""
+        """Write the messages that are not written yet."""
         new = messages[len(self.messages) :]
         if not new:
             return
@@ -424,7 +428,7 @@ class _WrittenInput:
         self.messages = messages
 
     def with_rest(self, items: Iterable[Mapping[str, Any]], *, start: int) -> Pieces:
-        """The JSON array of all items from an index on."""
+        """Return the JSON array of all items from an index on."""
         count = len(self.ends)
         more = list(items)[max(0, start - count) :]
         pieces: Pieces = [self.encoded]
@@ -437,34 +441,34 @@ class _WrittenInput:
         return [b"[", *pieces, comma, joined, b"]"]
 
 
-def _written(plan: RequestPlan, profile: ProviderProfile) -> tuple[_WrittenInput, _Input]:
-    """The items of earlier turns, and the others."""
+def _write_input(plan: RequestPlan, profile: ProviderProfile) -> tuple[_WrittenInput, _Input]:
+    """Return the items of earlier turns, and the input with the others."""
     settled = settled_count(plan.messages)
     beginning, present = plan.messages[:settled], plan.messages[settled:]
     key = (profile, plan.strategy, plan.tools.fingerprint)
     written = plan.kept.get(_WrittenInput, key)
-    if written is None or not written.takes(beginning):
+    if written is None or not written.can_precede(beginning):
         written = plan.kept.put(key, _WrittenInput(_Input.begin(plan, beginning, profile)))
     written.extend(beginning)
-    if written.source.takes(present):
+    if written.source.can_precede(present):
         rest = written.source.fork(present)
         rest.write(present)
         return written, rest
-    # The present turn says otherwise what earlier ones have said.
+    # The present turn changes items of earlier turns.
     whole = _Input.begin(plan, plan.messages, profile)
     whole.write(plan.messages)
     return _WrittenInput(_Input.begin(plan, (), profile)), whole
 
 
 def _notes(message: Message) -> Iterator[str]:
-    """Yield the text beside the definitions of a search result."""
+    """Yield the text of a search result besides its definitions."""
     parts = () if isinstance(message.content, str) else message.content
     if any(isinstance(part, ReferencePart) for part in parts):
         yield from (part.text for part in parts if isinstance(part, TextPart))
 
 
 def loaded_by(items: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """The functions that the service's own searches brought in, behind their namespaces."""
+    """Yield the namespace and the name of each function that the service's searches loaded."""
     for item in items:
         if item.get("type") != "tool_search_output":
             continue
@@ -475,25 +479,9 @@ def loaded_by(items: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
             yield from ((own, name) for name in names if name)
 
 
-def _result_texts(content: str | Iterable[ContentPart], profile: ProviderProfile) -> Iterator[str]:
-    parts = (TextPart(content),) if isinstance(content, str) else content
-    for part in parts:
-        if isinstance(part, TextPart):
-            yield part.text
-        elif isinstance(part, ReferencePart) and not part.tools:
-            yield compact_json([wire_name(name, profile.name_rule) for name in part.names])
-
-
-def _content(content: str | Sequence[ContentPart]) -> str | list[dict[str, Any]]:
-    """A user's text, or parts where there are pictures among them."""
-    if isinstance(content, str):
-        return content
-    if not any(isinstance(part, ImagePart) for part in content):
-        return "\n".join(part.text for part in content if isinstance(part, TextPart))
-    wire: list[dict[str, Any]] = []
-    for part in content:
-        if isinstance(part, ImagePart):
-            wire.append({"type": "input_image", "image_url": part.url, "detail": "auto"})
-        elif isinstance(part, TextPart) and part.text:
-            wire.append({"type": "input_text", "text": part.text})
-    return wire
+def _content(content: str | Sequence[ContentPart]) -> str | list[Mapping[str, Any]]:
+    return user_content(
+        content,
+        text_type="input_text",
+        picture=lambda url: {"type": "input_image", "image_url": url, "detail": "auto"},
+    )

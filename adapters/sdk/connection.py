@@ -34,7 +34,7 @@ CONNECT_TIMEOUT_S = 10.0
 """Seconds within which an endpoint must accept a connection, unless less is set."""
 
 _ACCEPTED = "gzip, deflate"
-# gzip makes at most 1,032 bytes of one.
+# gzip expands one byte to at most 1,032.
 _PACKED = ("gzip", "x-gzip", "deflate")
 _STEP_BYTES = 4 * 1024
 _MAX_ERROR_BYTES = 256 * 1024
@@ -51,7 +51,7 @@ def tls_context(client: type) -> ssl.SSLContext:
         client: The HTTP client class of an SDK, `DefaultAsyncHttpxClient`.
 
     Raises:
-        ConfigurationError: The class is of an HTTP library that is not known here.
+        ConfigurationError: The class belongs to an unknown HTTP library.
     """
     for kind in client.__mro__:
         library = kind.__module__.partition(".")[0]
@@ -66,10 +66,10 @@ def tls_context(client: type) -> ssl.SSLContext:
 
 
 def check_extra_body(extra_body: Mapping[str, Any] | None, *, provider: str) -> dict[str, Any]:
-    """The fields to merge into every request's body.
+    """Return the fields to merge into every request's body.
 
     Raises:
-        ConfigurationError: One of them is the plan's to say.
+        ConfigurationError: The plan decides one of the fields.
     """
     extra = dict(extra_body or {})
     for key in ("input", "messages", "tools"):
@@ -85,7 +85,7 @@ def check_key(api_key: str | SecretStr, *, provider: str) -> SecretStr:
     """Return the key, which prints as asterisks, if a header can carry it.
 
     Raises:
-        ConfigurationError: It has characters that no key has; the message does not show it.
+        ConfigurationError: No key has such characters; the message does not show them.
     """
     key = api_key.get_secret_value() if isinstance(api_key, SecretStr) else api_key
     if not key or not key.isascii() or not key.isprintable():
@@ -110,31 +110,31 @@ def bounded_client(kind: Any) -> Any:
 
 
 async def _bound(response: Any) -> None:
-    """Puts bounds on a response that nothing was read of yet.
+    """Bound a response of which nothing was read yet.
 
     Raises:
-        ReplyFailedError: It is packed in a way that nobody asked for.
+        ReplyFailedError: Its encoding was not asked for.
     """
     encoding = response.headers.get("content-encoding", "").strip().lower()
     is_packed = encoding in _PACKED
     if not is_packed and encoding not in ("", "identity"):
         raise ReplyFailedError(
             Failure(
-                detail=f"the answer is packed as {encoding!r}, and {_ACCEPTED!r} was asked for",
+                detail=f"the content-encoding {encoding!r} was not asked for, {_ACCEPTED!r} was",
                 status=response.status_code,
                 code=MALFORMED_REPLY,
             )
         )
-    most = None
+    max_bytes = None
     if response.status_code >= 400:
-        most = _MAX_PACKED_ERROR_BYTES if is_packed else _MAX_ERROR_BYTES
-    if is_packed or most is not None:
+        max_bytes = _MAX_PACKED_ERROR_BYTES if is_packed else _MAX_ERROR_BYTES
+    if is_packed or max_bytes is not None:
         kind = _stream_class(_byte_stream(type(response.stream)))
-        response.stream = kind(response.stream, most, _STEP_BYTES if is_packed else None)
+        response.stream = kind(response.stream, max_bytes, _STEP_BYTES if is_packed else None)
 
 
 def _byte_stream(kind: type) -> type:
-    """The class that the HTTP library wants its streams to be of."""
+    """Return the base class of the HTTP library's streams."""
     return next(base for base in kind.__mro__ if base.__name__ == "AsyncByteStream")
 
 
@@ -147,18 +147,18 @@ class _BoundedBytes:
     """A response's bytes, in steps and up to a bound.
 
     Args:
-        stream: The bytes as they come.
-        most: Where they are cut; None: nowhere.
-        step: The longest piece to hand on; None: any.
+        stream: The bytes as they arrive.
+        max_bytes: The number of bytes after which they are cut; None for no bound.
+        step: The longest piece to hand on; None for any.
     """
 
-    def __init__(self, stream: Any, most: int | None, step: int | None) -> None:
+    def __init__(self, stream: Any, max_bytes: int | None, step: int | None) -> None:
         self._stream = stream
-        self._most = most
+        self._max_bytes = max_bytes
         self._step = step
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        left = self._most
+        left = self._max_bytes
         async for chunk in self._stream:
             taken = chunk if left is None else chunk[:left]
             step = self._step or max(1, len(taken))

@@ -1,7 +1,7 @@
 """Server-sent events, read in linear time and within bounds.
 
-The SDKs' own readers keep what they have of an event in one growing text, without a
-limit. Source: WHATWG HTML, "Server-sent events", interpretation of an event stream.
+The SDKs' own readers keep the pieces of an event in one growing text,
+without a limit. Source: WHATWG HTML, "Server-sent events", interpretation of an event stream.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class SentEvent(NamedTuple):
 
 
 class EventDecoder:
-    """Cuts the bytes of a stream into events; comments and fields of no use are passed over.
+    """A decoder of a stream's bytes into events; comments and unused fields are skipped.
 
     Args:
         max_event_bytes: The longest event.

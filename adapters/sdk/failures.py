@@ -1,7 +1,7 @@
-"""What went wrong at a provider, as one `ProviderError` without a key in it.
+"""Failures of providers, each raised as a `ProviderError` that never shows a key.
 
-Both adapters read their SDK's exceptions into a `Failure` through a table of
-theirs; here is what the tables share.
+Every adapter has a table that reads its SDK's exceptions into a `Failure`; the parts that
+the tables share are here.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ __all__ = [
     "ErrorMap",
     "Failure",
     "ReplyFailedError",
+    "body_text",
     "connection_failure",
     "error_in_body",
     "foreign_reply",
@@ -41,19 +42,18 @@ __all__ = [
     "read_failure",
     "reply_failure",
     "retry_after_s",
-    "shown_body",
     "timeout_failure",
     "unknown_failure",
 ]
 
 TIMEOUT = "timeout"
-"""`ProviderError.code` where nothing came in time."""
+"""`ProviderError.code` if nothing came in time."""
 CONNECTION = "connection"
-"""`ProviderError.code` where the endpoint could not be reached or hung up."""
+"""`ProviderError.code` if the endpoint could not be reached or hung up."""
 BROKEN_REPLY = "broken_reply"
 """`ProviderError.code` of a reply that stopped in the middle."""
 MALFORMED_REPLY = "malformed_reply"
-"""`ProviderError.code` of a reply that is not what the dialect documents."""
+"""`ProviderError.code` of a reply that does not follow the dialect's documentation."""
 REPLY_TOO_LARGE = "reply_too_large"
 """`ProviderError.code` of a reply with more bytes or calls than any model writes."""
 
@@ -63,7 +63,7 @@ HTTP_LIBRARIES = ("httpx", "httpx2")
 """The HTTP libraries that an SDK may use."""
 
 _MAX_DETAIL_CHARS = 1_000
-# Enough that no part of a key at its end is left after the cut to what is shown.
+# Far longer than the shown text, so that the cut there cannot leave a part of a key.
 _MAX_MASKED_CHARS = 100_000
 _KEY_LIKE = re.compile(r"\b(?:sk|key|xai|gsk)-[\w*.-]{6,}")
 _MASK = "***"
@@ -71,14 +71,14 @@ _MASK = "***"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """What went wrong, before it is anyone's error.
+    """A failure that no exception was made of yet.
 
     Attributes:
-        detail: The provider's message, or ours where none came.
-        status: The HTTP status; for an error inside an answer of 200, the one its
-            type stands for; None where no answer came.
+        detail: The provider's message, or ours if none came.
+        status: The HTTP status; for an error inside an answer of 200, the status that
+            its type has elsewhere; None if no answer came.
         code: The provider's own type or code, or one of this module's.
-        retry_after_s: The seconds after which it wants to be asked again, where it says so.
+        retry_after_s: The seconds after which the service asks for a retry, if it does.
     """
 
     detail: str
@@ -88,10 +88,10 @@ class Failure:
 
 
 class ReplyFailedError(ToolSearchError):
-    """An answer that is an error, or no reply; a provider raises it as `ProviderError`.
+    """An answer that is an error or not a reply; providers raise it as `ProviderError`.
 
     Attributes:
-        failure: What went wrong.
+        failure: The failure.
     """
 
     def __init__(self, failure: Failure) -> None:
@@ -103,7 +103,7 @@ ErrorMap = Mapping[type[Exception], Callable[[Any], Failure]]
 
 
 def read_failure(exc: Exception, error_map: ErrorMap) -> Failure:
-    """What an exception reports, by the nearest of its classes that the table has."""
+    """Return the failure of an exception, by the nearest of its classes in the table."""
     for kind in type(exc).__mro__:
         if kind in error_map:
             return error_map[kind](exc)
@@ -111,7 +111,7 @@ def read_failure(exc: Exception, error_map: ErrorMap) -> Failure:
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds after which a service wants to be asked again; None: it names none.
+    """Return the seconds after which a service asks for a retry; None if it names none.
 
     Source: RFC 9110, Retry-After (seconds, or a date); `retry-after-ms` of OpenAI.
     """
@@ -135,42 +135,42 @@ def _seconds_until(written: str) -> float:
 def raise_failure(
     failure: Failure, *, provider: str, secret: SecretStr, cause: Exception | None = None
 ) -> NoReturn:
-    """Raises the failure as a `ProviderError` with the key masked.
+    """Raise the failure as a `ProviderError` with the key masked.
 
     The cause is chained, unless its own text shows the key: a traceback prints it.
     """
     key = secret.get_secret_value()
     error = ProviderError(
-        _masked(failure.detail[:_MAX_MASKED_CHARS], key)[:_MAX_DETAIL_CHARS],
+        _mask_secret(failure.detail[:_MAX_MASKED_CHARS], key)[:_MAX_DETAIL_CHARS],
         provider=provider,
         status=failure.status,
         code=failure.code,
         retry_after_s=failure.retry_after_s,
     )
     said = str(cause)
-    if len(said) > _MAX_MASKED_CHARS or _masked(said, key) != said:
+    if len(said) > _MAX_MASKED_CHARS or _mask_secret(said, key) != said:
         cause = None
     raise error from cause
 
 
-def _masked(text: str, secret: str) -> str:
+def _mask_secret(text: str, secret: str) -> str:
     for written in (secret, repr(secret)[1:-1], json.dumps(secret)[1:-1]):
         text = text.replace(written, _MASK) if written else text
     return redacted_text(_KEY_LIKE.sub(_MASK, text))
 
 
 def timeout_failure(exc: Exception) -> Failure:
-    """Nothing came in time."""
+    """Return the failure of an answer that did not come in time."""
     return Failure(detail=_with_cause(exc, "no answer in time"), code=TIMEOUT)
 
 
 def connection_failure(exc: Exception) -> Failure:
-    """The endpoint could not be reached, or hung up."""
+    """Return the failure of an endpoint that could not be reached, or hung up."""
     return Failure(detail=_with_cause(exc, "the connection failed"), code=CONNECTION)
 
 
 def malformed_reply(exc: Exception) -> Failure:
-    """The answer is not JSON, or not in UTF-8."""
+    """Return the failure of an answer that is not JSON in UTF-8."""
     return Failure(
         detail=f"the reply cannot be read: {exc}",
         # Any other status would have been an error of its own.
@@ -182,7 +182,7 @@ def malformed_reply(exc: Exception) -> Failure:
 def foreign_reply(reply: object, expected: str) -> Failure:
     """Return the failure of JSON that is not a reply of the dialect."""
     return Failure(
-        detail=f"the reply is not a {expected}: {shown_body(reply)!r}",
+        detail=f"the reply is not a {expected}: {body_text(reply)!r}",
         status=200,
         code=MALFORMED_REPLY,
     )
@@ -194,15 +194,14 @@ def unknown_failure(exc: Exception) -> Failure:
 
 
 def reply_failure(exc: ReplyFailedError) -> Failure:
-    """What the answer itself reports."""
+    """Return the failure that the answer itself reports."""
     return exc.failure
 
 
 def http_errors() -> ErrorMap:
-    """Return what each exception of a loaded HTTP library means.
+    """Return the meaning of each exception of a loaded HTTP library.
 
-    The SDKs let some of them through while a stream is read: anthropic does, and so
-    does openai before 3.
+    anthropic, and openai before 3, let some of them through while a stream is read.
     """
     meanings: dict[str, Callable[[Any], Failure]] = {
         "TimeoutException": timeout_failure,
@@ -225,7 +224,7 @@ def _with_cause(exc: Exception, summary: str) -> str:
 
 
 def error_in_body(body: object) -> tuple[Mapping[str, Any], str] | None:
-    """The error object and its message in a parsed answer, or None where it is no error.
+    """Return the error object and its message in a parsed answer; None if it has none.
 
     Some compatible endpoints write `{"error": "..."}`.
     """
@@ -235,7 +234,7 @@ def error_in_body(body: object) -> tuple[Mapping[str, Any], str] | None:
     if not isinstance(body, Mapping):
         return None
     error = body.get("error")
-    # The SDK has taken the object off what is not a mapping only.
+    # The SDK unwraps the object only if the body is a mapping.
     if isinstance(error, list):
         return error_in_body(error)
     if not error:
@@ -246,17 +245,20 @@ def error_in_body(body: object) -> tuple[Mapping[str, Any], str] | None:
 
 
 def _with_upstream(error: Mapping[str, Any]) -> str:
-    """The error's message, and the model's own provider's where a gateway passes it on.
+    """Return the error's message, with that of the model's own provider behind a gateway.
 
-    OpenRouter says "Provider returned error", and has the text in `metadata.raw`.
+    OpenRouter writes "Provider returned error", and has the text in `metadata.raw`.
     """
     metadata = error.get("metadata")
     raw = text_of(metadata.get("raw")) if isinstance(metadata, Mapping) else ""
-    return f"{shown_body(error)}: {raw}" if raw else shown_body(error)
+    return f"{body_text(error)}: {raw}" if raw else body_text(error)
 
 
-def shown_body(body: object) -> str:
-    """An answer's body for a message: its own text where it has one (FastAPI: `detail`)."""
+def body_text(body: object) -> str:
+    """Return the text of an answer's body for a message: its own, if it has one.
+
+    FastAPI puts it under `detail`.
+    """
     if isinstance(body, Mapping):
         named = text_of(body.get("message")) or text_of(body.get("detail"))
         return named or json.dumps(body, ensure_ascii=False, default=str)

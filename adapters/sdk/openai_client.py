@@ -1,4 +1,4 @@
-"""What both of OpenAI's dialects take from its SDK: the client, and what its exceptions mean.
+"""The base of providers for both of OpenAI's dialects: the client, and its exceptions.
 
 SDK: openai 2.20 or later. Source: OpenAI, "Error codes".
 """
@@ -31,14 +31,14 @@ __all__ = ["ERROR_MAP", "OpenAIProvider"]
 
 
 def _status_failure(exc: openai.APIStatusError) -> Failure:
-    """An error of the service; the SDK keeps what stands under `error`."""
+    """Return the service's error; the SDK keeps the object under `error`."""
     return body_failure({"error": exc.body}, status=exc.status_code) or Failure(
         detail=exc.message, status=exc.status_code
     )
 
 
 def _api_failure(exc: openai.APIError) -> Failure:
-    """An error inside a stream, which the SDK raises without a status."""
+    """Return an error inside a stream, which the SDK raises without a status."""
     return body_failure({"error": exc.body}, status=200) or Failure(detail=exc.message)
 
 

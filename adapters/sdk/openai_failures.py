@@ -1,4 +1,4 @@
-"""Errors as OpenAI's APIs and those compatible with them word them; needs no SDK."""
+"""Errors in the bodies of OpenAI's APIs and of compatible ones; needs no SDK."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ _STATUS_OF = {
 
 
 def body_failure(body: object, *, status: int | None) -> Failure | None:
-    """The error that an answer reports, or None where it reports none.
+    """Return the error that an answer reports, or None if it reports none.
 
     Args:
-        body: Parsed JSON: `{"error": {...}}`, or what stands under `error` alone.
-        status: The HTTP status; 200 where the error came inside a reply.
+        body: Parsed JSON: `{"error": {...}}`, or `{"error": "..."}`.
+        status: The HTTP status; 200 if the error came inside a reply.
     """
     found = error_in_body(body)
     if found is None:
         return None
     error, message = found
     kind, code = error.get("type"), error.get("code")
-    # OpenRouter has the status of the model's own provider as a number here.
+    # OpenRouter writes the status of the model's own provider here, as a number.
     number = code if isinstance(code, int) else 0
     named = str(code) if code not in (None, "") else text_of(kind) or None
     if status == 200:
@@ -49,7 +49,7 @@ def body_failure(body: object, *, status: int | None) -> Failure | None:
 
 
 def _with_place(message: str, param: object) -> str:
-    """The message, and the place in the tool list that only `param` may name."""
+    """Return the message with the place in the tool list, which only `param` may name."""
     place = text_of(param)
     if not place.startswith("tools") or place in message:
         return message

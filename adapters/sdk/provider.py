@@ -1,7 +1,7 @@
-"""What providers on the vendors' SDKs share: the connection, and a reply read off it.
+"""The base of providers that use a vendor's SDK: the connection, and the reading of a reply.
 
-A dialect says how a plan is written, how its reply is read and what its SDK's
-exceptions mean; it is asked for nothing else.
+A provider adds an `SDK`, which is a vendor's client and the meaning of its exceptions, and a
+`WireFormat`, which writes a plan and reads its reply.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _MAX_MESSAGES_AT_ONCE = 2_000
 
 
 class ProviderOptions(TypedDict, total=False):
-    """What every provider takes beside its `id`; `SDKProvider` says what each means."""
+    """Options of every provider, except its `id`; `SDKProvider` documents them."""
 
     profile: Required[ProviderProfile]
     api_key: Required[str | SecretStr]
@@ -110,29 +110,30 @@ class WireFormat:
 class SDKProvider:
     """One model at one endpoint, through a vendor's asynchronous client.
 
-    Belongs to the event loop it is first used in.
+    A provider belongs to the event loop in which it is first used.
 
     Args:
-        profile: What the model can do.
-        api_key: The key; in no message, log or error.
-        id: Names the provider in errors.
-        base_url: The endpoint; None: the vendor's own.
-        timeout_s: Seconds without anything new, once a reply has begun, before it counts
+        profile: The abilities of the model.
+        api_key: The key; it appears in no message, log or error.
+        id: The name of the provider in errors.
+        base_url: The endpoint; None for the vendor's own.
+        timeout_s: Seconds without anything new, after a reply has begun, before it counts
             as failed; keep-alives are not new.
         first_byte_timeout_s: Seconds before a reply begins. Also the longest silence while
             the model thinks, or while Claude writes a call, which comes in few pieces.
-        reply_timeout_s: Seconds for a whole reply; None: no limit.
-        max_retries: How often the SDK repeats a request that failed before its reply.
-        extra_body: More fields for every request; a null takes one of ours away,
-            and `stream: false` switches streaming off.
-        streaming: Whether replies come piece by piece.
-        limits: Bounds of a reply's size; the three times above go before those in it.
-        client: A client of the SDK to use, which the caller closes; then key, address and
-            retries are the client's own.
+        reply_timeout_s: Seconds for a whole reply; None for no limit.
+        max_retries: The number of times that the SDK repeats a request that failed before
+            its reply.
+        extra_body: More fields for every request; a null removes one of ours, and
+            `stream: false` switches streaming off.
+        streaming: True if replies are streamed.
+        limits: Bounds of a reply's size; the three times above replace those in it.
+        client: A client of the SDK to use, which the caller closes; key, address and
+            retries are then the client's own.
 
     Attributes:
-        id: Names the provider in errors.
-        profile: What the model can do.
+        id: The name of the provider in errors.
+        profile: The abilities of the model.
     """
 
     _sdk: ClassVar[SDK]
@@ -171,12 +172,12 @@ class SDKProvider:
         self._owns_client = client is None
 
     async def stream(self, plan: RequestPlan) -> AsyncGenerator[ReplyEvent]:
-        """Sends the request; yields the reply as it comes, `ReplyEnd` last.
+        """Send the request; yield the reply as it arrives, `ReplyEnd` last.
 
         Raises:
             ProviderError: The provider refused, could not be reached, or broke off.
         """
-        body = await self._encoded(plan)
+        body = await self._encode_off_loop(plan)
         try:
             events = self._streamed(body, plan) if self._streaming else self._whole(body, plan)
             async with aclosing(events):
@@ -184,22 +185,22 @@ class SDKProvider:
                     yield event
         except (*self._sdk.errors, *http_errors()) as exc:
             failure = read_failure(exc, {**self._sdk.errors, **http_errors()})
-            # `APIStatusError` alone has one.
+            # Only `APIStatusError` has one.
             response = getattr(exc, "response", None)
             if response is not None:
                 failure = replace(failure, retry_after_s=retry_after_s(response.headers))
             raise_failure(failure, provider=self.id, secret=self._api_key, cause=exc)
 
-    async def _encoded(self, plan: RequestPlan) -> bytes:
-        """The request's body, written off the event loop where that would hold it."""
+    async def _encode_off_loop(self, plan: RequestPlan) -> bytes:
+        """Return the request's body; a large one is written off the event loop."""
         if len(plan.tools) < LARGE_CATALOG and len(plan.messages) <= _MAX_MESSAGES_AT_ONCE:
             return self._encode(plan)
         writing = asyncio.ensure_future(asyncio.to_thread(self._encode, plan))
         try:
             return await asyncio.shield(writing)
         finally:
-            # What is written is kept with the conversation: a turn that was cancelled must not
-            # go on writing into it beside the next one.
+            # The written messages are kept with the conversation: a cancelled turn must not
+            # write them at the same time as the next turn.
             await asyncio.wait([writing])
 
     def _encode(self, plan: RequestPlan) -> bytes:
@@ -208,7 +209,7 @@ class SDKProvider:
         )
 
     async def aclose(self) -> None:
-        """Closes the connections, unless the client is the caller's."""
+        """Close the connections, unless the client is the caller's."""
         if self._owns_client and self._client is not None:
             client, self._client = self._client, None
             await client.close()
@@ -229,7 +230,7 @@ class SDKProvider:
         meter = ReplyMeter(self._limits, reader.progress)
         async with await meter.wait(self._send(body)) as stream:
             if "json" in stream.response.headers.get("content-type", ""):
-                # An endpoint that knows no streams, or reports an error with status 200.
+                # An endpoint without streaming, or an error with status 200.
                 whole = await read_whole(stream.response, meter)
                 for event in self._format.events_of(whole, plan, self.profile):
                     yield event
@@ -246,7 +247,7 @@ class SDKProvider:
             yield event
 
     async def _send(self, body: bytes) -> Any:
-        """The open response: read by us, whether it is a stream or not, within its limits."""
+        """Return the open response; streamed or not, it is read here, within its limits."""
         client = self._connected()
         return await client.post(
             self._format.path,
@@ -289,7 +290,7 @@ def _raw_body(client: Any, body: bytes) -> dict[str, bytes]:
 def _takes_content(post: Callable[..., object]) -> bool:
     """True if a client's `post` has `content`.
 
-    anthropic before 0.76 has not: its `body` takes bytes, which later versions warn of.
+    anthropic before 0.76 has none: its `body` takes bytes, which later versions warn of.
     """
     named = inspect.signature(post).parameters
     return "content" in named or "body" not in named

@@ -1,6 +1,6 @@
-"""Limits of one reply: how long it may keep us waiting, and how much it may be.
+"""Limits of the time and the size of one reply.
 
-Time that a consumer takes between two events does not count: it does not make a provider
+Time that a consumer takes between two events does not count, so it cannot make a provider
 fail. Keep-alives (comments, `ping`, empty pieces) do not count as progress.
 """
 
@@ -21,20 +21,17 @@ __all__ = [
 ]
 
 
-# The progress of a streamed reply, which its limits are compared with.
-
-
 class ReplyProgress:
     """The progress of a reply, as its reader counts it.
 
     Attributes:
-        steps: The events that said something; keep-alives and empty pieces are none.
-        size: The characters of the reply that are kept.
-        calls: Its calls.
-        is_waiting: True as long as silence is normal: nothing was said yet, or the next
-            piece is known to take its time (thinking).
-        is_over: True once the reply's last event was read.
-        event_size: The characters of the event that is read now.
+        steps: The number of events with content; keep-alives and empty pieces have none.
+        size: The number of characters that are kept.
+        calls: The number of calls.
+        is_waiting: True as long as silence is normal: nothing has come yet, or the next
+            piece is known to take long (thinking).
+        is_over: True after the reply's last event was read.
+        event_size: The number of characters of the current event.
     """
 
     __slots__ = ("calls", "event_size", "is_over", "is_waiting", "size", "steps")
@@ -47,13 +44,13 @@ class ReplyProgress:
         self.is_over = False
         self.event_size = 0
 
-    def said(self, text: str) -> None:
-        """Count a piece of the reply; an empty one says nothing."""
+    def count_text(self, text: str) -> None:
+        """Count a piece of the reply; an empty one is not progress."""
         if text:
             self.steps += 1
             self.size += len(text)
 
-    def kept(self) -> None:
+    def count_event(self) -> None:
         """Count an event that is kept whole."""
         self.steps += 1
         self.size += self.event_size
@@ -70,14 +67,14 @@ class ReplyLimits:
     """The limits of one reply.
 
     Attributes:
-        first_byte_s: Seconds until it begins, headers and keep-alives left aside; also the
-            longest silence while the model thinks, or while Claude writes a call.
+        first_byte_s: Seconds until it begins; headers and keep-alives are not a beginning.
+            Also the longest silence while the model thinks, or while Claude writes a call.
         silence_s: Seconds without anything new after that.
-        reply_s: Seconds for all of it; None: no limit.
-        max_bytes: What is kept of it; on the wire it may be eight times as much.
-        max_event_bytes: One event of its stream.
-        max_idle_bytes: What may come without anything new in it.
-        max_calls: Its calls.
+        reply_s: Seconds for the whole reply; None for no limit.
+        max_bytes: Bytes of it that are kept; on the wire it may have eight times as many.
+        max_event_bytes: Bytes of one event of its stream.
+        max_idle_bytes: Bytes in a row without anything new.
+        max_calls: The number of its calls.
     """
 
     first_byte_s: float = 600.0
@@ -90,11 +87,11 @@ class ReplyLimits:
 
 
 class ReplyMeter:
-    """Holds one reply against its limits.
+    """A meter that compares one reply with its limits.
 
     Args:
         limits: The limits.
-        progress: What its reader counts.
+        progress: The progress that its reader counts.
     """
 
     def __init__(self, limits: ReplyLimits, progress: ReplyProgress) -> None:
@@ -117,10 +114,10 @@ class ReplyMeter:
             self._alive += spent
 
     async def wait(self, work: Awaitable[_ValueT]) -> _ValueT:
-        """Return what the service gives, if it comes in time.
+        """Return the service's answer, if it comes in time.
 
         Raises:
-            ReplyFailedError: It does not.
+            ReplyFailedError: It does not come in time.
         """
         deadline, _ = self._deadline()
         try:
@@ -134,7 +131,7 @@ class ReplyMeter:
             ) from exc
 
     def _deadline(self) -> tuple[float, str]:
-        """The time at which patience ends, and the limit that says so."""
+        """Return the time at which waiting ends, and the name of the limit."""
         limits = self.limits
         silence = (self._alive + limits.silence_s, f"{limits.silence_s:g} seconds (timeout_s)")
         if self.progress.is_waiting:
@@ -156,20 +153,20 @@ class ReplyMeter:
         """Count bytes of the wire.
 
         Raises:
-            ReplyFailedError: They are too many.
+            ReplyFailedError: There are too many.
         """
         self._bytes += len(chunk)
         self._idle_bytes += len(chunk)
-        most = self.limits.max_bytes * _WIRE_BYTES_PER_BYTE_KEPT
-        if self._bytes > most:
-            raise _too_large(f"it has more than {most:,} bytes with all around it")
+        max_bytes = self.limits.max_bytes * _WIRE_BYTES_PER_BYTE_KEPT
+        if self._bytes > max_bytes:
+            raise _too_large(f"it has more than {max_bytes:,} bytes on the wire")
 
     def check(self) -> None:
         """Compare the reply with its limits, after each piece of the stream and each event.
 
         Raises:
-            ReplyFailedError: It has too many calls, too much text, or nothing new in it for
-                too long.
+            ReplyFailedError: It has too many calls, too much text, or nothing new for too
+                long.
         """
         progress, limits = self.progress, self.limits
         if progress.steps != self._steps:
@@ -179,7 +176,7 @@ class ReplyMeter:
         elif self._idle_bytes > limits.max_idle_bytes:
             raise _too_large(f"{limits.max_idle_bytes:,} bytes came with nothing new in them")
         elif self._clock() > self._deadline()[0]:
-            # Bytes that are there already are not waited for.
+            # Bytes that arrived without waiting do not extend the time.
             raise self._too_late()
         if progress.size > limits.max_bytes:
             raise _too_large(f"it has more than {limits.max_bytes:,} characters")
@@ -189,11 +186,11 @@ class ReplyMeter:
         """Compare the number of calls alone.
 
         Raises:
-            ReplyFailedError: They are too many.
+            ReplyFailedError: There are too many.
         """
         if calls > self.limits.max_calls:
             raise _too_large(f"it has more than {self.limits.max_calls:,} calls")
 
 
 def _too_large(why: str) -> ReplyFailedError:
-    return ReplyFailedError(Failure(detail=f"the reply was given up: {why}", code=REPLY_TOO_LARGE))
+    return ReplyFailedError(Failure(detail=f"the reply was abandoned: {why}", code=REPLY_TOO_LARGE))

@@ -1,4 +1,4 @@
-"""One reply, read off an HTTP response: streamed or whole, within its limits."""
+"""One reply, read from an HTTP response: streamed or whole, within its limits."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ __all__ = ["ReplyReader", "read_stream", "read_whole", "reply_events"]
 
 _OVER = b"[DONE]"
 _HALF_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")
-# A connection is used again only where its last reply was read to the end, which comes at
-# once; what has more to say after the reply's end is not waited for.
+# A connection is used again only if its last reply was read to the end. The end usually comes
+# at once; an endpoint that goes on sending is not waited for.
 _DRAIN_S = 0.5
 _MAX_DRAIN_BYTES = 64 * 1024
 # About 3 ms of work; the calls of a longer reply are put together off the event loop.
@@ -78,12 +78,12 @@ def reply_events(end: ReplyEnd) -> Iterator[ReplyEvent]:
 async def read_stream(
     response: Any, reader: ReplyReader, meter: ReplyMeter
 ) -> AsyncGenerator[ReplyEvent]:
-    """Yield the reply as it comes.
+    """Yield the reply as it arrives.
 
     Args:
         response: A streamed response of httpx or httpx2.
-        reader: Puts it together.
-        meter: Holds it against its limits.
+        reader: The reader that puts it together.
+        meter: The meter that compares it with its limits.
 
     Raises:
         ReplyFailedError: It reports an error, is malformed, or goes beyond a limit.
@@ -134,10 +134,10 @@ async def read_whole(response: Any, meter: ReplyMeter) -> Any:
     async with aclosing(response.aiter_bytes()) as chunks:
         while (chunk := await _next(chunks, meter)) is not None:
             pieces.append(chunk)
-            if chunk.strip():  # DeepSeek sends empty lines until it begins
+            if chunk.strip():  # DeepSeek sends empty lines until its reply begins
                 meter.progress.is_waiting = False
                 meter.progress.event_size = len(chunk)
-                meter.progress.kept()
+                meter.progress.count_event()
             meter.check()
     data = b"".join(pieces)
     value = await read_value(data)
@@ -155,7 +155,7 @@ async def _next(chunks: AsyncIterator[bytes], meter: ReplyMeter) -> bytes | None
 
 
 async def _read_event(sent: SentEvent) -> object:
-    """The event's JSON; an error may be named in the event's name alone, or be plain text."""
+    """Return the event's JSON; only its name may say that it is an error, even in plain text."""
     try:
         event = await read_value(sent.data)
     except ValueError:
@@ -180,18 +180,18 @@ async def _drain(chunks: AsyncIterator[bytes]) -> None:
 
 
 class _Texts:
-    """Joins halves of surrogate pairs that come in two pieces, and replaces lone ones."""
+    """A filter that joins surrogate pairs cut in two pieces, and replaces lone halves."""
 
     def __init__(self) -> None:
         self._half = ""
         self._has_any = False
 
     def mended(self, events: Iterable[ReplyEvent], data: bytes = b"") -> Iterator[ReplyEvent]:
-        """The events without a lone surrogate.
+        """Yield the events without a lone surrogate.
 
         Args:
-            events: What was read off the data.
-            data: The JSON, in which such halves are escapes.
+            events: The events that were read from the data.
+            data: The JSON; halves of surrogate pairs are escapes in it.
         """
         self._has_any = self._has_any or (b"\\u" in data and bool(_HALF_PAIR.search(data)))
         if not self._has_any:
@@ -210,7 +210,7 @@ class _Texts:
                 yield replace(event, message=_mended_message(event.message))
 
     def _whole(self, text: str) -> str:
-        """The text, but for a first half at its end, which waits for the other."""
+        """Return the text without a first half at its end, which is kept for the next piece."""
         text, self._half = self._half + text, ""
         if text and "\ud800" <= text[-1] <= "\udbff":
             text, self._half = text[:-1], text[-1]

@@ -1,4 +1,4 @@
-"""A call's arguments between a wire and the neutral history."""
+"""Arguments of a call, in a dialect's format and in the neutral history."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _MARK = re.compile(r'["{}\\]')
 
 
 def arguments_object(call: ToolCall) -> dict[str, Any]:
-    """The arguments as a request may carry them; `{}` where they are no JSON object.
+    """Return the arguments as a request may have them; `{}` if they are not a JSON object.
 
-    Python reads `NaN` and `1e999`, which are no JSON and which no provider takes.
+    Python reads `NaN` and `1e999`, which are not JSON: every provider refuses them.
     """
     value = call.parsed_arguments()
     try:
@@ -28,12 +28,12 @@ def arguments_object(call: ToolCall) -> dict[str, Any]:
 
 
 def arguments_json(call: ToolCall) -> str:
-    """The arguments as the model wrote them; `{}` where they are no JSON object."""
+    """Return the arguments as the model wrote them; `{}` if they are not a JSON object."""
     return call.arguments if arguments_object(call) else "{}"
 
 
 def arguments_text(value: object) -> str:
-    """Arguments of a reply as text: some endpoints send an object, some nothing."""
+    """Return the arguments of a reply as text; some endpoints send an object, some nothing."""
     if isinstance(value, str):
         return value if value.strip() else "{}"
     if value is None:
@@ -42,7 +42,7 @@ def arguments_text(value: object) -> str:
 
 
 def is_whole(written: object) -> bool:
-    """True if arguments as they came are a complete JSON object; no text is none."""
+    """True if arguments are the text of a complete JSON object."""
     return isinstance(written, str) and bool(written.strip()) and read_object(written) is not None
 
 

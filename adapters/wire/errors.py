@@ -320,7 +320,7 @@ _FEATURES = (
         "Converse and ConverseStream APIs`; OpenAI: `Tool 'tool_search' is not supported with`",
     ),
 )
-"""Endpoints that do not know tool search."""
+"""Refusals by endpoints that do not know tool search."""
 
 _CACHE_MARKS = (
     # `cache_control` itself, not its place or count.
@@ -335,7 +335,7 @@ _CACHE_MARKS = (
         "OpenAI-like validators: `Unknown parameter: 'system[0].cache_control'.`",
     ),
 )
-"""Endpoints that do not know cache breakpoints."""
+"""Refusals by endpoints that do not know cache breakpoints."""
 
 _PLACES = (
     Answer(
@@ -351,7 +351,7 @@ _PLACES = (
         "properties[8].value': Cannot find field.`; zed 44875",
     ),
 )
-"""Refusals of a definition by its place alone; what else is at a place has rows before these."""
+"""Refusals of a definition by its place alone; rows before these are more exact."""
 
 _TOO_MANY_TOOLS = (
     Answer(
@@ -372,7 +372,7 @@ _TOO_MANY_TOOLS = (
         "Compatible endpoints and Google: `at most 512 function declarations are allowed`",
     ),
 )
-"""Tool lists that are too long."""
+"""Refusals of a tool list that is too long."""
 
 _NAMES = (
     Answer(
@@ -385,7 +385,7 @@ _NAMES = (
         "(claude-code 20830 among them)",
     ),
 )
-"""Names that the service does not take."""
+"""Refusals of a tool's name."""
 
 # Figures of tokens match the patterns of a number of tools too, so these come first.
 BY_CONTENT = (*_TOO_LONG, *_CONTENTS)

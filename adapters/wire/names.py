@@ -13,10 +13,10 @@ __all__ = ["canonical_names"]
 
 
 def canonical_names(plan: RequestPlan, rule: NameRule) -> Callable[[str], str]:
-    """Return what gives a known tool's canonical name for its wire name, any other unchanged.
+    """Return a function from wire names to canonical names; unknown names stay unchanged.
 
-    Known are the tools that the plan declares, and those that its messages bring. The
-    name that a model was shown counts before an equal canonical name of another tool.
+    It knows the tools that the plan declares and those that its messages define. The name
+    that a model has seen precedes an equal canonical name of another tool.
     """
     declared = plan.tools.by_wire_name(rule)
 
@@ -34,7 +34,7 @@ def canonical_names(plan: RequestPlan, rule: NameRule) -> Callable[[str], str]:
 
 
 class _SentNames:
-    """The tools that a history brings, by wire name; goes on from the last request's history."""
+    """The tools that a history defines, by wire name; extended at each request."""
 
     def __init__(self, rule: NameRule) -> None:
         self._rule = rule
@@ -42,7 +42,7 @@ class _SentNames:
         self._names: dict[str, str] = {}
 
     def precedes(self, messages: tuple[Message, ...]) -> bool:
-        """True if a history goes on from the one that was read."""
+        """True if a history continues the one that was read."""
         # Equal tuples are compared by identity first, which takes no time.
         return messages[: len(self._messages)] == self._messages
 

@@ -1,16 +1,24 @@
 """Requests of any dialect: their options, their frame, and their messages as bytes.
 
-A request of a conversation repeats the messages of the one before it. Those of earlier
-turns no longer change, so their bytes are kept with the conversation; the present turn is
-written for each request. The same bytes come out with and without what is kept.
+A request of a conversation repeats the messages of the request before it. Messages of earlier
+turns no longer change, so their bytes are kept with the conversation; the current turn is
+written for each request. The bytes are the same with and without the kept ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypedDict
 
-from tool_search.messages import Message, RequestPlan
+from tool_search.catalog.names import NameRule, wire_name
+from tool_search.messages import (
+    ContentPart,
+    ImagePart,
+    Message,
+    ReferencePart,
+    RequestPlan,
+    TextPart,
+)
 from tool_search.values.json import compact_json
 
 __all__ = [
@@ -20,7 +28,9 @@ __all__ = [
     "encoded_body",
     "encoded_messages",
     "json_bytes",
+    "result_texts",
     "settled_count",
+    "user_content",
     "with_extra_body",
     "with_tools",
 ]
@@ -56,11 +66,44 @@ def with_tools(tools: Iterable[JSON], body: dict[str, Any]) -> dict[str, Any]:
     return {"tools": listed, **body} if listed else body
 
 
+def user_content(
+    content: str | Sequence[ContentPart], *, text_type: str, picture: Callable[[str], JSON]
+) -> str | list[JSON]:
+    """Return a user's text, or a list of parts if there are pictures among them.
+
+    Args:
+        content: The content of the message.
+        text_type: The `type` of a text.
+        picture: Returns the part of a picture's address.
+    """
+    if isinstance(content, str):
+        return content
+    if not any(isinstance(part, ImagePart) for part in content):
+        return "\n".join(part.text for part in content if isinstance(part, TextPart))
+    wire: list[JSON] = []
+    for part in content:
+        if isinstance(part, ImagePart):
+            wire.append(picture(part.url))
+        elif isinstance(part, TextPart) and part.text:
+            wire.append({"type": text_type, "text": part.text})
+    return wire
+
+
+def result_texts(content: str | Iterable[ContentPart], rule: NameRule) -> Iterator[str]:
+    """Yield the texts of a call's result; references without definitions become names."""
+    parts = (TextPart(content),) if isinstance(content, str) else content
+    for part in parts:
+        if isinstance(part, TextPart):
+            yield part.text
+        elif isinstance(part, ReferencePart) and not part.tools:
+            yield compact_json([wire_name(name, rule) for name in part.names])
+
+
 class WrittenHistory:
     """The beginning of a history in a dialect's JSON.
 
     Attributes:
-        messages: What is written.
+        messages: The messages that are written.
         encoded: Its JSON, without the brackets of the array.
     """
 
@@ -69,26 +112,26 @@ class WrittenHistory:
         self.encoded = bytearray()
 
     def precedes(self, messages: tuple[Message, ...]) -> bool:
-        """True if these messages go on from what is written."""
+        """True if these messages continue the written ones."""
         # Equal tuples are compared by identity first, which takes no time.
         return messages[: len(self.messages)] == self.messages
 
     def extend(self, messages: tuple[Message, ...], write: Write) -> None:
-        """Write what of these messages is not written yet."""
+        """Write the messages that are not written yet."""
         done = len(self.messages)
         if len(messages) > done:
             _append(self.encoded, map(json_bytes, write(messages[done:], done)))
             self.messages = messages
 
     def with_rest(self, rest: Iterable[JSON]) -> Pieces:
-        """Return the JSON array of what is written and of the rest of the messages."""
+        """Return the JSON array of the written messages and of the rest."""
         more = b",".join(map(json_bytes, rest))
         comma = b"," if more and self.encoded else b""
         return [b"[", self.encoded, comma, more, b"]"]
 
 
 def json_bytes(value: object) -> bytes:
-    """The value as JSON in UTF-8."""
+    """Return a value as JSON in UTF-8."""
     return compact_json(value).encode("utf-8", "replace")
 
 
@@ -105,9 +148,9 @@ def settled_count(
     marked: Collection[int] = (),
     is_written: Callable[[Message], bool] = lambda _: True,
 ) -> int:
-    """How many messages at the beginning later requests repeat byte for byte.
+    """Return the number of first messages that later requests repeat byte for byte.
 
-    Those are the messages of earlier turns: up to a message of the user's that follows one
+    They are the messages of earlier turns: up to a message of the user's that follows one
     of the model's, since formats join neighbours of one role.
 
     Args:
@@ -130,9 +173,9 @@ def encoded_messages(
 
     Args:
         plan: The request.
-        key: All that the written form depends on beside the messages.
-        write: Writes messages; neighbours of the place `settled` without regard for each other.
-        settled: How many messages later requests repeat.
+        key: Everything besides the messages that the written form depends on.
+        write: Writes messages; it must not join those before and after `settled`.
+        settled: The number of messages that later requests repeat.
         rest: The others, written.
     """
     beginning = plan.messages[:settled]
@@ -148,8 +191,8 @@ def encoded_body(body: Mapping[str, Any], tools: bytes | None, **written: Pieces
 
     Args:
         body: Its members, in order.
-        tools: The JSON of its tools, which come first; None: it has none.
-        written: The JSON of members of the body, where it is there already.
+        tools: The JSON of its tools, which come first; None if it has none.
+        written: The JSON of the members that are written already.
     """
     pieces: Pieces = [] if tools is None else [b',"tools":', tools]
     for key, value in body.items():

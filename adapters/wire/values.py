@@ -1,4 +1,4 @@
-"""Values of a reply, whatever an endpoint has put in their place."""
+"""JSON values of services and of other clients' histories, read whatever their types are."""
 
 from __future__ import annotations
 
@@ -30,16 +30,15 @@ __all__ = [
 ]
 
 
-# JSON of services and strangers, read so that nothing in it can do harm later.
-#
-# What comes out can be kept, stored and sent back: finite numbers, no nesting that a writer
-# cannot follow. Half surrogate pairs stay, because the other half may come in the next piece
-# of a stream: `mended` and `mended_value` join or replace them.
+# JSON of services is untrusted. Values read here can be kept, stored and sent back: numbers are
+# finite, and nesting is no deeper than a writer can follow. Halves of surrogate pairs stay,
+# because the other half may come in the next piece of a stream; `mended` and `mended_value`
+# join or replace them.
 
 
-# Of 1,000 calls that the interpreter's stack holds: who writes a request is deep in it.
+# The interpreter's stack holds 1,000 calls, and code that writes a request is deep in it.
 _MAX_DEPTH = 400
-# About 3 ms of parsing; what is longer is parsed in a thread, so that the event loop goes on.
+# About 3 ms of parsing; longer texts are parsed in a thread, so that the event loop continues.
 _MAX_BYTES_AT_ONCE = 256 * 1024
 
 
@@ -84,7 +83,7 @@ _decode = json.JSONDecoder(parse_float=_finite, parse_constant=lambda _: None).d
 
 def mended(text: str) -> str:
     """Return the text with halves of surrogate pairs joined, and lone ones replaced."""
-    # A surrogate pair in UTF-16 is what its two halves are, one after the other.
+    # In UTF-16, a surrogate pair is its two halves, one after the other.
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
@@ -93,44 +92,44 @@ def mended_value(value: Any) -> Any:
     return json.loads(mended(json.dumps(value, ensure_ascii=False)))
 
 
-# No request has so many tokens; a count that is no count must not become a sum of ours.
+# No request has so many tokens: a larger number is not a count, and must not enter our sums.
 _MAX_COUNT = 10**12
 
 
 def text_of(value: object) -> str:
-    """The text; empty where it is none."""
+    """Return the value if it is a text, else an empty one."""
     return value if isinstance(value, str) else ""
 
 
 def mapping_of(value: object) -> Mapping[str, Any]:
-    """The object; empty where it is none."""
+    """Return the value if it is an object, else an empty one."""
     return value if isinstance(value, Mapping) else {}
 
 
 def list_of(value: object) -> list[Any]:
-    """The array; empty where it is none."""
+    """Return the value if it is an array, else an empty one."""
     return value if isinstance(value, list) else []
 
 
 def count_of(value: object) -> int:
-    """The number of tokens; 0 where it is none."""
+    """Return the value if it is a number of tokens, else 0."""
     number = position_of(value)
     return number if number is not None and number <= _MAX_COUNT else 0
 
 
 def position_of(value: object) -> int | None:
-    """The place in a list; None where it is none."""
+    """Return the value if it is a place in a list, else None."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
     return None
 
 
 def known(value: object) -> dict[str, Any]:
-    """The object without its nulls: in a stream they mean "as before"."""
+    """Return an object without its nulls, which in a stream mean "as before"."""
     return {key: item for key, item in mapping_of(value).items() if item is not None}
 
 
-# Values of another client's history, of whatever types the client has made them.
+# Values of another client's history may have any type.
 
 
 JSON = Mapping[str, Any]
@@ -174,12 +173,12 @@ def readable(value: object) -> str:
 
 
 def attachment(kind: str, language: Language, names: Iterable[object] = ()) -> str:
-    """Return a line of text in place of what the neutral history has no form for.
+    """Return a line of text for content that the neutral history has no form for.
 
     Args:
         kind: `file`, `audio` or `picture`.
         language: The language of the line.
-        names: What it may be called by, best first.
+        names: Possible names of the content, the best first.
     """
     line = text(f"imported.{kind}", language)
     named = next((name for name in map(label_of, names) if name.strip()), "")[:_MAX_NAME_CHARS]
