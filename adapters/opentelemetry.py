@@ -1,8 +1,8 @@
 """Traces and measures of calls, by OpenTelemetry's conventions for generative AI.
 
-Needs the extra `otel`. Nothing is exported here: what the process has set up as its
-tracer and meter providers takes spans and figures, and hands them on, to Prometheus
-for example. A bot is given it as `CallOptions(telemetry=OpenTelemetry())`.
+Needs the extra `otel`. Nothing is exported here: the tracer and meter providers of the process
+take spans and figures, and pass them on, to Prometheus for example. A bot gets it by
+`CallOptions(telemetry=OpenTelemetry())`.
 
 Source: OpenTelemetry, "Semantic conventions for generative AI tool execution" (span
 `execute_tool {gen_ai.tool.name}`, metric `gen_ai.execute_tool.duration`), in development.
@@ -46,13 +46,13 @@ _BUCKETS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 2
 
 
 class OpenTelemetry:
-    """A span and a duration for each call; spans of what the tool does are inside.
+    """A span and a duration for each call; spans of the tool's own work are inside.
 
     Args:
-        tracer_provider: Takes the spans; default: the process's.
-        meter_provider: Takes the durations; default: the process's.
-        record_content: Whether spans have arguments and results, secrets masked: they
-            may hold what users have said.
+        tracer_provider: Takes the spans; by default, the process's.
+        meter_provider: Takes the durations; by default, the process's.
+        record_content: True if spans have arguments and results, with secrets masked;
+            they may contain users' text.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class OpenTelemetry:
         self._record_content = record_content
 
     def start(self, tool: Tool, call: ToolCall, context: ToolContext) -> _CallSpan:
-        """Begins a call's span, and makes it the current one of the call's task."""
+        """Begin a call's span, and make it the current one of the call's task."""
         shared = {
             "gen_ai.operation.name": _OPERATION,
             "gen_ai.tool.name": tool.name,
@@ -111,7 +111,7 @@ class _CallSpan:
         self._record_content = record_content
 
     def end(self, result: ExecutionResult, duration_s: float) -> None:
-        """Ends the span with the call's outcome, and measures it."""
+        """End the span with the call's outcome, and record its duration."""
         shared = self._shared
         if result.is_error:
             kind = type(result.error).__name__ if result.error else result.failure or "failed"

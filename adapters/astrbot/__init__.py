@@ -1,4 +1,4 @@
-"""Tool search for AstrBot. AstrBot is imported when it is used."""
+"""Tool search for AstrBot. AstrBot is imported on first use."""
 
 from tool_search._exports import exports
 

@@ -1,8 +1,7 @@
 """Claude's own tool search inside AstrBot: two public methods of one provider, wrapped.
 
-AstrBot hands a tool result's content to Anthropic as it is, so references need no more
-than this. What is stored stays text: a fallback provider and the saved history never
-see a reference.
+AstrBot passes a tool result's content to Anthropic unchanged, so references need no other
+hook. The stored history stays text: neither it nor a fallback provider sees a reference.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any
 
 from tool_search.adapters.astrbot.hooks import NativeHook, Wrapper
 from tool_search.adapters.astrbot.run import AstrBotRun
-from tool_search.adapters.astrbot.tools import plain_message, text_behind
+from tool_search.adapters.astrbot.tools import plain_message, text_after_result
 from tool_search.adapters.astrbot.toolset import run_of
 from tool_search.catalog.names import wire_name
 from tool_search.i18n import text
@@ -35,7 +34,7 @@ class ClaudeHook(NativeHook):
 
     Args:
         provider_class: AstrBot's `ProviderAnthropic`. Its subclasses are other vendors'.
-        boundary: Whether a line of text stands behind references.
+        boundary: True if a line of text follows references.
     """
 
     dialect = "anthropic"
@@ -46,102 +45,102 @@ class ClaudeHook(NativeHook):
         self._boundary = boundary
 
     def address(self, provider: Any) -> str:
-        """Where a provider's requests go; empty where it does not say."""
+        """Return the address of a provider's requests; empty if it has none."""
         return str(getattr(provider, "base_url", "") or "")
 
     def _wrappers(self) -> Mapping[str, Wrapper]:
-        return {"text_chat": self._wrapped, "text_chat_stream": self._wrapped_stream}
+        return {"text_chat": self._wrap, "text_chat_stream": self._wrap_stream}
 
-    def _wrapped(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
         async def text_chat(provider: Any, *args: Any, **kwargs: Any) -> Any:
-            profile = self.asked(provider, kwargs.get("func_tool"), kwargs.get("model"))
+            profile = self.request_profile(provider, kwargs.get("func_tool"), kwargs.get("model"))
             if profile is None:
                 return await original(provider, *args, **kwargs)
             try:
-                return await original(provider, *args, **self._told(kwargs, profile))
+                return await original(provider, *args, **self._arguments_for(kwargs, profile))
             except Exception as exc:
-                if not self.gives_up(provider, profile, exc):
+                if not self.should_filter(provider, profile, exc):
                     raise
-            return await original(provider, *args, **self._told(kwargs, profile.generic()))
+            return await original(provider, *args, **self._arguments_for(kwargs, profile.generic()))
 
         return text_chat
 
-    def _wrapped_stream(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _wrap_stream(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
         async def text_chat_stream(provider: Any, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-            profile = self.asked(provider, kwargs.get("func_tool"), kwargs.get("model"))
-            told = kwargs if profile is None else self._told(kwargs, profile)
+            profile = self.request_profile(provider, kwargs.get("func_tool"), kwargs.get("model"))
+            arguments = kwargs if profile is None else self._arguments_for(kwargs, profile)
             has_begun = False
             try:
-                async with aclosing(original(provider, *args, **told)) as chunks:
+                async with aclosing(original(provider, *args, **arguments)) as chunks:
                     async for chunk in chunks:
                         has_begun = True
                         yield chunk
                 return  # noqa: TRY300  # what follows is for failures
             except Exception as exc:
-                if has_begun or profile is None or not self.gives_up(provider, profile, exc):
+                if has_begun or profile is None or not self.should_filter(provider, profile, exc):
                     raise
-            told = self._told(kwargs, profile.generic())
-            async with aclosing(original(provider, *args, **told)) as chunks:
+            arguments = self._arguments_for(kwargs, profile.generic())
+            async with aclosing(original(provider, *args, **arguments)) as chunks:
                 async for chunk in chunks:
                     yield chunk
 
         return text_chat_stream
 
-    def _told(self, kwargs: Mapping[str, Any], profile: ProviderProfile) -> dict[str, Any]:
-        """The arguments of a request as this provider is told of tools."""
+    def _arguments_for(self, kwargs: Mapping[str, Any], profile: ProviderProfile) -> dict[str, Any]:
+        """Return the arguments of a request, with the tools as this provider takes them."""
         tools = kwargs["func_tool"]
         run = run_of(tools)
         try:
-            told = {**kwargs, "func_tool": tools.for_profile(profile)}
+            arguments = {**kwargs, "func_tool": tools.for_profile(profile)}
             if run is not None and profile.strategy == "claude":
                 plan = run.plan(profile)
-                told["contexts"] = with_references(
+                arguments["contexts"] = with_references(
                     kwargs.get("contexts"), run, plan, boundary=self._boundary
                 )
         except Exception:  # noqa: BLE001  # a bot's turn must not end by a mistake of ours
-            _log.exception("Claude is told of tools as every provider is")
+            _log.exception("native tool search failed: Claude gets a filtered list")
             return dict(kwargs)
-        return told
+        return arguments
 
 
 def with_references(
     contexts: Iterable[Any] | None, run: AstrBotRun, plan: RequestPlan, *, boundary: bool = True
 ) -> list[Any]:
-    """The messages of a request, search results as references to what it declares.
+    """Return the messages of a request, with search results as references to its tools.
 
     Args:
-        contexts: AstrBot's own messages, which stay as they are.
-        run: Whose request it is.
-        plan: What the request declares.
-        boundary: Whether a line of text stands behind the references of an exchange.
+        contexts: AstrBot's own messages, which are not changed.
+        run: The run of the request.
+        plan: The plan that declares the tools.
+        boundary: True if a line of text follows the references of an exchange.
     """
     line = text("search.loaded", run.session.language) if boundary else ""
     searches: set[str] = set()
     shown: list[Any] = []
-    behind: list[str] = []
+    after: list[str] = []
     for said in contexts or ():
         content = plain_message(said)
         if content.get("role") != "tool":
-            shown += _boundary(behind)
-            behind = []
+            shown += _user_message(after)
+            after = []
         searches |= _searches(content, run.search_tool_name)
         found = content.get("role") == "tool" and content.get("tool_call_id") in searches
         references, rest = _references(content.get("content"), plan) if found else ([], "")
         if references:
-            behind = [*behind[:-1], rest, line] if behind else [rest, line]
+            after = [*after[:-1], rest, line] if after else [rest, line]
         shown.append({**content, "content": references} if references else said)
-    return [*shown, *_boundary(behind)]
+    return [*shown, *_user_message(after)]
 
 
-def _boundary(lines: Iterable[str]) -> list[dict[str, Any]]:
+def _user_message(lines: Iterable[str]) -> list[dict[str, Any]]:
     said = "\n".join(line for line in lines if line)
     return [{"role": "user", "content": [{"type": "text", "text": said}]}] if said else []
 
 
 def _searches(content: Mapping[str, Any], search_tool_name: str) -> set[str]:
-    """The ids of the searches in one message."""
+    """Return the ids of the searches in one message."""
     return {
         call.get("id")
         for call in content.get("tool_calls") or ()
@@ -150,7 +149,7 @@ def _searches(content: Mapping[str, Any], search_tool_name: str) -> set[str]:
 
 
 def _references(content: Any, plan: RequestPlan) -> tuple[list[dict[str, Any]], str]:
-    """References in place of a search result, and what AstrBot wrote behind it."""
+    """Return references in place of a search result, and AstrBot's text after it."""
     if not isinstance(content, str):
         return [], ""
     result = SearchResult.from_json(content)
@@ -159,4 +158,4 @@ def _references(content: Any, plan: RequestPlan) -> tuple[list[dict[str, Any]], 
         return [], ""
     names = [name for name in dict.fromkeys(part.names) if plan.tools.declares(name)]
     references = [{"type": "tool_reference", "tool_name": wire_name(name)} for name in names]
-    return references, text_behind(content)
+    return references, text_after_result(content)

@@ -1,4 +1,4 @@
-"""What `/tool_search` answers an administrator of the bot."""
+"""The commands below `/tool_search`, for an administrator of the bot."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import logging
 from typing import Any
 
 from tool_search.adapters.astrbot import AstrBotToolSearch, ConversationId
-from tool_search.adapters.astrbot.preferences import keep_settings, kept_settings
+from tool_search.adapters.astrbot.preferences import load_settings, save_settings
 from tool_search.adapters.astrbot.run import AstrBotConversation
 from tool_search.adapters.astrbot.settings import (
-    OF_ONE_PLACE,
+    PLACE_SETTINGS,
     AstrBotSettings,
-    value_of_place,
+    place_value,
 )
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.discovery.modes import tool_tokens
@@ -23,7 +23,7 @@ from tool_search.search.index.older_first import search_older_first
 
 __all__ = ["AstrBotCommands"]
 
-_USUAL_LANGUAGE: Language = "zh-CN"  # AstrBot's own commands answer in it
+_DEFAULT_LANGUAGE: Language = "zh-CN"  # AstrBot's own commands answer in it
 _DEFAULT = "default"
 _log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class AstrBotCommands:
     """The commands of one plugin.
 
     Args:
-        tool_search: What the plugin does.
+        tool_search: The tool search of the plugin.
         context: AstrBot's context for plugins.
     """
 
@@ -41,44 +41,44 @@ class AstrBotCommands:
         self._context = context
 
     async def status(self, event: Any) -> str:
-        """What tool search does in the conversation of a message."""
+        """Return the state of tool search in the conversation of a message."""
         try:
             return await self._status(event)
         except Exception as exc:  # noqa: BLE001  # a command is answered, whatever happens
-            return self._failed(exc)
+            return self._failure_text(exc)
 
     async def test(self, event: Any, query: str) -> str:
-        """What a search finds, best first; discovers nothing."""
+        """Return what a search finds, best first, without discovering it."""
         try:
             return await self._test(event, query.strip())
         except Exception as exc:  # noqa: BLE001  # a command is answered, whatever happens
-            return self._failed(exc)
+            return self._failure_text(exc)
 
     async def reset(self, event: Any) -> str:
-        """Lets the conversation of a message start without discoveries."""
+        """Drop the discoveries of the conversation of a message."""
         try:
-            conversation, settings = await self._here(event)
+            conversation, settings = await self._conversation_at(event)
             key = await self._key(event)
-            count = self._tool_search.forget(key, await self._saved(key))
+            count = self._tool_search.forget(key, await self._saved_history(key))
         except Exception as exc:  # noqa: BLE001  # a command is answered, whatever happens
-            return self._failed(exc)
+            return self._failure_text(exc)
         return text("astrbot.reset", _language(settings, conversation), count=count)
 
     async def set(self, event: Any, setting: str = "", value: str = "") -> str:
-        """Sets something for the place of a message alone; with no value, shows what is set.
+        """Change a setting for the place of a message alone; without a value, show the settings.
 
         Args:
             event: AstrBot's event.
-            setting: A setting under its name; empty: which are set.
-            value: What holds from the next message on; `default`: the plugin's own.
+            setting: The name of a setting; empty to show the settings.
+            value: The value from the next message on; `default` for the plugin's own.
         """
         try:
             return await self._set(event, setting.strip(), value.strip())
         except Exception as exc:  # noqa: BLE001  # a command is answered, whatever happens
-            return self._failed(exc)
+            return self._failure_text(exc)
 
     async def _status(self, event: Any) -> str:
-        conversation, settings = await self._here(event)
+        conversation, settings = await self._conversation_at(event)
         language = _language(settings, conversation)
         if conversation is None:
             return text("astrbot.status_new", language, **_counts(self._catalog(settings)))
@@ -87,7 +87,7 @@ class AstrBotCommands:
         profile = self._tool_search.profile(event, settings)
         plan = session.plan(profile)
         now = sum(map(tool_tokens, plan.tools.loaded))
-        if profile.is_native:  # references show the model what was found
+        if profile.is_native:  # the definitions of discovered tools are sent too
             now += sum(tool_tokens(entry.tool) for entry in session.discoveries)
         return text(
             "astrbot.status",
@@ -103,7 +103,7 @@ class AstrBotCommands:
         )
 
     async def _test(self, event: Any, query: str) -> str:
-        conversation, settings = await self._here(event)
+        conversation, settings = await self._conversation_at(event)
         language = _language(settings, conversation)
         if not query:
             return text("astrbot.test_empty", language)
@@ -130,31 +130,33 @@ class AstrBotCommands:
         return "\n".join([head, *lines])
 
     async def _set(self, event: Any, setting: str, value: str) -> str:
-        conversation, settings = await self._here(event)
+        conversation, settings = await self._conversation_at(event)
         language = _language(settings, conversation)
         umo = event.unified_msg_origin
-        kept = await kept_settings(umo)
-        if setting not in OF_ONE_PLACE or not value:
+        kept = await load_settings(umo)
+        if setting not in PLACE_SETTINGS or not value:
             said = ", ".join(f"{key} = {kept[key]}" for key in kept)
             return text(
                 "astrbot.set_usage",
                 language,
                 kept=said or text("astrbot.found_none", language),
-                settings=", ".join(OF_ONE_PLACE),
+                settings=", ".join(PLACE_SETTINGS),
             )
         if value == _DEFAULT:
             kept.pop(setting, None)
-            await keep_settings(umo, kept)
+            await save_settings(umo, kept)
             return text("astrbot.set_default", language, setting=setting)
-        allowed = value_of_place(setting, value)
+        allowed = place_value(setting, value)
         if allowed is None:
-            choices = ", ".join(OF_ONE_PLACE[setting]) or text("astrbot.set_number", language)
+            choices = ", ".join(PLACE_SETTINGS[setting]) or text("astrbot.set_number", language)
             return text("astrbot.set_refused", language, setting=setting, choices=choices)
-        await keep_settings(umo, {**kept, setting: allowed})
+        await save_settings(umo, {**kept, setting: allowed})
         return text("astrbot.set", language, setting=setting, value=allowed)
 
-    async def _here(self, event: Any) -> tuple[AstrBotConversation | None, AstrBotSettings]:
-        """What is remembered of a message's conversation, and what holds at its place."""
+    async def _conversation_at(
+        self, event: Any
+    ) -> tuple[AstrBotConversation | None, AstrBotSettings]:
+        """Return a message's conversation, if it is known, and the settings at its place."""
         settings = await self._tool_search.settings_at(event.unified_msg_origin)
         return self._tool_search.conversation(await self._key(event)), settings
 
@@ -167,14 +169,14 @@ class AstrBotCommands:
         current = await self._context.conversation_manager.get_curr_conversation_id(umo)
         return umo, str(current or "")
 
-    async def _saved(self, key: ConversationId) -> list[Any]:
-        """The history as AstrBot has saved it."""
+    async def _saved_history(self, key: ConversationId) -> list[Any]:
+        """Return the history that AstrBot has saved."""
         saved = await self._context.conversation_manager.get_conversation(*key)
         history = json.loads(saved.history or "[]") if saved is not None else []
         return history if isinstance(history, list) else []
 
-    def _failed(self, exc: Exception) -> str:
-        _log.exception("a command cannot be answered")
+    def _failure_text(self, exc: Exception) -> str:
+        _log.exception("a command failed")
         return text(
             "astrbot.failed",
             _language(self._tool_search.settings),
@@ -187,7 +189,7 @@ def _language(
 ) -> Language:
     if settings.config.language != "auto":
         return settings.config.language
-    return _USUAL_LANGUAGE if conversation is None else conversation.session.language
+    return _DEFAULT_LANGUAGE if conversation is None else conversation.session.language
 
 
 def _counts(catalog: ToolCatalog) -> dict[str, int]:

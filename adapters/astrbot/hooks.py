@@ -1,13 +1,14 @@
-"""Methods of AstrBot's classes, wrapped and given back: all that its API does not offer.
+"""Wrappers of methods of AstrBot's classes, for what its API does not offer.
 
-Nothing here knows what a wrapper does. AstrBot is not loaded.
+The base classes do not know what a wrapper does. AstrBot is not loaded.
 """
 
 from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import wraps
 from typing import Any, ClassVar, cast
 
 from tool_search.adapters.astrbot.settings import NativeChoice
@@ -17,7 +18,7 @@ from tool_search.errors import ProviderError, UnsupportedStrategyError
 from tool_search.providers.errors import ErrorAction, classify_error
 from tool_search.providers.profiles import ProviderProfile, profile_for
 
-__all__ = ["MethodHook", "NativeHook", "Wrapper"]
+__all__ = ["MethodHook", "NativeHook", "ResetHook", "Wrapper"]
 
 Wrapper = Callable[[Callable[..., Any]], Callable[..., Any]]
 """Makes a wrapper of a method."""
@@ -39,11 +40,11 @@ class MethodHook(ABC):
 
     @property
     def is_installed(self) -> bool:
-        """Whether the wrappers do anything."""
+        """True if the wrappers are active."""
         return bool(self._installed)
 
     def install(self) -> None:
-        """Wraps the methods, in place of wrappers that an earlier load left behind.
+        """Wrap the methods; wrappers of an earlier load are replaced.
 
         Raises:
             AttributeError: The class lacks one of them; then none is wrapped.
@@ -58,7 +59,7 @@ class MethodHook(ABC):
             self._installed[name] = wrapper
 
     def remove(self) -> None:
-        """Puts the methods back; under a wrapper of someone else's, ours lets all through."""
+        """Restore the methods; a wrapper below another plugin's passes every call on."""
         installed, self._installed = self._installed, {}
         for name, wrapper in installed.items():
             if vars(self._class).get(name) is not wrapper:
@@ -70,11 +71,11 @@ class MethodHook(ABC):
 
     @abstractmethod
     def _wrappers(self) -> Mapping[str, Wrapper]:
-        """What is wrapped, by name."""
+        """Return the wrappers by the names of their methods."""
 
 
 class NativeHook(MethodHook):
-    """Wrappers around a provider that can be told of tools in its vendor's own way.
+    """Wrappers around a provider that may use its vendor's own tool search.
 
     Args:
         provider_class: AstrBot's class. Its subclasses are other vendors'.
@@ -89,22 +90,22 @@ class NativeHook(MethodHook):
 
     @abstractmethod
     def address(self, provider: Any) -> str:
-        """Where a provider's requests go; empty where it does not say."""
+        """Return the address of a provider's requests; empty if it has none."""
 
     def is_for(self, provider: Any) -> bool:
-        """Whether a provider is of the wrapped class, or of a class made from it."""
+        """True if a provider is of the wrapped class or of a subclass."""
         return isinstance(provider, self._class)
 
     def profile(
         self, provider: Any, choice: NativeChoice = "auto", model: str | None = None
     ) -> ProviderProfile:
-        """What a provider of the wrapped class can do.
+        """Return the profile of a provider of the wrapped class.
 
         Args:
             provider: The provider.
-            choice: `auto`: its own way for models at the vendor's own endpoint; `on`: at
-                any endpoint; `off`: nowhere.
-            model: The model that is asked, where it is not the provider's own.
+            choice: `auto` for native search at the vendor's own endpoint, `on` for native
+                search at any endpoint, `off` for none.
+            model: The model that is asked, if it is not the provider's own.
         """
         address = self.address(provider)
         name = str(model or provider.get_model())
@@ -116,13 +117,15 @@ class NativeHook(MethodHook):
         except UnsupportedStrategyError:
             return profile_for(self.dialect, name, base_url=address or None, strategy="generic")
 
-    def asked(self, provider: Any, tools: Any, model: str | None = None) -> ProviderProfile | None:
-        """The profile of a provider that gets a request of ours; None: the request passes.
+    def request_profile(
+        self, provider: Any, tools: Any, model: str | None = None
+    ) -> ProviderProfile | None:
+        """Return the profile for a request with a tool set of ours; None for other requests.
 
         Args:
             provider: The provider.
-            tools: The set that the request has.
-            model: The model that is asked, where it is not the provider's own.
+            tools: The tool set of the request.
+            model: The model that is asked, if it is not the provider's own.
         """
         run = run_of(tools)
         if not self.is_installed or run is None:
@@ -130,20 +133,20 @@ class NativeHook(MethodHook):
         try:
             return self.profile(provider, run.settings.native(self.dialect), model)
         except Exception:  # noqa: BLE001  # a bot's turn must not end by a mistake of ours
-            _log.exception("what %r can do is not known: its tools are filtered", provider)
+            _log.exception("the abilities of %r are unknown: it gets a filtered list", provider)
             return None
 
-    def gives_up(self, provider: Any, profile: ProviderProfile, exc: Exception) -> bool:
-        """Whether an error says that the same request is to be sent as a filtered list.
+    def should_filter(self, provider: Any, profile: ProviderProfile, exc: Exception) -> bool:
+        """Return True if the request should be repeated with a filtered list.
 
-        An endpoint that does not know tool search is remembered; what was our mistake in
-        one request is not.
+        An endpoint that does not know tool search is remembered; a mistake of ours in one
+        request is not.
         """
         if not profile.is_native:
             return False
-        verdict = self._verdict(profile, exc)
+        action = self._action(profile, exc)
         address = self.address(provider)
-        if verdict.remedy == "generic_strategy":
+        if action.remedy == "generic_strategy":
             self._unable.add(address)
             _log.warning(
                 "%s does not know tool search; it gets a filtered list from now on: %s",
@@ -151,12 +154,42 @@ class NativeHook(MethodHook):
                 exc,
             )
             return True
-        if verdict.references or verdict.remedy == "within_limit":
+        if action.references or action.remedy == "within_limit":
             _log.warning("%s gets this request with a filtered list: %s", address, exc)
             return True
         return False
 
-    def _verdict(self, profile: ProviderProfile, exc: Exception) -> ErrorAction:
+    def _action(self, profile: ProviderProfile, exc: Exception) -> ErrorAction:
         status = cast("int | None", getattr(exc, "status_code", None))
         error = ProviderError(str(exc), provider=self.dialect, status=status)
         return classify_error(error, profile)
+
+
+class ResetHook(MethodHook):
+    """The wrapper around the start of an agent's run.
+
+    Subagents and scheduled tasks, which no plugin sees, all start in this method.
+
+    Args:
+        runner_class: AstrBot's `ToolLoopAgentRunner`.
+        prepare: Called with the event and the request.
+    """
+
+    def __init__(self, runner_class: Any, prepare: Callable[[Any, Any], Awaitable[None]]) -> None:
+        super().__init__(runner_class)
+        self._prepare = prepare
+
+    def _wrappers(self) -> Mapping[str, Wrapper]:
+        return {"reset": self._wrap}
+
+    def _wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(original)
+        async def reset(runner: Any, *args: Any, **kwargs: Any) -> Any:
+            request = kwargs.get("request") or (args[1] if len(args) > 1 else None)
+            context = kwargs.get("run_context") or (args[2] if len(args) > 2 else None)
+            event = getattr(getattr(context, "context", None), "event", None)
+            if self.is_installed and request is not None and event is not None:
+                await self._prepare(event, request)
+            return await original(runner, *args, **kwargs)
+
+        return reset

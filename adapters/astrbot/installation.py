@@ -1,4 +1,4 @@
-"""Which hooks one AstrBot has. AstrBot is loaded when they are installed."""
+"""The hooks that are installed in one AstrBot, which is loaded with the first of them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from tool_search.adapters.astrbot.claude import ClaudeHook
-from tool_search.adapters.astrbot.hooks import MethodHook, NativeHook
-from tool_search.adapters.astrbot.reset import ResetHook
+from tool_search.adapters.astrbot.hooks import MethodHook, NativeHook, ResetHook
 from tool_search.adapters.astrbot.responses import ResponsesHook
 from tool_search.adapters.astrbot.run import LIMITED
 from tool_search.adapters.astrbot.settings import AstrBotSettings
@@ -32,7 +31,7 @@ class InstalledHooks:
     """The hooks of one plugin.
 
     Args:
-        prepare: Takes the event and the request of an agent that no plugin sees.
+        prepare: Called with the event and the request of an agent that no plugin sees.
     """
 
     def __init__(self, prepare: Callable[[Any, Any], Awaitable[None]]) -> None:
@@ -40,9 +39,9 @@ class InstalledHooks:
         self._hooks: list[MethodHook] = []
 
     def install(self, settings: AstrBotSettings) -> None:
-        """Installs all that is wanted, in place of an earlier load's.
+        """Install the hooks that the settings ask for; those of an earlier load are replaced.
 
-        Where AstrBot is not as expected, the one hook is left out, and the log says so.
+        A hook that does not fit this AstrBot is left out, with a warning in the log.
         """
         self.remove()
         boundary = settings.config.boundary_text
@@ -52,12 +51,12 @@ class InstalledHooks:
             self._install(_RUNNER, lambda owner: ResetHook(owner, self._prepare))
 
     def remove(self) -> None:
-        """Leaves AstrBot as it was."""
+        """Remove the hooks; AstrBot is as it was before."""
         while self._hooks:
             self._hooks.pop().remove()
 
     def profile(self, provider: Any, settings: AstrBotSettings) -> ProviderProfile:
-        """What a provider can do, as far as is known."""
+        """Return the profile of a provider, as far as it is known."""
         for hook in self._hooks:
             if isinstance(hook, NativeHook) and hook.is_for(provider):
                 return hook.profile(provider, settings.native(hook.dialect))
@@ -70,12 +69,12 @@ class InstalledHooks:
         *,
         may_lack: bool = False,
     ) -> None:
-        """Installs one hook.
+        """Install one hook.
 
         Args:
             place: The module and the name of AstrBot's class.
             make: Makes the hook of the class.
-            may_lack: Whether there are releases that have no such module.
+            may_lack: True if some releases have no such module.
         """
         module, name = place
         try:

@@ -1,8 +1,8 @@
-"""Tool search for AstrBot: everything its plugin does. AstrBot is loaded when it is used.
+"""Tool search for AstrBot's plugin. AstrBot is loaded on first use.
 
 A plugin makes one `AstrBotToolSearch`, calls `install` when it starts and `remove` when it
-ends, and gives it every request before AstrBot's agent has it (`prepare`). Whatever goes
-wrong in here, the request stays as AstrBot made it, and the log says why.
+ends, and passes it every request before AstrBot's agent gets it (`prepare`). If anything fails
+here, the request stays as AstrBot made it, and the log says why.
 """
 
 from __future__ import annotations
@@ -14,18 +14,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tool_search.adapters.astrbot.history import as_context, is_new, unsaved
 from tool_search.adapters.astrbot.installation import InstalledHooks
-from tool_search.adapters.astrbot.names import tools_by_name
 from tool_search.adapters.astrbot.preferences import (
     is_admin,
     is_switched_off,
-    kept_settings,
+    load_settings,
     restricted_tools,
 )
 from tool_search.adapters.astrbot.run import LIMITED, UNLIMITED, AstrBotConversation, AstrBotRun
 from tool_search.adapters.astrbot.settings import AstrBotSettings, read_settings
-from tool_search.adapters.astrbot.tools import TranslatedTools, neutral_history
+from tool_search.adapters.astrbot.tools import (
+    TranslatedTools,
+    as_context,
+    is_new,
+    neutral_history,
+    tools_by_name,
+    unsaved,
+)
 from tool_search.adapters.astrbot.toolset import run_of, searching_tool_set
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.naming import NameBook
@@ -52,7 +57,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """What one request brings."""
+    """The contents of one request."""
 
     catalog: ToolCatalog
     definitions: Mapping[str, Tool]
@@ -67,8 +72,8 @@ class AstrBotToolSearch:
     Args:
         context: AstrBot's context for plugins.
         settings: The plugin's settings, as AstrBot has them.
-        plugin: The plugin's name, under which AstrBot may have it switched off somewhere.
-        evidence: The file that keeps what searches taught; None: memory does.
+        plugin: The plugin's name; AstrBot may have it switched off at some places.
+        evidence: The file with the evidence that search learns from; None for memory.
     """
 
     def __init__(
@@ -90,40 +95,40 @@ class AstrBotToolSearch:
         self._store = MemoryStore() if evidence is None else SQLiteStore(evidence)
         self._learning = Learning(self._store)
         self._hooks = InstalledHooks(self.prepare_agent)
-        self._said: set[str] = set()
+        self._warned: set[str] = set()
         self._names = NameBook()
 
     def install(self) -> None:
-        """Hooks what AstrBot's API does not offer. Safe to call again."""
+        """Install the hooks for what AstrBot's API does not offer; it may be called again."""
         self._hooks.install(self.settings)
 
     def remove(self) -> None:
-        """Leaves AstrBot as it was."""
+        """Remove the hooks; AstrBot is as it was before."""
         self._hooks.remove()
 
     async def close(self) -> None:
-        """Removes all hooks, and lets go of what was learned."""
+        """Remove all hooks, and close the store of what was learned."""
         self.remove()
         if isinstance(self._store, SQLiteStore):
             await self._store.aclose()
 
     async def prepare(self, event: Any, request: Any) -> None:
-        """Gives a request a tool set that is searched; never raises.
+        """Replace the tool set of a request by one that is searched; never raise.
 
         Args:
             event: AstrBot's event.
-            request: Its `ProviderRequest`, complete but for what comes after plugins.
+            request: Its `ProviderRequest`, after all plugins have changed it.
         """
         try:
             setattr(request, _SEEN, True)
             await self._prepare(event, request, self.key_of(event, request))
-        except Exception:  # noqa: BLE001  # a bot's turn must not end by a mistake of ours
+        except Exception:  # noqa: BLE001  # a mistake of ours must not end a bot's turn
             _log.exception("tool search cannot start: the bot has its full tool set")
         else:
             event.set_extra(_RUN, run_of(request.func_tool))
 
     async def prepare_agent(self, event: Any, request: Any) -> None:
-        """The same for a request that no plugin saw: of a subagent or a scheduled task."""
+        """Prepare a request that no plugin saw: of a subagent or a scheduled task."""
         if getattr(request, _SEEN, False):
             return
         scheduled = any(cls.__name__ == _SCHEDULED for cls in type(event).__mro__)
@@ -134,17 +139,17 @@ class AstrBotToolSearch:
         try:
             own = self.key_of(event, request) if request.conversation is not None else None
             await self._prepare(event, request, own)
-        except Exception:  # noqa: BLE001  # a bot's turn must not end by a mistake of ours
+        except Exception:  # noqa: BLE001  # a mistake of ours must not end a bot's turn
             _log.exception("tool search cannot start: this agent has its full tool set")
 
     def observe(self, event: Any, tool: Any, arguments: Mapping[str, Any] | None) -> None:
-        """Lets searches learn from a call that AstrBot has run; never raises."""
+        """Let search learn from a call that AstrBot has run; never raise."""
         try:
             run = event.get_extra(_RUN)
             name = str(tool.name)
             if isinstance(run, AstrBotRun) and run.executors.get(name) is tool:
                 run.learn(name, arguments or {})
-        except Exception:  # noqa: BLE001  # a bot's turn must not end by a mistake of ours
+        except Exception:  # noqa: BLE001  # a mistake of ours must not end a bot's turn
             _log.exception("nothing is learned from a call of %r", tool)
 
     async def _prepare(self, event: Any, request: Any, key: ConversationId | None) -> None:
@@ -184,7 +189,7 @@ class AstrBotToolSearch:
         turn: _Turn,
         known: int,
     ) -> None:
-        """The one change of a request; its tool set comes last, once all else has worked."""
+        """Change the request; its tool set comes last, after everything else has worked."""
         session = conversation.session
         run = AstrBotRun(
             conversation,
@@ -213,7 +218,7 @@ class AstrBotToolSearch:
         allowed = not restricted or is_admin(event)
 
         def refusal(tool: Tool) -> str | None:
-            # An empty reason: what is not for this user is answered like an unknown name.
+            # An empty reason: a tool that is not for this user is answered like an unknown name.
             return None if allowed or tool.name not in restricted else ""
 
         return _Turn(
@@ -225,24 +230,24 @@ class AstrBotToolSearch:
         )
 
     def catalog_of(self, tools: Iterable[Any], settings: AstrBotSettings) -> ToolCatalog:
-        """The catalog of AstrBot's tools, core and deferred told apart as a conversation does."""
+        """Return the catalog of AstrBot's tools, divided into core and deferred."""
         active = [tool for tool in tools if getattr(tool, "active", True)]
         catalog = self._catalog(self._definitions(active))
         return ToolSearchSession(catalog, config=settings.config).catalog
 
     def _catalog(self, definitions: Mapping[str, Tool]) -> ToolCatalog:
-        """The definitions under names that stay whose they were."""
+        """Return a catalog in which a name stays with its first tool."""
         catalog = ToolCatalog(definitions.values(), names=self._names)
         self._names = catalog.book
         return catalog
 
     async def settings_at(self, umo: str) -> AstrBotSettings:
-        """What holds at a place: what was set for it goes before the plugin's own settings."""
+        """Return the settings at a place: its own replace those of the plugin."""
         try:
-            own = await kept_settings(umo)
-        except Exception as exc:  # noqa: BLE001  # the plugin's own settings hold then
-            if "preferences" not in self._said:
-                self._said.add("preferences")
+            own = await load_settings(umo)
+        except Exception as exc:  # noqa: BLE001  # the plugin's own settings apply then
+            if "preferences" not in self._warned:
+                self._warned.add("preferences")
                 _log.warning("AstrBot's preferences of %s cannot be read: %r", umo, exc)
             return self.settings
         return read_settings({**self._given, **own}) if own else self.settings
@@ -251,7 +256,7 @@ class AstrBotToolSearch:
         try:
             return await is_switched_off(event, self._plugin)
         except Exception as exc:  # noqa: BLE001  # AstrBot has called us, then
-            _log.debug("whether %s is switched off cannot be read: %r", self._plugin, exc)
+            _log.debug("cannot read if %s is switched off: %r", self._plugin, exc)
             return False
 
     def _definitions(self, tools: Iterable[Any]) -> dict[str, Tool]:
@@ -259,7 +264,7 @@ class AstrBotToolSearch:
         return self._tools.definitions(tools, getattr(manager, "is_builtin_tool", None) or _never)
 
     def _history(self, event: Any, request: Any) -> tuple[Message, ...]:
-        """The saved history, searches that an operator had forgotten left out."""
+        """Return the saved history without the searches that `/tool_search reset` dropped."""
         history = neutral_history(request.contexts)
         forgotten = self._forgotten.get(self.key_of(event, request), frozenset())
         return tuple(said for said in history if said.tool_call_id not in forgotten)
@@ -267,7 +272,7 @@ class AstrBotToolSearch:
     def _conversation(
         self, request: Any, key: ConversationId | None, turn: _Turn, settings: AstrBotSettings
     ) -> AstrBotConversation:
-        """The conversation that goes on, or a new one: other settings begin anew, too."""
+        """Return the known conversation, or a new one; changed settings begin a new one, too."""
         known = self._conversations.get(key) if key is not None else None
         if known is not None and not is_new(request) and known.settings == settings:
             return known
@@ -288,20 +293,20 @@ class AstrBotToolSearch:
             session.use_votes(await self._learning.votes())
 
     def profile(self, event: Any, settings: AstrBotSettings | None = None) -> ProviderProfile:
-        """The provider that is asked first, as far as AstrBot says."""
+        """Return the profile of the provider that is asked first, if AstrBot names it."""
         try:
             provider = self._context.get_using_provider(umo=event.unified_msg_origin)
             return self._hooks.profile(provider, settings or self.settings)
-        except Exception:  # noqa: BLE001  # what is known of the provider is only a help
+        except Exception:  # noqa: BLE001  # without a profile the list is only shorter
             _log.debug("the provider of %s is not known", event, exc_info=True)
         return LIMITED
 
     def _calls_tools(self, event: Any) -> bool:
-        """Whether the provider that is asked first may call tools, as AstrBot has it set."""
+        """True if AstrBot's settings let the provider that is asked first call tools."""
         try:
             provider = self._context.get_using_provider(umo=event.unified_msg_origin)
             modalities = provider.provider_config.get("modalities")
-        except Exception:  # noqa: BLE001  # a provider that is not known is taken to
+        except Exception:  # noqa: BLE001  # an unknown provider counts as one that calls tools
             return True
         return not modalities or "tool_use" in modalities
 
@@ -314,26 +319,26 @@ class AstrBotToolSearch:
             value: Any = config
             for step in path:
                 value = value.get(step) if isinstance(value, Mapping) else None
-            if value == "skills_like" and "skills_like" not in self._said:
-                self._said.add("skills_like")
+            if value == "skills_like" and "skills_like" not in self._warned:
+                self._warned.add("skills_like")
                 _log.warning("tool search takes the place of AstrBot's skills_like mode")
 
     @staticmethod
     def key_of(event: Any, request: Any) -> ConversationId:
-        """What a conversation is known by."""
+        """Return the key of a conversation."""
         conversation = getattr(request, "conversation", None)
         return event.unified_msg_origin, str(getattr(conversation, "cid", "") or "")
 
     def conversation(self, key: ConversationId) -> AstrBotConversation | None:
-        """What is remembered of a conversation."""
+        """Return the state of a conversation, if it is known."""
         return self._conversations.get(key)
 
     def forget(self, key: ConversationId, history: Iterable[Any] = ()) -> int:
-        """Lets a conversation start without discoveries; gives how many there were.
+        """Drop the discoveries of a conversation; return their number.
 
         Args:
             key: The conversation.
-            history: As AstrBot has saved it, whose searches count no more.
+            history: The history that AstrBot has saved; its searches no longer count.
         """
         known = self._conversations.pop(key, None)
         searches = {s.tool_call_id for s in neutral_history(history) if s.tool_call_id}

@@ -1,6 +1,6 @@
-"""What AstrBot keeps about a place of conversation (`unified_msg_origin`), and about tools.
+"""AstrBot's own data about a place of conversation (`unified_msg_origin`) and about tools.
 
-AstrBot is loaded when it is asked.
+AstrBot is loaded on first use.
 """
 
 from __future__ import annotations
@@ -10,39 +10,39 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from tool_search.adapters.astrbot.settings import OF_ONE_PLACE
-from tool_search.adapters.astrbot.tools import behind_guard
+from tool_search.adapters.astrbot.settings import PLACE_SETTINGS
+from tool_search.adapters.astrbot.tools import without_guard
 from tool_search.catalog.tool import Tool
 
 __all__ = [
     "is_admin",
     "is_switched_off",
-    "keep_settings",
-    "kept_settings",
+    "load_settings",
     "restricted_tools",
+    "save_settings",
 ]
 
 _KEY = "tool_search_settings"
 _EVERY_PLUGIN = ["*"]
 _UNREADABLE = (
-    "AstrBot's tool permissions cannot be read: %s; every tool is found by everybody, and "
+    "AstrBot's tool permissions cannot be read: %s; every user finds every tool, and "
     "AstrBot checks each call"
 )
 _log = logging.getLogger(__name__)
 
 
-async def kept_settings(umo: str) -> dict[str, Any]:
-    """The settings that an administrator has set for a place."""
+async def load_settings(umo: str) -> dict[str, Any]:
+    """Return the settings that an administrator has set for a place."""
     from astrbot.core import sp  # noqa: PLC0415 - AstrBot is here
 
     kept = await sp.session_get(umo, _KEY, {})
     if not isinstance(kept, Mapping):
         return {}
-    return {key: value for key, value in kept.items() if key in OF_ONE_PLACE}
+    return {key: value for key, value in kept.items() if key in PLACE_SETTINGS}
 
 
-async def keep_settings(umo: str, settings: Mapping[str, Any]) -> None:
-    """Keeps the settings of a place; none: it follows the plugin's own."""
+async def save_settings(umo: str, settings: Mapping[str, Any]) -> None:
+    """Save the settings of a place; without any, it follows the plugin's own."""
     from astrbot.core import sp  # noqa: PLC0415 - AstrBot is here
 
     if settings:
@@ -52,9 +52,9 @@ async def keep_settings(umo: str, settings: Mapping[str, Any]) -> None:
 
 
 async def is_switched_off(event: Any, plugin: str) -> bool:
-    """Whether AstrBot has a plugin switched off where an event is from.
+    """True if AstrBot has switched a plugin off at the place of an event.
 
-    By the list of plugins of its configuration, or for the one place.
+    Its configuration has a list of plugins, and each place has a switch.
     """
     listed = getattr(event, "plugins_name", None)
     if listed is not None and listed != _EVERY_PLUGIN and plugin not in listed:
@@ -68,7 +68,7 @@ async def is_switched_off(event: Any, plugin: str) -> bool:
 
 
 def is_admin(event: Any) -> bool:
-    """Whether an event is from an administrator of the bot."""
+    """True if an event is from an administrator of the bot."""
     asked = getattr(event, "is_admin", None)
     return bool(asked()) if callable(asked) else False
 
@@ -76,24 +76,24 @@ def is_admin(event: Any) -> bool:
 async def restricted_tools(
     manager: Any, definitions: Mapping[str, Tool], tools: Mapping[str, Any]
 ) -> frozenset[str]:
-    """The tools that AstrBot keeps for administrators; its guard checks every call anyway.
+    """Return the tools that AstrBot keeps for administrators; its guard still checks each call.
 
     Args:
         manager: AstrBot's manager of tools.
         definitions: The definitions, by name.
-        tools: AstrBot's own, by name. Without a guard before any, there are no permissions.
+        tools: AstrBot's own, by name. If none has a guard, there are no permissions.
     """
-    if all(behind_guard(tool) is tool for tool in tools.values()):
+    if all(without_guard(tool) is tool for tool in tools.values()):
         return frozenset()
     try:
         fallback = manager._default_permission  # noqa: SLF001 - AstrBot has no other way to ask
-        return await _restricted(fallback, definitions)
-    except Exception as exc:  # noqa: BLE001  # what AstrBot keeps may change with any release
+        return await _administrators_tools(fallback, definitions)
+    except Exception as exc:  # noqa: BLE001  # any release of AstrBot may change its data
         _log.warning(_UNREADABLE, f"{type(exc).__name__}: {exc}")
         return frozenset()
 
 
-async def _restricted(fallback: Any, definitions: Mapping[str, Tool]) -> frozenset[str]:
+async def _administrators_tools(fallback: Any, definitions: Mapping[str, Tool]) -> frozenset[str]:
     from astrbot.core import sp  # noqa: PLC0415 - AstrBot is here
 
     kept = await sp.global_get("tool_permissions", {})

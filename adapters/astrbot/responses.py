@@ -1,9 +1,9 @@
 """OpenAI's own tool search inside AstrBot: three methods of its Responses provider, wrapped.
 
-AstrBot writes a request's `input` from its history, in which a search is a function like
-any other. Here the searches become the service's own kind, with the definitions they
-found, just before a request goes out, and a search in a reply becomes a function again
-before AstrBot reads it. What is stored stays text.
+AstrBot writes a request's `input` from its history, in which a search is an ordinary function.
+The wrappers turn searches into the service's own items with the found definitions before a
+request is sent, and a search in a reply into a function before AstrBot reads it. The stored
+history stays text.
 Source: OpenAI, "Tool search" (`tool_search_call`, `tool_search_output`,
 `additional_tools`).
 """
@@ -20,7 +20,7 @@ from typing import Any
 
 from tool_search.adapters.astrbot.hooks import NativeHook, Wrapper
 from tool_search.adapters.astrbot.run import AstrBotRun
-from tool_search.adapters.astrbot.tools import text_behind
+from tool_search.adapters.astrbot.tools import text_after_result
 from tool_search.adapters.astrbot.toolset import NativeTools, run_of
 from tool_search.adapters.openai_responses.history import history_from_wire
 from tool_search.adapters.openai_responses.wire import to_wire
@@ -44,32 +44,32 @@ class ResponsesHook(NativeHook):
     strategy = "openai_responses"
 
     def address(self, provider: Any) -> str:
-        """Where a provider's requests go; empty where it does not say."""
+        """Return the address of a provider's requests; empty if it has none."""
         return str(getattr(getattr(provider, "client", None), "base_url", "") or "")
 
     def _wrappers(self) -> Mapping[str, Wrapper]:
         return {
-            "_query": self._wrapped,
-            "_query_stream": self._wrapped_stream,
-            "_parse_response": self._wrapped_parse,
+            "_query": self._wrap,
+            "_query_stream": self._wrap_stream,
+            "_parse_response": self._wrap_parse,
         }
 
-    def _wrapped(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
         async def query(provider: Any, payloads: Any, tools: Any, *args: Any, **kwargs: Any) -> Any:
             profile = self._native(provider, payloads, tools)
             if profile is not None:
-                told = _told(payloads, tools, profile)
+                changed = _native_request(payloads, tools, profile)
                 try:
-                    return await original(provider, *told, *args, **kwargs)
+                    return await original(provider, *changed, *args, **kwargs)
                 except Exception as exc:
-                    if not self.gives_up(provider, profile, exc):
+                    if not self.should_filter(provider, profile, exc):
                         raise
             return await original(provider, payloads, tools, *args, **kwargs)
 
         return query
 
-    def _wrapped_stream(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _wrap_stream(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
         async def query_stream(
             provider: Any, payloads: Any, tools: Any, *args: Any, **kwargs: Any
@@ -77,15 +77,15 @@ class ResponsesHook(NativeHook):
             profile = self._native(provider, payloads, tools)
             has_begun = False
             if profile is not None:
-                told = _told(payloads, tools, profile)
+                changed = _native_request(payloads, tools, profile)
                 try:
-                    async with aclosing(original(provider, *told, *args, **kwargs)) as chunks:
+                    async with aclosing(original(provider, *changed, *args, **kwargs)) as chunks:
                         async for chunk in chunks:
                             has_begun = True
                             yield chunk
                     return  # noqa: TRY300  # what follows is for failures
                 except Exception as exc:
-                    if has_begun or not self.gives_up(provider, profile, exc):
+                    if has_begun or not self.should_filter(provider, profile, exc):
                         raise
             async with aclosing(original(provider, payloads, tools, *args, **kwargs)) as chunks:
                 async for chunk in chunks:
@@ -93,7 +93,7 @@ class ResponsesHook(NativeHook):
 
         return query_stream
 
-    def _wrapped_parse(self, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _wrap_parse(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
         async def parse_response(
             provider: Any, response: Any, tools: Any, *args: Any, **kwargs: Any
@@ -105,37 +105,37 @@ class ResponsesHook(NativeHook):
         return parse_response
 
     def _native(self, provider: Any, payloads: Any, tools: Any) -> ProviderProfile | None:
-        """The profile, where a request of ours goes to a model with tool search."""
-        profile = self.asked(provider, tools, mapping_of(payloads).get("model"))
+        """Return the profile if a request of ours goes to a model with native search."""
+        profile = self.request_profile(provider, tools, mapping_of(payloads).get("model"))
         return profile if profile is not None and profile.is_native else None
 
 
-def _told(
+def _native_request(
     payloads: Mapping[str, Any], tools: Any, profile: ProviderProfile
 ) -> tuple[dict[str, Any], Any]:
-    """A request as the service's own tool search has it; AstrBot's stays as it is."""
+    """Return a copy of a request for the service's own tool search."""
     run = run_of(tools)
     try:
         if run is not None:
             items = with_searches(payloads["input"], run, profile)
             return {**payloads, "input": items}, tools.for_profile(profile)
     except Exception:  # noqa: BLE001  # a bot's turn must not end by a mistake of ours
-        _log.exception("OpenAI is told of tools as every provider is")
+        _log.exception("native tool search failed: OpenAI gets a filtered list")
     return dict(payloads), tools
 
 
 def with_searches(
     items: Sequence[Item], run: AstrBotRun, profile: ProviderProfile
 ) -> list[dict[str, Any]]:
-    """AstrBot's `input` with searches as the service has them, and what they found.
+    """Return AstrBot's `input` with searches in the service's form and the found tools.
 
-    Only calls and their outputs are changed. What AstrBot wrote behind a search's result
-    becomes a developer's message, because a search's output holds tools alone.
+    Only calls and their outputs are changed. AstrBot's text after a search's result becomes a
+    developer's message, because a search's output has only tools.
 
     Args:
-        items: As AstrBot made them.
-        run: Whose request it is.
-        profile: Who is asked.
+        items: AstrBot's items.
+        run: The run of the request.
+        profile: The model that is asked.
     """
     history = history_from_wire(items, search_tool_name=run.search_tool_name)
     written = to_wire(run.conversation.plan_over(history, profile), profile)["input"]
@@ -149,8 +149,8 @@ class _Rewritten:
     """AstrBot's `input`, rewritten item by item.
 
     Args:
-        written: The same history as this library writes it.
-        search_tool_name: What a search is called.
+        written: The same history, written by this library.
+        search_tool_name: The name of the search tool.
     """
 
     def __init__(self, written: Iterable[dict[str, Any]], search_tool_name: str) -> None:
@@ -158,16 +158,16 @@ class _Rewritten:
         self._search_tool_name = search_tool_name
         self._items: list[dict[str, Any]] = []
         self._searches: set[str] = set()
-        self._behind: list[str] = []
-        self._reply = 0  # where the reply begins that is being added
+        self._after_results: list[str] = []
+        self._reply = 0  # the index at which the current reply begins
 
     def items(self) -> list[dict[str, Any]]:
-        """All that was added."""
+        """Return the rewritten items."""
         self._flush()
         return self._items
 
     def add(self, item: Item) -> None:
-        """Takes AstrBot's next item in."""
+        """Add AstrBot's next item."""
         is_output = item.get("type") in _OUTPUTS
         if not is_output:
             self._flush()
@@ -190,24 +190,24 @@ class _Rewritten:
             self._items.append(place.item)
         self._items += place.after
         if is_output and call_id in self._searches:
-            self._behind += filter(None, [text_behind(text_of(item.get("output")))])
+            self._after_results += filter(None, [text_after_result(text_of(item.get("output")))])
 
     def _flush(self) -> None:
-        """What stood behind results, once all results of a reply are there."""
-        if self._behind:
-            said = "\n".join(self._behind)
+        """Add the text after results, when all results of a reply are complete."""
+        if self._after_results:
+            said = "\n".join(self._after_results)
             self._items.append({"type": "message", "role": "developer", "content": said})
-            self._behind, self._reply = [], len(self._items)
+            self._after_results, self._reply = [], len(self._items)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
-    """One call or output as it is sent.
+    """One call or output in its sent form.
 
     Attributes:
         item: The call or output.
-        before: Tools that come before the reply that it is in.
-        after: Tools that come behind it.
+        before: Tools that come before its reply.
+        after: Tools that come after it.
     """
 
     item: dict[str, Any]
@@ -238,13 +238,13 @@ class _Written:
                 before, output = [], place if is_output else None
 
     def next(self, call_id: str, *, is_output: bool) -> _Place | None:
-        """The next place of a call's id, which some providers use again and again."""
+        """Return the next place of a call's id, which some providers use repeatedly."""
         waiting = self._places.get((wire_id(call_id), is_output)) if call_id else None
         return waiting.popleft() if waiting else None
 
 
 def _with_calls(response: Any, search_tool_name: str) -> Any:
-    """A reply whose searches are calls of a function, as AstrBot reads them."""
+    """Return a reply with its searches as calls of a function, which AstrBot reads."""
     given = response if isinstance(response, Mapping) else vars(response)
     output = given.get("output") or []
     changed = [_as_call(item, search_tool_name) for item in output]

@@ -1,7 +1,7 @@
 """One conversation of AstrBot's, and one run of its agent in it; loads nothing of AstrBot.
 
-AstrBot owns the history and runs the tools. What it is told of tools, and what becomes
-of a search, is the session's.
+AstrBot owns the history and runs the tools. The session decides which tools a request declares,
+and answers searches.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from tool_search.values.json import compact_json
 __all__ = ["LIMITED", "UNLIMITED", "AstrBotConversation", "AstrBotRun"]
 
 LIMITED = profile_for("openai_chat", "unknown")
-"""What is told to a provider of which only the dialect is known: OpenAI's, or Gemini's."""
+"""The profile of a provider with only a known dialect: OpenAI's or Gemini's."""
 UNLIMITED = replace(LIMITED, max_tools=None)
-"""The same for Anthropic's dialect, and for AstrBot itself."""
+"""The profile of such a provider with Anthropic's dialect, and of AstrBot itself."""
 
 
 class AstrBotConversation:
-    """What is remembered of one conversation between its messages.
+    """The state of one conversation between its messages.
 
     Args:
-        session: The conversation's state.
-        settings: What holds in it.
+        session: The session of the conversation.
+        settings: Its settings.
         assembler: Makes its tool lists.
 
     Attributes:
-        session: The conversation's state.
-        settings: What holds in it.
-        order: Every name that a filtered list has declared, in the order it came.
+        session: The session of the conversation.
+        settings: Its settings.
+        order: Every name that a filtered list has declared, in the order of appearance.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class AstrBotConversation:
         self._calls = count()
 
     def plan_over(self, history: Iterable[Message], profile: ProviderProfile) -> RequestPlan:
-        """The plan of a request that shows this history, AstrBot's own, not the session's."""
+        """Return the plan of a request with a history of AstrBot's, not the session's."""
         record = replace(self.session.record(), history=tuple(history))
         shown = ToolSearchSession(
             self.session.catalog,
@@ -70,11 +70,11 @@ class AstrBotConversation:
         return shown.plan(profile)
 
     def decide(self, name: str, arguments: Mapping[str, Any]) -> CallDecision:
-        """What becomes of a call, with what it discovers taken in."""
-        wish = ToolCall(
+        """Decide how to handle a call, and record what it discovers."""
+        request = ToolCall(
             id=f"astrbot_{next(self._calls)}", name=name, arguments=compact_json(dict(arguments))
         )
-        (call,) = self.session.accept(Message(role="assistant", tool_calls=(wish,)))
+        (call,) = self.session.accept(Message(role="assistant", tool_calls=(request,)))
         decision = self.session.decide(call)
         content = "" if isinstance(decision, RunCall) else decision.content
         failed = not isinstance(decision, RunCall) and decision.is_error
@@ -86,9 +86,9 @@ class AstrBotRun:
     """The tools of one run of AstrBot's agent.
 
     Args:
-        conversation: Whose run it is; its turn has begun.
-        executors: What AstrBot runs, by name: its guards where it has them.
-        search_tool_name: As the conversation has it.
+        conversation: The conversation of the run; its turn has begun.
+        executors: The tools that AstrBot runs, by name; they are guards if it has these.
+        search_tool_name: The search tool's name in the conversation.
     """
 
     def __init__(
@@ -102,54 +102,54 @@ class AstrBotRun:
         self.executors = dict(executors)
         self.search_tool_name = search_tool_name
         catalog = conversation.session.catalog
-        self.late = [name for name in executors if name not in catalog]
+        self.added = [name for name in executors if name not in catalog]
         self._removed: set[str] = set()
 
     @property
     def session(self) -> ToolSearchSession:
-        """The conversation's state."""
+        """The session of the conversation."""
         return self.conversation.session
 
     @property
     def settings(self) -> AstrBotSettings:
-        """What holds in the conversation."""
+        """The settings of the conversation."""
         return self.conversation.settings
 
     def add(self, name: str, executor: Any) -> None:
-        """Takes a tool in that another plugin adds: it is core."""
+        """Add a tool of another plugin, as a core tool."""
         if name not in self.executors:
-            self.late.append(name)
+            self.added.append(name)
         self._removed.discard(name)
         self.executors[name] = executor
 
     def remove(self, name: str) -> None:
-        """Takes a tool away for this run, as another plugin wishes."""
+        """Remove a tool from this run, for another plugin."""
         self.executors.pop(name, None)
         self._removed.add(name)
-        self.late = [late for late in self.late if late != name]
+        self.added = [each for each in self.added if each != name]
 
     def plan(self, profile: ProviderProfile) -> RequestPlan:
-        """What a provider is told, tools that came late left out of its list."""
+        """Return the plan for a provider, with room for the tools that plugins added."""
         if profile.max_tools is not None:
-            room = max(1, profile.max_tools - len(self.late))
+            room = max(1, profile.max_tools - len(self.added))
             profile = replace(profile, max_tools=room)
         return self.session.plan(profile)
 
     def declared(self, profile: ProviderProfile = UNLIMITED) -> tuple[str, ...]:
-        """The names a filtered list declares, each at the place where it first stood."""
+        """Return the names that a filtered list declares, in the order of appearance."""
         order = self.conversation.order
         names = [n for n in self.plan(profile).tools.names if self.is_here(n)]
-        wanted = dict.fromkeys((*names, *self.late))
+        wanted = dict.fromkeys((*names, *self.added))
         order.extend(name for name in wanted if name not in order)
         return tuple(name for name in order if name in wanted)
 
     def name_of(self, tool: Tool) -> str:
-        """The name under which this conversation, and so `executors`, has a tool."""
+        """Return a tool's name in this conversation, and so in `executors`."""
         known = self.session.catalog.by_source.get(tool.source)
         return tool.name if known is None else known.name
 
     def definition(self, name: str) -> Tool | None:
-        """The definition of a tool, gone or not, by its name or as a dialect writes it."""
+        """Return the definition of a tool, removed or not, by its name or its wire name."""
         catalog, discoveries = self.session.catalog, self.session.discoveries
         tool = catalog.get(name) or catalog.by_wire_name.get(name)
         if tool is not None:
@@ -158,21 +158,21 @@ class AstrBotRun:
         return next(gone, None)
 
     def is_own(self, name: str) -> bool:
-        """Whether a tool is the library's own."""
+        """True if a tool is the library's own."""
         return name in (self.search_tool_name, CALL_TOOL_NAME) and name not in self.executors
 
     def is_here(self, name: str) -> bool:
-        """Whether a tool can be declared; one that is gone stays, if it was discovered."""
+        """True if a tool can be declared; a removed one can, if it was discovered."""
         if name in self._removed:
             return False
         return name in self.executors or self.is_own(name) or name in self.session.discoveries
 
-    def to_be_checked(self, name: str) -> Tool | None:
-        """The definition behind a name whose call must be looked at before it runs.
+    def definition_to_check(self, name: str) -> Tool | None:
+        """Return the definition of a tool whose calls are checked before they run, or None.
 
-        Such are deferred tools that nothing has discovered, names as a dialect writes
-        them, discovered tools whose server is gone, and tools whose schema is declared
-        otherwise than AstrBot has it: their arguments may have other keys.
+        Checked are deferred tools that were not discovered, wire names, discovered tools
+        whose server is gone, and tools that are declared with another schema than
+        AstrBot's: their arguments may have other keys.
         """
         if name in self._removed or self.is_own(name):
             return None
@@ -187,7 +187,7 @@ class AstrBotRun:
         return None if is_core and tool.name == name else tool
 
     def search(self, arguments: Mapping[str, Any]) -> str:
-        """The answer to a search, as the history keeps it."""
+        """Return the answer to a search, in the form that the history keeps."""
         decision = self.conversation.decide(self.search_tool_name, arguments)
         if isinstance(decision, RunCall):
             return ""
@@ -195,7 +195,7 @@ class AstrBotRun:
         return decision.content if result is None else self._with_schemas(result).to_json()
 
     def _with_schemas(self, result: SearchResult) -> SearchResult:
-        """The result, with the schemas of what no list of OpenAI's length has room for."""
+        """Return the result with the schemas of tools that exceed a list of OpenAI's length."""
         declared = self.plan(LIMITED).tools
         catalog = self.session.catalog
         matches = tuple(
@@ -207,6 +207,6 @@ class AstrBotRun:
         return replace(result, matches=matches)
 
     def learn(self, name: str, arguments: Mapping[str, Any]) -> None:
-        """Takes in that a discovered tool was called, as searches learn from it."""
+        """Record a call of a discovered tool, which search learns from."""
         if name in self.session.discoveries:
             self.conversation.decide(name, arguments)

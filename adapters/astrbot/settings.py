@@ -13,12 +13,12 @@ from tool_search.config.bot import ToolSearchConfig
 from tool_search.config.providers import Dialect
 from tool_search.i18n import LANGUAGES
 
-__all__ = ["OF_ONE_PLACE", "AstrBotSettings", "NativeChoice", "read_settings", "value_of_place"]
+__all__ = ["PLACE_SETTINGS", "AstrBotSettings", "NativeChoice", "place_value", "read_settings"]
 
 NativeChoice = Literal["auto", "on", "off"]
-"""Where a vendor's own tool search is used: at its own endpoint, at any, nowhere."""
+"""Use of a vendor's own tool search: at its own endpoint, at any, or at none."""
 
-OF_ONE_PLACE: Mapping[str, tuple[str, ...]] = {
+PLACE_SETTINGS: Mapping[str, tuple[str, ...]] = {
     "tool_schema_mode": ("auto", "tool_search", "full"),
     "threshold": (),
     "threshold_tokens": (),
@@ -28,7 +28,7 @@ OF_ONE_PLACE: Mapping[str, tuple[str, ...]] = {
     "native_claude": get_args(NativeChoice),
     "native_openai": get_args(NativeChoice),
 }
-"""The settings that may differ from place to place, with their choices; none: a number."""
+"""The settings that may differ by place, with their choices; one without choices is a number."""
 
 _PLAIN = (
     "tool_schema_mode",
@@ -43,14 +43,14 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AstrBotSettings:
-    """What an operator has set.
+    """The settings of an operator.
 
     Attributes:
         config: The library's settings.
-        native_claude: Where Claude's own tool search is used.
-        native_openai: Where OpenAI's is, over its Responses API.
-        cover_subagents: Whether agents that this one hands over to search too.
-        cover_scheduled_tasks: Whether tasks that wake the bot up search too.
+        native_claude: Use of Claude's own tool search.
+        native_openai: Use of OpenAI's own tool search, in its Responses API.
+        cover_subagents: True if subagents search too.
+        cover_scheduled_tasks: True if scheduled tasks search too.
     """
 
     config: ToolSearchConfig
@@ -60,7 +60,7 @@ class AstrBotSettings:
     cover_scheduled_tasks: bool = True
 
     def native(self, dialect: Dialect) -> NativeChoice:
-        """Where the own tool search of a dialect's vendor is used."""
+        """Return the use of the tool search of a dialect's vendor."""
         chosen: dict[Dialect, NativeChoice] = {
             "anthropic": self.native_claude,
             "openai_responses": self.native_openai,
@@ -69,7 +69,7 @@ class AstrBotSettings:
 
 
 def read_settings(given: Mapping[str, Any] | None) -> AstrBotSettings:
-    """The settings; a value that is not allowed is replaced by its default, with a warning."""
+    """Read the settings; the default replaces a value that is not allowed, with a warning."""
     given = given or {}
     return AstrBotSettings(
         config=_config(_wanted(given)),
@@ -80,9 +80,9 @@ def read_settings(given: Mapping[str, Any] | None) -> AstrBotSettings:
     )
 
 
-def value_of_place(setting: str, written: str) -> str | int | None:
-    """A setting's value as an administrator writes it; None where it is not allowed."""
-    choices = OF_ONE_PLACE[setting]
+def place_value(setting: str, written: str) -> str | int | None:
+    """Return the value that an administrator wrote; None if it is not allowed."""
+    choices = PLACE_SETTINGS[setting]
     if choices:
         return written if written in choices else None
     try:
@@ -96,7 +96,7 @@ def value_of_place(setting: str, written: str) -> str | int | None:
 def _native(given: Mapping[str, Any], key: str) -> NativeChoice:
     chosen = given.get(key, "auto")
     if chosen not in get_args(NativeChoice):
-        _log.warning("%s: %r is not allowed; it is auto", key, chosen)
+        _log.warning("%s: %r is not allowed; auto is used", key, chosen)
         return "auto"
     return cast("NativeChoice", chosen)
 

@@ -1,52 +1,62 @@
-"""AstrBot's tools and histories as this library has them; loads nothing of AstrBot.
+"""AstrBot's tools and histories in this library's form; loads nothing of AstrBot.
 
-From 4.26 on, AstrBot wraps every plugin and MCP tool in a permission guard, so that
-what a tool is shows only behind the guard, and what runs it is the guard.
+From 4.26 on, AstrBot wraps every plugin and MCP tool in a permission guard: the kind of a tool
+is that of the wrapped one, and a call runs the guard.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tool_search.adapters.wire.values import label_of, mappings_of, text_of
+from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.naming import name_keys
 from tool_search.catalog.tool import Tool, ToolKind
-from tool_search.conversation.record import message_from_dict
+from tool_search.conversation.record import message_from_dict, message_to_dict
 from tool_search.errors import InvalidToolError
 from tool_search.messages import Message
 from tool_search.search.index.protocol import SearchResult
 
 __all__ = [
     "TranslatedTools",
-    "behind_guard",
+    "as_context",
+    "declared_parameters",
+    "is_new",
     "kind_of",
     "neutral_history",
-    "shown_parameters",
-    "text_behind",
+    "text_after_result",
+    "tools_by_name",
+    "unsaved",
+    "without_guard",
 ]
 
 _HANDOFF, _MCP, _PLAIN = "HandoffTool", "MCPTool", "FunctionTool"
 _OWN_PACKAGE = "astrbot.core."
 _ROLES = ("user", "assistant", "tool")
+_RESTORED = "restored_"  # the prefix of the ids of synthetic searches
+# Every provider takes such names; a tool without a definition is sent under AstrBot's own name.
+_WIRE_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _log = logging.getLogger(__name__)
 
 
-def behind_guard(tool: Any) -> Any:
-    """The tool itself, where AstrBot's permission guard stands before it."""
+def without_guard(tool: Any) -> Any:
+    """Return the tool itself, without AstrBot's permission guard."""
     wrapped = getattr(tool, "_wrapped", None)
     return tool if wrapped is None else wrapped
 
 
 def kind_of(tool: Any, is_builtin: Callable[[str], bool]) -> ToolKind:
-    """Where a tool of AstrBot's comes from.
+    """Return the origin of a tool of AstrBot's.
 
     Args:
-        tool: As a request has it, guarded or not.
-        is_builtin: AstrBot's own answer by name; always no where it gives none.
+        tool: The tool of a request, guarded or not.
+        is_builtin: AstrBot's own answer by name; always False if it has none.
     """
-    raw = behind_guard(tool)
+    raw = without_guard(tool)
     classes = {cls.__name__ for cls in type(raw).__mro__}
     if _HANDOFF in classes:
         return "handoff"
@@ -59,7 +69,7 @@ def kind_of(tool: Any, is_builtin: Callable[[str], bool]) -> ToolKind:
 
 
 class TranslatedTools:
-    """Definitions of AstrBot's tools, each made once for its content."""
+    """Definitions of AstrBot's tools; each is made once for its content."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[tuple[Any, ...], Tool]] = {}
@@ -67,17 +77,17 @@ class TranslatedTools:
     def definitions(
         self, tools: Iterable[Any], is_builtin: Callable[[str], bool]
     ) -> dict[str, Tool]:
-        """The definitions by name; what no definition can be made of is left out."""
+        """Return the definitions by name, without tools that cannot have one."""
         made = {}
         for tool in tools:
             try:
                 made[tool.name] = self._definition(tool, is_builtin)
             except InvalidToolError as exc:
-                _log.warning("a tool stays as AstrBot sends it: %s", exc)
+                _log.warning("a tool is sent as AstrBot has it: %s", exc)
         return made
 
     def _definition(self, tool: Any, is_builtin: Callable[[str], bool]) -> Tool:
-        raw = behind_guard(tool)
+        raw = without_guard(tool)
         kind = kind_of(tool, is_builtin)
         server = getattr(raw, "mcp_server_name", None)
         content = (kind, server, tool.description, tool.parameters)
@@ -96,27 +106,27 @@ class TranslatedTools:
         return made
 
 
-def shown_parameters(tool: Tool) -> dict[str, Any]:
-    """A definition's schema as AstrBot's tools have it."""
+def declared_parameters(tool: Tool) -> dict[str, Any]:
+    """Return the declared schema of a definition, for a tool of AstrBot's."""
     return dict(tool.declared_schema.schema)
 
 
 def neutral_history(contexts: Iterable[Any] | None) -> tuple[Message, ...]:
-    """A request's `contexts` in the neutral form.
+    """Return a request's `contexts` in the neutral form.
 
-    System texts, AstrBot's checkpoints and the opening lines of a persona, which no
-    history keeps, are left out.
+    System texts, AstrBot's checkpoints and the first lines of a persona are left out: no
+    history keeps them.
     """
     found = []
     for said in contexts or ():
         content = plain_message(said)
         if content.get("role") in _ROLES and not content.get("_no_save"):
-            found.append(message_from_dict(_readable(content)))
+            found.append(message_from_dict(_plain_fields(content)))
     return tuple(found)
 
 
-def text_behind(result: str) -> str:
-    """What a search's result says besides the tools: AstrBot's notices, and an error."""
+def text_after_result(result: str) -> str:
+    """Return the text of a search's result besides the tools: AstrBot's notices, or an error."""
     found = SearchResult.from_json(result)
     if found is None or found.error is not None:
         return result.strip()
@@ -126,14 +136,14 @@ def text_behind(result: str) -> str:
 
 
 def plain_message(said: Any) -> Mapping[str, Any]:
-    """A message of AstrBot's as a mapping, which it is in some places only."""
+    """Return a message of AstrBot's as a mapping; in some places it is an object."""
     if isinstance(said, Mapping):
         return said
     dumped: Mapping[str, Any] = said.model_dump()
     return dumped
 
 
-def _readable(content: Mapping[str, Any]) -> dict[str, Any]:
+def _plain_fields(content: Mapping[str, Any]) -> dict[str, Any]:
     calls = [
         {
             **call,
@@ -152,8 +162,74 @@ def _readable(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_own_parts(content: Any) -> Any:
-    """The content without parts that only AstrBot's providers read, as thinking."""
+    """Return the content without parts that only AstrBot's providers read, such as thinking."""
     if not isinstance(content, list | tuple):
         return content if isinstance(content, str) else ""
     known = ("text", "image_url")
     return [p for p in content if isinstance(p, str) or (p and p.get("type") in known)]
+
+
+def is_new(request: Any) -> bool:
+    """True if a request opens its conversation; `/reset` leaves one without a history."""
+    conversation = getattr(request, "conversation", None)
+    if conversation is None:
+        return not neutral_history(request.contexts)
+    saved = getattr(conversation, "history", None)
+    try:
+        return not (json.loads(saved) if isinstance(saved, str) else saved)
+    except ValueError:
+        return False
+
+
+def unsaved(history: Sequence[Message], known: int, saved: Iterable[Message]) -> Iterator[Message]:
+    """Yield the searches that restore discoveries: new ones, and earlier ones that were lost."""
+    shown = {call.id for said in saved for call in said.tool_calls}
+    for said in history[:known]:
+        ids = {call.id for call in said.tool_calls} or {said.tool_call_id or ""}
+        if any(call_id.startswith(_RESTORED) for call_id in ids - shown):
+            yield said
+    yield from history[known:-1]
+
+
+def as_context(message: Message) -> dict[str, Any]:
+    """Return a message as AstrBot keeps it: results have no name."""
+    content = message_to_dict(message)
+    if message.role == "assistant":
+        content["content"] = content["content"] or None
+    content.pop("name", None)
+    return content
+
+
+def tools_by_name(
+    catalog: ToolCatalog, definitions: Mapping[str, Tool], tools: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return AstrBot's tools by canonical name, those without a definition by their own.
+
+    A tool without a definition is left out if its name equals or resembles another's, or if
+    every provider would refuse a request with it.
+
+    Args:
+        catalog: The catalog that names the definitions.
+        definitions: The definitions, by AstrBot's own names.
+        tools: AstrBot's tools, by the same names.
+    """
+    named = {}
+    for name, tool in tools.items():
+        definition = definitions.get(name)
+        if definition is not None:
+            known = catalog.by_source.get(definition.source)
+            if known is not None:
+                named[known.name] = tool
+        elif _can_be_sent(name, catalog):
+            named[name] = tool
+        else:
+            _log.warning("tool %r is left out: no request can have its name", str(name)[:80])
+    return named
+
+
+def _can_be_sent(name: object, catalog: ToolCatalog) -> bool:
+    return (
+        isinstance(name, str)
+        and _WIRE_NAME.fullmatch(name) is not None
+        and catalog.book.owners.keys().isdisjoint(name_keys(name))
+    )

@@ -1,7 +1,7 @@
-"""The tool set that AstrBot's agent is given: one object, whose content grows.
+"""The tool set of AstrBot's agent: one object with growing content.
 
-AstrBot reads `req.func_tool` anew for every request of a run, so nothing of its agent
-needs a change. AstrBot is imported when the first set is made.
+AstrBot reads `req.func_tool` again for every request of a run, so its agent needs no change.
+AstrBot is imported with the first set.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeVar
 
 from tool_search.adapters.anthropic.wire import encode_tools as encode_claude_tools
 from tool_search.adapters.astrbot.run import LIMITED, UNLIMITED, AstrBotRun
-from tool_search.adapters.astrbot.tools import shown_parameters
+from tool_search.adapters.astrbot.tools import declared_parameters
 from tool_search.adapters.openai_responses.tools import encode_tools as encode_responses_tools
 from tool_search.catalog.names import wire_name
 from tool_search.catalog.tool import Tool
@@ -33,44 +33,44 @@ Answer = Callable[[Any, Mapping[str, Any]], Awaitable[Any]]
 
 
 def searching_tool_set(run: AstrBotRun) -> Any:
-    """The set of one run, to be assigned to `req.func_tool`."""
+    """Return the set of one run, to be assigned to `req.func_tool`."""
     return _searching_set_class()(run)
 
 
 def run_of(tools: Any) -> AstrBotRun | None:
-    """The run whose set this is; None for any other set, and for none."""
+    """Return the run of a set; None for any other set, and for none."""
     run = getattr(tools, "tool_search_run", None)
     return run if isinstance(run, AstrBotRun) else None
 
 
 class OwnTool:
-    """A tool that is answered here, to be joined with AstrBot's class of tools."""
+    """A tool that this library answers; a mixin of AstrBot's class of tools."""
 
     def __init__(self, definition: Tool, answer: Answer) -> None:
         written: dict[str, Any] = {
             "name": definition.name,
             "description": definition.description,
-            "parameters": shown_parameters(definition),
+            "parameters": declared_parameters(definition),
         }
         super().__init__(**written)
         self._answer = answer
 
     async def call(self, context: Any, **kwargs: Any) -> Any:
-        """What the library or, through it, AstrBot makes of a call."""
+        """Return the result of a call, by the library or, through it, by AstrBot."""
         return await self._answer(context, kwargs)
 
 
 class OrderedTools:
-    """A set that is written in its own order: AstrBot sorts what OpenAI gets.
+    """A set that is written in its own order: AstrBot sorts the list for OpenAI.
 
-    To be joined with AstrBot's class of sets.
+    A mixin of AstrBot's class of sets.
     """
 
     tools: Any
     plain_set: ClassVar[Any]
 
     def openai_schema(self, *args: Any, **kwargs: Any) -> list[dict[str, Any]]:
-        """Each tool as AstrBot writes it."""
+        """Return each tool as AstrBot writes it."""
         one = self.plain_set([])
         written: list[dict[str, Any]] = []
         for tool in self.tools:
@@ -80,29 +80,29 @@ class OrderedTools:
 
 
 class NativeTools(OrderedTools):
-    """A set for a model that is told of tools in its vendor's own way.
+    """A set for a model with its vendor's own tool search.
 
     Attributes:
-        wire: The list as this library writes it.
-        search_tool_name: What a search is called, where the dialect has no name for it.
+        wire: The list, written by this library.
+        search_tool_name: The search tool's name, if the dialect has none for it.
     """
 
     wire: list[dict[str, Any]]
     search_tool_name: str
 
     def anthropic_schema(self) -> list[dict[str, Any]]:
-        """For Claude: the whole catalog, deferred tools deferred."""
+        """Return the list for Claude: the whole catalog, with `defer_loading`."""
         return self.wire
 
     def openai_schema(self, *_args: Any, **_kwargs: Any) -> list[dict[str, Any]]:
-        """For OpenAI's Responses, as AstrBot takes it: a `type` within goes before its own."""
+        """Return the list for OpenAI's Responses; an inner `type` replaces AstrBot's own."""
         return [{"type": "function", "function": tool} for tool in self.wire]
 
 
 class SearchingTools:
-    """Core, search tool and discoveries of one run, read anew at every request.
+    """Core tools, search tool and discoveries of one run, read again at every request.
 
-    To be joined with AstrBot's class of sets, whose methods it answers.
+    A mixin of AstrBot's class of sets, whose methods it replaces.
 
     Args:
         run: The run.
@@ -121,7 +121,7 @@ class SearchingTools:
 
     @property
     def tools(self) -> list[Any]:
-        """What is declared now; adding to this list adds to the set."""
+        """The declared tools; adding to this list adds to the set."""
         declared = self._or_every_tool(
             self.declared, lambda: [*self.tool_search_run.executors.values()]
         )
@@ -129,7 +129,7 @@ class SearchingTools:
 
     @tools.setter
     def tools(self, tools: Iterable[Any]) -> None:
-        """Takes these for the set; the empty list of AstrBot's own class is passed over."""
+        """Replace the tools; the empty list of AstrBot's own class is ignored."""
         wanted = {tool.name: tool for tool in tools}
         if not wanted:
             return
@@ -141,37 +141,37 @@ class SearchingTools:
                 self.add_tool(tool)
 
     def declared(self) -> list[Any]:
-        """What is declared now; raises whatever is wrong."""
-        return [*self._resolved(self.tool_search_run.declared())]
+        """Return the declared tools; any error is raised."""
+        return [*self._tools_to_declare(self.tool_search_run.declared())]
 
     def add_tool(self, tool: Any) -> None:
-        """Takes in what another plugin adds."""
+        """Add a tool of another plugin."""
         if self._own.get(tool.name) is not tool:
             self.tool_search_run.add(tool.name, tool)
 
     def remove_tool(self, name: str) -> None:
-        """Takes away what another plugin removes."""
+        """Remove a tool for another plugin."""
         self.tool_search_run.remove(name)
 
     def get_tool(self, name: str) -> Any:
-        """What runs a call: AstrBot's own tool, or ours where it must be looked at first."""
+        """Return the tool that runs a call: AstrBot's own, or ours if the call is checked."""
         run = self.tool_search_run
-        definition = self._or_every_tool(lambda: run.to_be_checked(name), lambda: None)
+        definition = self._or_every_tool(lambda: run.definition_to_check(name), lambda: None)
         if definition is not None:
-            return self._checked(definition, name)
+            return self._checking_tool(definition, name)
         return run.executors.get(name) or (self._own.get(name) if run.is_own(name) else None)
 
     def for_profile(self, profile: ProviderProfile) -> Any:
-        """The set as one provider is told of it."""
+        """Return the set for one provider."""
         run = self.tool_search_run
         if not profile.is_native:
-            return _filled(self.ordered_set, self._resolved(run.declared(profile)))
+            return _make_set(self.ordered_set, self._tools_to_declare(run.declared(profile)))
         tools = run.plan(profile).tools
         declared = {*tools.names, *tools.by_wire_name(profile.name_rule)}
-        late = [run.executors[name] for name in run.late if name not in declared]
-        native = _filled(self.native_set, [*self._resolved(tools.names), *late])
+        added = [run.executors[name] for name in run.added if name not in declared]
+        native = _make_set(self.native_set, [*self._tools_to_declare(tools.names), *added])
         native.search_tool_name = run.search_tool_name
-        others = _filled(self.plain_set, late)
+        others = _make_set(self.plain_set, added)
         if profile.dialect == "anthropic":
             native.wire = json.loads(encode_claude_tools(tools, profile))
             native.wire += others.anthropic_schema()
@@ -181,45 +181,45 @@ class SearchingTools:
         return native
 
     def openai_schema(self, *args: Any, **kwargs: Any) -> Any:
-        """The list within OpenAI's limit."""
+        """Return the list within OpenAI's limit."""
         return self._written_for(LIMITED).openai_schema(*args, **kwargs)
 
     def google_schema(self) -> Any:
-        """The list within the same limit."""
+        """Return the list within the same limit."""
         return self._written_for(LIMITED).google_schema()
 
     def anthropic_schema(self) -> Any:
-        """The filtered list, for whoever speaks this dialect and is not Claude."""
+        """Return the filtered list, for models of this dialect other than Claude."""
         return self._written_for(UNLIMITED).anthropic_schema()
 
     def get_light_tool_set(self) -> Any:
-        """The set itself: `skills_like` would freeze it."""
+        """Return the set itself: `skills_like` would freeze it."""
         return self
 
     def get_param_only_tool_set(self) -> Any:
-        """An empty set, so that `skills_like` asks nothing twice."""
+        """Return an empty set, so that `skills_like` asks nothing twice."""
         return self.plain_set([])
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """The set itself: a copy would not grow."""
+        """Return the set itself: a copy would not grow."""
         return self
 
     def _written_for(self, profile: ProviderProfile) -> Any:
-        """The set for a provider, of which AstrBot writes the list."""
+        """Return the set for a provider whose list AstrBot writes."""
         executors = self.tool_search_run.executors
         return self._or_every_tool(
             lambda: self.for_profile(profile),
-            lambda: _filled(self.plain_set, executors.values()),
+            lambda: _make_set(self.plain_set, executors.values()),
         )
 
     def _or_every_tool(self, answer: Callable[[], T], otherwise: Callable[[], T]) -> T:
-        """An answer of the library's; after its first mistake, of a set of every tool."""
+        """Return an answer of the library's; after its first failure, that of every tool."""
         if self._failure is None:
             try:
                 return answer()
-            except Exception as exc:  # noqa: BLE001  # a bot's turn must not end by our mistake
+            except Exception as exc:  # noqa: BLE001  # a mistake of ours must not end a turn
                 self._failure = exc
-                _log.exception("tool search has failed: the bot has its full tool set from here on")
+                _log.exception("tool search has failed: the bot has its full tool set from now on")
         return otherwise()
 
     def _own_tools(self) -> dict[str, Any]:
@@ -228,11 +228,11 @@ class SearchingTools:
         search_tool = next(tool for tool in named if tool.name == run.search_tool_name)
         return {
             run.search_tool_name: self.own_tool(search_tool, self._search),
-            CALL_TOOL_NAME: self._checked(call_tool_definition(run.session.language)),
+            CALL_TOOL_NAME: self._checking_tool(call_tool_definition(run.session.language)),
         }
 
-    def _checked(self, definition: Tool, name: str | None = None) -> Any:
-        """A tool whose call is looked at before it runs."""
+    def _checking_tool(self, definition: Tool, name: str | None = None) -> Any:
+        """Return a tool whose calls are checked before they run."""
 
         async def answer(context: Any, arguments: Mapping[str, Any]) -> Any:
             return await self._call(definition.name, context, arguments)
@@ -245,7 +245,7 @@ class SearchingTools:
         )
 
     async def _call(self, name: str, context: Any, arguments: Mapping[str, Any]) -> Any:
-        """The result of a call that is looked at before it runs."""
+        """Return the result of a call that is checked before it runs."""
         run = self.tool_search_run
         decision = self._or_every_tool(
             lambda: run.conversation.decide(name, arguments), lambda: None
@@ -256,7 +256,7 @@ class SearchingTools:
             return decision.content
         elif name not in run.executors:
             return self._unavailable(arguments)
-        return await _executed(run.executors[name], context, arguments)
+        return await _execute(run.executors[name], context, arguments)
 
     def _unavailable(self, arguments: Mapping[str, Any]) -> str:
         said = text(
@@ -264,26 +264,26 @@ class SearchingTools:
         )
         return SearchResult(query=str(arguments.get("query", "")), error=said).to_json()
 
-    def _resolved(self, names: Iterable[str]) -> Iterator[Any]:
-        """What is declared under these names, which is not always what a call runs.
+    def _tools_to_declare(self, names: Iterable[str]) -> Iterator[Any]:
+        """Yield the tools to declare under these names; a call may run another object.
 
-        A tool that AstrBot has under another name than the catalog, under a name or with a
-        schema that no provider takes, or with texts that were cleaned or cut, is declared by
-        its definition. No name comes twice.
+        A tool is declared by its definition if AstrBot has it under another name than the
+        catalog, under a name or with a schema that providers refuse, or with texts that were
+        cleaned or cut. No name comes twice.
         """
         run, declared = self.tool_search_run, set()
         for name in names:
             tool = run.executors.get(name) or self.get_tool(name)
             definition = run.definition(name)
             if tool is not None and definition is not None and _differs(tool, definition):
-                tool = self._checked(definition, wire_name(name))
+                tool = self._checking_tool(definition, wire_name(name))
             if tool is not None and tool.name not in declared:
                 declared.add(tool.name)
                 yield tool
 
 
 def _differs(tool: Any, definition: Tool) -> bool:
-    """True if AstrBot would declare a tool otherwise than by its definition."""
+    """True if AstrBot's declaration of a tool differs from its definition."""
     if tool.name != wire_name(definition.name) or definition.declared_schema.changes:
         return True
     if not definition.is_third_party:
@@ -294,7 +294,7 @@ def _differs(tool: Any, definition: Tool) -> bool:
 
 @cache
 def _searching_set_class() -> Any:
-    """`SearchingTools` as one of AstrBot's own sets."""
+    """Return `SearchingTools` as a class of AstrBot's sets."""
     from astrbot.core.agent.tool import FunctionTool, ToolSet  # noqa: PLC0415 - AstrBot is here
 
     plain = {"plain_set": ToolSet}
@@ -307,8 +307,8 @@ def _searching_set_class() -> Any:
     return type("SearchingToolSet", (SearchingTools, ToolSet), parts)
 
 
-def _filled(set_class: Any, tools: Iterable[Any]) -> Any:
-    """A set of these tools, which AstrBot would check one by one: 20 ms and more a tool."""
+def _make_set(set_class: Any, tools: Iterable[Any]) -> Any:
+    """Return a set of these tools, without AstrBot's check of each: 20 ms and more a tool."""
     made = set_class([])
     made.tools = list(tools)
     return made
@@ -322,18 +322,18 @@ class _GrowingList(list[Any]):
         self._add = add
 
     def append(self, tool: Any) -> None:
-        """Adds a tool to the set."""
+        """Add a tool to the set."""
         super().append(tool)
         self._add(tool)
 
     def extend(self, tools: Iterable[Any]) -> None:
-        """Adds tools to the set."""
+        """Add tools to the set."""
         for tool in tools:
             self.append(tool)
 
 
-async def _executed(tool: Any, context: Any, arguments: Mapping[str, Any]) -> Any:
-    """What AstrBot's executor makes of a call; the guard, where there is one, decides."""
+async def _execute(tool: Any, context: Any, arguments: Mapping[str, Any]) -> Any:
+    """Return the result of a call by AstrBot's executor; a guard decides on it."""
     from astrbot.core.astr_agent_tool_exec import (  # noqa: PLC0415 - AstrBot is here
         FunctionToolExecutor,
     )

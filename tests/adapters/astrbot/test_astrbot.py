@@ -10,11 +10,10 @@ import pytest
 
 from tool_search.adapters.astrbot import AstrBotToolSearch
 from tool_search.adapters.astrbot.claude import ClaudeHook, with_references
-from tool_search.adapters.astrbot.history import is_new
-from tool_search.adapters.astrbot.reset import ResetHook
+from tool_search.adapters.astrbot.hooks import ResetHook
 from tool_search.adapters.astrbot.run import AstrBotConversation, AstrBotRun
 from tool_search.adapters.astrbot.settings import read_settings
-from tool_search.adapters.astrbot.tools import TranslatedTools, kind_of, neutral_history
+from tool_search.adapters.astrbot.tools import TranslatedTools, is_new, kind_of, neutral_history
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ToolSearchConfig
@@ -180,11 +179,11 @@ def test_a_removed_tool_is_not_declared() -> None:
 
 def test_only_undiscovered_tools_are_looked_at_before_they_run() -> None:
     run = a_run("alpha", "beta")
-    assert run.to_be_checked("alpha") is not None
+    assert run.definition_to_check("alpha") is not None
     run.search({"query": "alpha"})
-    assert run.to_be_checked("alpha") is None
-    assert run.to_be_checked("beta") is not None
-    assert run.to_be_checked("nothing") is None
+    assert run.definition_to_check("alpha") is None
+    assert run.definition_to_check("beta") is not None
+    assert run.definition_to_check("nothing") is None
 
 
 def test_a_search_result_becomes_references_and_keeps_notices() -> None:

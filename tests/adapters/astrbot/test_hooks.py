@@ -12,12 +12,12 @@ from tool_search.adapters.astrbot.claude import ClaudeHook
 from tool_search.adapters.astrbot.installation import InstalledHooks
 from tool_search.adapters.astrbot.preferences import (
     is_switched_off,
-    keep_settings,
-    kept_settings,
+    load_settings,
     restricted_tools,
+    save_settings,
 )
 from tool_search.adapters.astrbot.responses import ResponsesHook
-from tool_search.adapters.astrbot.settings import OF_ONE_PLACE, read_settings, value_of_place
+from tool_search.adapters.astrbot.settings import PLACE_SETTINGS, place_value, read_settings
 from tool_search.catalog.tool import Tool
 
 
@@ -118,7 +118,7 @@ def test_openais_own_search_is_for_openai(
 def test_an_endpoint_that_does_not_know_tool_search_is_remembered() -> None:
     hook = ResponsesHook(Provider)
     profile = hook.profile(Provider())
-    assert hook.gives_up(Provider(), profile, RefusedError("Unknown parameter: tool_search"))
+    assert hook.should_filter(Provider(), profile, RefusedError("Unknown parameter: tool_search"))
     assert not hook.profile(Provider()).is_native
     assert hook.profile(Provider("https://other.example"), "on").is_native
 
@@ -133,15 +133,17 @@ def test_an_endpoint_that_does_not_know_tool_search_is_remembered() -> None:
 def test_a_mistake_of_ours_is_sent_otherwise_once(said: str) -> None:
     hook = ResponsesHook(Provider)
     profile = hook.profile(Provider())
-    assert hook.gives_up(Provider(), profile, RefusedError(said))
+    assert hook.should_filter(Provider(), profile, RefusedError(said))
     assert hook.profile(Provider()).is_native
 
 
 def test_any_other_error_is_astrbots() -> None:
     hook = ResponsesHook(Provider)
     profile = hook.profile(Provider())
-    assert not hook.gives_up(Provider(), profile, RefusedError("the model is overloaded"))
-    assert not hook.gives_up(Provider(), profile.generic(), RefusedError("Unknown: tool_search"))
+    assert not hook.should_filter(Provider(), profile, RefusedError("the model is overloaded"))
+    assert not hook.should_filter(
+        Provider(), profile.generic(), RefusedError("Unknown: tool_search")
+    )
 
 
 async def test_a_provider_that_cannot_be_looked_at_is_filtered(
@@ -152,7 +154,7 @@ async def test_a_provider_that_cannot_be_looked_at_is_filtered(
     try:
         run = SimpleNamespace(settings=None)
         tools = SimpleNamespace(tool_search_run=run)
-        assert hook.asked(Provider(), tools) is None
+        assert hook.request_profile(Provider(), tools) is None
     finally:
         hook.remove()
 
@@ -202,11 +204,11 @@ def preferences(monkeypatch: pytest.MonkeyPatch) -> Preferences:
 
 
 async def test_settings_of_a_place_are_kept_and_taken_back(preferences: Preferences) -> None:
-    await keep_settings("here", {"threshold": 3, "cover_subagents": False})
-    assert await kept_settings("here") == {"threshold": 3}
-    assert await kept_settings("there") == {}
-    await keep_settings("here", {})
-    assert await kept_settings("here") == {}
+    await save_settings("here", {"threshold": 3, "cover_subagents": False})
+    assert await load_settings("here") == {"threshold": 3}
+    assert await load_settings("there") == {}
+    await save_settings("here", {})
+    assert await load_settings("here") == {}
     assert ("here", "tool_search_settings") not in preferences.kept
 
 
@@ -282,12 +284,12 @@ async def test_a_configurations_list_of_plugins_counts(
     ],
 )
 def test_a_value_is_read_as_it_is_written(setting: str, written: str, value: Any) -> None:
-    assert value_of_place(setting, written) == value
+    assert place_value(setting, written) == value
 
 
 def test_every_setting_of_a_place_is_one_of_the_plugins() -> None:
-    for setting, choices in OF_ONE_PLACE.items():
+    for setting, choices in PLACE_SETTINGS.items():
         for choice in choices or ("7",):
-            value = value_of_place(setting, choice)
+            value = place_value(setting, choice)
             assert read_settings({setting: value}) is not None
             assert value is not None

@@ -9,8 +9,8 @@ import pytest
 
 from tests.conversations import OPENAI
 from tool_search import Tool, ToolCatalog, ToolSearchConfig, ToolSearchSession
-from tool_search.adapters.astrbot.names import tools_by_name
 from tool_search.adapters.astrbot.run import AstrBotConversation, AstrBotRun
+from tool_search.adapters.astrbot.tools import tools_by_name
 from tool_search.conversation.calls import RunCall
 
 LISTED = {
@@ -43,7 +43,7 @@ def test_a_call_runs_the_tool_that_has_the_name() -> None:
     """Also by the name that a dialect has for it."""
     run = a_run()
     for name, tool in [("evil__Send_Mail", "Send_Mail"), ("files_read_601e4eb6", "files.read")]:
-        definition = run.to_be_checked(name)
+        definition = run.definition_to_check(name)
         assert definition is not None
         decision = run.conversation.decide(definition.name, {})
         assert isinstance(decision, RunCall)

@@ -12,7 +12,7 @@ from runpy import run_path
 
 import pytest
 
-from tool_search.adapters.astrbot.settings import OF_ONE_PLACE, read_settings
+from tool_search.adapters.astrbot.settings import PLACE_SETTINGS, read_settings
 from tool_search.i18n import LANGUAGES
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -28,11 +28,11 @@ def test_every_default_of_the_form_is_the_librarys() -> None:
 
 def test_what_one_conversation_may_have_is_what_the_form_offers() -> None:
     schema = json.loads((PLUGIN / "_conf_schema.json").read_text(encoding="utf-8"))
-    offered = {key: tuple(schema[key].get("options", ())) for key in OF_ONE_PLACE}
+    offered = {key: tuple(schema[key].get("options", ())) for key in PLACE_SETTINGS}
     # The form offers the languages that its own labels are written in.
     written = ("auto", *(each for each in LANGUAGES if each in PAGES))
-    assert offered == {**OF_ONE_PLACE, "language": written}
-    assert set(written) <= set(OF_ONE_PLACE["language"])
+    assert offered == {**PLACE_SETTINGS, "language": written}
+    assert set(written) <= set(PLACE_SETTINGS["language"])
 
 
 @pytest.mark.parametrize("guide", ["astrbot.md", "astrbot.zh-CN.md"])
