@@ -34,6 +34,7 @@ from tool_search.strategies.generic import GenericToolSearchStrategy as GenericT
 from tool_search.strategies.openai_responses import (
     OpenAIResponsesToolSearchStrategy as OpenAIResponsesToolSearchStrategy,
 )
+from tool_search.strategies.registry import register_strategy as register_strategy
 
 # search
 from tool_search.config.search import SearchSettings as SearchSettings

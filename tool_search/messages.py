@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar, overload
 
 from tool_search.catalog.names import NameRule, wire_name
 from tool_search.catalog.tool import Tool
+from tool_search.config.strategies import StrategyFacts, StrategyName, registered_strategy
 from tool_search.values.json import encodable, read_object
 
 __all__ = [
@@ -91,7 +92,6 @@ class KeptWork:
 
 
 Role = Literal["user", "assistant", "tool"]
-StrategyName = Literal["generic", "claude", "openai_responses", "bridge", "late_tools"]
 Phase = Literal["answer", "select", "detail", "final"]
 """`answer`: the ordinary request; `select` and `detail`: the two of `skills_like`;
 `final`: an answer without tools, after `max_steps`."""
@@ -378,7 +378,8 @@ class RequestPlan:
     """One request, before a dialect writes it.
 
     Attributes:
-        strategy: Which strategy made it.
+        strategy: The name of the strategy that made it.
+        own_facts: The facts of that strategy; None: those of the one registered under its name.
         phase: What it is for.
         tools: What is declared, in order.
         messages: The history as this request shows it: search results are
@@ -391,6 +392,7 @@ class RequestPlan:
     """
 
     strategy: StrategyName
+    own_facts: StrategyFacts | None = field(default=None, compare=False, repr=False)
     phase: Phase = "answer"
     tools: ToolList
     messages: tuple[Message, ...]
@@ -399,6 +401,15 @@ class RequestPlan:
     cached_messages: tuple[int, ...] = ()
     cache_system: bool = False
     kept: KeptWork = field(default_factory=KeptWork, compare=False, repr=False)
+
+    @property
+    def facts(self) -> StrategyFacts:
+        """The facts of the strategy that made the plan.
+
+        Raises:
+            UnsupportedStrategyError: The plan has none, and none is registered.
+        """
+        return self.own_facts or registered_strategy(self.strategy)
 
     def brought(self) -> Iterator[Tool]:
         """Iterate over the definitions that messages bring, in order."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tool_search.adapters.wire.errors import BY_CONTENT, BY_DEFINITION, BY_PLACE, REPLY_LIMITS
-from tool_search.providers.refusals import Answer
+from tool_search.providers.refusals import STRATEGY_WORDS, Answer
 
 __all__ = ["ANSWERS"]
 
@@ -48,6 +48,7 @@ ANSWERS: tuple[Answer, ...] = (
         "reasoning_missing",
         "DeepSeek's and Moonshot's Anthropic endpoints: DeepSeek-Reasonix 8902",
     ),
+    STRATEGY_WORDS,
     *BY_DEFINITION,
     *BY_PLACE,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tool_search.adapters.wire.errors import BY_CONTENT, BY_DEFINITION, BY_PLACE
-from tool_search.providers.refusals import Answer
+from tool_search.providers.refusals import STRATEGY_WORDS, Answer
 
 __all__ = ["ANSWERS"]
 
@@ -81,13 +81,7 @@ ANSWERS: tuple[Answer, ...] = (
         "tool_choice_refused",
         "Z.ai: `Tool choice must be auto`; hindsight 4246",
     ),
-    Answer(
-        r"tokenization failed|messages\W{1,3}\d+\W{1,4}tools\b"
-        r"|\bcontent\b.{0,40}(?:required|missing|null)|(?:missing|required)\b.{0,40}\bcontent\b",
-        "tools_in_messages_unknown",
-        "Moonshot AI, Dynamic tool loading: a model without it answers `tokenization failed`; "
-        "validators want the `content` that must not be there",
-    ),
+    STRATEGY_WORDS,
     *BY_DEFINITION,
     *BY_PLACE,
 )

@@ -33,6 +33,7 @@ from tool_search.adapters.wire.requests import (
 from tool_search.adapters.wire.values import text_of
 from tool_search.catalog.names import NameRule, wire_id, wire_name
 from tool_search.catalog.tool import Tool
+from tool_search.config.strategies import DefinitionsRole
 from tool_search.i18n import text
 from tool_search.messages import (
     ContentPart,
@@ -158,34 +159,36 @@ def _messages(
     messages: list[dict[str, Any]] = []
     if start == 0 and plan.system.strip():
         messages.append({"role": "system", "content": plan.system})
-    sends_tools = plan.strategy == "late_tools"
+    role = plan.facts.definitions_role if plan.facts.sends_definitions_in_messages else None
     pending: list[Tool] = []
     by_mistral = profile.message_rules == "mistral"
     for message in mistral_messages(history) if by_mistral else history:
         if message.role == "tool":
             messages.append(_result(message, profile.name_rule))
-            pending += definitions_in(message) if sends_tools else []
+            pending += definitions_in(message)
             continue
         # After all results of a reply: services refuse a message between them.
-        messages.extend(_tools_message(pending, profile))
+        messages.extend(_tools_message(pending, role, profile))
         pending = []
         if message.role == "user":
             messages.append({"role": "user", "content": _content(message.content)})
         elif _is_written(message):
-            messages.extend(_tools_message(definitions_in(message) if sends_tools else [], profile))
+            messages.extend(_tools_message(definitions_in(message), role, profile))
             messages.append(_reply(message, profile))
-    return [*messages, *_tools_message(pending, profile)]
+    return [*messages, *_tools_message(pending, role, profile)]
 
 
 def _is_written(reply: Message) -> bool:
     return bool(reply.tool_calls or reply.text.strip())
 
 
-def _tools_message(tools: Sequence[Tool], profile: ProviderProfile) -> Iterator[dict[str, Any]]:
+def _tools_message(
+    tools: Sequence[Tool], role: DefinitionsRole | None, profile: ProviderProfile
+) -> Iterator[dict[str, Any]]:
     """Yield the message that declares tools from its place on; it must not have `content`."""
-    if tools:
+    if tools and role is not None:
         functions = [_tool(DeclaredTool(tool), profile) for tool in tools]
-        yield {"role": "system", "tools": functions}
+        yield {"role": role, "tools": functions}
 
 
 def _reply(message: Message, profile: ProviderProfile) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tool_search.adapters.wire.errors import BY_CONTENT, BY_DEFINITION, BY_PLACE
-from tool_search.providers.refusals import Answer
+from tool_search.providers.refusals import STRATEGY_WORDS, Answer
 
 __all__ = ["ANSWERS"]
 
@@ -15,6 +15,7 @@ ANSWERS: tuple[Answer, ...] = (
         "Recorded: `Missing namespace for function_call 'X'. It does not exist in the default "
         "namespace.`",
     ),
+    STRATEGY_WORDS,
     *BY_DEFINITION,
     Answer(
         r"previous_response_not_found|previous response with id",

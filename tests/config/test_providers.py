@@ -119,7 +119,10 @@ def test_a_responses_model_of_ones_own_is_told_by_its_form() -> None:
         ("{match: {hosts: x}}", "match.hosts is unknown; known here: host, model, type"),
         ("{match: {model: ''}}", "match.model[0]"),
         ("{match: {model: m}, strategie: x}", "mine.strategie is unknown; known here: cache, "),
-        ("{match: {model: m}, strategy: auto}", "'generic', 'claude', 'openai_responses'"),
+        (
+            "{match: {model: m}, strategy: auto}",
+            "known: 'claude', 'generic', 'bridge', ",
+        ),
         ("{match: {model: m}, cache: yes please}", "'explicit', 'automatic' or 'none'"),
         ("{match: {model: m}, max_tools: 1}", "greater than or equal to 4"),
         ("{match: {model: m}, cache: null}", "profiles.mine.cache"),

@@ -83,27 +83,26 @@ def test_responses_has_no_known_limit() -> None:
 @pytest.mark.parametrize(
     ("model", "host", "strategy"),
     [
-        ("kimi-k3", "api.moonshot.ai", "late_tools"),
-        ("kimi-k3-256k", "api.moonshot.cn", "late_tools"),
+        ("kimi-k3", "api.moonshot.ai", "tools_in_messages"),
+        ("kimi-k3-256k", "api.moonshot.cn", "tools_in_messages"),
         ("kimi-k2.5", "api.moonshot.ai", "generic"),
         ("moonshotai/kimi-k3", "openrouter.ai", "generic"),
     ],
 )
-def test_kimi_k3_is_told_of_late_tools_where_moonshot_serves_it(
+def test_kimi_k3_gets_definitions_in_messages_where_moonshot_serves_it(
     model: str, host: str, strategy: str
 ) -> None:
     """Other models refuse them, and nobody knows what a gateway passes on."""
     profile = profile_for("openai_chat", model, base_url=f"https://{host}/v1")
     assert profile.strategy == strategy
-    assert profile.search_form == ("additional" if strategy == "late_tools" else "client")
 
 
-def test_late_tools_may_be_named_for_kimi_k3_anywhere_and_for_no_other_model() -> None:
+def test_definitions_in_messages_may_be_chosen_for_kimi_k3_anywhere() -> None:
     address = "https://llm.example.com/v1"
-    named = profile_for("openai_chat", "kimi-k3", base_url=address, strategy="late_tools")
-    assert (named.strategy, named.is_native) == ("late_tools", True)
+    named = profile_for("openai_chat", "kimi-k3", base_url=address, strategy="tools_in_messages")
+    assert (named.strategy, named.is_native) == ("tools_in_messages", True)
     with pytest.raises(UnsupportedStrategyError, match="kimi-k3"):
-        profile_for("openai_chat", "gpt-5.4", strategy="late_tools")
+        profile_for("openai_chat", "gpt-5.4", strategy="tools_in_messages")
 
 
 @pytest.mark.parametrize("model", ["gpt-35-turbo", "gpt-50", "my-gpt-5.4"])

@@ -15,8 +15,9 @@ from typing import Any
 
 import jsonschema_rs
 
-from tool_search.catalog.schema.graph import SchemaGraph, SchemaWork
-from tool_search.catalog.schema.renaming import TooComplexError
+from tool_search.catalog.schema.arguments import TooComplexError
+from tool_search.catalog.schema.graph import SchemaGraph
+from tool_search.catalog.schema.work import SchemaWork
 from tool_search.catalog.tool import Tool
 
 __all__ = ["complaints_about"]

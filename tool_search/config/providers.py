@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 from tool_search.catalog.names import NameRule
 from tool_search.config.kinds import Dialect, ProviderKind
 from tool_search.config.search import Settings
+from tool_search.config.strategies import ProviderStrategy, StrategyChoice
 
 __all__ = [
     "CacheKind",
@@ -21,8 +22,6 @@ __all__ = [
     "StrategyChoice",
 ]
 
-ProviderStrategy = Literal["generic", "claude", "openai_responses", "bridge", "late_tools"]
-StrategyChoice = Literal["auto", "generic", "claude", "openai_responses", "bridge", "late_tools"]
 CacheKind = Literal["explicit", "automatic", "none"]
 """`explicit`: prefixes are cached where a request marks them; `automatic`: wherever they
 are equal; `none`: nowhere."""

@@ -82,7 +82,7 @@ class LeftOut:
 
     def _form(self, profile: ProviderProfile, mode: Mode) -> _Form | None:
         """Return which list shows tools that this user may not call; None: none does."""
-        searches_itself = profile.strategy == "openai_responses" and profile.search_form == "hosted"
+        searches_itself = profile.search_form == "hosted" and profile.is_native
         if mode != "tool_search" or searches_itself:
             return "every tool"
         return "what is shown" if self._hidden == "strict" else None

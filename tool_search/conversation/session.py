@@ -62,7 +62,7 @@ from tool_search.messages import (
 )
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.search.index.ranking import Votes
-from tool_search.strategies import PlanInput, ToolsAssembler, strategies_by_name
+from tool_search.strategies import PlanInput, StrategySet, ToolsAssembler, ToolSearchStrategy
 from tool_search.values.json import encodable
 from tool_search.values.look_alikes import look_alike_keys
 
@@ -84,6 +84,7 @@ class ToolSearchSession:
         assembler: Makes tool lists; one for all conversations saves work.
         record: A conversation to go on with, as `record()` returned it.
         history: The limits of what requests carry of the history.
+        strategies: Strategies of this session; they win over registered ones of their name.
 
     Attributes:
         discoveries: The discoveries.
@@ -100,11 +101,12 @@ class ToolSearchSession:
         assembler: ToolsAssembler | None = None,
         record: ConversationRecord | None = None,
         history: HistorySettings | None = None,
+        strategies: Iterable[ToolSearchStrategy] = (),
     ) -> None:
         self._config = config or ToolSearchConfig()
         name = record.search_tool.name if record else self._config.search_tool_name
         self._system_prompt = system_prompt
-        self._strategies = strategies_by_name(assembler or ToolsAssembler())
+        self._strategies = StrategySet(strategies, assembler or ToolsAssembler())
         self.discoveries = DiscoveryState(record.discoveries if record else ())
         self._tools = ToolState(
             catalog, config=self._config, discoveries=self.discoveries, max_tools=max_tools
@@ -255,7 +257,8 @@ class ToolSearchSession:
             selected: In the phase `detail`: the tools that the model picked.
 
         Raises:
-            SessionError: No turn has begun yet.
+            SessionError: No turn has begun yet, or the strategy failed.
+            UnsupportedStrategyError: The provider cannot use the strategy.
         """
         self._asked = profile
         mode, fitted = self.decision.mode, self._tools.fit(profile)
@@ -264,15 +267,16 @@ class ToolSearchSession:
         conversation = self._conversation(fitted, tuple(dict.fromkeys(selected)))
         if conversation.mode != "skills_like" and phase != "final":
             phase = "answer"
-        strategy = self._strategies[fitted.strategy]
         self._planned = len(self._log)
         if fitted.thinking_bound_to_prefix:
             plan = self._thinking.plan(
-                lambda start: strategy.plan(replace(conversation, thinking_from=start), phase=phase)
+                lambda start: self._strategies.plan(
+                    replace(conversation, thinking_from=start), phase=phase
+                )
             )
         else:
             self._thinking.interrupt()
-            plan = strategy.plan(conversation, phase=phase)
+            plan = self._strategies.plan(conversation, phase=phase)
         self._tools.notice_schemas(plan.tools.incomplete)
         return plan
 
@@ -503,13 +507,14 @@ class ToolSearchSession:
             mode = "full"  # nothing is deferred: its phases would change the list in a turn
         searching = mode == "tool_search"
         prompt, name = self._system_prompt, self._tools.search_tool_name
+        note = text("search.loaded", self.language) if self._config.boundary_text else ""
         return PlanInput(
             catalog=self._tools.catalog,
             retained=tool_order.retained(self.discoveries),
             profile=profile,
             mode=mode,
-            order=tool_order.catalog_order,
-            ledger=self._turn_order
+            catalog_order=tool_order.catalog_order,
+            declared_order=self._turn_order
             if profile.thinking_bound_to_prefix
             else tool_order.declared_order,
             core=tool_order.core,
@@ -520,7 +525,7 @@ class ToolSearchSession:
             selected=selected,
             refused=self._refused,
             hidden=self._hidden(profile, mode),
-            boundary=text("search.loaded", self.language) if self._config.boundary_text else "",
+            text_after_references=note,
             kept=self._kept,
         )
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from tool_search.catalog.tool import Tool
+from tool_search.config.strategies import StrategyFacts
 from tool_search.errors import ConfigurationError, ProviderError
-from tool_search.messages import DeclaredTool
 from tool_search.providers.known import NO_SIGNATURE
 from tool_search.providers.omissions import Measure, OmissionReason
 from tool_search.providers.profiles import ProviderProfile
@@ -119,6 +119,11 @@ class _Refusal:
     profile: ProviderProfile
     sent: SentTools
 
+    @property
+    def facts(self) -> StrategyFacts:
+        """The facts of the strategy that wrote the request."""
+        return self.sent.facts or self.profile.facts
+
 
 def classify_error(
     error: ProviderError, profile: ProviderProfile, sent: SentTools | None = None
@@ -148,7 +153,8 @@ def classify_error(
         if wait_s is not None and wait_s <= MAX_WAIT_S:
             return ErrorAction(remedy="wait", rests=True, wait_s=wait_s)
         return ErrorAction(remedy="next_provider", rests=True)
-    for meaning, found in read_answers(profile.dialect, said):
+    facts = (sent and sent.facts) or profile.facts
+    for meaning, found in read_answers(profile.dialect, said, facts.rejected_by):
         verdict = _REMEDIES[meaning](_Refusal(said, found, profile, sent or SentTools()))
         if verdict is not None:
             return verdict
@@ -158,21 +164,18 @@ def classify_error(
 
 
 def _without_feature(refusal: _Refusal) -> ErrorAction | None:
-    profile = refusal.profile
-    # A model that takes tools in messages was sent no other feature.
-    if not profile.is_native or profile.strategy == "late_tools":
+    # A strategy with words of its own uses another feature than the tables know.
+    if refusal.facts.dialect is None or refusal.facts.rejected_by is not None:
         return None
-    return ErrorAction(remedy="generic_strategy", profile=profile.generic())
+    return _without_strategy(refusal)
 
 
-def _without_tools_in_messages(refusal: _Refusal) -> ErrorAction | None:
-    if refusal.profile.strategy != "late_tools":
-        return None
+def _without_strategy(refusal: _Refusal) -> ErrorAction:
     return ErrorAction(remedy="generic_strategy", profile=refusal.profile.generic())
 
 
 def _without_reference(refusal: _Refusal) -> ErrorAction | None:
-    if not refusal.profile.is_native:
+    if refusal.facts.dialect is None:
         return None
     return ErrorAction(remedy="repair", references=(refusal.found["name"],))
 
@@ -263,8 +266,7 @@ def _once_more(refusal: _Refusal) -> ErrorAction:
 
 
 def _within_limit(refusal: _Refusal) -> ErrorAction:
-    shorter = _shorter(refusal.profile, refusal.said, refusal.sent.listed)
-    return ErrorAction(remedy="within_limit", profile=shorter)
+    return ErrorAction(remedy="within_limit", profile=_shorter(refusal))
 
 
 def _with_plain_names(refusal: _Refusal) -> ErrorAction | None:
@@ -323,7 +325,7 @@ def _without_content(refusal: _Refusal) -> ErrorAction:
 
 _REMEDIES: Mapping[Meaning, Callable[[_Refusal], ErrorAction | None]] = {
     "feature_unknown": _without_feature,
-    "tools_in_messages_unknown": _without_tools_in_messages,
+    "strategy_rejected": _without_strategy,
     "reference_unknown": _without_reference,
     # Which reference is wrong is not said: none is sent any more.
     "references_unknown": _without_feature,
@@ -349,19 +351,18 @@ _REMEDIES: Mapping[Meaning, Callable[[_Refusal], ErrorAction | None]] = {
 }
 
 
-def _shorter(profile: ProviderProfile, said: str, tools: Sequence[DeclaredTool]) -> ProviderProfile:
-    """The profile with the limit that the message names, or a cautious one.
-
-    Claude's is one of catalogs: a smaller one is told of by references again.
-    """
+def _shorter(refusal: _Refusal) -> ProviderProfile:
+    """Return the profile with the limit that the message names, or a cautious one."""
+    profile, facts = refusal.profile, refusal.facts
     # Grok names the number that it was sent first, in the same words.
-    found = [int(re.sub(r"\D", "", each["most"])) for each in _LIMIT.finditer(said)]
+    found = [int(re.sub(r"\D", "", each["most"])) for each in _LIMIT.finditer(refusal.said)]
     named = min(found, default=None)
-    waiting = sum(entry.deferred for entry in tools)
-    if profile.strategy == "claude" and waiting:
-        most = named if named is not None and named < waiting else waiting - 1
+    deferred = sum(entry.deferred for entry in refusal.sent.listed)
+    # The limit is one of catalogs: a smaller catalog is deferred again.
+    if facts.uses_limits and deferred:
+        most = named if named is not None and named < deferred else deferred - 1
         return replace(profile, max_deferred=most)
-    if profile.is_native:
+    if facts.dialect is not None:
         longest = profile.max_tools if named is None else max(4, named)
         return replace(profile.generic(), max_tools=longest)
     most = named if named is not None else min(profile.max_tools or 128, 128) // 2

@@ -428,7 +428,7 @@ _OTHERS: tuple[KnownProvider, ...] = (
     KnownProvider(
         types=("openai_chat",),
         models=("kimi-k3*",),
-        facts={"native": "late_tools"},
+        facts={"native": "tools_in_messages"},
         source="Moonshot AI, Dynamic tool loading: K3 takes tools in a system message without "
         "content, other models refuse it",
     ),

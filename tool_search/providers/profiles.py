@@ -23,6 +23,12 @@ from tool_search.config.providers import (
     SchemaRules,
     StrategyChoice,
 )
+from tool_search.config.strategies import (
+    AUTO,
+    StrategyFacts,
+    current_strategy_name,
+    registered_strategy,
+)
 from tool_search.errors import UnsupportedStrategyError
 from tool_search.messages import StrategyName
 from tool_search.providers.known import OWN_HOSTS, ProviderFacts, known_facts, stated_facts
@@ -30,16 +36,6 @@ from tool_search.providers.known import OWN_HOSTS, ProviderFacts, known_facts, s
 __all__ = ["ProviderProfile", "profile_for", "profile_of"]
 
 _NO_PROFILES: Mapping[str, ProfileSettings] = MappingProxyType({})
-_NATIVE_TYPES: Mapping[str, Dialect] = {
-    "claude": "anthropic",
-    "openai_responses": "openai_responses",
-    "late_tools": "openai_chat",
-}
-_NEEDS = {
-    "claude": "a model with tool search (Claude Sonnet 4.5, Opus 4.5 or later)",
-    "openai_responses": "a model that takes late tools (gpt-5 or later)",
-    "late_tools": "a model that takes tools in system messages (kimi-k3)",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,9 +114,18 @@ class ProviderProfile:
         return bool(known) and (tool.name in known or tool.shown_fingerprint in known)
 
     @property
+    def facts(self) -> StrategyFacts:
+        """The facts of the strategy that is registered under this profile's name for it.
+
+        Raises:
+            UnsupportedStrategyError: There is none.
+        """
+        return registered_strategy(self.strategy)
+
+    @property
     def is_native(self) -> bool:
-        """Whether it is told of tools in its provider's own way, not by a list alone."""
-        return self.strategy in _NATIVE_TYPES
+        """True if its strategy is of one dialect alone, not a plain tool list."""
+        return self.facts.dialect is not None
 
     @property
     def family(self) -> str:
@@ -160,7 +165,7 @@ def profile_for(
     model: str,
     *,
     base_url: str | None = None,
-    strategy: StrategyChoice = "auto",
+    strategy: StrategyChoice | StrategyFacts = AUTO,
     search_form: SearchForm = "client",
     keeps_replies: bool = False,
     profiles: Mapping[str, ProfileSettings] = _NO_PROFILES,
@@ -176,7 +181,8 @@ def profile_for(
             `openai-chat`.
         model: The model's name.
         base_url: The endpoint; None: the vendor's own.
-        strategy: How it is told of tools; `auto`: as profiles say, or else as is known.
+        strategy: The name of a registered strategy, or a strategy's class, registered or
+            not; `auto`: as profiles say, or else as is known.
         search_form: `tool_search` of a provider's configuration.
         keeps_replies: `previous_response_id` of a provider's configuration.
         profiles: A configuration's `profiles`: they go before what is known.
@@ -189,21 +195,25 @@ def profile_for(
     host = (_host(base_url) if base_url else "") or OWN_HOSTS[dialect]
     stated = stated_facts(profiles, dialect, host, model)
     facts: ProviderFacts = {**known_facts(dialect, host, model), **stated}
+    asked = strategy if isinstance(strategy, str) else strategy.name
     chosen = _strategy(dialect, model, strategy, facts)
     responses = dialect == "openai_responses"
     gives_reasoning = responses and facts.get("reasons", False)
-    gives_reasoning &= facts.get("knows_native", False) or strategy == "openai_responses"
+    # Whoever names a strategy of the dialect says that the endpoint passes its features on.
+    gives_reasoning &= facts.get("knows_native", False) or (
+        asked != AUTO and chosen.dialect == dialect
+    )
     return ProviderProfile(
         dialect=dialect,
         model=model,
         # Signatures, reasoning and kept replies are bound to the model that wrote them, and one
         # gateway has many models at one host.
         origin=f"{dialect}:{host}/{model}",
-        strategy=chosen,
+        strategy=chosen.name,
         max_tools=facts.get("max_tools"),
         max_output_tokens=facts.get("max_output_tokens"),
-        max_deferred=facts.get("max_deferred") if chosen == "claude" else None,
-        max_tool_bytes=facts.get("max_tool_bytes") if chosen == "claude" else None,
+        max_deferred=facts.get("max_deferred") if chosen.uses_limits else None,
+        max_tool_bytes=facts.get("max_tool_bytes") if chosen.uses_limits else None,
         name_rule=facts.get("name_rule", "common"),
         cache=facts.get("cache", "automatic"),
         thinking_bound_to_prefix=facts.get("thinking_bound_to_prefix", False),
@@ -224,40 +234,39 @@ def profile_for(
 
 
 def _strategy(
-    dialect: Dialect, model: str, asked: StrategyChoice, facts: ProviderFacts
-) -> StrategyName:
-    """The strategy that was asked for, or the best that is known to work."""
+    dialect: Dialect, model: str, asked: StrategyChoice | StrategyFacts, facts: ProviderFacts
+) -> StrategyFacts:
+    """Return the strategy that was asked for, or the best that is known to work."""
     stated = facts.get("strategy")
-    wanted = asked if asked != "auto" else stated
+    wanted = stated if asked == AUTO else asked
     native = facts.get("native")
     if wanted is None:
-        return native if native is not None and facts.get("knows_native") else "generic"
-    needed = _NATIVE_TYPES.get(wanted)
-    if needed is None:
-        return wanted
-    if needed != dialect:
+        knows = native is not None and facts.get("knows_native")
+        return registered_strategy(native if native is not None and knows else "generic")
+    if isinstance(wanted, str):
+        wanted = registered_strategy(current_strategy_name(wanted))
+    if wanted.dialect not in (None, dialect):
         raise UnsupportedStrategyError(
-            f"strategy {wanted!r} needs type {needed}, not {dialect!r} (model {model!r}); use "
-            "auto, generic or bridge, or name the type in the profile's match"
+            f"strategy {wanted.name!r} needs type {wanted.dialect}, not {dialect!r} (model "
+            f"{model!r}); use auto, generic or bridge, or name the type in the profile's match"
         )
-    if wanted not in (native, stated):
+    if wanted.requires and wanted.name not in (native, stated):
         raise UnsupportedStrategyError(
-            f"strategy {wanted!r} needs {_NEEDS[wanted]}, and {model!r} is not known to be one; "
-            "use auto or generic, or name the strategy in profiles"
+            f"strategy {wanted.name!r} needs {wanted.requires}, and {model!r} is not known to be "
+            "one; use auto or generic, or name the strategy in profiles"
         )
     return wanted
 
 
 def _search_form(
-    asked: SearchForm, strategy: StrategyName, facts: ProviderFacts, model: str
+    asked: SearchForm, strategy: StrategyFacts, facts: ProviderFacts, model: str
 ) -> SearchForm | Literal["additional"]:
-    """How late tools come, under the strategy that knows several ways."""
-    if strategy == "late_tools":
-        return "additional"
-    if strategy == "openai_responses" and facts.get("search_form") != "additional":
+    """Return how definitions come; only Responses has several forms."""
+    has_forms = strategy.sends_definitions_in_messages and strategy.dialect == "openai_responses"
+    if has_forms and facts.get("search_form") != "additional":
         return asked
     if asked != "client":
-        had = "no tool search" if strategy == "openai_responses" else f"the strategy {strategy}"
+        had = "no tool search" if has_forms else f"the strategy {strategy.name}"
         raise UnsupportedStrategyError(
             f"tool_search: {asked} needs the strategy openai_responses and a model with tool "
             f"search (gpt-5.4 or later, but not its nano); {model} has {had}; leave tool_search out"

@@ -86,7 +86,7 @@ def cache_plan(plan: RequestPlan, profile: ProviderProfile, *, reserved: int = 0
     system = marks and plan.cache_system and bool(plan.system.strip())
     left = max(0, _MAX_BREAKPOINTS - reserved - (marked is not None) - system) if marks else 0
     phased = plan.phase in ("select", "detail")
-    grows: ListChange = "at its end" if plan.strategy == "generic" else "never"
+    grows: ListChange = "at its end" if plan.facts.list_grows else "never"
     return CachePlan(
         kind=profile.cache,
         tool=marked,
@@ -195,7 +195,7 @@ def first_divergence(before: RequestPlan, after: RequestPlan) -> str | None:
         before: The last request to a provider.
         after: The next one to the same, by the same strategy.
     """
-    place = _tools_move(before.tools, after.tools, may_grow=after.strategy == "generic")
+    place = _tools_move(before.tools, after.tools, may_grow=after.facts.list_grows)
     if place is not None:
         return place
     if before.system != after.system:

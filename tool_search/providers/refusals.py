@@ -16,11 +16,11 @@ from typing import Literal
 
 from tool_search.config.providers import Dialect
 
-__all__ = ["Answer", "Meaning", "answers_in", "read_answers"]
+__all__ = ["STRATEGY_WORDS", "Answer", "Meaning", "answers_in", "read_answers"]
 
 Meaning = Literal[
     "feature_unknown",
-    "tools_in_messages_unknown",
+    "strategy_rejected",
     "reference_unknown",
     "references_unknown",
     "cache_marks_unknown",
@@ -44,7 +44,7 @@ Meaning = Literal[
     "content_refused",
 ]
 """`feature_unknown`: it does not know `defer_loading`, `tool_reference` or `tool_search`;
-`tools_in_messages_unknown`: it takes no tools in a system message; `reference_unknown`: one
+`strategy_rejected`: the strategy's own `rejected_by` matches; `reference_unknown`: one
 reference or namespace is wrong, named by the group `name`; `references_unknown`: one is wrong,
 without a name; `cache_marks_unknown`: it does not know `cache_control`; `replies_refused`:
 blocks of earlier replies of its own are refused (signatures, encrypted items, kept replies);
@@ -85,8 +85,17 @@ class Answer:
     source: str
 
     def match(self, said: str) -> re.Match[str] | None:
-        """Return the first place where the wording occurs, or None."""
+        """Return the first place that has the wording, or None."""
         return _compiled(self.pattern).search(said)
+
+
+STRATEGY_WORDS = Answer(
+    # Matches nothing itself.
+    r"(?!)",
+    "strategy_rejected",
+    "`rejected_by` of the strategy that wrote the request",
+)
+"""The row of a table at whose place the words of the strategy in use are tried."""
 
 
 @cache
@@ -100,9 +109,18 @@ def answers_in(dialect: Dialect) -> tuple[Answer, ...]:
     return rows
 
 
-def read_answers(dialect: Dialect, said: str) -> Iterator[tuple[Meaning, re.Match[str]]]:
-    """Yield each meaning that a refusal's text may have, in the order of the table."""
+def read_answers(
+    dialect: Dialect, said: str, rejected_by: re.Pattern[str] | None = None
+) -> Iterator[tuple[Meaning, re.Match[str]]]:
+    """Yield each meaning that a refusal's text may have, in the order of the table.
+
+    Args:
+        dialect: The dialect of the endpoint.
+        said: The refusal as "code message".
+        rejected_by: The words of the strategy that wrote the request.
+    """
     for answer in answers_in(dialect):
-        found = answer.match(said)
+        is_own = answer is STRATEGY_WORDS and rejected_by is not None
+        found = rejected_by.search(said) if is_own and rejected_by else answer.match(said)
         if found is not None:
             yield answer.meaning, found

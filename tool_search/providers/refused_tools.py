@@ -12,6 +12,7 @@ from typing import Any
 
 from tool_search.catalog.names import wire_name
 from tool_search.catalog.tool import Tool
+from tool_search.config.strategies import StrategyFacts
 from tool_search.messages import DeclaredTool
 from tool_search.providers.profiles import ProviderProfile
 
@@ -30,11 +31,14 @@ class SentTools:
         listed: Its list.
         brought: What its messages bring.
         own: Names of the library's own tools, which no request does without.
+        facts: The facts of the strategy that wrote the request; None: those of the strategy
+            that is registered under the profile's name for it.
     """
 
     listed: Sequence[DeclaredTool] = ()
     brought: Iterable[Tool] = ()
     own: Collection[str] = ()
+    facts: StrategyFacts | None = None
 
 
 def refused_tools(
@@ -54,15 +58,16 @@ def refused_tools(
     refused: dict[str, Tool] = {}
     for match in found.re.finditer(found.string):
         groups = {name: said for name, said in match.groupdict().items() if said is not None}
-        for tool in _meant(groups, tools, len(sent.listed), profile):
+        for tool in _meant(groups, tools, sent, profile):
             if tool.name not in sent.own and not profile.sets_aside(tool):
                 refused.setdefault(tool.name, tool)
     return tuple(refused.values())
 
 
 def _meant(
-    groups: Mapping[str, str], tools: Sequence[Tool], listed: int, profile: ProviderProfile
+    groups: Mapping[str, str], tools: Sequence[Tool], sent: SentTools, profile: ProviderProfile
 ) -> Iterator[Tool]:
+    facts = sent.facts or profile.facts
     if "name" in groups:
         name = groups["name"]
         rule = profile.name_rule
@@ -72,9 +77,9 @@ def _meant(
     elif "schema" in groups:
         said = groups["schema"][:_SCHEMA_CHARS]
         yield from _first(tools, lambda schema: said.startswith(repr(schema)[:_SCHEMA_CHARS]))
-    # Responses gather what is deferred in namespaces: their places are not ours.
-    elif profile.strategy != "openai_responses":
-        yield from _at(groups, tools[:listed])
+    # A search of Responses gathers deferred tools in namespaces: their places are not ours.
+    elif facts.dialect != "openai_responses":
+        yield from _at(groups, tools[: len(sent.listed)])
 
 
 def _at(groups: Mapping[str, str], tools: Sequence[Tool]) -> Iterator[Tool]:

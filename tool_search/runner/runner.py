@@ -60,7 +60,7 @@ from tool_search.search.build import EMBEDDING_ENGINES, build_index
 from tool_search.stores import ConversationKey, ConversationStore, MemoryStore
 from tool_search.stores.backlog import Backlog
 from tool_search.stores.keeping import ConversationKeeper, KeptConversation
-from tool_search.strategies import ToolsAssembler
+from tool_search.strategies import StrategySet, ToolsAssembler, ToolSearchStrategy
 
 __all__ = ["ToolSearchRunner"]
 
@@ -110,10 +110,11 @@ class ToolSearchRunner:
         store: The store of conversations; None: the memory of this process.
         history: Limits of the history that requests carry.
         compact: The bot's own compaction, asked before old turns are left out of requests.
+        strategies: Strategies of this runner; they win over registered ones of their name.
 
     Raises:
         ConfigurationError: There is no provider, a string cannot be used, a key is missing,
-            or a catalog has no executor.
+            a catalog has no executor, or two strategies have the same name.
         DuplicateToolError: Two tools without a server have the same name.
     """
 
@@ -135,6 +136,7 @@ class ToolSearchRunner:
         store: ConversationStore | None = None,
         history: HistorySettings | None = None,
         compact: Compact | None = None,
+        strategies: Iterable[ToolSearchStrategy] = (),
     ) -> None:
         named = cooldown_s if isinstance(cooldown_s, Mapping) else {}
         usual = _COOLDOWN_S if isinstance(cooldown_s, Mapping) else cooldown_s
@@ -164,6 +166,8 @@ class ToolSearchRunner:
             Learning(self._store, backlog=self._backlog) if self._config.learning.enabled else None
         )
         self._assembler = ToolsAssembler()
+        self._strategies = tuple(strategies)
+        StrategySet(self._strategies, self._assembler)  # a wrong one is an error before any turn
         self._conversations = OpenConversations()
         self._chosen: dict[ConversationKey | None, str] = {}
         self._prepared: ToolCatalog | None = None
@@ -530,6 +534,7 @@ class ToolSearchRunner:
             assembler=self._assembler,
             record=record,
             history=self._history,
+            strategies=self._strategies,
         )
 
     def _without_search(self) -> ToolSearchSession:
@@ -541,6 +546,7 @@ class ToolSearchRunner:
             max_tools=self._pool.most_tools,
             assembler=self._assembler,
             history=self._history,
+            strategies=self._strategies,
         )
 
 

@@ -282,7 +282,7 @@ class Turn:
 
     def _sent(self, plan: RequestPlan) -> SentTools:
         own = (self.session.search_tool_name, CALL_TOOL_NAME)
-        return SentTools(listed=plan.tools, brought=plan.brought(), own=own)
+        return SentTools(listed=plan.tools, brought=plan.brought(), own=own, facts=plan.facts)
 
     def _verdict(
         self,

@@ -1,9 +1,8 @@
 """The whole catalog with `defer_loading`, and search results as `tool_reference`s.
 
-Chosen for Claude models on endpoints known to support it. Follows Anthropic's
-"Tool search tool", section "Custom tool search implementation": a client's search
-tool answers with references, and the service expands their definitions in place,
-so that `tools` stays byte for byte what it was and the prompt cache holds.
+Source: Anthropic, "Tool search tool", section "Custom tool search implementation": a
+client's search tool answers with references, and the service expands their definitions in
+place. `tools` stays byte for byte as it was, and the prompt cache holds.
 """
 
 from __future__ import annotations
@@ -22,73 +21,56 @@ from tool_search.messages import (
     ToolList,
 )
 from tool_search.search.index.protocol import SearchResult
-from tool_search.strategies.base import (
-    DeclaredNames,
-    HistoryShower,
-    PlanInput,
-    ToolSearchStrategy,
-    read_result,
-)
+from tool_search.strategies.base import ToolSearchStrategy
+from tool_search.strategies.history import MessageRenderer
+from tool_search.strategies.plan_input import PlanInput
+from tool_search.strategies.registry import register_strategy
 
 __all__ = ["ClaudeToolSearchStrategy"]
 
 
+@register_strategy
 class ClaudeToolSearchStrategy(ToolSearchStrategy):
-    """Declares everything, deferred tools deferred; a search result is references.
+    """Declare the whole catalog with deferred tools; a search result is references.
 
-    A result has references alone or text alone: the service refuses both in one. What
-    text there is beside references stands behind the result.
+    A result has references alone or text alone: the service refuses both in one. Text
+    that belongs to references follows the result.
     """
 
     name: ClassVar[StrategyName] = "claude"
+    dialect = "anthropic"
+    requires = "a model with tool search (Claude Sonnet 4.5, Opus 4.5 or later)"
+    uses_limits = True
 
     def declare(self, conversation: PlanInput) -> ToolList:
-        """The whole catalog; in `full` mode with nothing deferred."""
+        """Return the whole catalog; in `full` mode no tool is deferred."""
         return self._assembler.deferring(conversation)
 
     def format_result(self, result: SearchResult) -> ResultPart:
-        """References to all the result makes callable, or its JSON where that is nothing."""
+        """Return references to all that the result makes callable; without any, its JSON."""
         return ReferencePart(result.names) if result.names else TextPart(result.to_json())
 
-    def _shower(self, conversation: PlanInput, tools: ToolList) -> HistoryShower:
-        if not conversation.boundary:
-            return super()._shower(conversation, tools)
-        return _BoundedShower(conversation, tools, self._show_result)
-
-    def _show_result(
-        self, message: Message, conversation: PlanInput, tools: DeclaredNames
-    ) -> Message:
-        """References to what this very request declares, and never to anything else."""
-        result = read_result(message.text)
-        if result is None or message.is_error:  # the service takes only text in an error
-            return message
-        names = tuple(
-            name
-            for name in dict.fromkeys(result.names)
-            if tools.declares(name) and name not in conversation.refused
-        )
-        if not names:
-            return replace(message, content=(TextPart(result.to_json()),))
-        hidden = conversation.hidden_text(result)
-        return replace(message, content=(ReferencePart(names), *((hidden,) if hidden else ())))
+    def _renderer(self, conversation: PlanInput, tools: ToolList) -> MessageRenderer:
+        if not conversation.text_after_references:
+            return super()._renderer(conversation, tools)
+        return _BoundedRenderer(conversation, tools, self.show_result)
 
 
-class _BoundedShower(HistoryShower):
-    """Shows a history with a line of text after the last references of each exchange.
+class _BoundedRenderer(MessageRenderer):
+    """Puts a line of text after the last references of each exchange."""
 
-    Where expanded definitions are the very end of a prompt, Claude now and then
-    ends its turn without a word; three clients report it, and this as the remedy.
-    """
+    # If expanded definitions are the very end of a prompt, Claude now and then ends its
+    # turn without a word; three clients report it, and this as the remedy.
 
-    def show(self, history: Sequence[Message], index: int) -> Message:
-        """The message of a history at an index."""
-        message = super().show(history, index)
+    def render(self, history: Sequence[Message], index: int) -> Message:
+        """Return the message of a history at an index, with the line if it is the last."""
+        message = super().render(history, index)
         if not _refers(message):
             return message
         results = takewhile(lambda i: history[i].role == "tool", range(index + 1, len(history)))
-        if any(_refers(super(_BoundedShower, self).show(history, later)) for later in results):
+        if any(_refers(super(_BoundedRenderer, self).render(history, later)) for later in results):
             return message
-        content = (*message.content, TextPart(self._conversation.boundary))
+        content = (*message.content, TextPart(self._conversation.text_after_references))
         return replace(message, content=content)
 
 

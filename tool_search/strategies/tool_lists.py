@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tool_search.messages import DeclaredTool, ToolList
 
 if TYPE_CHECKING:
-    from tool_search.strategies.base import PlanInput
+    from tool_search.strategies.plan_input import PlanInput
 
 __all__ = ["ToolsAssembler", "bridged_names", "declared_names"]
 
@@ -49,25 +49,29 @@ class ToolsAssembler:
 
         In `tool_search` mode all but the core and the search tool is deferred.
         """
-        return self._kept("deferring", conversation, conversation.order, self._deferring)
+        return self._kept("deferring", conversation, conversation.catalog_order, self._deferring)
+
+    def fixed(self, conversation: PlanInput) -> ToolList:
+        """Return the core and the search tool, which no discovery changes."""
+        return self._kept("searching", conversation, _fixed_names(conversation), self._shown)
 
     def natively_searched(self, conversation: PlanInput) -> ToolList:
-        """The provider's own kind of search tool and the core; what else its form asks for.
+        """Return the provider's own kind of search tool, the core, and what its form wants.
 
-        Tools that come late stand in the history, so no discovery changes the list.
-        What a provider refused to know otherwise is shown at the end of the core.
+        Definitions come in messages, so no discovery changes the list. Tools that the
+        provider refused in messages are declared after the core.
         """
         form, search = conversation.profile.search_form, conversation.search_tool
+        if form == "additional":
+            return self.fixed(conversation)
         hidden = conversation.hidden
         own = search.name if search else ""
-        shown = [n for n in conversation.ledger if n in conversation.core or n == own]
-        shown += sorted(conversation.refused.difference(shown))
-        shown = [name for name in shown if name not in hidden]
-        if form == "additional":
-            return self._kept("searching", conversation, tuple(shown), self._shown)
-        plain = [n for n in shown if n != own]
-        rest = [] if form == "client" else [n for n in conversation.order if n not in hidden]
-        waiting = [n for n in rest if n not in plain and n != own]
+        shown = _fixed_names(conversation)
+        plain = [name for name in shown if name != own]
+        rest = (
+            [] if form == "client" else [n for n in conversation.catalog_order if n not in hidden]
+        )
+        waiting = [name for name in rest if name not in plain and name != own]
         names = (own, *plain, *waiting) if waiting or form != "hosted" else tuple(plain)
         make = partial(self._searched, waiting=frozenset(waiting))
         return self._kept(f"searched/{len(plain)}", conversation, names, make)
@@ -140,12 +144,21 @@ class ToolsAssembler:
         )
 
 
+def _fixed_names(conversation: PlanInput) -> tuple[str, ...]:
+    """Return the names that no discovery changes: the core, the search tool, the refused."""
+    search = conversation.search_tool
+    own = search.name if search else ""
+    shown = [n for n in conversation.declared_order if n in conversation.core or n == own]
+    shown += sorted(conversation.refused.difference(shown))
+    return tuple(name for name in shown if name not in conversation.hidden)
+
+
 def all_names(conversation: PlanInput) -> tuple[str, ...]:
     """Every name; where the provider takes fewer, the first ones and `call_tool`.
 
     Only core tools come to that: a catalog with deferred ones is searched instead.
     """
-    names, most = conversation.order, conversation.profile.max_tools
+    names, most = conversation.catalog_order, conversation.profile.max_tools
     if most is None or len(names) <= most:
         return names
     known = tuple(tool.name for tool in conversation.definitions(names))
@@ -160,16 +173,16 @@ def declared_names(conversation: PlanInput) -> tuple[str, ...]:
     model whose thinking is bound to the prefix has `call_tool` from the start.
     """
     search, call = conversation.search_tool, conversation.call_tool.name
-    ledger, most = conversation.ledger, conversation.profile.max_tools
+    declared, most = conversation.declared_order, conversation.profile.max_tools
     if search is None:
-        return ledger
+        return declared
     if conversation.profile.thinking_bound_to_prefix:
-        return _with_call_tool(ledger, search.name, call, most)
-    if most is None or len(ledger) < most:
-        return ledger
-    if ledger.index(search.name) < most - 1:
-        return (*ledger[: most - 1], call)
-    return (*ledger[: most - 2], search.name, call)
+        return _with_call_tool(declared, search.name, call, most)
+    if most is None or len(declared) < most:
+        return declared
+    if declared.index(search.name) < most - 1:
+        return (*declared[: most - 1], call)
+    return (*declared[: most - 2], search.name, call)
 
 
 def bridged_names(conversation: PlanInput) -> tuple[str, ...]:
@@ -179,8 +192,8 @@ def bridged_names(conversation: PlanInput) -> tuple[str, ...]:
     """
     search, call = conversation.search_tool, conversation.call_tool.name
     if search is None:
-        return conversation.ledger
-    fixed = [n for n in conversation.ledger if n in conversation.core or n == search.name]
+        return conversation.declared_order
+    fixed = [n for n in conversation.declared_order if n in conversation.core or n == search.name]
     return _with_call_tool(tuple(fixed), search.name, call, conversation.profile.max_tools)
 
 

@@ -42,7 +42,7 @@ def test_late_tools_come_behind_the_results_or_before_the_call_that_needs_them()
     result = replace(RESULT, tool_call_id="c2")
     kimi = profile_for("openai_chat", "kimi-k3", base_url="https://api.moonshot.ai/v1")
     plan = plan_of(QUESTION, search, found, called, result)
-    body = to_wire(replace(plan, strategy="late_tools"), kimi)
+    body = to_wire(replace(plan, strategy="tools_in_messages"), kimi)
     brought = {"role": "system", "tools": body["messages"][4]["tools"]}
     assert [message["role"] for message in body["messages"]] == [
         "system", "user", "assistant", "tool", "system", "system", "assistant", "tool",

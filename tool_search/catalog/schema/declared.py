@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from tool_search.catalog.schema.arguments import ArgumentKeys, Twice, named_keys
 from tool_search.catalog.schema.keys import WireKeys
 from tool_search.catalog.schema.plain import MAX_SCHEMA_BYTES, is_plain_object, object_schema
-from tool_search.catalog.schema.renaming import ArgumentKeys, Twice, named_keys, renamed
+from tool_search.catalog.schema.renaming import renamed
 from tool_search.catalog.schema.repair import Changes, SchemaChange, repaired
 from tool_search.catalog.schema.soundness import is_sound
 from tool_search.values.json import JSON, compact_json

@@ -1,13 +1,9 @@
-"""Schemas of any author, made valid JSON Schema 2020-12.
+"""Schemas as strangers write them, made valid JSON Schema 2020-12.
 
-One definition that a service refuses ends every request that declares it. So a part that is
-not 2020-12 is repaired if its meaning is clear, and left out otherwise: a schema that demands
-less is better than none, and the tool itself still judges its arguments. Size, nesting and
-references are bounded here, before any of them is followed.
-
-A schema that demands less accepts more. If a keyword decides by what a part refuses (`not`,
-`if`, `oneOf`, `maxContains`, `unevaluatedProperties`), a part that demands less would refuse
-valid values, so that keyword is left out with it.
+One definition that a service refuses ends every request that declares it, so what is
+not 2020-12 is repaired if its meaning is plain, and left out otherwise: a schema that
+says less is better than none, and the tool itself still judges its arguments. Size,
+nesting and references are bounded here, before anybody follows them.
 
 Sources: JSON Schema 2020-12; error texts of Anthropic (`It must match JSON Schema draft
 2020-12`), OpenAI (`array schema missing items`), Moonshot (`references must start with
@@ -19,13 +15,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Literal
 
-from tool_search.catalog.schema.graph import Excess, Part, SchemaGraph, excesses
+from tool_search.catalog.schema.drafts import modern
+from tool_search.catalog.schema.graph import SchemaGraph
 from tool_search.catalog.schema.keys import wire_key
+from tool_search.catalog.schema.loosening import loosen
 from tool_search.catalog.schema.references import DEFINITIONS, References, Target, pointer_of
 from tool_search.catalog.schema.vocabulary import (
     LEFT_OUT,
@@ -36,11 +34,11 @@ from tool_search.catalog.schema.vocabulary import (
     TYPES,
     is_pattern,
     mended_value,
-    modern,
     read_type,
 )
+from tool_search.catalog.schema.work import Excess, excesses
 
-__all__ = ["Changes", "SchemaChange", "loosen", "repaired"]
+__all__ = ["Changes", "SchemaChange", "repaired"]
 
 _MAX_DEPTH = 32
 # Of an object, property or branch each. Measured: the worst of them take 10 to 20 ms.
@@ -67,7 +65,6 @@ _NOTHING: Mapping[str, Any] = {"not": {}}
 
 ChangeKind = Literal["renamed", "repaired", "left_out"]
 Path = tuple[str, ...]
-_UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
 
 
 @dataclass(frozen=True, slots=True)
@@ -475,72 +472,3 @@ def _others(names: Iterable[str], known: Iterable[str]) -> list[str]:
 def _preview(value: object) -> str:
     text = repr(value)
     return text if len(text) <= _MAX_SHOWN_CHARS else f"{text[: _MAX_SHOWN_CHARS - 3]}..."
-
-
-def loosen(graph: SchemaGraph, left_out: Collection[int]) -> list[tuple[Part, str]]:
-    """Take out of a sound schema what could refuse more than it did; return what and where.
-
-    Args:
-        graph: The schema, which is changed; the graph is not kept up to date.
-        left_out: The parts in which something was left out, by `id`.
-    """
-    if not left_out:
-        return []
-    parts = graph.parts
-    direct = [part for part in parts if id(part.schema) in left_out]
-    looser = {id(part.schema) for part in _users(parts, direct, lambda part: part.inner())}
-    here = _users(parts, direct, lambda part: part.same)
-    removed = [
-        (part, keyword)
-        for part in parts
-        if id(part.schema) in looser
-        for keyword in _unsafe(part.schema, looser, with_rest=part in here)
-    ]
-    for part, keyword in removed:
-        value = part.schema.pop(keyword)
-        if keyword == "oneOf" and "anyOf" not in part.schema:
-            part.schema["anyOf"] = value
-    return removed
-
-
-def _unsafe(schema: dict[str, Any], looser: Collection[int], *, with_rest: bool) -> list[str]:
-    """The keywords of a part that rest on a part that says less now.
-
-    Args:
-        schema: The part.
-        looser: The parts that take more than they did, by `id`.
-        with_rest: True if what is left over by the part's keywords has changed.
-    """
-
-    def is_looser(keyword: str) -> bool:
-        return id(schema.get(keyword)) in looser
-
-    found = []
-    if is_looser("not"):
-        found.append("not")
-    if is_looser("if"):
-        found += [keyword for keyword in ("if", "then", "else") if keyword in schema]
-    if any(id(branch) in looser for branch in schema.get("oneOf", ())):
-        found.append("oneOf")
-    if is_looser("contains") and "maxContains" in schema:
-        found.append("maxContains")
-    if with_rest:
-        found += [keyword for keyword in _UNEVALUATED if keyword in schema]
-    return found
-
-
-def _users(
-    parts: Iterable[Part], start: Iterable[Part], inner: Callable[[Part], Iterable[Part]]
-) -> set[Part]:
-    """The parts to start with, and all that apply one of them, near or far."""
-    users: dict[Part, list[Part]] = {}
-    for part in parts:
-        for each in inner(part):
-            users.setdefault(each, []).append(part)
-    found = set(start)
-    waiting = list(found)
-    while waiting:
-        new = [user for user in users.get(waiting.pop(), ()) if user not in found]
-        found.update(new)
-        waiting += new
-    return found
