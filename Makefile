@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-long test-sdks test-beside check types snapshot package clean test-astrbot test-astrbot-old astrbot-plugin
+.PHONY: demo reference test test-long test-sdks test-beside check types snapshot package clean test-astrbot test-astrbot-old astrbot-plugin
 
 demo: $(READY)
 	@$(BIN)/tool-search demo
@@ -54,6 +54,10 @@ types: $(READY)
 snapshot: $(READY)
 	@test -n "$(FOLDER)" || { echo "say which snapshot: make snapshot FOLDER=..."; exit 1; }
 	$(BIN)/python benchmarks/wire_snapshot.py compare $(FOLDER)
+
+# Writes the pages of docs/ that are made from the code.
+reference: $(READY)
+	$(BIN)/python .ci/reference.py
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

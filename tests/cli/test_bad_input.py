@@ -220,11 +220,11 @@ def test_wrong_line_of_queries_is_named(
         (("eval", "--catalog", "{catalog}"), "--queries"),
         (
             ("inspect", "--catalog", "{catalog}", "--provider", "opener"),
-            "--provider 'opener': there are anthropic, openai-responses, openai, openai-chat",
+            "(or openai), openai-chat; did you mean 'openai'?",
         ),
         (
             ("inspect", "--catalog", "{catalog}", "--provider", "anthropic", "--mode", "fast"),
-            "--mode 'fast': there are full, skills_like, tool_search, auto",
+            "--mode 'fast' must be one of full, skills_like, tool_search, auto",
         ),
         (
             ("inspect", "--catalog", "{catalog}", "--provider", "anthropic", "--model", ""),

@@ -79,7 +79,7 @@ def test_inspect_schemas_lists_what_is_declared_otherwise(command: Command, writ
     ]
     plain = command("inspect", *options)
     assert wire_names(plain.json["tools"]) == ["list_files"]
-    assert "schemas declared otherwise than given: 1" in plain.err
+    assert "1 schemas are declared with changes" in plain.err
     assert "tools set aside for this endpoint: 1" in plain.err
 
 
@@ -296,3 +296,20 @@ def test_inspect_honours_the_profiles_of_a_bot(
     assert shown["strategy"] == "bridge"
     assert wire_names(shown["tools"]) == ["hand_over", "find_tools", "call_tool"]
     assert "cache_control" in shown["tools"][-1]
+
+
+@pytest.mark.parametrize(
+    ("option", "spelling"),
+    [("--mode", "skills-like"), ("--mode", "Skills_Like"), ("--provider", "openai_chat")],
+)
+def test_inspect_takes_a_dash_for_an_underscore(
+    command: Command, catalog: Path, option: str, spelling: str
+) -> None:
+    plain = {"--provider": "openai-chat", "--mode": "skills_like"}
+    options = [
+        [part for pair in given.items() for part in pair]
+        for given in (plain, {**plain, option: spelling})
+    ]
+    first, second = (command("inspect", "--catalog", catalog, *given).json for given in options)
+    del first["provider"], second["provider"]  # as it was typed
+    assert first == second

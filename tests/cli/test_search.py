@@ -134,7 +134,7 @@ def test_search_with_a_store_that_is_not_there_is_refused(
     command: Command, catalog: Path, tmp_path: Path
 ) -> None:
     options = ("--catalog", catalog, "--query", "mail", "--store", tmp_path / "none.db")
-    assert is_refused(command("search", *options), "none.db: there is no such file")
+    assert is_refused(command("search", *options), "none.db' does not exist")
 
 
 def test_search_table_shows_tools_and_counts(command: Command, catalog: Path) -> None:
@@ -185,3 +185,9 @@ def test_search_of_two_servers_with_one_name_finds_both_and_says_so(
     outcome = command("search", "--catalog", tools, "--query", "get a mail", "--json")
     assert [match["name"] for match in outcome.json["matches"]] == ["get", "evil__get"]
     assert "warning: tool_renamed: server 'evil': tool 'get' is named 'evil__get'" in outcome.err
+
+
+def test_search_takes_a_dash_in_the_name_of_an_engine(command: Command, catalog: Path) -> None:
+    options = ("--catalog", catalog, "--query", "mail", "--json")
+    named = command("search", *options, "--engine", "rank-bm25")
+    assert named.json == command("search", *options, "--engine", "rank_bm25").json

@@ -10,11 +10,12 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from tool_search import __version__
 from tool_search.cli.exits import guarded
 
-__all__ = ["app"]
+__all__ = ["COMMANDS", "app"]
 
-_COMMANDS: Mapping[str, tuple[str, str]] = {
+COMMANDS: Mapping[str, tuple[str, str]] = {
     "demo": ("tool_search.cli.demo", "demo_command"),
     "chat": ("tool_search.cli.chat.command", "chat_command"),
     "search": ("tool_search.cli.search", "search_command"),
@@ -32,13 +33,13 @@ class _Commands(TyperGroup):
     # `Any`, because typer has a click of its own, or uses the installed one.
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         """Return the names of all commands, in order."""
-        return list(_COMMANDS)
+        return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
         """Return the command of a name, or None."""
-        if cmd_name not in _COMMANDS:
+        if cmd_name not in COMMANDS:
             return None
-        module, function = _COMMANDS[cmd_name]
+        module, function = COMMANDS[cmd_name]
         single = typer.Typer(add_completion=False, rich_markup_mode=None)
         single.command(cmd_name)(guarded(getattr(import_module(module), function)))
         return typer.main.get_command(single)
@@ -57,9 +58,7 @@ app = typer.Typer(
 
 def _print_version(value: bool) -> None:
     if value:
-        from importlib.metadata import version  # noqa: PLC0415  # a third of the start-up
-
-        typer.echo(version("tool-search-middleware"))
+        typer.echo(__version__)
         raise typer.Exit
 
 
@@ -69,7 +68,7 @@ def _options(
     _show_version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Show the version, and end."
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
         ),
     ] = False,
 ) -> None:

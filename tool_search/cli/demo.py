@@ -14,6 +14,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from tool_search.cli.exits import result_console
+from tool_search.cli.options import JsonOption
 from tool_search.demo.accounting import Ledger
 from tool_search.demo.conversation import Demo, UserTurn, prepared_demo
 from tool_search.demo.trace import Trace
@@ -31,9 +32,6 @@ __all__ = [
     "demo_command",
     "trees",
 ]
-
-
-# A trace as a tree in the terminal.
 
 
 _MAX_LABEL_CHARS = 70
@@ -92,14 +90,13 @@ _MAX_CHARS = 110
 def demo_command(
     *,
     live: Annotated[
-        bool, typer.Option("--live", help="Real providers, with the keys in the environment.")
+        bool, typer.Option("--live", help="Use real providers, with the keys in the environment.")
     ] = False,
     with_trace: Annotated[
-        bool, typer.Option("--trace", help="Each call with its steps and durations, as a tree.")
+        bool,
+        typer.Option("--trace", help="Show each call with its steps and durations, as a tree."),
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="The figures as one JSON object.")
-    ] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Show a conversation that finds its tools and survives its provider."""
     console = None if as_json else result_console()

@@ -10,15 +10,13 @@ from rich.progress import Progress
 
 from tool_search.catalog.tool import Tool
 from tool_search.cli.exits import say, side_console
+from tool_search.cli.options import known_spelling
 from tool_search.errors import ConfigurationError
 from tool_search.search import SearchSettings, ToolSearchIndex, build_index
 from tool_search.search.build import ENGINES, PRESETS
 from tool_search.search.vectors.embedder import EmbeddingProgress
 
-__all__ = ["ENGINE_NAMES", "PRESET_NAMES", "index_of"]
-
-ENGINE_NAMES = tuple(ENGINES)
-PRESET_NAMES = tuple(PRESETS)
+__all__ = ["index_of"]
 
 # Fewer tools are embedded before a person has read a line.
 _MANY_TOOLS = 500
@@ -39,16 +37,17 @@ def index_of(
             each other.
         SearchError: The engine cannot index these tools.
     """
-    chosen = {"engine": engine, "preset": preset}
+    given = (("engine", engine, ENGINES), ("preset", preset, PRESETS))
+    chosen = {key: known_spelling(name, names) for key, name, names in given if name is not None}
     try:
-        settings = SearchSettings.model_validate({k: v for k, v in chosen.items() if v is not None})
+        settings = SearchSettings.model_validate(chosen)
     except ValidationError as exc:
         raise ConfigurationError(_problem(exc, chosen)) from exc
     with _progress() as progress:
         return build_index(tools, settings, progress=progress)
 
 
-def _problem(error: ValidationError, chosen: Mapping[str, str | None]) -> str:
+def _problem(error: ValidationError, chosen: Mapping[str, str]) -> str:
     """Return the error message for the first wrong option."""
     first = error.errors(include_url=False)[0]
     option, message = first["loc"][0], first["msg"].removeprefix("Value error, ")

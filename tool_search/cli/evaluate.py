@@ -15,9 +15,10 @@ from rich.table import Table
 
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
-from tool_search.cli.engines import ENGINE_NAMES, PRESET_NAMES, index_of
+from tool_search.cli.engines import index_of
 from tool_search.cli.exits import result_console, say, say_notices, side_console
 from tool_search.cli.files import read_catalog, read_judged_queries
+from tool_search.cli.options import CatalogOption, EngineOption, JsonOption, PresetOption
 from tool_search.conversation.catalog_notices import catalog_notices
 from tool_search.search import JudgedQuery, SearchResult, ToolSearchIndex, evaluate
 
@@ -30,22 +31,18 @@ _MAX_NAMED = 3
 
 def evaluate_command(
     *,
-    catalog: Annotated[Path, typer.Option(help="A file of tools, in any known format.")],
+    catalog: CatalogOption,
     queries: Annotated[
-        Path, typer.Option(help='A file of {"query": ..., "relevant": [names]} lines.')
+        Path, typer.Option(help='The file of queries: {"query": ..., "relevant": [names]} a line.')
     ],
-    engine: Annotated[
-        str | None, typer.Option(help=f"One of {', '.join(ENGINE_NAMES)}; default: bm25.")
-    ] = None,
-    preset: Annotated[
-        str | None, typer.Option(help=f"Rank as another: {', '.join(PRESET_NAMES)}.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    engine: EngineOption = None,
+    preset: PresetOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Measure how well and how fast an engine ranks.
+    """Measure the quality and the speed of an engine.
 
     Recall is the share of the relevant tools within the first k, averaged over
-    queries. Times leave out reading the files and one search before the first.
+    queries. Times do not include reading the files and one warm-up search.
     """
     tools = read_catalog(catalog)
     say_notices(tools.once(catalog_notices))

@@ -28,8 +28,6 @@ __all__ = [
 
 
 # Names are cut at the width of a terminal; a pipe has none.
-
-
 _PIPE_WIDTH = 160
 
 

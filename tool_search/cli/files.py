@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.formats import json_values, parse_tools
@@ -17,9 +15,7 @@ from tool_search.errors import CatalogError, ConfigurationError
 from tool_search.search import JudgedQuery
 
 __all__ = [
-    "ConfigOption",
     "QueryLine",
-    "StoreOption",
     "read_catalog",
     "read_judged_queries",
     "read_queries",
@@ -123,13 +119,6 @@ def _query(entry: Any, place: str) -> str:
     if not isinstance(query, str):
         raise ConfigurationError(f'{place}: must be an object with a "query", a text')
     return query
-
-
-# Options of the store that a command reads or erases.
-
-
-ConfigOption = Annotated[Path | None, typer.Option("--config", help="The bot: a YAML file.")]
-StoreOption = Annotated[Path | None, typer.Option("--store", help="The store itself: a file.")]
 
 
 def store_file(config: Path | None, store: Path | None) -> Path:

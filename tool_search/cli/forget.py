@@ -12,7 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
-from tool_search.cli.files import ConfigOption, StoreOption, store_file
+from tool_search.cli.files import store_file
+from tool_search.cli.options import ConfigOption, JsonOption, StoreOption
 from tool_search.errors import ConfigurationError, StoreError
 from tool_search.stores import SQLiteStore
 from tool_search.stores.sqlite.erasure import Erased, Export, Selection
@@ -25,8 +26,6 @@ __all__ = [
 
 
 # The export is whole on the disk before anything is erased, or it does not exist.
-
-
 def write_export(path: Path, store: Path, parts: Mapping[str, Iterable[Mapping[str, Any]]]) -> None:
     """Write a new JSON file, readable by its owner alone, one entry a line.
 
@@ -38,7 +37,7 @@ def write_export(path: Path, store: Path, parts: Mapping[str, Iterable[Mapping[s
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as exc:
         raise ConfigurationError(
-            f"--export {path}: {exc.strerror}; name a new file in a folder that is there"
+            f"--export {path}: {exc.strerror}; name a new file in an existing folder"
         ) from exc
     try:
         with os.fdopen(file, "w", encoding="utf-8") as written:
@@ -76,30 +75,35 @@ def forget_command(
     config: ConfigOption = None,
     store: StoreOption = None,
     learned: Annotated[
-        bool, typer.Option("--learned", help="Everything that searches have taught.")
+        bool, typer.Option("--learned", help="Erase everything that searches have taught.")
     ] = False,
     tool: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="What they taught of this tool; repeatable."),
+        typer.Option(
+            metavar="NAME", help="Erase what searches taught about this tool; repeatable."
+        ),
     ] = None,
     conversation: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="KEY", help="The conversation of this key, with its grants; repeatable."
+            metavar="KEY", help="Erase the conversation of this key, with its grants; repeatable."
         ),
     ] = None,
     user: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="What this user has granted; repeatable."),
+        typer.Option(metavar="NAME", help="Erase the grants of this user; repeatable."),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="All that was learned, granted and said.")
+        bool,
+        typer.Option(
+            "--all", help="Erase everything that was learned, all grants and conversations."
+        ),
     ] = False,
     export: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write it into this new JSON file before it is erased."),
+        typer.Option(metavar="FILE", help="Write a copy to this new JSON file before erasing."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Erase what was learned, conversations or grants, and print the counts.
 
@@ -108,7 +112,7 @@ def forget_command(
     """
     if not (learned or tool or conversation or user or everything):
         raise ConfigurationError(
-            "say what to forget: --learned, --tool, --conversation, --user or --all"
+            "nothing to forget was named; give --learned, --tool, --conversation, --user or --all"
         )
     path = store_file(config, store)
     selection = Selection(

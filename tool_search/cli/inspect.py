@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated, cast, get_args
 
 import typer
 
@@ -18,8 +18,9 @@ from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
 from tool_search.cli.exits import say, say_notices
 from tool_search.cli.files import read_catalog
+from tool_search.cli.options import CatalogOption, chosen
 from tool_search.config.bot import BotConfig, ProviderConfig, SchemaMode, ToolSearchConfig
-from tool_search.config.kinds import KINDS
+from tool_search.config.kinds import KINDS, dialect_of
 from tool_search.config.loading import load_config
 from tool_search.config.provider_strings import provider_from_string
 from tool_search.config.providers import Dialect, ProfileSettings
@@ -37,7 +38,7 @@ __all__ = [
     "NextRequest",
     "PlannedRequest",
     "ProviderKind",
-    "RequestFigures",
+    "ToolListFigures",
     "figures_of",
     "inspect_command",
     "next_request",
@@ -46,8 +47,6 @@ __all__ = [
 
 
 # Any message starts a turn; none of it is printed.
-
-
 _NEUTRAL_MESSAGE = "Hello"
 
 
@@ -114,7 +113,7 @@ class PlannedRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RequestFigures:
+class ToolListFigures:
     """The size of a request's tool list; tokens are estimates.
 
     Attributes:
@@ -199,12 +198,12 @@ def planned_request(
     )
 
 
-def figures_of(plan: RequestPlan, wire: bytes, catalog: ToolCatalog) -> RequestFigures:
+def figures_of(plan: RequestPlan, wire: bytes, catalog: ToolCatalog) -> ToolListFigures:
     """Return the figures of a request over a catalog, its tool list being these bytes."""
     shown = [*plan.tools.loaded, *_referenced(plan)]
     tokens = sum(map(tool_tokens, shown))
     full_tokens = sum(map(tool_tokens, catalog.active))
-    return RequestFigures(
+    return ToolListFigures(
         tools_declared=len(plan.tools),
         tools_loaded=len(shown),
         bytes=len(wire),
@@ -284,52 +283,54 @@ _MODES: tuple[SchemaMode, ...] = get_args(SchemaMode)
 
 def inspect_command(
     *,
-    catalog: Annotated[Path, typer.Option(help="A file of tools, in any known format.")],
+    catalog: CatalogOption,
     provider: Annotated[
         str,
-        typer.Option(help=f"One of {', '.join(KINDS)}; or `kind:model`, or an `id` of --config."),
+        typer.Option(
+            help=f"The provider: {', '.join(KINDS)}, `kind:model`, or an `id` of --config."
+        ),
     ],
-    model: Annotated[str | None, typer.Option(help="Default: a current one.")] = None,
-    base_url: Annotated[
-        str | None, typer.Option(help="Another endpoint than the provider's own.")
-    ] = None,
+    model: Annotated[str | None, typer.Option(help="The model; a current one if left out.")] = None,
+    base_url: Annotated[str | None, typer.Option(help="The base URL of another endpoint.")] = None,
     config: Annotated[
-        Path | None, typer.Option(help="A bot.yaml: its `profiles` and settings count.")
+        Path | None, typer.Option(help="The bot's YAML file, for its `profiles` and settings.")
     ] = None,
     mode: Annotated[
         str | None,
-        typer.Option(help=f"One of {', '.join(_MODES)}. Default: the configuration's, or auto."),
+        typer.Option(help=f"The mode: {', '.join(_MODES)}; the configuration's if left out."),
     ] = None,
     discovered: Annotated[
-        str, typer.Option(help="Names of tools that were found already, with commas between.")
+        str, typer.Option(help="The names of discovered tools, separated by commas.")
     ] = "",
     summary: Annotated[
-        bool, typer.Option("--summary", help="Figures in place of the tools.")
+        bool, typer.Option("--summary", help="Print figures instead of the tools.")
     ] = False,
     cache: Annotated[
         bool,
-        typer.Option("--cache", help="Where its prompt cache may end, in place of the tools."),
+        typer.Option(
+            "--cache", help="Print the possible ends of the prompt cache instead of the tools."
+        ),
     ] = False,
     schemas: Annotated[
         bool,
         typer.Option(
             "--schemas",
-            help="What is renamed, repaired, left out or set aside, in place of the tools.",
+            help="Print the changes of schemas and the tools set aside, instead of the tools.",
         ),
     ] = False,
 ) -> None:
-    """Show the tool list that a provider would be sent, as JSON."""
+    """Show the exact tool list that a provider would get, as JSON."""
     bot = load_config(config) if config else BotConfig()
     kind, profile = _provider(provider, _model(model), base_url, bot)
-    chosen = bot.tool_search.tool_schema_mode if mode is None else _mode(mode)
+    wanted = bot.tool_search.tool_schema_mode if mode is None else _mode(mode)
     tools = read_catalog(catalog)
     request = planned_request(
         tools,
         profile,
-        config=bot.tool_search.model_copy(update={"tool_schema_mode": chosen}),
+        config=bot.tool_search.model_copy(update={"tool_schema_mode": wanted}),
         discovered=_discovered(discovered, tools),
     )
-    _explain(request, asked=chosen)
+    _explain(request, asked=wanted)
     if not schemas:
         _note_changes(tools, profile)
     wire = kind.encode_tools(request.plan.tools, profile)
@@ -373,11 +374,11 @@ def _cache(request: PlannedRequest, profile: ProviderProfile) -> dict[str, objec
 
 
 def _kind(name: str) -> ProviderKind:
-    dialect = KINDS.get(name.replace("_", "-"))
-    for kind in PROVIDERS.values():
-        if kind.dialect == dialect:
-            return kind
-    raise ConfigurationError(f"--provider {name!r}: there are {', '.join(KINDS)}")
+    try:
+        dialect = dialect_of(name)
+    except ConfigurationError as exc:
+        raise ConfigurationError(f"--provider {exc}") from exc
+    return next(kind for kind in PROVIDERS.values() if kind.dialect == dialect)
 
 
 def _provider(
@@ -400,17 +401,14 @@ def _model(name: str | None) -> str | None:
 
 
 def _mode(name: str) -> SchemaMode:
-    for mode in _MODES:
-        if mode == name:
-            return mode
-    raise ConfigurationError(f"--mode {name!r}: there are {', '.join(_MODES)}")
+    return cast("SchemaMode", chosen("--mode", name, _MODES))
 
 
 def _discovered(names: str, catalog: ToolCatalog) -> Sequence[Tool]:
     """Return the named tools without core tools, which need no discovery."""
     core = {tool.name for tool in catalog.core}
     active = {tool.name: tool for tool in catalog.active}
-    chosen = []
+    found = []
     for name in dict.fromkeys(part.strip() for part in names.split(",") if part.strip()):
         if name not in active:
             near = get_close_matches(name, active, n=3)
@@ -418,19 +416,19 @@ def _discovered(names: str, catalog: ToolCatalog) -> Sequence[Tool]:
             state = "is switched off" if name in catalog else "is not in the catalog"
             raise ConfigurationError(f"--discovered: tool {name!r} {state}{hint}")
         if name in core:
-            say(f"note: {name!r} is a core tool: it is sent without being found")
+            say(f"note: {name!r} is a core tool: it is sent without discovery")
         else:
-            chosen.append(active[name])
-    return chosen
+            found.append(active[name])
+    return found
 
 
 def _note_changes(catalog: ToolCatalog, profile: ProviderProfile) -> None:
     changed = sum(bool(tool.declared_schema.changes) for tool in catalog.active)
     aside = sum(map(profile.sets_aside, catalog.active))
     if changed:
-        say(f"note: schemas declared otherwise than given: {changed}; --schemas lists how")
+        say(f"note: {changed} schemas are declared with changes; --schemas lists them")
     if aside:
-        say(f"note: tools set aside for this endpoint: {aside}; --schemas lists them")
+        say(f"note: {aside} tools are set aside for this endpoint; --schemas lists them")
 
 
 def _explain(request: PlannedRequest, *, asked: str) -> None:

@@ -15,7 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from tool_search.cli.exits import result_console
-from tool_search.cli.files import ConfigOption, StoreOption, store_file
+from tool_search.cli.files import store_file
+from tool_search.cli.options import ConfigOption, JsonOption, StoreOption
 from tool_search.discovery.search_tool import clean_description
 from tool_search.search.learned import Evidence
 from tool_search.stores import SQLiteStore
@@ -28,11 +29,11 @@ def learned_command(
     config: ConfigOption = None,
     store: StoreOption = None,
     tool: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only what this tool was found by.")
+        str | None, typer.Option(metavar="NAME", help="Print only the words that found this tool.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
-    """Show which words led to which tools, and how strongly.
+    """Show the words that led to each tool, and how strongly.
 
     Of a request only these words are kept, sorted, and nothing about the user.
     """

@@ -15,9 +15,10 @@ from rich.text import Text
 
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
-from tool_search.cli.engines import ENGINE_NAMES, PRESET_NAMES, index_of
+from tool_search.cli.engines import index_of
 from tool_search.cli.exits import result_console, say_notices
 from tool_search.cli.files import read_catalog, read_queries
+from tool_search.cli.options import CatalogOption, EngineOption, PresetOption
 from tool_search.compat.oh_my_pi.answer import rounded
 from tool_search.compat.oh_my_pi.terminal import discovery_block, search_answer
 from tool_search.compat.weighted_bm25 import WeightedBm25Index
@@ -44,10 +45,8 @@ __all__ = [
 ]
 
 
-# Long fields are cut as the index cuts them, so that explaining stays quick.
-
-
 HOW_SCORES_ARE_MADE = "a score is 1 - e^-(sum x boost)"
+# Long fields are cut as the index cuts them, so that explaining stays quick.
 _MAX_FIELD_CHARS = 20_000
 _MAX_WORDS = 12
 
@@ -145,25 +144,26 @@ def _number(value: float) -> float:
 
 def search_command(
     *,
-    catalog: Annotated[Path, typer.Option(help="A file of tools, in any known format.")],
-    query: Annotated[str | None, typer.Option(help="What the tool should do.")] = None,
+    catalog: CatalogOption,
+    query: Annotated[
+        str | None, typer.Option(help="The query: a text that says what the tool should do.")
+    ] = None,
     queries: Annotated[
-        Path | None, typer.Option(help='A file of queries, {"query": ...} a line.')
+        Path | None, typer.Option(help='The file of queries: {"query": ...} a line.')
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many tools at most.")] = 5,
-    engine: Annotated[
-        str | None, typer.Option(help=f"One of {', '.join(ENGINE_NAMES)}; default: bm25.")
-    ] = None,
-    preset: Annotated[
-        str | None, typer.Option(help=f"Rank as another: {', '.join(PRESET_NAMES)}.")
-    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="The maximum number of tools.")] = 5,
+    engine: EngineOption = None,
+    preset: PresetOption = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show what gave each tool its score.")
+        bool, typer.Option("--explain", help="Show the parts of each score.")
     ] = False,
     store: Annotated[
-        Path | None, typer.Option(help="What a bot has learned, in this file, takes part.")
+        Path | None,
+        typer.Option(help="The store of a bot, whose learned words count in the ranking."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a query.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object for each query.")
+    ] = False,
 ) -> None:
     """Rank the tools of a catalog for a query."""
     asked = _asked(query, queries)
@@ -197,7 +197,7 @@ def search_command(
 
 def _asked(query: str | None, queries: Path | None) -> Sequence[str]:
     if (query is None) == (queries is None):
-        raise ConfigurationError("give one of --query and --queries")
+        raise ConfigurationError("give exactly one of --query and --queries")
     if query is not None:
         return (query,)
     return tuple(line.query for line in read_queries(queries)) if queries else ()
@@ -210,7 +210,7 @@ def _informed(index: ToolSearchIndex, store: Path) -> ToolSearchIndex:
         ConfigurationError: The file does not exist.
     """
     if not store.is_file():
-        raise ConfigurationError(f"--store {store}: there is no such file")
+        raise ConfigurationError(f"--store {str(store)!r} does not exist; name the file of a store")
     entries = asyncio.run(_evidence(store))
     return informed(index, LearnedQueries(entries).at(time.time()) if entries else None)
 

@@ -22,8 +22,10 @@ __all__ = ["chat_command"]
 
 def chat_command(
     *,
-    config: Annotated[Path, typer.Option(help="The bot: a YAML file.")],
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object an event.")] = False,
+    config: Annotated[Path, typer.Option(help="The bot's YAML file.")],
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object for each event.")
+    ] = False,
 ) -> None:
     """Talk to a bot of your own providers and tools.
 
