@@ -79,7 +79,7 @@ def test_inspect_schemas_lists_what_is_declared_otherwise(command: Command, writ
     ]
     plain = command("inspect", *options)
     assert wire_names(plain.json["tools"]) == ["list_files"]
-    assert "1 schemas are declared with changes" in plain.err
+    assert "schemas declared with changes: 1" in plain.err
     assert "tools set aside for this endpoint: 1" in plain.err
 
 

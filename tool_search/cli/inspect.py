@@ -426,9 +426,9 @@ def _note_changes(catalog: ToolCatalog, profile: ProviderProfile) -> None:
     changed = sum(bool(tool.declared_schema.changes) for tool in catalog.active)
     aside = sum(map(profile.sets_aside, catalog.active))
     if changed:
-        say(f"note: {changed} schemas are declared with changes; --schemas lists them")
+        say(f"note: schemas declared with changes: {changed}; --schemas lists them")
     if aside:
-        say(f"note: {aside} tools are set aside for this endpoint; --schemas lists them")
+        say(f"note: tools set aside for this endpoint: {aside}; --schemas lists them")
 
 
 def _explain(request: PlannedRequest, *, asked: str) -> None:
