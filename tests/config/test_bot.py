@@ -103,10 +103,10 @@ def test_the_designed_defaults_hold() -> None:
         (PROVIDER.format("reply_timeout_s: soon"), 2, "providers[0].reply_timeout_s"),
         ("turn_timeout_s: 0\n", 1, "turn_timeout_s"),
         (PROVIDER.format("base_url: localhost"), 2, "providers[0].base_url"),
-        (PROVIDER.format("id: b"), 2, "providers[0].id stands twice"),
+        (PROVIDER.format("id: b"), 2, "providers[0].id is there twice"),
         ("providers:\n  - {id: a, type: {x: y}, model: m}\n", 2, "providers[0].type"),
         ("history: {longest_result: 10}\n", 1, "history.longest_result"),
-        ("max_steps: 1\nmax_steps: 2\n", 2, "max_steps stands twice"),
+        ("max_steps: 1\nmax_steps: 2\n", 2, "max_steps is there twice"),
     ],
 )
 def test_a_wrong_value_is_named_with_its_line_and_key(
@@ -219,12 +219,12 @@ def test_whole_numbers_do_where_fractions_are_meant(tmp_path: Path) -> None:
 
 def test_the_mode_in_the_tool_search_section_is_sent_beside_it(tmp_path: Path) -> None:
     said = complaint(tmp_path, "tool_search:\n  tool_schema_mode: full\n")
-    assert "line 2: tool_schema_mode stands beside tool_search" in said
+    assert "line 2: tool_schema_mode belongs next to tool_search" in said
 
 
 def test_a_section_in_both_places_is_refused(tmp_path: Path) -> None:
     text = "tool_schema_mode: full\nprovider_settings: {tool_schema_mode: auto}\n"
-    assert "stands here and under provider_settings" in complaint(tmp_path, text)
+    assert "is set here and under provider_settings" in complaint(tmp_path, text)
 
 
 def test_two_providers_of_one_id_are_refused(tmp_path: Path) -> None:

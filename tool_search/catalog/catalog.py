@@ -29,14 +29,14 @@ _DEFINITION_KEYS = len('{"name":,"description":,"input_schema":,"defer_loading":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorePolicy:
-    """Which tools of a catalog are core, that is always sent.
+    """The choice of a catalog's core tools, which are always sent.
 
     Attributes:
         always_loaded_tools: Names, `server:*` for a server's tools, or globs.
-        auto_always_load_builtin: Whether every built-in tool is core.
-        max_core: The most core tools, where a provider's list is limited: hand-off
-            tools come first, then those marked or named, then built-in ones, each
-            by name; what is left over is deferred.
+        auto_always_load_builtin: True if every built-in tool is core.
+        max_core: The largest number of core tools, if a provider's list is limited:
+            hand-off tools come first, then those marked or named, then built-in ones, each
+            by name; the others are deferred.
     """
 
     always_loaded_tools: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class CorePolicy:
     max_core: int | None = None
 
     def is_core(self, tool: Tool) -> bool:
-        """Whether the tool is sent always; hand-off tools always are."""
+        """True if the tool is always sent, as hand-off tools are."""
         return (
             tool.kind == "handoff"
             or tool.always_load
@@ -53,7 +53,7 @@ class CorePolicy:
         )
 
     def core_of(self, tools: Iterable[Tool]) -> tuple[Tool, ...]:
-        """The core tools among these, within `max_core`, in name order."""
+        """Return the core tools among these, within `max_core`, in name order."""
         core = [tool for tool in tools if self.is_core(tool)]
         if self.max_core is not None and len(core) > self.max_core:
             core = sorted(core, key=_core_rank)[: self.max_core]
@@ -76,7 +76,7 @@ def _names(pattern: str, tool: Tool) -> bool:
 
 
 class ToolCatalog(Mapping[str, Tool]):
-    """An immutable snapshot of the tools a conversation may use, by name.
+    """An immutable snapshot of the tools that a conversation may use, by name.
 
     Iteration is in name order. New tools mean a new catalog.
 
@@ -84,19 +84,19 @@ class ToolCatalog(Mapping[str, Tool]):
     belongs to the tool that was listed first under it; tools without a server are named
     before the others. A server's tool whose name is taken, looks like another one,
     claims another server (`server__tool`) or is reserved becomes `server__tool`, then
-    `server__tool_2`: `Tool.source` still says what its server calls it.
+    `server__tool_2`: `Tool.source` keeps the server's own name for it.
 
     Args:
         tools: The definitions, the oldest first.
-        policy: Which of them are core.
-        restricted: Names that not everybody may call, beside those with roles.
+        policy: The choice of core tools.
+        restricted: Names that not everybody may call, in addition to tools with roles.
         names: Names that belong to tools already: the `book` of the catalog before.
-        reserved: More names that no server's tool may have, as `search_tool_name`.
+        reserved: More names that no server's tool may have, such as `search_tool_name`.
 
     Attributes:
-        policy: Which tools are core.
-        book: To whom each name belongs, tools that are gone included.
-        reserved: Names that no server's tool may have, beside the usual ones.
+        policy: The choice of core tools.
+        book: The owner of each name, tools that are gone included.
+        reserved: Names that no server's tool may have, in addition to the usual ones.
         repeated: Tools that a server listed more than once, of which the first counts.
 
     Raises:
@@ -178,7 +178,7 @@ class ToolCatalog(Mapping[str, Tool]):
         return digest.hexdigest()[:32]
 
     def once(self, make: Callable[[ToolCatalog], _T]) -> _T:
-        """Return what a pure function makes of this catalog, made at the first call."""
+        """Return the result of a pure function of this catalog, computed at the first call."""
         if make not in self._computed:
             self._computed[make] = make(self)
         made: _T = self._computed[make]
@@ -186,16 +186,16 @@ class ToolCatalog(Mapping[str, Tool]):
 
     @property
     def given(self) -> ToolCatalog:
-        """The catalog that this is a view of, whose names an executor knows; else itself."""
+        """The catalog of which this is a view, whose names an executor knows; else this one."""
         return self if self._given is None else self._given
 
     def executable(self, tool: Tool) -> Tool:
-        """The tool as `given` has it, under the name that its executor knows."""
+        """Return the tool as `given` has it, under the name that its executor knows."""
         return tool if self._given is None else self._given.by_source.get(tool.source, tool)
 
     @cached_property
     def by_source(self) -> dict[Source, Tool]:
-        """Every tool by where it comes from."""
+        """Every tool by its source."""
         return {tool.source: tool for tool in self._tools.values()}
 
     @cached_property
@@ -212,14 +212,14 @@ class ToolCatalog(Mapping[str, Tool]):
 
     @cached_property
     def by_wire_name(self) -> dict[str, Tool]:
-        """The active tools whose name in a dialect is not their own, by that name."""
+        """The active tools that have another name in some dialect, by that name."""
         rules = get_args(NameRule)
         names = ((wire_name(tool.name, rule), tool) for tool in self.active for rule in rules)
         return {name: tool for name, tool in names if name not in self._tools}
 
     @cached_property
     def text_bytes(self) -> int:
-        """UTF-8 bytes of the active tools' definitions as JSON, keys and all."""
+        """UTF-8 bytes of the active tools' definitions as JSON, keys included."""
         heads = (compact_json([tool.name, tool.description]) for tool in self.active)
         texts = sum(len(head.encode("utf-8", "replace")) for head in heads)
         schemas = sum(len(tool.schema_json.encode()) for tool in self.active)
@@ -227,9 +227,9 @@ class ToolCatalog(Mapping[str, Tool]):
 
     @cached_property
     def servers(self) -> dict[str, int]:
-        """How many deferred tools each server has, for what everybody may call.
+        """The number of deferred tools of each server that everybody may call.
 
-        Largest first, equal counts by name; tools without a server are not counted.
+        Largest first, equal numbers by name; tools without a server are not counted.
         """
         counts = Counter(
             tool.server for tool in self.deferred if tool.server and self.is_open(tool)
@@ -237,15 +237,15 @@ class ToolCatalog(Mapping[str, Tool]):
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
     def is_open(self, tool: Tool) -> bool:
-        """Whether everybody may call a tool: only such are counted and described."""
+        """True if everybody may call a tool: only such tools are counted and described."""
         return not tool.roles and tool.name not in self._restricted
 
     def restricting(self, names: Iterable[str]) -> ToolCatalog:
-        """The same definitions, of which some users may not call these."""
+        """Return the same definitions, of which some users may not call these."""
         return self._with(self._tools.values(), restricted=names)
 
     def with_policy(self, policy: CorePolicy) -> ToolCatalog:
-        """The same definitions under another policy; this catalog where it is equal."""
+        """Return the same definitions under another policy; this catalog if the policy is equal."""
         return self if policy == self.policy else self._with(self._tools.values(), policy=policy)
 
     def view(
@@ -259,10 +259,10 @@ class ToolCatalog(Mapping[str, Tool]):
         """Return the same tools as one conversation knows them; equal views are one object.
 
         Args:
-            policy: Which of them are core.
-            limits: How much of their texts a model is sent; None: all.
-            exceptions: Names that belong to other tools there than here, by source.
-            reserved: Names that no server's tool may have there.
+            policy: The choice of core tools.
+            limits: The limits of the texts that a model is sent; None: no limits.
+            exceptions: Names that belong to other tools in the conversation, by source.
+            reserved: Names that no server's tool may have in the conversation.
         """
         exceptions = exceptions or {}
         reserved = self.reserved.union(reserved)
@@ -300,9 +300,9 @@ class ToolCatalog(Mapping[str, Tool]):
         return made
 
     def updated(self, *, added: Iterable[Tool] = (), removed: Iterable[str] = ()) -> ToolCatalog:
-        """A catalog with tools added or replaced, and others gone.
+        """Return a catalog with tools added or replaced, and others removed.
 
-        What is added replaces the tool of the same source, whatever their names.
+        An added tool replaces the tool of the same source, whatever their names.
         """
         gone = set(removed)
         kept = {tool.source: tool for name, tool in self._tools.items() if name not in gone}
@@ -310,7 +310,7 @@ class ToolCatalog(Mapping[str, Tool]):
         return self._with(kept.values())
 
     def deactivated(self, names: Iterable[str]) -> ToolCatalog:
-        """A catalog in which these tools are switched off."""
+        """Return a catalog in which these tools are switched off."""
         chosen = set(names)
         return self._with(
             replace(t, active=False) if t.name in chosen else t for t in self._tools.values()
@@ -333,7 +333,7 @@ def _renamed(tool: Tool, name: str) -> Tool:
 
 
 def _check_repeated(tools: Iterable[Tool], repeated: Iterable[Source]) -> None:
-    """Raise if two of the operator's own tools have one name: which is meant is unknown."""
+    """Raise if two of the operator's own tools have one name: a call could mean either."""
     twice = set(repeated)
     own = {t.name for t in tools if t.source in twice and not t.is_third_party} if twice else ()
     if own:

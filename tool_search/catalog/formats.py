@@ -1,8 +1,8 @@
-"""Catalogs as text: the formats that people already have, told apart by themselves.
+"""Catalogs as text, in the formats that are in use; the format is detected.
 
 JSON Lines, a JSON array, or objects written one after the other; each holds tools
-as this library, OpenAI, Anthropic or MCP writes them, mixed as they come. Pure:
-whoever has a file reads it.
+as this library, OpenAI, Anthropic or MCP writes them, in any mixture. Pure: the
+caller reads the file.
 
 Sources: OpenAI, "Function calling" (`tools` of Chat Completions and of Responses);
 Anthropic, "Tool use" (`input_schema`); Model Context Protocol, 2025-06-18,
@@ -25,7 +25,7 @@ __all__ = ["json_values", "parse_tools", "tool_from_definition"]
 _SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema")
 _OTHER_NAMES = {"outputSchema": "output_schema", "input_examples": "examples"}
 _HINTS = {"readOnlyHint": "read_only", "destructiveHint": "destructive"}
-# What only the bot's owner says of a tool.
+# Keys that only the bot's owner may set for a tool.
 _CLAIMS = frozenset(("kind", "server", "listed_name", "always_load"))
 _SWITCHES = ("active", "always_load")
 _FORMATS = (
@@ -35,27 +35,27 @@ _FORMATS = (
 # Tools that a provider runs itself carry the date of their version: bash_20250124.
 _SERVER_TOOL = re.compile(r"[a-z_]+_\d{8}")
 _DECODER = json.JSONDecoder()
-# Of wrong definitions that are named beside the first.
+# Wrong definitions that an error names in addition to the first.
 _MAX_PLACES = 8
 _GAP = re.compile(r"[ \t\r\n]*")
 
 
 def parse_tools(text: str, *, source: str = "catalog") -> tuple[Tool, ...]:
-    r"""The tools in a text, in its order.
+    r"""Return the tools in a text, in its order.
 
     A definition with a `server` is of kind mcp, any other of kind plugin, unless it
-    has a `kind` of its own. Anthropic's own search tools are passed over. A file is
-    its owner's to mend, so one wrong definition refuses it whole; what a server lists
-    while a bot runs goes through `tool_from_definition` one by one.
+    has a `kind` of its own. Anthropic's own search tools are passed over. The owner of a
+    file can correct it, so one wrong definition refuses the whole file; definitions that a
+    server lists while a bot runs go through `tool_from_definition` one by one.
 
     Args:
         text: JSON Lines, a JSON array, or an MCP `tools/list` result; a byte-order
             mark, CRLF and blank lines are accepted.
-        source: What errors call the text, such as its file's name.
+        source: The name of the text in errors, such as its file's name.
 
     Raises:
-        CatalogError: The text is not JSON, or holds something that is no tool.
-        InvalidToolError: Definitions are wrong; says where each of them is.
+        CatalogError: The text is not JSON, or holds a value that is not a tool.
+        InvalidToolError: Definitions are wrong; the error has the place of each.
         DuplicateToolError: Two definitions have the same name and server.
 
     >>> [tool.name for tool in parse_tools('{"name": "add"}\n{"name": "send_mail"}')]
@@ -85,7 +85,7 @@ def parse_tools(text: str, *, source: str = "catalog") -> tuple[Tool, ...]:
 
 
 def _combined_error(wrong: Sequence[tuple[str, InvalidToolError]]) -> InvalidToolError:
-    """The first wrong definition, and where the others are."""
+    """Return an error about the first wrong definition, with the places of the others."""
     (place, problem), *others = wrong
     message = f"{place}: {problem}"
     if others:
@@ -96,14 +96,14 @@ def _combined_error(wrong: Sequence[tuple[str, InvalidToolError]]) -> InvalidToo
 
 
 def tool_from_definition(definition: object, *, server: str | None = None) -> Tool | None:
-    """The tool that one JSON object defines; None for a provider's own search tool.
+    """Return the tool that a JSON object defines; None for a provider's own search tool.
 
     Args:
-        definition: As the library, OpenAI, Anthropic or MCP writes it.
-        server: The server that listed it: it is that server's, whatever it says of itself.
+        definition: The definition, as the library, OpenAI, Anthropic or MCP writes it.
+        server: The server that listed it; the definition cannot claim another one.
 
     Raises:
-        InvalidToolError: It is no definition, or a wrong one.
+        InvalidToolError: It is not a definition, or a wrong one.
 
     >>> tool_from_definition({"name": "add", "inputSchema": {"type": "object"}}).parameters
     {'type': 'object'}
@@ -125,12 +125,12 @@ def tool_from_definition(definition: object, *, server: str | None = None) -> To
 
 
 def json_values(text: str, *, source: str) -> Iterator[tuple[str, Any]]:
-    """Every JSON value in a text, each with its place: `source`, or `source, line 3`.
+    """Yield every JSON value in a text with its place: `source`, or `source, line 3`.
 
-    One value a line, or values that stretch over lines, one after the other.
+    One value a line, or values of several lines, one after the other.
 
     Raises:
-        CatalogError: Something is not JSON; names its line and column.
+        CatalogError: A part is not JSON; the error has its line and column.
     """
     text = text.removeprefix("\ufeff")
     lines = [(n, line) for n, line in enumerate(text.split("\n"), start=1) if line.strip()]
@@ -149,7 +149,7 @@ def json_values(text: str, *, source: str) -> Iterator[tuple[str, Any]]:
 
 
 def _definitions(text: str, source: str) -> Iterator[tuple[str, object]]:
-    """Every definition with its place."""
+    """Yield every definition with its place."""
     for place, value in json_values(text, source=source):
         if isinstance(value, list):
             yield from ((f"{place}, index {i}", item) for i, item in enumerate(value))
@@ -166,7 +166,7 @@ def _definitions(text: str, source: str) -> Iterator[tuple[str, object]]:
 
 
 def _listing(value: Any, place: str) -> dict[str, Any] | None:
-    """The object with the list `tools`, bare or in a JSON-RPC answer."""
+    """Return the object with the list `tools`, bare or in a JSON-RPC answer."""
     if not isinstance(value, dict) or "name" in value:
         return None
     if isinstance(value.get("error"), dict) and "jsonrpc" in value:
@@ -178,13 +178,13 @@ def _listing(value: Any, place: str) -> dict[str, Any] | None:
 
 
 def _of_server(definition: Mapping[str, Any], server: str) -> dict[str, Any]:
-    """Return a server's definition without what it claims of its own place in the bot."""
+    """Return a server's definition without claims about its own place in the bot."""
     kept = {key: value for key, value in definition.items() if key not in _CLAIMS}
     return {**kept, "server": server, "kind": "mcp"}
 
 
 def _settled(content: dict[str, Any]) -> dict[str, Any]:
-    """The definition under our own keys."""
+    """Return the definition under our own keys."""
     name = content["name"]
     settled = {_OTHER_NAMES.get(key, key): value for key, value in content.items()}
     schema_key = next((key for key in _SCHEMA_KEYS if key in content), None)
@@ -203,7 +203,7 @@ def _settled(content: dict[str, Any]) -> dict[str, Any]:
     settled.setdefault("kind", "mcp" if settled.get("server") else "plugin")
     annotations = settled.get("annotations")
     if isinstance(annotations, dict):
-        # What is said in both spellings stays in both: it may contradict itself.
+        # A fact in both spellings stays in both: the two may contradict each other.
         facts = {
             key if _HINTS.get(key) in annotations else _HINTS.get(key, key): fact
             for key, fact in annotations.items()
@@ -233,7 +233,7 @@ def _decoded_line(line: str, number: int, source: str) -> Any:
 
 
 def _decoded(text: str, position: int, source: str) -> tuple[Any, int]:
-    """The value that begins here, and where the next one does."""
+    """Return the value that begins here, and the place where the next one begins."""
     try:
         value, end = _DECODER.raw_decode(text, position)
     except json.JSONDecodeError as exc:
@@ -250,9 +250,9 @@ def _decoded(text: str, position: int, source: str) -> tuple[Any, int]:
 
 
 def _broken_line(text: str, position: int, exc: json.JSONDecodeError) -> int | None:
-    """The line to blame, where a value on one line was cut off and the next one began.
+    """Return the wrong line if a value on one line was cut off and the next line began.
 
-    The decoder reads on and complains of the beginning of a line that is well.
+    The decoder reads on and reports the beginning of the next line, which is correct.
     """
     begins = exc.colno == 1 and text[exc.pos : exc.pos + 1] == "{"
     if text[position] != "{" or not begins:

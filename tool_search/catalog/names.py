@@ -29,11 +29,11 @@ _MAX_ID_CHARS = 40
 
 @lru_cache(maxsize=65_536)
 def wire_name(name: str, rule: NameRule = "common") -> str:
-    """The name as a provider takes it.
+    """Return the name as a provider takes it.
 
-    Invalid characters become `_`; where anything was replaced or cut, eight
-    hexadecimal digits of the canonical name's SHA-256 are appended. A name that ends
-    as if they were appended already is treated alike: it could be another's wire name.
+    Invalid characters become `_`. If anything was replaced or cut, eight hexadecimal
+    digits of the canonical name's SHA-256 are appended. A name that ends as if they were
+    appended already is treated alike: it could be another tool's wire name.
 
     >>> wire_name("get_weather"), wire_name("files.read")
     ('get_weather', 'files_read_601e4eb6')
@@ -48,7 +48,7 @@ def wire_name(name: str, rule: NameRule = "common") -> str:
 
 @lru_cache(maxsize=65_536)
 def wire_id(call_id: str) -> str:
-    """A call's id as every provider takes it: `[a-zA-Z0-9_-]{1,40}`.
+    """Return a call's id as every provider takes it: `[a-zA-Z0-9_-]{1,40}`.
 
     Anthropic refuses other characters, OpenAI Chat more than 40 of them, and
     some compatible providers write ids such as `functions.get_weather:0`.
@@ -66,12 +66,12 @@ def _digest(text: str) -> str:
 def unique_id(
     call_id: str, taken: Container[str], numbers: MutableMapping[str, int] | None = None
 ) -> str:
-    """The id, with a number appended where it is empty or already taken.
+    """Return the id, with a number appended if it is empty or already taken.
 
-    Providers want ids to be unique in a whole request; some models repeat `call_0`.
+    Providers require ids to be unique in a whole request; some models repeat `call_0`.
 
     Args:
-        call_id: As the model gave it.
+        call_id: The id as the model gave it.
         taken: The ids of other calls.
         numbers: The last number of each id that repeats, kept from call to call: without
             it, thousands of calls under one id would each count from 2 again.

@@ -1,9 +1,9 @@
-"""Which canonical name each tool has, and to whom each name belongs.
+"""The canonical name of each tool, and the owner of each name.
 
 A plain name belongs to the tool that was listed first under it. A later tool of that
-name is `server__tool`, then `server__tool_2`, and so is one whose name looks like
-another's, is another's wire name, or claims another server. What a book has given is
-never given to anybody else, so that a call runs the tool that was shown.
+name becomes `server__tool`, then `server__tool_2`, and so does one whose name looks like
+another's, is another's wire name, or claims another server. A name that a book has given
+is never given to another tool, so that a call runs the tool that was shown.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RESERVED_NAMES = ("tool_search", "call_tool", "tool_search_tool_bm25", "tool_sea
 """Names of the library's own tools and of those that Anthropic runs: no server's tool has one."""
 
 _RULES = get_args(NameRule)
-# What every rule leaves as it is, which nearly all names are.
+# Names that every rule leaves unchanged, as nearly all names are.
 _PLAIN_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
 _SHORTENED_END = re.compile(r"_[0-9a-f]{8}\Z")
 _MAX_LABEL_CHARS = 100
@@ -42,16 +42,16 @@ _UNNAMED_SERVER = "mcp"
 
 
 class Named(Protocol):
-    """What a name is given to: a tool's definition."""
+    """A tool's definition, as far as naming needs it."""
 
     @property
     def name(self) -> str:
-        """The name that it would have."""
+        """The name that the tool would have."""
         ...
 
     @property
     def source(self) -> Source:
-        """Where it comes from."""
+        """The server, and the name under which it lists the tool."""
         ...
 
     @property
@@ -65,11 +65,11 @@ class NameBook:
 
     Args:
         held: The names.
-        lineage: What books that were made from each other share.
+        lineage: An object that is the same in books that were made from each other.
 
     Attributes:
         held: The names.
-        lineage: The same for a book and for those that were made from it.
+        lineage: The same object for a book and for those that were made from it.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class NameBook:
 
     @cached_property
     def owners(self) -> dict[str, Source]:
-        """Who has a name that looks like this, by look-alike key."""
+        """The sources of names, by look-alike key."""
         found: dict[str, Source] = {}
         for source, name in self.held.items():
             for key in name_keys(name):
@@ -89,14 +89,14 @@ class NameBook:
 
     @cached_property
     def loose_owners(self) -> dict[str, Source]:
-        """The first to have a name of this loose key."""
+        """The first source to have a name of each loose key."""
         found: dict[str, Source] = {}
         for source, name in self.held.items():
             found.setdefault(loose_key(name), source)
         return found
 
     def unlike(self, other: NameBook) -> dict[Source, str]:
-        """Return the names that belong to other tools, or to nobody, in another book."""
+        """Return the names that belong to other tools, or to none, in another book."""
         if self.lineage is other.lineage:
             return {}
         return {
@@ -132,10 +132,10 @@ class NameBook:
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """What came of naming some tools.
+    """The result of naming some tools.
 
     Attributes:
-        names: By source, for each tool that there is.
+        names: The name of each present tool, by source.
         book: The book with these names.
         repeated: Sources that were listed more than once; the first tool counts.
     """
@@ -164,10 +164,10 @@ def reserved_keys(names: Iterable[str]) -> frozenset[str]:
 
 
 def name_tools(tools: Sequence[Named], book: NameBook, reserved: frozenset[str]) -> Naming:
-    """Give every tool a name of its own; the book's names stay where they are.
+    """Give every tool a name of its own; the names of the book do not change.
 
-    Of tools that are new, those without a server are named first, then the others in
-    their order. Takes time linear in the tools and the names of the book.
+    Among new tools, those without a server are named first, then the others in their
+    order. Takes time linear in the tools and the names of the book.
 
     Args:
         tools: The definitions, the oldest first.
@@ -258,12 +258,12 @@ class _NameWriter:
         source = tool.source
         if any(self._owners.get(key, source) != source for key in name_keys(name)):
             return False
-        # Within one server, or among the operator's own tools, nobody deceives anybody.
+        # Names of one server, or of the operator's own tools, cannot deceive each other.
         return self._loose.get(loose_key(name), source)[0] == source[0]
 
 
 @lru_cache(maxsize=1024)
 def _label(server: str | None) -> str:
-    """A server's name as the beginning of a tool's."""
+    """Return a server's name as the beginning of a tool's."""
     visible = "".join(char if char.isprintable() else " " for char in clean_name(server or ""))
     return " ".join(visible.split())[:_MAX_LABEL_CHARS] or _UNNAMED_SERVER

@@ -1,7 +1,7 @@
-"""Tools that say what an older tool of another server says, word for word or nearly.
+"""Tools that repeat an older tool of another server, word for word or nearly.
 
 A server that repeats another's description, under a better name or with its words
-doubled, would be found before it. Compared are sets of words, so that neither order nor
+doubled, would be found before it. Sets of words are compared, so that neither order nor
 repetition counts; honest servers have a tool in a hundred alike (docs/definitions.md).
 
 Source: the prefix filter of set similarity joins, S. Chaudhuri, V. Ganti, R. Kaushik,
@@ -23,37 +23,37 @@ __all__ = ["near_copies", "words_of"]
 
 _CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _WORDS = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
-# Of the words that two texts have, how many both have.
+# The share of common words among all words of two texts.
 _ALIKE = 0.9
 # A copy with more words: all of a text that is long enough to be known by them.
 _MIN_CONTAINED, _MAX_GROWTH = 6, 2.0
-# Bounds for what a hostile listing can cost: tools looked at for one word, and for one tool.
+# Bounds of the work for a hostile listing: tools compared for one word, and for one tool.
 _MAX_PER_WORD = 16
 _MAX_PER_TOOL = 64
 _MAX_CHARS = 8_000
 
 
 class Described(Protocol):
-    """What is compared: a tool's definition."""
+    """A tool's definition, as far as it is compared."""
 
     @property
     def name(self) -> str:
-        """Its canonical name."""
+        """The canonical name."""
         ...
 
     @property
     def description(self) -> str:
-        """Its text."""
+        """The description."""
         ...
 
     @property
     def source(self) -> tuple[str | None, str]:
-        """Its server, None for the operator's own, and its name there."""
+        """The server, None for the operator's own tools, and its name for the tool."""
         ...
 
 
 def near_copies(tools: Sequence[Described]) -> dict[str, str]:
-    """Return the older tool's name for each tool of a server that nearly says the same.
+    """Return the older tool's name for each tool of a server that nearly repeats it.
 
     Takes time linear in the tools' texts.
 
@@ -97,10 +97,10 @@ def _words(text: str) -> Iterator[str]:
 
 
 class _Originals:
-    """Tools that are no copies so far, to be found by their words.
+    """Tools that are not copies so far, to be found by their words.
 
     Args:
-        counts: In how many texts each word is.
+        counts: The number of texts that have each word.
     """
 
     def __init__(self, counts: Counter[str]) -> None:

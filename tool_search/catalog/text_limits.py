@@ -1,4 +1,4 @@
-"""How much text of a server's definition a model is sent: others write it, the bot pays."""
+"""Limits of a server's texts: others write them, and the bot pays for them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TextLimits:
     def cut(self, tool: Tool) -> Tool:
         """Return the tool with its texts cut; the same object if none is too long.
 
-        The operator's own tools say what the operator wants, however long it is.
+        The operator's own tools are never cut.
         """
         if not tool.is_third_party:
             return tool

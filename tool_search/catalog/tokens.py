@@ -1,11 +1,11 @@
-"""Estimates how many tokens a model's tokenizer makes of a text, offline.
+"""An offline estimate of the tokens that a model's tokenizer makes of a text.
 
 Thresholds and savings rest on this number, so it has to be quick, free of
 downloads and the same on every machine; it need not be exact. The text is cut
 about where byte-pair tokenizers cut it (a word, up to three digits, a run of
 punctuation), and every piece, or every character of a script that writes no
-spaces, is charged a rate that was fitted to OpenAI's ``o200k_base``. How far off
-it is, by kind of text and by tokenizer, stands in ``benchmarks/tokens.md``.
+spaces, is charged a rate that was fitted to OpenAI's ``o200k_base``. Its error by
+kind of text and by tokenizer is in ``benchmarks/tokens.md``.
 
 Source: OpenAI, tiktoken, the split pattern of ``o200k_base``.
 """
@@ -44,7 +44,7 @@ _CYRILLIC_RATE = 1.0
 # Tokens for each character, by script.
 _CHARACTERS = (
     ("\u00a0-\u00bf\u2010-\u203f\u3000-\u303f\uff00-\uffef", 1.13),  # punctuation, full width
-    ("\u00c0-\u00ff", 0.41),  # accents: on top of the word they stand in
+    ("\u00c0-\u00ff", 0.41),  # accents: in addition to their word
     ("\u0100-\u024f", 1.31),
     ("\u1e00-\u1eff", 0.0),  # Vietnamese
     ("\u3400-\u9fff\uf900-\ufaff", 0.67),  # Han

@@ -1,7 +1,7 @@
 """The definition of one tool.
 
-A `Tool` is only a definition. What runs it, its executor, is kept apart and
-looked up by name when the tool is called.
+A `Tool` is only a definition. The executor that runs it is kept apart, and looked up by
+name when the tool is called.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NAMES = f"names have 1 to {_MAX_NAME_CHARS} characters, none of them a control 
 # Control characters, lone surrogates, separators of lines and paragraphs.
 _UNFIT = frozenset(("Cc", "Cs", "Zl", "Zp"))
 _SELDOM = ("title", "summary", "category", "namespace", "version")
-# What a tool is known by to its server: never cleaned, since other servers may be alike then.
+# Names that identify a tool to its server: never cleaned, or two servers could look alike.
 _IDENTITIES = ("server", "listed_name")
 _TEXTS = (*_IDENTITIES, *_SELDOM)
 _LISTS = ("tags", "aliases", "roles")
@@ -44,17 +44,17 @@ _seldom = itemgetter(
 class Tool:
     """One tool's definition.
 
-    Two tools are equal when their fingerprints are: content counts, not identity.
+    Two tools are equal if their fingerprints are: content counts, not identity.
 
     Attributes:
         name: The canonical name, unique in a catalog: 1 to 256 characters of any
             script, no control characters, no space at either end; invisible
             characters are taken out. Each dialect derives its own name from it.
-        description: What the tool is for, as the model reads it.
+        description: The purpose of the tool, as the model reads it.
         parameters: JSON Schema of the arguments; `{}` or None: no arguments.
             The tool keeps a private copy: treat it as read-only.
-        kind: Where the tool comes from; decides whether it is deferred.
-        server: The MCP server it belongs to.
+        kind: The kind of source; it decides whether the tool is deferred.
+        server: The MCP server that lists the tool.
         title: A name for people.
         summary: A shorter description, for lists.
         tags: Free words to search by.
@@ -65,11 +65,11 @@ class Tool:
         output_schema: JSON Schema of the result.
         annotations: Facts such as `read_only`, `destructive`, `concurrency_safe`.
         examples: Example calls, as arguments.
-        roles: Who may call it; empty: everybody.
-        active: Inactive tools are in no list.
-        always_load: Makes the tool core.
-        listed_name: The name under which its source lists and runs it, where that is
-            not `name`: a catalog renames what has another tool's name.
+        roles: Roles that may call it; empty: everybody may.
+        active: False for a tool that is in no list.
+        always_load: True for a core tool.
+        listed_name: The name under which its source lists and runs it, if that is not
+            `name`: a catalog renames a tool that has another tool's name.
 
     >>> Tool(name="add", description="Add two numbers.").parameters
     {}
@@ -122,7 +122,7 @@ class Tool:
 
     @cached_property
     def declared_schema(self) -> DeclaredSchema:
-        """The schema as models and providers read it; made when it is first needed."""
+        """The schema as models and providers read it; made at its first use."""
         return declare(dict(self.parameters), self.parameters_json)
 
     @property
@@ -132,9 +132,9 @@ class Tool:
 
     @property
     def source(self) -> Source:
-        """Where the tool comes from: its server, and the name under which that lists it.
+        """The tool's server, and the name under which that lists it.
 
-        The server is None for the operator's own tools alone; one without a name is "".
+        The server is None for the operator's own tools alone; a server without a name is "".
         """
         server = "" if self.server is None and self.kind == "mcp" else self.server
         return server, self.listed_name or self.name
@@ -146,18 +146,18 @@ class Tool:
 
     @property
     def shown(self) -> tuple[str, str, str]:
-        """All that a model is shown of the tool: name, description, schema as JSON."""
+        """The parts that a model is shown: name, description, schema as JSON."""
         return self.name, self.description, self.parameters_json
 
     @cached_property
     def shown_fingerprint(self) -> str:
-        """16 hexadecimal digits over what a model is shown: the rest changes no request."""
+        """16 hexadecimal digits over the parts that a model is shown."""
         content = "\0".join(self.shown).encode("utf-8", "replace")
         return hashlib.sha256(content).hexdigest()[:16]
 
     @cached_property
     def fingerprint(self) -> str:
-        """32 hexadecimal digits of SHA-256 over the definition's content, told apart by lengths."""
+        """32 hexadecimal digits of SHA-256 over the definition's content and its lengths."""
         server, rest = self.server or "", _seldom(self.__dict__)
         head = f"{self.name}\0{self.kind} {self.active} {len(server)} {len(self.description)} "
         seldom = compact_json(rest) if any(rest) else ""
@@ -173,7 +173,7 @@ class Tool:
         return hash(self.fingerprint)
 
     def to_dict(self) -> dict[str, Any]:
-        """The definition as a JSON object, without what has its default value."""
+        """Return the definition as a JSON object, without default values."""
         content: dict[str, Any] = {"name": self.name, "kind": self.kind}
         for name in _BESIDE_PARAMETERS:
             value = getattr(self, name)
@@ -185,7 +185,7 @@ class Tool:
 
     @classmethod
     def from_dict(cls, definition: Mapping[str, Any]) -> Tool:
-        """The tool that `to_dict` wrote; keys it does not know are passed over."""
+        """Return the tool that `to_dict` wrote; unknown keys are passed over."""
         known = {*_BESIDE_PARAMETERS, "parameters"}
         return cls(**{key: value for key, value in definition.items() if key in known})
 
@@ -194,7 +194,7 @@ _BESIDE_PARAMETERS = tuple(each.name for each in fields(Tool) if each.name[:10] 
 
 
 def _checked_name(given: object) -> str:
-    """The name without its invisible characters."""
+    """Return the name without its invisible characters."""
     if not isinstance(given, str):
         raise InvalidToolError(f"a tool's name must be a string, not {shown(given)}")
     if not given or given != given.strip():
@@ -231,7 +231,7 @@ def _check_texts(tool: Tool) -> None:
 
 
 def _json_copy(tool: Tool, key: str) -> Any:
-    """A private copy of what must be JSON: a catalog never changes."""
+    """Return a private copy of a value that must be JSON: a catalog never changes."""
     value, shape = getattr(tool, key), Mapping if key != "examples" else (list, tuple)
     if value is None or (not value and isinstance(value, (dict, list, tuple))):
         return value

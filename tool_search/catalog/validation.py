@@ -1,8 +1,8 @@
-"""Arguments against a tool's JSON Schema, within bounded work.
+"""Validation of arguments by a tool's JSON Schema, within bounded work.
 
-Whether they fit is decided first, which is quick; what is wrong is only looked for if
-that is quick too: a validator collects the errors of all alternatives, 15 seconds for a
-schema of one kilobyte (measured with jsonschema-rs 0.60), and cannot be interrupted.
+A yes or no comes first, which is quick. Errors are only collected if that is quick too: a
+validator collects those of all alternatives, 15 seconds for a schema of one kilobyte
+(measured with jsonschema-rs 0.60), and cannot be interrupted.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from typing import Any
 
 import jsonschema_rs
 
-from tool_search.catalog.schema.arguments import TooComplexError
-from tool_search.catalog.schema.graph import SchemaGraph
-from tool_search.catalog.schema.work import SchemaWork
+from tool_search.catalog.schema.graph import SchemaGraph, SchemaWork
+from tool_search.catalog.schema.renaming import TooComplexError
 from tool_search.catalog.tool import Tool
 
 __all__ = ["complaints_about"]
@@ -39,14 +38,14 @@ _log = logging.getLogger(__name__)
 
 
 def complaints_about(tool: Tool, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what is wrong with a call's arguments, at most five sentences; empty: they fit.
+    """Return the errors in a call's arguments, at most five sentences; empty: they are valid.
 
-    Each names the place by its path (`items/0/count: ...`), keys as the model reads them.
-    A tool without a schema takes anything; no reference outside the schema is fetched.
+    Each has the place by its path (`items/0/count: ...`), with keys as the model reads them.
+    A tool without a schema takes anything; references outside the schema are not fetched.
 
     Args:
         tool: The tool.
-        arguments: Under the tool's own keys.
+        arguments: The arguments under the tool's own keys.
     """
     if not tool.parameters:
         return ()

@@ -48,24 +48,24 @@ _KEY_ENVIRONMENT: dict[Dialect, str] = {
 
 
 class ToolSearchConfig(Settings):
-    """The `tool_search` section, and `tool_schema_mode` beside it.
+    """The `tool_search` section, with `tool_schema_mode`, which is next to it in a file.
 
     Attributes:
         tool_schema_mode: `full`, `skills_like`, `tool_search` or `auto`.
         threshold: `auto` searches above this number of active tools.
-        threshold_tokens: Where set, `auto` searches also above this weight.
-        max_results: The most matches of one search.
+        threshold_tokens: `auto` searches also above this number of tokens; null: no such limit.
+        max_results: The largest number of matches of one search.
         always_loaded_tools: Core tools: names, `server:*`, or globs.
-        auto_always_load_builtin: Whether built-in tools are core.
-        search_tool_name: What the model calls.
-        language: Of what model and people read; `auto` takes the user's.
-        boundary_text: Whether a line of text follows the references of a search on
-            Claude, which otherwise now and then ends its turn there.
+        auto_always_load_builtin: True if built-in tools are core.
+        search_tool_name: The name by which the model calls searches.
+        language: The language of all text for models and people; `auto` takes the user's.
+        boundary_text: True if a line of text follows the references of a search on Claude,
+            which otherwise now and then ends its turn there.
         max_description_chars: Characters of a description that a model is sent, of a
             server's tool.
         max_schema_text_chars: The same of each title, description, or example in a schema.
-        search: How a catalog is searched.
-        learning: Whether searches learn from what was called.
+        search: The search of a catalog.
+        learning: The learning of searches from later calls.
 
     >>> ToolSearchConfig(tool_schema_mode="auto").threshold
     25
@@ -92,19 +92,19 @@ class ProviderConfig(Settings):
     """One entry of `providers`.
 
     Attributes:
-        id: Names it in `runner.use` and in errors.
+        id: The provider's name in `runner.use` and in errors.
         type: Its kind: `anthropic`, `openai-responses` (or `openai`) or `openai-chat`.
         model: The model's name.
         api_key_env: The environment variable with its key; null: it needs none.
         base_url: Another endpoint than the dialect's own.
-        strategy: How it is told of tools.
+        strategy: The way in which it is given tools.
         tool_search: Of OpenAI Responses: `client` (definitions come with the results of
             our own search), `deferred` (the same, and the catalog is declared with
             `defer_loading`, a namespace for each server), `hosted` (declared so, and
             the service searches).
         previous_response_id: Of OpenAI Responses: the service keeps replies, and a
             request goes on from the last one instead of repeating the history.
-        first_byte_timeout_s: Seconds before a reply begins; keep-alives and what comes before
+        first_byte_timeout_s: Seconds before a reply begins; keep-alives and events before
             its first words do not count. Also the longest silence while the model thinks.
         timeout_s: Seconds without anything new, once a reply has begun, before the provider
             counts as failed; keep-alives are not new.
@@ -113,7 +113,7 @@ class ProviderConfig(Settings):
         extra_body: More fields for every request's body.
     """
 
-    # What stands where a key's name belongs may be the key.
+    # A value in the place of a key's name may be the key itself.
     model_config = ConfigDict(hide_input_in_errors=True)
 
     id: Annotated[str, Field(min_length=1)]
@@ -180,20 +180,20 @@ class ProviderConfig(Settings):
 
 
 class BotConfig(Settings):
-    """A whole bot: what `bot.yaml` says.
+    """A whole bot: the content of `bot.yaml`.
 
     Attributes:
         tool_search: The section of that name, with `tool_schema_mode`.
-        system_prompt: What the bot's owner tells the model.
-        max_steps: The most requests in which one turn may call tools.
+        system_prompt: The system prompt.
+        max_steps: The largest number of requests in which one turn may call tools.
         turn_timeout_s: Seconds for a whole turn, its calls and waiting included; null: no limit.
-        max_concurrent_turns: The most turns that go on at the same time; more wait.
-        store: Where conversations live, and what searches have learned.
-        history: How much of a conversation a request carries.
-        permissions: What may be called, by whom, and who is asked.
+        max_concurrent_turns: The largest number of turns at the same time; more wait.
+        store: The storage of conversations and of learned queries.
+        history: The limits of a conversation in requests.
+        permissions: The rules for calls, and the questions to the user.
         providers: The first is primary, the rest are fallbacks, in order.
         tools: Python modules that hold tools.
-        profiles: What its owner knows of providers; more than, or other than, is known.
+        profiles: Facts about providers, in addition to the known ones or in place of them.
     """
 
     model_config = ConfigDict(hide_input_in_errors=True)

@@ -1,4 +1,4 @@
-"""The section `history`: how much of a conversation a request carries."""
+"""The `history` section: limits of a conversation in requests."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _MAX_RESULT = 10_000_000
 
 
 class HistorySettings(Settings):
-    """The `history` section: how much of a conversation a request carries.
+    """The `history` section: limits of a conversation in requests.
 
-    What requests leave out stays on record.
+    The recorded history stays whole.
 
     Attributes:
-        max_tokens: The most tokens, estimated, that the messages of a request should have
-            when a user's turn begins; beyond, requests are brought to half of it: results of
+        max_tokens: The largest number of tokens, estimated, that the messages of a request should
+            have when a user's turn begins; beyond, requests are brought to half of it: results of
             earlier turns are shortened, then the oldest turns are left out. null: no limit.
         keep_turns: The turns that requests always carry; older ones are left out as soon as
-            there are half as many again, so that what requests begin with moves seldom. null:
+            there are half as many again, so that the beginning of requests changes seldom. null:
             all turns.
         longest_result: Characters of one tool's result; a longer one keeps its head and
             its tail. null: no limit.

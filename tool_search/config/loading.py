@@ -27,14 +27,14 @@ _Path = tuple[str | int, ...]
 
 
 def load_config(path: str | os.PathLike[str]) -> BotConfig:
-    """The settings in a YAML file.
+    """Return the settings in a YAML file.
 
-    `tool_schema_mode` and `tool_search` may stand at the top or, as in AstrBot,
-    under `provider_settings`.
+    `tool_schema_mode` and `tool_search` may be at the top or, as in AstrBot, under
+    `provider_settings`.
 
     Raises:
         ConfigurationError: The file cannot be read or parsed, a key is unknown or
-            stands twice, or a value is not allowed; names the line and the key.
+            repeated, or a value is not allowed; the error has the line and the key.
     """
     source = Path(path)
     try:
@@ -71,14 +71,14 @@ def _yaml_problem(exc: Exception) -> str:
 
 
 def _lines(node: yaml.Node, path: _Path, source: Path) -> Iterator[tuple[_Path, int]]:
-    """The line of every key, by its path."""
+    """Yield the line of every key, by its path."""
     if isinstance(node, yaml.MappingNode):
         seen = set()
         for key, value in node.value:
-            name = key.value if isinstance(key, yaml.ScalarNode) else "a key that is no word"
+            name = key.value if isinstance(key, yaml.ScalarNode) else "a key that is not a word"
             inner = (*path, name)
             if inner in seen:
-                raise _wrong(source, {inner: key.start_mark.line + 1}, inner, "stands twice")
+                raise _wrong(source, {inner: key.start_mark.line + 1}, inner, "is there twice")
             seen.add(inner)
             yield inner, key.start_mark.line + 1
             yield from _lines(value, inner, source)
@@ -91,7 +91,7 @@ def _lines(node: yaml.Node, path: _Path, source: Path) -> Iterator[tuple[_Path, 
 def _arrange_sections(
     content: dict[Any, Any], lines: dict[_Path, int], source: Path
 ) -> dict[str, Any]:
-    """The file's content with the sections where `BotConfig` has them."""
+    """Return the file's content with the sections in the places of `BotConfig`."""
     arranged = dict(content)
     nested = _section(arranged.pop("provider_settings", None), "provider_settings", lines, source)
     for key, value in nested.items():
@@ -103,14 +103,14 @@ def _arrange_sections(
                 f"is unknown; known here: {', '.join(_AS_IN_ASTRBOT)}",
             )
         if key in arranged:
-            raise _wrong(source, lines, (key,), "stands here and under provider_settings")
+            raise _wrong(source, lines, (key,), "is set here and under provider_settings")
         arranged[key] = value
         moved = {p[1:]: n for p, n in lines.items() if p[:2] == ("provider_settings", key)}
         lines.update(moved)
     section = _section(arranged.pop("tool_search", None), "tool_search", lines, source)
     mode = ("tool_search", "tool_schema_mode")
     if mode[1] in section:
-        raise _wrong(source, lines, mode, "stands beside tool_search, not in it")
+        raise _wrong(source, lines, mode, "belongs next to tool_search, not in it")
     if mode[1] in arranged:
         section = {**section, mode[1]: arranged.pop(mode[1])}
         if mode[1:] in lines:  # a mapping has none
@@ -149,7 +149,7 @@ def _problem(error: Any, model: type[BaseModel]) -> str:
 
 
 def _describe_value(value: object, location: tuple[str | int, ...]) -> str:
-    """A wrong value, but nothing that could be or hold an API key."""
+    """Return a wrong value for an error, but nothing that could be or hold an API key."""
     if isinstance(value, dict | list | tuple):
         return f"holds {'keys and values' if isinstance(value, dict) else 'a list'}"
     secret = any("key" in str(step) for step in location) or location[-1:] == ("base_url",)
@@ -164,10 +164,10 @@ def _known_keys(model: type[BaseModel], location: tuple[str | int, ...]) -> list
         "profiles": ProfileSettings, "match": ProfileMatch, "history": HistorySettings,
     }  # fmt: skip
     for before, step in zip(("", *location), location[:-1], strict=False):
-        if before != "profiles":  # what follows it is a name of the user's
+        if before != "profiles":  # its next step is a name of the user's
             model = sections.get(str(step), model)
     keys = set(model.model_fields)
-    # A file has the mode beside its section, where the settings have it inside.
+    # A file has the mode next to its section; the settings have it inside.
     if model is ToolSearchConfig:
         keys.discard("tool_schema_mode")
     elif model is BotConfig:

@@ -1,4 +1,4 @@
-"""The `permissions` section: what may be called, by whom, and who is asked."""
+"""The `permissions` section: rules for calls, and questions to the user."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tool_search.values.patterns import NAMED_PATTERN, read_pattern
 __all__ = ["HiddenTools", "PermissionMode", "PermissionRules", "PermissionSettings"]
 
 PermissionMode = Literal["default", "plan", "accept", "bypass", "never-ask"]
-"""`default`: the rules decide; `plan`: only what changes nothing; `accept`: asks only where a
+"""`default`: the rules decide; `plan`: only what changes nothing; `accept`: asks only if a
 rule says so or a tool is destructive; `bypass`: nothing is asked; `never-ask`: what
 would be asked is denied. What a rule denies is denied in every mode."""
 
@@ -29,9 +29,9 @@ class PermissionRules(Settings):
     their server. In `ask` and `deny` it covers a server's tool of that name too.
 
     Attributes:
-        allow: What runs unasked.
-        ask: What the user is asked about; wins over `allow`.
-        deny: What never runs; wins over both.
+        allow: Calls that run without a question.
+        ask: Calls that the user is asked about; wins over `allow`.
+        deny: Calls that never run; wins over both.
     """
 
     allow: tuple[str, ...] = ()
@@ -66,13 +66,12 @@ class PermissionSettings(PermissionRules):
     """All levels of rules, and how they are applied.
 
     Attributes:
-        mode: Which mode conversations begin in.
-        otherwise: What becomes of a call that no rule names.
+        mode: The mode in which conversations begin.
+        otherwise: The decision on a call that no rule names.
         policy: Rules that no mode, grant or hook can lift.
         roles: Further rules for users with a role, by the role's name.
         trusted_servers: Servers whose hints count, such as `readOnlyHint`: by their
-            exact names. Of any other server's tool nothing is known, so that it may
-            change and destroy something.
+            exact names. Any other server's tool is assumed to change and destroy things.
         hidden: Tools that a user may not call, but that the conversation refers to
             already: `keep` declares them on, so that the prompt cache holds; `strict`
             leaves them out, and their references become text. A call is answered like
@@ -93,7 +92,7 @@ class PermissionSettings(PermissionRules):
 
     @property
     def rules_nothing(self) -> bool:
-        """Whether every call is allowed, but for those a tool's author wants asked."""
+        """True if every call is allowed, except those that a tool's author wants asked."""
         levels = (self, self.policy, *self.roles.values())
         ruled = any(level.allow or level.ask or level.deny for level in levels)
         return not ruled and self.mode == "default" and self.otherwise == "allow"

@@ -1,4 +1,4 @@
-"""The sections `store` and `learning`: what is kept of conversations, and where."""
+"""The sections `store` and `learning`: the storage of conversations and of learned queries."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ StoreType = Literal["memory", "sqlite"]
 
 
 class LearningSettings(Settings):
-    """The `learning` section: whether searches learn from what was called.
+    """The `learning` section: searches that learn from later calls.
 
     Attributes:
-        enabled: Without it nothing is read, written or ranked by it.
+        enabled: False: nothing is read, written or ranked by learning.
     """
 
     enabled: bool = True
 
 
 class StoreSettings(Settings):
-    """The `store` section: where conversations live, and what searches have learned.
+    """The `store` section: the storage of conversations and of learned queries.
 
     Attributes:
         type: `memory` ends with the process; `sqlite` is a file.
         path: The file; null: one for each bot in the user's data folder.
         keep_days: Days after its last use that a conversation is kept; null: for ever.
-        keep_conversations: How many conversations are kept, the last used ones; null:
-            2,000 in memory, all in a file.
-        synchronous: When a turn is on the disk, for the case that the power fails: `full`
+        keep_conversations: The number of conversations that are kept, the last used ones;
+            null: 2,000 in memory, all in a file.
+        synchronous: The time at which a turn is on the disk, in case the power fails: `full`
             at once, `normal` some turns later, `off` whenever the system likes. The end
             of the process, however it comes, loses nothing in any of them.
     """
@@ -49,7 +49,7 @@ class StoreSettings(Settings):
     synchronous: Literal["full", "normal", "off"] = "normal"
 
     def file(self, source: Path | None = None) -> Path:
-        """The file that is meant.
+        """Return the file of the store.
 
         Args:
             source: The bot's configuration file: a relative path is relative to it.
@@ -63,11 +63,11 @@ class StoreSettings(Settings):
 def default_store_path(
     source: Path | None = None, *, environment: Mapping[str, str] | None = None
 ) -> Path:
-    """The file of a bot in the user's data folder.
+    """Return the file of a bot in the user's data folder.
 
     Args:
-        source: The bot's configuration file, whose name and place tell bots apart.
-        environment: Where the folder is named; default: this process's.
+        source: The bot's configuration file, whose name and place distinguish bots.
+        environment: The variables that name the folder; default: this process's.
     """
     known = os.environ if environment is None else environment
     name = "bot"
@@ -78,7 +78,10 @@ def default_store_path(
 
 
 def _data_folder(environment: Mapping[str, str]) -> Path:
-    """Source: the XDG base directory specification, which wants absolute paths only."""
+    """Return the user's data folder.
+
+    Source: the XDG base directory specification, which allows absolute paths only.
+    """
     named = environment.get("XDG_DATA_HOME", "")
     if named and Path(named).is_absolute():
         return Path(named)

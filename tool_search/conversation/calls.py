@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.names import NameRule, wire_name
-from tool_search.catalog.schema.arguments import TooComplexError
+from tool_search.catalog.schema.renaming import TooComplexError
 from tool_search.catalog.tool import Tool
 from tool_search.catalog.validation import complaints_about
 from tool_search.discovery.search_tool import ToolSearchTool

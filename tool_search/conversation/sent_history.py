@@ -162,7 +162,7 @@ class SentHistory:
         return place not in self._omissions.of(profile.origin).contents
 
     def _suspects(self, why: OmissionReason) -> Iterator[tuple[Refused, Sequence[int]]]:
-        """Return the indexes of messages that a provider may have refused, the newest first.
+        """Yield the indexes of messages that a provider may have refused, the newest first.
 
         Results of searches are not among them: they load tools.
         """

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from tool_search.catalog.schema.arguments import TooComplexError
+from tool_search.catalog.schema.renaming import TooComplexError
 from tool_search.catalog.tool import Tool
 from tool_search.messages import Message, ToolCall
 from tool_search.values.arguments import read_arguments

@@ -1,7 +1,7 @@
-"""The arguments of a call, as a model wrote them, read into a JSON object.
+"""The arguments of a call, read from a model's text into a JSON object.
 
-What is broken is repaired only where it can mean one thing: nothing that was cut
-off is completed, and no text is passed over.
+A broken text is repaired only if it can mean one thing: nothing that was cut off is
+completed, and no text is passed over.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tool_search.values.json import read_json, read_object
 
 __all__ = ["read_arguments"]
 
-# Nobody means so much by one call, and Python's own parser is slow.
+# No call needs more, and Python's own parser is slow.
 _MAX_LITERAL_CHARS = 100_000
 _FENCE = re.compile(r"\A```(?:json)?[ \t]*\r?\n(.*?)\r?\n?```\Z", re.DOTALL | re.IGNORECASE)
 _STRING_OR_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|,(?<![\s{\[,],)(?=\s*[}\]])', re.DOTALL)
@@ -25,7 +25,7 @@ _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 def read_arguments(written: str) -> dict[str, Any] | None:
-    """The arguments, or None where they are not a JSON object; empty text is `{}`.
+    """Return the arguments, or None if they are not a JSON object; empty text is `{}`.
 
     Repaired are a code fence around the object, an object inside a JSON string, a
     comma before a closing bracket, line feeds inside strings, and an object as
@@ -46,7 +46,7 @@ def read_arguments(written: str) -> dict[str, Any] | None:
 
 
 def _unfenced(written: str) -> str:
-    """The text without spaces, a byte order mark and a code fence around it."""
+    """Return the text without spaces, a byte order mark and a code fence around it."""
     stripped = written.strip().lstrip("\ufeff").strip()
     fenced = _FENCE.match(stripped)
     return fenced[1].strip() if fenced else stripped
@@ -65,7 +65,7 @@ def _as_python(written: str) -> Iterator[Callable[[], Any]]:
 
 
 def _object(reading: Callable[[], Any]) -> dict[str, Any] | None:
-    """What a reading gives, one string around it taken off."""
+    """Return the result of a reading, without one string around it."""
     try:
         value = reading()
         if isinstance(value, str):

@@ -1,7 +1,7 @@
-"""Third-party text without what a reader cannot see and a model can.
+"""Third-party text without the characters that a model sees and a reader does not.
 
 Tag characters, zero-width and bidirectional controls, variation selectors and terminal
-escapes carry instructions past whoever reads a definition. All functions take time
+escapes carry instructions past the reader of a definition. All functions take time
 linear in their text.
 
 Sources: Unicode Character Database, `Default_Ignorable_Code_Point`; JSON Schema 2020-12,
@@ -32,7 +32,7 @@ _MAX_SERVER_CHARS = 100
 # Of a text that is cut anyway: more than this many times its limit is not looked at.
 _MAX_UNSEEN_SHARE = 8
 _UNSEEN = frozenset(("Cc", "Cf", "Cn", "Co", "Cs"))
-# Default_Ignorable_Code_Point beside those categories, and the blank Braille pattern.
+# Default_Ignorable_Code_Point outside those categories, and the blank Braille pattern.
 _IGNORABLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\U000e0000-\U000e0fff]"
@@ -151,7 +151,7 @@ def _rewrite(schema: dict[str, Any], text: _Rewriter, value: _Rewriter, example:
 
 
 def _kind(key: str | int, inner: object, outer: _Kind) -> _Kind:
-    """What is under a key of a part of this kind."""
+    """Return the kind of the value under a key of a part of this kind."""
     if outer in ("texts", "value", "example", "fixed"):
         return outer
     if outer == "names":
@@ -164,14 +164,14 @@ def _kind(key: str | int, inner: object, outer: _Kind) -> _Kind:
 
 
 def _clean_value(value: str) -> str:
-    """The value with the joiners that Persian or emoji are written with."""
+    """Return the value with the joiners that Persian or emoji need."""
     if value.isascii() and value.isprintable():
         return value
     return _without(value, _unseen(value, kept=f"\n\t\r{_JOINERS}\ufe0e\ufe0f"))
 
 
 def _unseen(text: str, *, kept: str = "") -> str:
-    """The characters of a text that nobody sees, each once."""
+    """Return the invisible characters of a text, each once."""
     return "".join(c for c in sorted(set(text)) if _is_unseen(c) and c not in kept)
 
 

@@ -1,8 +1,8 @@
-"""The host that an address leads to, as HTTP clients read it.
+"""The host of an address, as HTTP clients read it.
 
 Clients differ: one decodes `%65vil.org`, takes `2130706433` or `0x7f.1` for 127.0.0.1 or
-reads a backslash as a slash, another does not. What they may read in different ways has no
-certain host here.
+reads a backslash as a slash, another does not. An address that they may read in different
+ways has no certain host here.
 
 Sources: RFC 3986, section 3.2.2 (hosts of addresses); RFC 5891 (IDNA 2008), as httpx applies
 it: `idna.encode(host.lower())`; UTS #46, as requests and aiohttp do; RFC 3490 (IDNA 2003), as
@@ -112,7 +112,7 @@ def _read_ascii(host: str) -> Host | None:
         return None
     if not _NUMBER.fullmatch(labels[-1]):
         return Host(name)
-    # Only the one spelling that nobody reads as octal, hexadecimal or shortened.
+    # Only the one spelling that no client reads as octal, hexadecimal or shortened.
     with suppress(ValueError):
         return Host(str(ipaddress.IPv4Address(name)))
     return None

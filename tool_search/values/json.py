@@ -28,7 +28,7 @@ _decode = json.JSONDecoder().decode
 
 
 def compact_json(value: object) -> str:
-    """The value as JSON without spaces, in key order as given, not ASCII-escaped.
+    """Return the value as JSON without spaces, in key order as given, not ASCII-escaped.
 
     Raises:
         ValueError: The value refers to itself, or holds NaN or an infinity.
@@ -39,10 +39,10 @@ def compact_json(value: object) -> str:
 
 
 def read_json(text: str) -> Any:
-    """The value in a JSON text that anybody may have written, lone surrogates replaced.
+    """Return the value in a JSON text of any author, lone surrogates replaced.
 
     Raises:
-        ValueError: It is no JSON; NaN, infinities and numbers beyond a double are none.
+        ValueError: It is not JSON; NaN, infinities and numbers beyond a double are not.
         RecursionError: It is nested deeper than the interpreter's stack.
     """
     value = _decoded(text.strip(_JSON_SPACES))
@@ -50,7 +50,7 @@ def read_json(text: str) -> Any:
 
 
 def read_object(text: str) -> dict[str, Any] | None:
-    """The object in a JSON text, or None where there is none; empty text is `{}`."""
+    """Return the object in a JSON text, or None if it is not one; empty text is `{}`."""
     try:
         value = read_json(text)
     except (ValueError, RecursionError):
@@ -72,7 +72,7 @@ _JSON_SPACES = " \t\n\r"
 
 
 def _decoded(text: str) -> Any:
-    """The one value of a text without spaces around it; no call waits for a regex here."""
+    """Return the only value of a text without spaces around it; calls do not wait for a regex."""
     value, end = _read_one(text)
     if end != len(text):
         raise json.JSONDecodeError("Extra data", text, end)
@@ -80,12 +80,12 @@ def _decoded(text: str) -> Any:
 
 
 def encodable(text: str) -> str:
-    """The text with lone surrogates replaced: no UTF-8 request can carry them."""
+    """Return the text with lone surrogates replaced: a UTF-8 request cannot carry them."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def plain_copy(value: object) -> Any:
-    """A private copy of a JSON value, lone surrogates replaced.
+    """Return a private copy of a JSON value, lone surrogates replaced.
 
     Raises:
         ValueError: It is nested deeper than 400 levels, refers to itself, or holds NaN
@@ -104,7 +104,7 @@ def copy_and_json(value: object) -> tuple[Any, str]:
         raise ValueError(_TOO_DEEP) from exc
     if text.count("{") + text.count("[") > _MAX_NESTING_DEPTH and _is_too_deep(copy):
         raise ValueError(_TOO_DEEP)
-    # Keys that are no strings, or that are the same once mended, may be one key now.
+    # Keys that are not strings, or that are equal once repaired, may be one key now.
     return copy, text if copy == value else compact_json(copy)
 
 
@@ -117,7 +117,7 @@ def _is_too_deep(value: Any) -> bool:
 
 
 def shown(value: object) -> str:
-    """The value for an error message, at most 80 characters of it."""
+    """Return the value for an error message, at most 80 characters of it."""
     try:
         text = repr(value)
     except RecursionError:

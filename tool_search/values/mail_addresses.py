@@ -28,8 +28,8 @@ class Mailbox:
     """One mail address.
 
     Attributes:
-        local: What is before the `@`, in lower case.
-        host: Where the mail goes.
+        local: The part before the `@`, in lower case.
+        host: The host that receives the mail.
     """
 
     local: str

@@ -1,9 +1,8 @@
-"""Patterns of permission rules, held against single values of a call's arguments.
+"""Patterns of permission rules, matched against single values of a call's arguments.
 
-Two questions are asked of a pattern. A rule that allows asks whether a value matches
-however it is read; a rule that denies or asks, whether it may match in some reading: with
-spaces around it, as a number in another spelling, percent-encoded, with characters that
-nobody sees. So a spelling that reads in two ways gains nothing.
+A rule that allows requires that a value matches in every reading; a rule that denies or asks
+applies if it may match in some reading: with spaces around it, as a number in another
+spelling, percent-encoded, with invisible characters. So an ambiguous spelling gains nothing.
 
 - `text*`: the value, `*` for anything;
 - `git:*`: `git` alone, or with anything after a space;
@@ -63,11 +62,11 @@ class ValuePattern(ABC):
         return False
 
     def fits_surely(self, value: Scalar, *, is_subject: bool = False) -> bool:
-        """Return True if the value matches however it is read.
+        """Return True if the value matches in every reading.
 
         Args:
-            value: What a tool is given.
-            is_subject: The tool's author has taken it out of the arguments.
+            value: A value that a tool is given.
+            is_subject: True if the tool's author took it out of the arguments.
         """
         if self.is_anything:
             return True
@@ -78,7 +77,7 @@ class ValuePattern(ABC):
         return self.is_anything or _is_too_long(value) or self._may_fit(value)
 
     def is_meant_by(self, value: Scalar) -> bool:
-        """Return True if a value that need not be of the pattern's kind may mean what it names."""
+        """Return True if a value, of whatever kind, may mean what the pattern names."""
         return not self.is_anything and self.may_fit(value)
 
     @abstractmethod
@@ -169,7 +168,7 @@ class _Command(ValuePattern):
 
     def _fits_surely(self, value: Scalar, is_subject: bool) -> bool:
         given, start = written(value), self.start
-        # Where one command may end and the next begin is for tools that say their `subjects`.
+        # Only tools with `subjects` know the places at which one command may end.
         if not is_subject and _SHELL.search(given):
             return False
         if self.ignores_case:

@@ -1,4 +1,4 @@
-"""How the programs behind tools may read one value: what a rule that denies must look through."""
+"""The readings of one value by the programs behind tools, for rules that deny."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def truth(value: Scalar) -> bool | None:
 def readings(value: Scalar) -> tuple[str, ...]:
     """Return a value as programs may read it, the value itself first.
 
-    Spaces around it are stripped, characters that nobody sees left out, full-width forms
+    Spaces around it are stripped, invisible characters left out, full-width forms
     mapped, percent signs decoded, paths normalized, numbers written plainly.
     """
     return _readings_of_text(value) if isinstance(value, str) else tuple(_readings(value))
@@ -123,7 +123,7 @@ def _as_path(form: str) -> Iterator[str]:
 
 
 def without_unseen(text: str) -> str:
-    """Return a text in Unicode's form NFKC, without characters that nobody sees."""
+    """Return a text in Unicode's form NFKC, without invisible characters."""
     if text.isascii() and text.isprintable():
         return text
     unseen = "".join(char for char in set(text) if unicodedata.category(char) in _UNSEEN)
@@ -150,7 +150,7 @@ def is_ambiguous(value: str, pattern: str) -> bool:
 
     Args:
         value: The text.
-        pattern: The glob. What it holds itself was meant.
+        pattern: The glob, whose own characters are allowed.
     """
     if any(unicodedata.category(char) in _LINE for char in set(value).difference(pattern)):
         return True
@@ -168,9 +168,9 @@ def _segments(path: str) -> list[str]:
 
 
 def folded_alike(text: str) -> str:
-    """Return a text in lower case, where that makes no letter of another script.
+    """Return a text in lower case, unless that makes a letter of another script.
 
-    So the Kelvin sign is no `k`, and the rule for `bank` lets no `ban\u212a` through.
+    So the Kelvin sign is not a `k`, and the rule for `bank` does not let `ban\u212a` through.
     """
     return "".join(
         low if len(low := char.lower()) == 1 and low.isascii() == char.isascii() else char

@@ -1,8 +1,8 @@
-"""Secrets left out of what logs, traces and models are shown.
+"""Redaction of secrets in logs, traces and texts for models.
 
 By their names (arguments, fields, headers, parameters of an address) and by their form
-(keys of known services, tokens, what a user logs in with). Every pattern takes a time that
-is linear in the text.
+(keys of known services, tokens, credentials in an address). Every pattern takes time
+linear in the text.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ _SECRET_FIELD = re.compile(
 
 
 def redacted_text(text: str) -> str:
-    """Return a text without the secrets that are in it; of a long one, both ends.
+    """Return a text without its secrets; of a long one, both ends.
 
-    For what third parties write: exceptions, standard error, tracebacks.
+    For texts of third parties: exceptions, standard error, tracebacks.
 
     >>> redacted_text("GET https://ann:pw1@db.example/?token=abc123 failed")
     'GET https://***@db.example/?token=*** failed'
@@ -78,15 +78,15 @@ def log_failure(log: logging.Logger, message: str, *values: object) -> None:
     """Log the exception that is being handled, with its traceback, and no secret of either.
 
     Args:
-        log: Where.
-        message: What failed, with the places of `values` in it as logging has them.
-        values: What is put there.
+        log: The logger.
+        message: The failed action, with placeholders for `values` as in logging.
+        values: The values of the placeholders.
     """
     log.error("%s\n%s", message % values, redacted_text(traceback.format_exc().rstrip()))
 
 
 def redacted(value: Any) -> Any:
-    """The value with what is or looks like a secret replaced by `***`.
+    """Return the value with `***` in place of each secret or likely secret.
 
     >>> redacted({"to": "ann", "api_key": "k1", "text": "Bearer abcdefgh1234"})
     {'to': 'ann', 'api_key': '***', 'text': 'Bearer ***'}
@@ -102,7 +102,7 @@ def redacted(value: Any) -> Any:
 
 
 def redacted_json(value: Any) -> str:
-    """The same as JSON, at most 500 characters."""
+    """Return the same as JSON, at most 500 characters."""
     try:
         written = compact_json(redacted(value))
     except (TypeError, ValueError, RecursionError) as exc:

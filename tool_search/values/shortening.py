@@ -8,12 +8,12 @@ __all__ = ["cut"]
 
 
 def cut(content: str, *, longest: int, language: Language) -> str:
-    """Return a text without its middle, and with a line that says so, if it is too long.
+    """Return a text without its middle if it is too long; a line in its place says so.
 
     Args:
         content: The text.
-        longest: Characters that are kept, half of them from each end.
-        language: Of the words in the middle.
+        longest: The number of characters to keep, half of them from each end.
+        language: The language of the line.
     """
     if len(content) <= longest:
         return content

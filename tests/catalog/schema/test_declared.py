@@ -17,9 +17,9 @@ from tool_search import Tool
 from tool_search.adapters.anthropic import wire as anthropic_wire
 from tool_search.adapters.openai_chat import wire as openai_chat_wire
 from tool_search.adapters.openai_responses import wire as openai_responses_wire
-from tool_search.catalog.schema.arguments import TooComplexError
 from tool_search.catalog.schema.declared import declare
 from tool_search.catalog.schema.keys import is_wire_key, wire_key
+from tool_search.catalog.schema.renaming import TooComplexError
 from tool_search.messages import DeclaredTool, ToolList
 from tool_search.providers.profiles import profile_for
 from tool_search.testing.services.schemas import schema_faults

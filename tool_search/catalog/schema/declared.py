@@ -1,9 +1,8 @@
 """The schema of a tool as models and providers read it.
 
 Made once for each definition: valid JSON Schema 2020-12, an object at the top, with keys
-that every provider takes, and bounded in what it may cost whoever follows it. The schema
-that the tool's author gave stays what calls are made by; between the two, arguments are
-translated.
+that every provider takes, and bounded in the work that it may cause. Calls are made by the
+schema that the tool's author gave; arguments are translated between the two.
 """
 
 from __future__ import annotations
@@ -13,10 +12,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from tool_search.catalog.schema.arguments import ArgumentKeys, Twice, named_keys
 from tool_search.catalog.schema.keys import WireKeys
 from tool_search.catalog.schema.plain import MAX_SCHEMA_BYTES, is_plain_object, object_schema
-from tool_search.catalog.schema.renaming import renamed
+from tool_search.catalog.schema.renaming import ArgumentKeys, Twice, named_keys, renamed
 from tool_search.catalog.schema.repair import Changes, SchemaChange, repaired
 from tool_search.catalog.schema.soundness import is_sound
 from tool_search.values.json import JSON, compact_json
@@ -29,16 +27,16 @@ _MAX_LISTED = 3
 
 @dataclass(frozen=True)
 class DeclaredSchema:
-    """A tool's schema as it is declared, and the way back.
+    """A tool's schema as it is declared, and the translation back.
 
     Attributes:
-        schema: As every provider takes it; read-only.
+        schema: The schema as every provider takes it; read-only.
         json: The same as compact JSON.
-        sound: What arguments are checked by: under the tool's own keys, with what stands
-            beside an object schema at the top.
+        sound: The schema that arguments are checked by: under the tool's own keys, with the
+            combinators that were next to an object schema at the top.
         wire: The same under the keys on the wire.
-        changes: What was renamed, repaired or left out, in order.
-        more_changes: How many more there are.
+        changes: Renamed, repaired and left-out parts, in order.
+        more_changes: The number of further changes.
         keys: Translates arguments; None if no key is renamed.
     """
 
@@ -52,14 +50,14 @@ class DeclaredSchema:
 
     @property
     def incomplete(self) -> str:
-        """What models are not shown and arguments are not held to; empty: nothing."""
+        """The parts that models are not shown and arguments are not checked by; empty: none."""
         listed = "; ".join(map(str, self.left_out[:_MAX_LISTED]))
         more = len(self.left_out) - _MAX_LISTED + self.more_changes
         return f"{listed}; and {more} more" if more > 0 and listed else listed
 
     @cached_property
     def left_out(self) -> tuple[SchemaChange, ...]:
-        """What an operator should know: parts that models are not shown."""
+        """The changes that left out a part, for an operator."""
         return tuple(change for change in self.changes if change.kind == "left_out")
 
     def canonical(self, arguments: Mapping[str, Any]) -> tuple[Mapping[str, Any], Twice]:

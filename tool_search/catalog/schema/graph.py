@@ -1,11 +1,19 @@
-"""The parts of a schema and how they apply each other, references followed."""
+"""The parts of a JSON Schema, and the work that checking a value against them takes.
+
+`SchemaGraph` has each part once, with the parts that it applies. `SchemaWork` counts, without
+a value, how often parts may be evaluated: `$ref`, `anyOf` and their like let a schema of one
+kilobyte ask for billions of evaluations, and a validator cannot be interrupted. For each level
+of nesting it counts the parts that one value may be checked against. Counting takes time in
+proportion to the schema.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["SAME_VALUE_KEYWORDS", "Part", "SchemaGraph"]
+__all__ = ["SAME_VALUE_KEYWORDS", "Excess", "Part", "SchemaGraph", "SchemaWork", "excesses"]
 
 SAME_VALUE_KEYWORDS = (
     "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "$ref",
@@ -19,6 +27,13 @@ _ANY_ITEM = frozenset(("items", "contains", "unevaluatedItems"))
 _NAMED = frozenset(("dependentSchemas", "patternProperties", "properties"))
 _APPLYING = _SAME_VALUE | _ANY_KEY | _ANY_ITEM | _NAMED | {"prefixItems"}
 _NO_KEYS: Mapping[str, Part] = {}
+_MAX_EXPANSIONS = 2_000
+_SATURATED = 1 << 40
+# A check of unevaluated values evaluates the neighbouring parts again.
+_UNEVALUATED = frozenset(("unevaluatedProperties", "unevaluatedItems"))
+_AGAIN = 3
+_VALUES_A_STEP = 16
+_CHARS_A_STEP = 64
 
 
 class Part:
@@ -26,16 +41,16 @@ class Part:
 
     Args:
         schema: The part.
-        path: Where it is; for what several references lead to, its own place.
+        path: Its place; for the target of several references, its own place.
 
     Attributes:
         schema: The part.
-        path: Where it is.
+        path: Its place.
         same: Parts for the same value.
-        keys: For the value of a property, by its key.
-        any_key: For the value of any key.
-        places: For an item, in the order of the items.
-        any_item: For any item.
+        keys: Parts for the value of a property, by its key.
+        any_key: Parts for the value of any key.
+        places: Parts for an item, in the order of the items.
+        any_item: Parts for any item.
     """
 
     __slots__ = ("any_item", "any_key", "keys", "path", "places", "same", "schema")
@@ -106,7 +121,7 @@ class SchemaGraph:
                 part.places = [*self._applied(keyword, value, part.path)]
 
     def _applied(self, keyword: str, value: Any, path: tuple[str, ...]) -> Iterator[Part]:
-        """The parts that one keyword applies."""
+        """Yield the parts that one keyword applies."""
         place = (*path, keyword)
         if keyword == "$ref":
             yield self._target(value)
@@ -125,3 +140,145 @@ class SchemaGraph:
         for step in steps:
             found = found[step]
         return self._part(found, steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """A part that would cause more work than is allowed.
+
+    Attributes:
+        part: The part, which is to lose the keywords.
+        keywords: The keywords that cause the work.
+        reason: The reason why they are too much.
+    """
+
+    part: Part
+    keywords: tuple[str, ...]
+    reason: str
+
+
+def excesses(graph: SchemaGraph) -> Iterator[Excess]:
+    """Find the parts of a sound schema that must lose keywords to be bounded.
+
+    Each is found as if all before it had lost theirs, which the caller sees to.
+
+    Args:
+        graph: The schema; it is not kept up to date.
+    """
+    ordered, circles = _inner_first(graph.parts)
+    for part in circles:
+        yield Excess(part, ("$ref",), "it refers to itself without end")
+    if circles:
+        ordered, _ = _inner_first(SchemaGraph(graph.root.schema).parts)
+    work: dict[Part, int] = {}
+    for part in ordered:
+        total = _with_same(part, _own_work(part), work)
+        if total > _MAX_EXPANSIONS and part.same:
+            reason = f"it has more than {_MAX_EXPANSIONS:,} alternatives"
+            yield Excess(part, SAME_VALUE_KEYWORDS, reason)
+            total = _own_work(part)
+        work[part] = total
+
+
+class SchemaWork:
+    """The most evaluations that a value may take, by how it is nested.
+
+    Args:
+        graph: A schema that is free of excesses.
+
+    Attributes:
+        has_alternatives: True if a value may fit one of several parts.
+    """
+
+    def __init__(self, graph: SchemaGraph) -> None:
+        self._root = graph.root
+        self._ordered, _ = _inner_first(graph.parts)
+        self._level: dict[Part, int] = {}
+        self._levels: list[int] = []
+        self.has_alternatives = any(
+            keyword in part.schema for part in graph.parts for keyword in ("anyOf", "oneOf")
+        )
+
+    def of(self, value: object, *, limit: int) -> int:
+        """Return the most evaluations for a value, or a number above the limit.
+
+        Args:
+            value: A JSON value.
+            limit: The number from which the exact one does not matter.
+        """
+        total, depth = 0, 0
+        level: list[Any] = [value]
+        while level and total <= limit:
+            chars = sum(len(each) for each in level if isinstance(each, str))
+            total += len(level) * self._at(depth) + chars // _CHARS_A_STEP
+            nested = (each for each in level if isinstance(each, dict | list))
+            inner = (each.values() if isinstance(each, dict) else each for each in nested)
+            level = [each for values in inner for each in values]
+            depth += 1
+        return total
+
+    def _at(self, depth: int) -> int:
+        """Return the largest number of evaluations of one value at this depth."""
+        while len(self._levels) <= depth:
+            self._level = self._next_level()
+            self._levels.append(self._level[self._root])
+        return self._levels[depth]
+
+    def _next_level(self) -> dict[Part, int]:
+        """Return the evaluations of each part one level deeper than the last ones counted."""
+        before, is_first = self._level, not self._levels
+        found: dict[Part, int] = {}
+        for part in self._ordered:
+            own = _own_work(part) if is_first else _below(part, before)
+            found[part] = min(_with_same(part, own, found), _SATURATED)
+        return found
+
+
+def _inner_first(parts: Iterable[Part]) -> tuple[list[Part], list[Part]]:
+    """Return the parts, each after those that it applies to the same value.
+
+    The second list has the parts whose reference closes a circle.
+    """
+    ordered: list[Part] = []
+    circles: list[Part] = []
+    begun: set[Part] = set()
+    done: set[Part] = set()
+    for start in parts:
+        if start in begun:
+            continue
+        begun.add(start)
+        stack = [(start, iter(start.same))]
+        while stack:
+            part, inner = stack[-1]
+            following = next(inner, None)
+            if following is None:
+                stack.pop()
+                done.add(part)
+                ordered.append(part)
+            elif following not in begun:
+                begun.add(following)
+                stack.append((following, iter(following.same)))
+            elif following not in done:
+                circles.append(part)
+    return ordered, circles
+
+
+def _own_work(part: Part) -> int:
+    schema = part.schema
+    values = len(schema.get("enum", ())) + len(schema.get("required", ()))
+    return 1 + values // _VALUES_A_STEP
+
+
+def _with_same(part: Part, own: int, work: Mapping[Part, int]) -> int:
+    total = own + sum([work[inner] for inner in part.same]) if part.same else own
+    return total if _UNEVALUATED.isdisjoint(part.schema) else total * _AGAIN
+
+
+def _below(part: Part, work: Mapping[Part, int]) -> int:
+    """Return the work for one value within the part's value."""
+    key = max((work[inner] for inner in part.keys.values()), default=0)
+    place = max((work[inner] for inner in part.places), default=0)
+    return max(
+        key + sum(work[inner] for inner in part.any_key),
+        place + sum(work[inner] for inner in part.any_item),
+    )

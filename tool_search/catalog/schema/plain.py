@@ -1,9 +1,9 @@
-"""JSON Schema of tool arguments: what a definition may carry, and its plain forms.
+"""JSON Schema of tool arguments: the limits of a definition, and plain forms.
 
 Providers agree on an object schema at the top and on nothing else there:
 Anthropic refuses `oneOf`, `anyOf` and `allOf` at the top level of an
 `input_schema`, OpenAI those and `enum` and `not`. Validation always uses the
-schema as it was given; only what a model is shown passes `object_schema`.
+schema as it was given; only the schema for a model passes `object_schema`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MAX_DEPTH = 8
 
 
 def normalized_parameters(name: str, parameters: object) -> tuple[dict[str, Any], str]:
-    """A private copy of a tool's schema, and the same as compact JSON.
+    """Return a private copy of a tool's schema, and the same as compact JSON.
 
     Args:
         name: The tool's name, for the error.
@@ -75,19 +75,18 @@ def _is_object_schema(schema: JSON) -> bool:
     if kind is None:
         return any(key in schema for key in ("properties", "$ref", *_COMBINATORS))
     properties = schema.get("properties")
-    # `dict` and `Object` mean it plainly; what is declared says `object`.
+    # `dict` and `Object` clearly mean it; the declared schema has `object`.
     typed = read_type(kind)
     allowed = typed is not None and "object" in typed.get("type", "object")
     return allowed and (properties is None or isinstance(properties, Mapping))
 
 
 def object_schema(schema: JSON) -> dict[str, Any]:
-    """The schema as every provider takes it: `type: object`, no combinator at the top.
+    """Return the schema as every provider takes it: `type: object`, no combinator at the top.
 
-    Branches of a top-level combinator, and what a top-level `$ref` refers to, are
-    merged into one list of properties; what is required is what every way of filling
-    the schema requires. A schema that is already plain is returned with its keys in
-    their order.
+    Branches of a top-level combinator, and the target of a top-level `$ref`, are merged into
+    one list of properties. A key is required if every way of filling the schema requires it.
+    A schema that is already plain is returned with its keys in their order.
     """
     if is_plain_object(schema):
         return {**schema, "properties": dict(schema["properties"])}
@@ -103,7 +102,7 @@ def object_schema(schema: JSON) -> dict[str, Any]:
 
 
 def is_plain_object(schema: JSON) -> bool:
-    """Whether `object_schema` would give an equal schema back; quick to tell."""
+    """True if `object_schema` would return an equal schema; a quick check."""
     return (
         schema.get("type") == "object"
         and isinstance(schema.get("properties"), Mapping)
@@ -124,7 +123,7 @@ class _Merger:
     """Merges parts of one schema, each once for each depth: many may refer to one.
 
     Args:
-        root: What references refer into.
+        root: The schema that references refer into.
     """
 
     def __init__(self, root: JSON) -> None:
@@ -132,7 +131,7 @@ class _Merger:
         self._done: dict[tuple[int, int], _Fields] = {}
 
     def merged(self, part: JSON, depth: int) -> _Fields:
-        """The fields of a part; what is no valid schema there counts for nothing."""
+        """Return the fields of a part; a part that is not a valid schema adds nothing."""
         key = id(part), depth
         if key not in self._done:
             self._done[key] = self._fields(part, depth)
@@ -156,7 +155,7 @@ class _Merger:
 
 
 def _target(reference: object, root: JSON) -> object:
-    """What a reference into the same schema refers to, or None."""
+    """Return the target of a reference into the same schema, or None."""
     if not isinstance(reference, str) or not reference.startswith("#/"):
         return None
     from urllib.parse import unquote  # noqa: PLC0415 - few schemas refer to parts of themselves

@@ -1,4 +1,4 @@
-"""References within a schema: what each leads to, however it is written.
+"""References within a schema, in every way of writing, and their targets.
 
 Source: JSON Schema 2020-12, "Core", sections 8.2 (`$id`, `$anchor`, `$ref`,
 `$dynamicRef`); RFC 6901 (JSON Pointer).
@@ -20,11 +20,11 @@ _ANCHORS = ("$anchor", "$dynamicAnchor")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a reference leads to.
+    """The target of a reference.
 
     Attributes:
         schema: The schema there, an object or a boolean.
-        path: Where it is in the document.
+        path: Its place in the document.
     """
 
     schema: Mapping[str, Any] | bool
@@ -52,7 +52,7 @@ class References:
         self._named: dict[str, Target] | None = None
 
     def find(self, reference: object, base: Target) -> Target | None:
-        """Return what a reference leads to, or None if that is nothing in the document.
+        """Return the target of a reference, or None if the document has none.
 
         Args:
             reference: The value of `$ref`.
@@ -82,7 +82,7 @@ class References:
         return self._at(part, steps) or self._at(part, _under_other_name(steps))
 
     def _definition(self, name: str) -> Target | None:
-        """The definition of this name: some generators write no pointer."""
+        """Return the definition of this name: some generators write no pointer."""
         found = (self._at(self._document, (key, unquote(name))) for key in DEFINITIONS)
         return next((target for target in found if target is not None), None)
 
@@ -112,7 +112,7 @@ class References:
 
 
 def _under_other_name(steps: tuple[str, ...]) -> tuple[str, ...]:
-    """The steps into the other keyword for definitions: converters rename only one side."""
+    """Return the steps into the other keyword for definitions: converters rename only one side."""
     if not steps or steps[0] not in DEFINITIONS:
         return steps
     other = DEFINITIONS[1 - DEFINITIONS.index(steps[0])]
@@ -120,7 +120,7 @@ def _under_other_name(steps: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _parts(document: Target) -> Iterator[Target]:
-    """All objects of a document with their paths, the outer before the inner ones."""
+    """Yield all objects of a document with their paths, the outer before the inner ones."""
     waiting: list[tuple[Any, tuple[str, ...]]] = [(document.schema, ())]
     while waiting:
         value, path = waiting.pop()
@@ -132,7 +132,7 @@ def _parts(document: Target) -> Iterator[Target]:
 
 
 def _file(address: str) -> str:
-    """The last part of an address: relative ones have no other, and few schemas have two."""
+    """Return the last part of an address: relative ones have no other, and few schemas have two."""
     return address.rpartition("/")[2] or address
 
 

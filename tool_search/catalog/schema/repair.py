@@ -1,9 +1,13 @@
-"""Schemas as strangers write them, made valid JSON Schema 2020-12.
+"""Schemas of any author, made valid JSON Schema 2020-12.
 
-One definition that a service refuses ends every request that declares it, so what is
-not 2020-12 is repaired if its meaning is plain, and left out otherwise: a schema that
-says less is better than none, and the tool itself still judges its arguments. Size,
-nesting and references are bounded here, before anybody follows them.
+One definition that a service refuses ends every request that declares it. So a part that is
+not 2020-12 is repaired if its meaning is clear, and left out otherwise: a schema that demands
+less is better than none, and the tool itself still judges its arguments. Size, nesting and
+references are bounded here, before any of them is followed.
+
+A schema that demands less accepts more. If a keyword decides by what a part refuses (`not`,
+`if`, `oneOf`, `maxContains`, `unevaluatedProperties`), a part that demands less would refuse
+valid values, so that keyword is left out with it.
 
 Sources: JSON Schema 2020-12; error texts of Anthropic (`It must match JSON Schema draft
 2020-12`), OpenAI (`array schema missing items`), Moonshot (`references must start with
@@ -15,15 +19,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Literal
 
-from tool_search.catalog.schema.drafts import modern
-from tool_search.catalog.schema.graph import SchemaGraph
+from tool_search.catalog.schema.graph import Excess, Part, SchemaGraph, excesses
 from tool_search.catalog.schema.keys import wire_key
-from tool_search.catalog.schema.loosening import loosen
 from tool_search.catalog.schema.references import DEFINITIONS, References, Target, pointer_of
 from tool_search.catalog.schema.vocabulary import (
     LEFT_OUT,
@@ -34,11 +36,11 @@ from tool_search.catalog.schema.vocabulary import (
     TYPES,
     is_pattern,
     mended_value,
+    modern,
     read_type,
 )
-from tool_search.catalog.schema.work import Excess, excesses
 
-__all__ = ["Changes", "SchemaChange", "repaired"]
+__all__ = ["Changes", "SchemaChange", "loosen", "repaired"]
 
 _MAX_DEPTH = 32
 # Of an object, property or branch each. Measured: the worst of them take 10 to 20 ms.
@@ -51,20 +53,21 @@ _MAX_REPEATING_PATTERNS = 16
 _MAX_SHOWN_CHARS = 60
 _REPEATS = re.compile(r"\{\d|\\[pP]")
 _DEFINITIONS_PLACES = frozenset((keyword,) for keyword in DEFINITIONS)
-# Read where a reference needs them, and left out.
+# Read if a reference needs them, and left out.
 _SET_APART = frozenset(
     ("$schema", "$id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$vocabulary", *DEFINITIONS)
 )
-# Here a boolean says something of its own.
+# Here a boolean has a meaning of its own.
 _BOOLEAN_TOO = frozenset(
     ("additionalProperties", "unevaluatedProperties", "unevaluatedItems", "items")
 )
-# They hold for what other keywords do not name.
+# They apply to values that other keywords do not name.
 _REST = frozenset(("additionalProperties", "items"))
 _NOTHING: Mapping[str, Any] = {"not": {}}
 
 ChangeKind = Literal["renamed", "repaired", "left_out"]
 Path = tuple[str, ...]
+_UNEVALUATED = ("unevaluatedProperties", "unevaluatedItems")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +77,8 @@ class SchemaChange:
     Attributes:
         kind: `renamed`: another key on the wire; `repaired`: the same in valid form;
             `left_out`: not declared.
-        place: Where, as a JSON Pointer into the given schema.
-        detail: What it is now, or why it is left out.
+        place: The place, as a JSON Pointer into the given schema.
+        detail: The new form, or the reason for leaving it out.
     """
 
     kind: ChangeKind
@@ -111,13 +114,13 @@ class Changes:
 def repaired(schema: Mapping[str, Any], changes: Changes) -> SchemaGraph:
     """Return the parts of the schema as valid 2020-12, in its order, within bounds.
 
-    References lead to the root or to a definition at the root. What is valid already is
-    returned as an equal schema, except that identifiers (`$schema`, `$id`, anchors) are
-    left out and an array says what its items are.
+    References lead to the root or to a definition at the root. A schema that is valid already
+    is returned as an equal schema, except that identifiers (`$schema`, `$id`, anchors) are
+    left out and an array always has `items`.
 
     Args:
         schema: Any JSON object.
-        changes: Takes what was repaired or left out.
+        changes: Collects what was repaired or left out.
     """
     return _Repair(schema, changes).run()
 
@@ -164,7 +167,7 @@ class _Repair:
         return graph
 
     def _define(self, sound: dict[str, Any]) -> None:
-        """Puts what references lead to into `$defs`: in the order given, then what is new."""
+        """Put the targets of references into `$defs`: in the order given, then new ones."""
         made: dict[Path, dict[str, Any]] = {}
         while self._waiting:
             target = self._waiting.popleft()
@@ -184,7 +187,7 @@ class _Repair:
             excess.part.schema.pop(keyword, None)
 
     def _left_out(self, path: Path, why: str, part: dict[str, Any]) -> None:
-        """Notes what the part does not say any more."""
+        """Note that the part has lost something."""
         self._changes.add("left_out", path, f"is left out: {why}")
         self._looser[id(part)] = part
 
@@ -192,7 +195,7 @@ class _Repair:
         self._changes.add("repaired", path, what)
 
     def _schema(self, value: object, path: Path, depth: int) -> dict[str, Any]:
-        """A schema in any place; what is none allows anything."""
+        """Return a schema for any place; a value that is not one allows anything."""
         if isinstance(value, Mapping):
             self._parts += 1
             if depth <= _MAX_DEPTH and self._parts <= _MAX_PARTS:
@@ -209,7 +212,7 @@ class _Repair:
         return self._anything(path, f"{_preview(value)} is not a schema")
 
     def _beyond(self, path: Path, limit: str) -> dict[str, Any]:
-        """A schema in place of one beyond a limit, which is said once: there may be many."""
+        """Return a schema in place of one beyond a limit; the limit is noted once."""
         if limit not in self._limits:
             self._limits.add(limit)
             return self._anything(path, f"the schema has more than {limit}")
@@ -219,7 +222,7 @@ class _Repair:
         return part
 
     def _anything(self, path: Path, why: str) -> dict[str, Any]:
-        """A schema in place of one that is left out."""
+        """Return a schema in place of one that is left out."""
         part: dict[str, Any] = {}
         self._left_out(path, why, part)
         return part
@@ -250,10 +253,10 @@ class _Repair:
     def _keyword(
         self, sound: dict[str, Any], keyword: str, value: Any, place: Path, depth: int
     ) -> None:
-        """Puts one keyword into the schema that it belongs to, if it can be made valid."""
+        """Put one keyword into the schema that it belongs to, if it can be made valid."""
         if keyword in _SET_APART:
             if place in _DEFINITIONS_PLACES:
-                # What references lead to comes here when all else is done.
+                # The targets of references are added here at the end.
                 sound.setdefault("$defs", {})
             return
         if keyword in SIMPLE_KEYWORDS:
@@ -320,7 +323,7 @@ class _Repair:
             self._repaired(place, f"becomes {_preview(written)}")
 
     def _written(self, target: Target) -> str:
-        """A reference to a target: to the root, or to a definition at the root."""
+        """Return a reference to a target: to the root, or to a definition at the root."""
         path = target.path
         if not path:
             return "#"
@@ -330,7 +333,7 @@ class _Repair:
         return f"#{pointer_of(('$defs', self._names[path]))}"
 
     def _name(self, path: Path) -> None:
-        """Names a definition: some services take references to `$defs` alone (Moonshot)."""
+        """Name a definition: some services take references to `$defs` alone (Moonshot)."""
         names = (wire_key(path[-1], attempt) for attempt in count())
         self._names[path] = name = next(name for name in names if name not in self._taken)
         self._taken.add(name)
@@ -339,7 +342,7 @@ class _Repair:
         if value is None:
             return
         if isinstance(value, bool):
-            # Draft 3 says so of a property within it; `_named` has told the object.
+            # Draft 3 has it in the property itself; `_named` has moved it to the object.
             self._repaired(place, "is said by the object around it")
             return
         names = [value] if isinstance(value, str) else value
@@ -352,7 +355,7 @@ class _Repair:
         sound["required"] = [*listed, *_others(sound.get("required", ()), listed)]
 
     def _strings(self, values: Iterable[Any], place: Path, sound: dict[str, Any]) -> list[str]:
-        """The strings of a list, each once, as long as there are not too many."""
+        """Return the strings of a list, each once, as long as there are not too many."""
         found = dict.fromkeys(value for value in values if isinstance(value, str))
         self._listed += len(found)
         if self._listed > _MAX_LISTED:
@@ -410,7 +413,7 @@ class _Repair:
                 sound["required"] = [*before, *_others(demanded, before)]
 
     def _listed_properties(self, value: list[Any], place: Path) -> object:
-        """Properties that are listed with their names, as some APIs describe them."""
+        """Return properties that are listed with their names, as some APIs describe them."""
         named = [p for p in value if isinstance(p, Mapping) and isinstance(p.get("name"), str)]
         if len(named) < len(value):
             return value
@@ -432,7 +435,7 @@ class _Repair:
         for index, part in enumerate(value):
             is_full = self._parts > _MAX_PARTS
             parts.append(self._schema(part, (*place, str(index)), depth + 1))
-            if is_full:  # it may be anything, and what follows adds nothing to that
+            if is_full:  # anything is allowed, and more branches add nothing
                 break
         if parts:
             sound[keyword] = parts
@@ -455,7 +458,7 @@ class _Repair:
 
 
 def _drop_unused(graph: SchemaGraph) -> None:
-    """Takes out definitions that nothing leads to."""
+    """Remove definitions without a reference to them."""
     sound = graph.root.schema
     definitions = sound.get("$defs", {})
     for name in [name for name, part in definitions.items() if graph.of(part) is None]:
@@ -472,3 +475,72 @@ def _others(names: Iterable[str], known: Iterable[str]) -> list[str]:
 def _preview(value: object) -> str:
     text = repr(value)
     return text if len(text) <= _MAX_SHOWN_CHARS else f"{text[: _MAX_SHOWN_CHARS - 3]}..."
+
+
+def loosen(graph: SchemaGraph, left_out: Collection[int]) -> list[tuple[Part, str]]:
+    """Take out of a sound schema what could refuse more than before; return what and where.
+
+    Args:
+        graph: The schema, which is changed; the graph is not kept up to date.
+        left_out: The parts in which something was left out, by `id`.
+    """
+    if not left_out:
+        return []
+    parts = graph.parts
+    direct = [part for part in parts if id(part.schema) in left_out]
+    looser = {id(part.schema) for part in _users(parts, direct, lambda part: part.inner())}
+    here = _users(parts, direct, lambda part: part.same)
+    removed = [
+        (part, keyword)
+        for part in parts
+        if id(part.schema) in looser
+        for keyword in _unsafe(part.schema, looser, with_rest=part in here)
+    ]
+    for part, keyword in removed:
+        value = part.schema.pop(keyword)
+        if keyword == "oneOf" and "anyOf" not in part.schema:
+            part.schema["anyOf"] = value
+    return removed
+
+
+def _unsafe(schema: dict[str, Any], looser: Collection[int], *, with_rest: bool) -> list[str]:
+    """Return the keywords of a part that depend on a part that demands less than before.
+
+    Args:
+        schema: The part.
+        looser: The parts that accept more than before, by `id`.
+        with_rest: True if the values that the part's keywords leave over have changed.
+    """
+
+    def is_looser(keyword: str) -> bool:
+        return id(schema.get(keyword)) in looser
+
+    found = []
+    if is_looser("not"):
+        found.append("not")
+    if is_looser("if"):
+        found += [keyword for keyword in ("if", "then", "else") if keyword in schema]
+    if any(id(branch) in looser for branch in schema.get("oneOf", ())):
+        found.append("oneOf")
+    if is_looser("contains") and "maxContains" in schema:
+        found.append("maxContains")
+    if with_rest:
+        found += [keyword for keyword in _UNEVALUATED if keyword in schema]
+    return found
+
+
+def _users(
+    parts: Iterable[Part], start: Iterable[Part], inner: Callable[[Part], Iterable[Part]]
+) -> set[Part]:
+    """Return the parts to start with, and all that apply one of them, directly or not."""
+    users: dict[Part, list[Part]] = {}
+    for part in parts:
+        for each in inner(part):
+            users.setdefault(each, []).append(part)
+    found = set(start)
+    waiting = list(found)
+    while waiting:
+        new = [user for user in users.get(waiting.pop(), ()) if user not in found]
+        found.update(new)
+        waiting += new
+    return found

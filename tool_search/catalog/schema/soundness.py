@@ -1,7 +1,7 @@
-"""A quick answer for most schemas: nothing is to be done.
+"""A quick check for schemas that need no repair, as most do.
 
 Catalogs have thousands of definitions, nearly all of them plain; one pass without a copy
-decides for those. What it does not know is left to the thorough way.
+decides for those. Anything unknown is left to the full repair.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _BRANCHES = frozenset(("anyOf", "oneOf", "allOf"))
 def is_sound(schema: Mapping[str, Any]) -> bool:
     """True if a schema is surely valid 2020-12, within bounds, under keys of the wire.
 
-    False says nothing.
+    False decides nothing.
     """
     level: list[Any] = [schema]
     parts = 0
@@ -88,7 +88,7 @@ def is_sound(schema: Mapping[str, Any]) -> bool:
 
 
 def _is_sound_part(part: dict[str, Any], below: list[Any]) -> bool:
-    """True if the part is sound but for what it adds to the list."""
+    """True if the part is sound, except for the parts that it adds to the list."""
     for keyword, value in part.items():
         check = _VALUES.get(keyword)
         if check is not None:
@@ -106,7 +106,7 @@ def _is_sound_part(part: dict[str, Any], below: list[Any]) -> bool:
 
 
 def _inner(keyword: str, value: Any) -> Iterable[Any] | None:
-    """The parts that a keyword applies; None if it is unknown or not valid."""
+    """Return the parts that a keyword applies; None if it is unknown or not valid."""
     if keyword == "properties":
         is_named = isinstance(value, dict) and all(map(is_wire_key, value))
         return value.values() if is_named else None

@@ -1,7 +1,8 @@
-"""The vocabulary of JSON Schema 2020-12, and what other spellings plainly mean.
+"""The vocabulary of JSON Schema 2020-12, and the clear meaning of other spellings.
 
-Source: JSON Schema 2020-12, "Validation" and its meta-schema; draft 4, 6 and 7 for what
-was written before; OpenAPI 3.0, "Data types" (`nullable`).
+Sources: JSON Schema 2020-12, "Validation" and its meta-schema; draft 4, 6 and 7 for earlier
+keywords; JSON Schema, "Migrating from older drafts" (tuple `items`, `dependencies`); OpenAPI
+3.0, "Data types" (`nullable`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ __all__ = [
     "TYPES",
     "is_pattern",
     "mended_value",
+    "modern",
     "read_type",
 ]
 
@@ -67,12 +69,18 @@ _LIST_OF = "[]"
 _SIMILARITY = 0.8
 _BETWEEN_TYPES = re.compile(r"\s*(?:\||,|\bor\b)\s*")
 _BOOLEANS = {"true": True, "false": False}
-# Measured: what fits is compiled in at most 1.5 ms, and so is a pattern that does not.
+# Measured: a pattern within the limit compiles in at most 1.5 ms, and so does a refused one.
 _MAX_PATTERN_BYTES = 1 << 18
+Note = Callable[[str, str], None]
+"""Takes a keyword and what became of it."""
+
+_OLD = frozenset(("additionalItems", "dependencies", "nullable", "$recursiveRef", "$dynamicRef"))
+_EXCLUSIVE = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
+_NULL = {"type": "null"}
 
 
 def read_type(written: object) -> dict[str, Any] | None:
-    """Return what a `type` says as keywords of 2020-12, or None if that is not plain.
+    """Return the meaning of a `type` as keywords of 2020-12, or None if it is not clear.
 
     No keywords mean that anything is allowed.
 
@@ -205,3 +213,97 @@ SIMPLE_KEYWORDS: Mapping[str, Callable[[object], Any]] = {
 def mended_value(keyword: str, value: object) -> Any:
     """Return the value of a simple keyword as 2020-12 has it, or `LEFT_OUT`."""
     return SIMPLE_KEYWORDS[keyword](value)
+
+
+def modern(schema: Mapping[str, Any], note: Note) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return one schema under keywords of 2020-12, and the earlier names of its new keywords.
+
+    Parts within it are left as they are.
+
+    >>> modern({"items": [{}], "additionalItems": False}, print)[0]
+    items becomes prefixItems
+    {'prefixItems': [{}], 'items': False}
+    """
+    names: dict[str, str] = {}
+    changed = dict(schema)
+    if isinstance(schema.get("items"), list):
+        changed = _tuple(schema, names)
+        note("items", "becomes prefixItems")
+    for keyword, bound in _EXCLUSIVE.items():
+        if isinstance(changed.get(keyword), bool):
+            _exclusive(changed, keyword, bound)
+            note(keyword, "becomes a number")
+    if _OLD.isdisjoint(changed):
+        return changed, names
+    # Without tuple `items`, the older drafts give it no meaning.
+    changed.pop("additionalItems", None)
+    for keyword in ("$recursiveRef", "$dynamicRef"):
+        if keyword in changed:
+            changed.setdefault("$ref", changed.pop(keyword))
+            note(keyword, "becomes $ref")
+    if "dependencies" in changed:
+        _dependencies(changed, names)
+        note("dependencies", "becomes dependentRequired and dependentSchemas")
+    if "nullable" in changed and changed.pop("nullable") is True:
+        changed = _nullable(changed)
+        note("nullable", "becomes the type null")
+    return changed, names
+
+
+def _tuple(schema: Mapping[str, Any], names: dict[str, str]) -> dict[str, Any]:
+    """Return the schema with `prefixItems` in the place of `items`."""
+    changed: dict[str, Any] = {}
+    for keyword, value in schema.items():
+        if keyword == "items":
+            if value:
+                changed["prefixItems"] = value
+                names["prefixItems"] = "items"
+        elif keyword == "additionalItems":
+            changed["items"] = value
+            names["items"] = "additionalItems"
+        elif keyword != "prefixItems":
+            changed[keyword] = value
+    return changed
+
+
+def _exclusive(schema: dict[str, Any], keyword: str, bound: str) -> None:
+    """Replace a boolean that makes the bound next to it exclusive."""
+    if schema.pop(keyword) and not isinstance(schema.get(bound), bool | None):
+        schema[keyword] = schema.pop(bound)
+
+
+def _dependencies(schema: dict[str, Any], names: dict[str, str]) -> None:
+    found = schema.pop("dependencies")
+    if not isinstance(found, Mapping):
+        return
+    lists = {
+        key: [needed] if isinstance(needed, str) else needed
+        for key, needed in found.items()
+        if isinstance(needed, str | list)
+    }
+    schemas = {key: needed for key, needed in found.items() if isinstance(needed, Mapping | bool)}
+    for keyword, parts in (("dependentRequired", lists), ("dependentSchemas", schemas)):
+        if parts and keyword not in schema:
+            schema[keyword] = parts
+            names[keyword] = "dependencies"
+
+
+def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema with null allowed, in whatever way it has its type."""
+    if "const" in schema:
+        schema["enum"] = [schema.pop("const")]
+    if isinstance(values := schema.get("enum"), list) and None not in values:
+        schema["enum"] = [*values, None]
+    kind = schema.get("type")
+    if isinstance(kind, str | list):
+        kinds = [kind] if isinstance(kind, str) else kind
+        schema["type"] = kinds if "null" in kinds else [*kinds, "null"]
+        return schema
+    for keyword in ("anyOf", "oneOf"):
+        if isinstance(branches := schema.get(keyword), list):
+            schema[keyword] = branches if _NULL in branches else [*branches, _NULL]
+            return schema
+    if "$ref" not in schema:
+        return schema
+    reference = {"$ref": schema.pop("$ref")}
+    return {**schema, "anyOf": [reference, _NULL]}
