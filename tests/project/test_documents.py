@@ -89,7 +89,16 @@ def test_the_python_of_histories_goes_on_from_one(name: str) -> None:
     assert done.stdout.strip() == "['Weather in Paris?', '', '21 °C', 'And tomorrow?']"
 
 
-@pytest.mark.parametrize("name", [*READMES, "docs/architecture.md", "docs/measured.md"])
+def test_the_python_of_the_page_on_testing_runs() -> None:
+    # One process for all blocks, each of which imports what it needs.
+    done = _run("-", code="\n".join(_blocks("docs/testing.md", "python")))
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*READMES, "docs/architecture.md", "docs/measured.md", "docs/testing.md"],
+)
 def test_the_links_of_a_document_lead_somewhere(name: str) -> None:
     path = ROOT / name
     links = re.findall(r"\]\(([^)#:]+)\)", path.read_text(encoding="utf-8"))
