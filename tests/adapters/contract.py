@@ -1,4 +1,4 @@
-"""What every chat adapter must do: the table of adapters, and how a test asks one."""
+"""The contract of every chat adapter: the table of adapters, and helpers to ask one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ QUESTION = Message(role="user", content="What is the weather in Paris?")
 
 
 def http_library(sdk: ModuleType) -> ModuleType:
-    """The HTTP library that an SDK asks with: httpx, or httpx2 where the SDK is newer."""
+    """The HTTP library of an SDK: httpx, or httpx2 for newer SDKs."""
     client = sdk.DefaultAsyncHttpxClient.__mro__[1]
     return sys.modules[client.__module__.partition(".")[0]]
 
@@ -76,7 +76,7 @@ class Adapter:
         base_url: A stand-in server's address for it.
         limit: The field that limits a reply's length.
         history: The field that holds the messages.
-        strategy: As a configuration names it, for an endpoint that is not the vendor's.
+        strategy: Its name in a configuration, for an endpoint that is not the vendor's.
     """
 
     dialect: Dialect

@@ -20,9 +20,9 @@ class RawServer:
     """Answers each request by a script.
 
     Attributes:
-        port: Where it listens.
+        port: The port that it listens on.
         requests: The bodies of the requests, in order.
-        gone: How many clients hung up before the script's end.
+        gone: The number of clients that hung up before the script's end.
     """
 
     def __init__(self, script: Script, *, head: bytes) -> None:
@@ -119,7 +119,7 @@ def ended(adapter: Adapter) -> bytes:
 
 
 def keep_alive(adapter: Adapter) -> bytes:
-    """What the service sends while nothing happens."""
+    """The bytes that the service sends while nothing happens."""
     return KEEP_ALIVES[adapter.dialect]
 
 

@@ -1,9 +1,9 @@
-"""Recorded requests: sessions that lead their conversations, and what may differ.
+"""Recorded requests: sessions that lead their conversations, and the allowed differences.
 
-May differ: ids (and so a message told by its text in place of its parts), the search
+Allowed are other ids (and so a message with its text in place of its parts), the search
 tool's name and parameters, descriptions and wording (the instructions, a search's text
-beside the names that it found), key order, cache breakpoints, the text behind references.
-Lists of ordinary functions are compared by name: ours stand in an order of their own.
+besides the names that it found), key order, cache breakpoints, the text after references.
+Lists of ordinary functions are compared by name: ours have an order of their own.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Exchange:
 
     @property
     def searches(self) -> bool:
-        """Whether it declares a search tool, or anything that waits for one."""
+        """True if it declares a search tool, or a deferred tool."""
         declared = json.dumps(self.request.get("tools") or [])
         return "defer_loading" in declared or any(name in declared for name in SEARCH_TOOLS)
 
@@ -132,7 +132,7 @@ class Led:
 
         Args:
             exchanges: That request's, and those that follow it, whose tools may be found.
-            way: How it tells of tools.
+            way: Its way of declaring tools.
         """
         first = exchanges[0]
         mode: Literal["tool_search", "full"] = "tool_search" if first.searches else "full"

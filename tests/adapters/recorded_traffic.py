@@ -1,4 +1,4 @@
-"""Where the recorded traffic of the real services is, and what of ours reads and writes it."""
+"""The recorded traffic of the real services, with our readers and writers for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every adapter says of the tokens that came from a prompt cache."""
+"""The tokens from a prompt cache, as every adapter reports them."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ async def test_stream_parallel_calls_come_with_the_text(
 async def test_stream_broken_arguments_arrive_as_written(
     server: StandInServer, adapter: Adapter, streaming: bool, breakage: Any
 ) -> None:
-    """Broken JSON is no error of the provider: the model is told by whoever runs the call."""
+    """Broken JSON is not an error of the provider: whoever runs the call informs the model."""
     call = ModelCall(name="get_weather", arguments={"city": "Paris"})
     server.reset(model=ScriptedModel([ModelReply(calls=(call,)), ModelReply(text="Sorry.")]))
     server.faults.add(Fault(arguments=breakage))
@@ -112,7 +112,7 @@ async def test_stream_broken_arguments_arrive_as_written(
 async def test_stream_sanitised_name_comes_back_canonical(
     server: StandInServer, adapter: Adapter, streaming: bool, name: str
 ) -> None:
-    """What the wire cannot carry is replaced there and nowhere else."""
+    """Characters that the wire cannot carry are replaced there and nowhere else."""
     seen: list[str] = []
 
     def call_it(view: Any) -> ModelReply:

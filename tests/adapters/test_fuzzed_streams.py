@@ -132,7 +132,7 @@ def read(adapter: Adapter, data: bytes) -> list[ReplyEvent] | None:
     try:
         return asyncio.run(reading())
     except (ReplyFailedError, ValueError):
-        # The two that `SDKProvider` tells as a `ProviderError`.
+        # The two that `SDKProvider` raises as a `ProviderError`.
         return None
 
 

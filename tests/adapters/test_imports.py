@@ -1,4 +1,4 @@
-"""What importing an adapter needs, and what it says where that is missing."""
+"""The packages that importing an adapter needs, and the errors if one is missing."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def text_delta(index: int, item: Any, text: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("deltas", [[], [part("")], [part('{"city":')], [part('{"city": "Oslo"}')]])
 def test_call_without_its_stop_is_never_run(deltas: list[Any]) -> None:
-    """Nobody said that it was whole, not even where it looks so."""
+    """The service never said that it was complete, even if it looks so."""
     events, end = streamed(*block(0, use(), *deltas)[:-1], STOP)
     assert events == []
     (call,) = end.message.tool_calls

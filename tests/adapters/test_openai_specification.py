@@ -51,18 +51,18 @@ def _by_its_type(schema: dict[str, Any]) -> dict[str, Any]:
 
 @cache
 def specified(schema: str) -> jsonschema_rs.Draft202012Validator:
-    """What checks a value by one schema."""
+    """The validator of one schema."""
     reference = {"$ref": f"#/components/schemas/{schema}", "components": components()}
     return jsonschema_rs.Draft202012Validator(reference)
 
 
 def problems(schema: str, body: Mapping[str, Any]) -> list[str]:
-    """What is wrong with a request, by the specification."""
+    """The errors of a request, by the specification."""
     return [f"{error.instance_path}: {error}" for error in specified(schema).iter_errors(body)]
 
 
 def begun(plan: RequestPlan) -> RequestPlan:
-    """The plan behind a question: no request is without a message."""
+    """The plan after a question: every request has a message."""
     return replace(plan, messages=(QUESTION, *plan.messages))
 
 

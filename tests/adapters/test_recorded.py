@@ -48,7 +48,7 @@ needs_recordings = pytest.mark.skipif(not RECORDED.is_dir(), reason=REASON)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """One recorded request, where there is one, and its reply: an object, or a stream's events."""
+    """One recorded request, if there is one, and its reply: an object, or a stream's events."""
 
     label: str
     dialect: Dialect
@@ -57,7 +57,7 @@ class Exchange:
 
     @property
     def streamed(self) -> bool:
-        """Whether the reply is a stream's events."""
+        """True if the reply is a stream's events."""
         return isinstance(self.reply, list)
 
 
@@ -110,7 +110,7 @@ def read(exchange: Exchange) -> list[ReplyEvent]:
 
 
 def _steps(events: Sequence[Any]) -> Iterator[list[Any]]:
-    """The streams of a recording that holds several, one behind the other."""
+    """The streams of a recording that has several, one after the other."""
     starts = [n for n, event in enumerate(events) if event.get("type") in STARTS] or [0]
     for start, stop in zip(starts, [*starts[1:], len(events)], strict=True):
         yield list(events[start:stop])

@@ -39,7 +39,7 @@ CASES = (
 
 
 def results(exchange: Exchange) -> Iterator[str]:
-    """What each result of a recorded request says; a search's as the names that it found."""
+    """The text of each result of a recorded request; for a search, the names that it found."""
     messages = exchange.request[MESSAGES[exchange.dialect]]
     for message in [] if isinstance(messages, str) else messages:
         if exchange.dialect == "anthropic":
@@ -90,17 +90,17 @@ def search_names(content: str) -> Sequence[str] | None:
 
 
 def named(names: Iterable[Any]) -> str:
-    """What stands for a search's result here."""
+    """The names in place of a search's result."""
     return f"found: {', '.join(sorted(map(str, names)))}"
 
 
 def neutral(history: Iterable[Message]) -> list[str]:
-    """What each result of a neutral history says."""
+    """The text of each result of a neutral history."""
     return [said(message.text) for message in history if message.role == "tool"]
 
 
 def on_the_wire(dialect: str, body: Mapping[str, Any]) -> int:
-    """How many results a request of ours has."""
+    """The number of results in a request of ours."""
     if dialect == "anthropic":
         blocks = [b for m in body["messages"] for b in m["content"]]
         return sum(block["type"] == "tool_result" for block in blocks)
@@ -125,7 +125,7 @@ def imported(exchange: Exchange) -> tuple[Message, ...]:
 
 
 def profile_of(exchange: Exchange) -> ProviderProfile:
-    """Who was asked."""
+    """The service that was asked."""
     return profile_for(exchange.dialect, exchange.request["model"])
 
 
@@ -194,7 +194,7 @@ def test_recorded_reply_keeps_the_result_of_each_call(exchange: test_recorded.Ex
 def test_recorded_history_keeps_every_result_everywhere(exchange: Exchange) -> None:
     history = imported(exchange)
     recorded = Counter(results(exchange))
-    # Tools that come after a search that found them are no result of their own.
+    # Tools that come after a search that found them are not a result of their own.
     assert Counter(neutral(history)) - recorded == added(exchange, history)
     assert not recorded - Counter(neutral(history))
     for profile in (*TARGETS.values(), profile_of(exchange)):
@@ -208,7 +208,7 @@ def test_recorded_history_keeps_every_result_everywhere(exchange: Exchange) -> N
 
 
 def added(exchange: Exchange, history: Iterable[Message]) -> Counter[str]:
-    """The searches that stand for items that bring tools, which no result did."""
+    """The searches that represent items with definitions that no result had."""
     found = [m for m in history if m.role == "tool" and str(m.tool_call_id).startswith("added_")]
     if exchange.dialect == "anthropic":
         return Counter()

@@ -1,4 +1,4 @@
-"""Replies that only call: no empty text is told of, and no two calls become one."""
+"""Replies of calls alone: no empty text is reported, and no two calls become one."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ STREAMED: list[tuple[Dialect, list[Any]]] = [
 
 
 def streamed(dialect: Dialect, events: Iterable[Any]) -> list[ReplyEvent]:
-    """What a streamed reply tells."""
+    """The contents of a streamed reply."""
     reply = READERS[dialect].StreamedReply(plan_of(), PROFILES[dialect])
     told = [event for given in events for event in reply.read(given)]
     return [*told, *reply.end()]

@@ -97,7 +97,7 @@ def without_unknown(value: Any) -> Any:
 
 
 def check(adapter: TypeAdapter[Any], wire: dict[str, Any]) -> None:
-    """Raises where the request is not of the SDK's type."""
+    """Raise if the request is not of the SDK's type."""
     wire = without_unknown(wire)
     assert read(adapter.validate_python(wire)).keys() == wire.keys()
 

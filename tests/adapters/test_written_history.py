@@ -105,7 +105,7 @@ _HISTORIES = st.lists(_TURNS, max_size=4).map(
 
 
 def _check(plan: RequestPlan, profile: ProviderProfile) -> None:
-    """What is encoded says what the whole request says."""
+    """The encoded request equals the whole request."""
     encode, to_wire = _WIRES[profile.dialect]
     assert json.loads(encode(plan, profile)) == to_wire(plan, profile)
 
@@ -184,7 +184,7 @@ def test_what_later_messages_say_of_earlier_ones_is_written(
 
 @pytest.mark.parametrize("turns", [0, 1, 3])
 def test_request_goes_on_from_a_kept_reply_of_any_turn(turns: int) -> None:
-    """What the service keeps is left out, what came since is not."""
+    """Items that the service keeps are left out, later ones are not."""
     profile, kept = _PROFILES["kept"], KeptWork()
     plan = RequestPlan(strategy="generic", tools=ToolList(), messages=(_user("one"),), kept=kept)
     own = {"type": "kept_reply", "id": "resp_1", "input": history_digest(plan, profile)}

@@ -85,17 +85,17 @@ def definitions(number: int) -> list[dict[str, Any]]:
 
 @dataclass(kw_only=True)
 class BotSetup:
-    """What a bot has.
+    """The setup of a bot.
 
     Attributes:
         server: Answers as its providers.
-        plugin_zip: What is installed; None: nothing.
+        plugin_zip: The installed plugin; None for none.
         providers: Names of `provider`; the first is asked first.
-        tools: How many tools, AstrBot's own and one decorated tool included.
+        tools: The number of tools, AstrBot's own and one decorated tool included.
         mcp_share: The share of them that an MCP server has.
         settings: Of the plugin.
         config: Changes to AstrBot's own.
-        gemini: Where Gemini's own dialect is spoken.
+        gemini: The address of a service with Gemini's own dialect.
     """
 
     server: StandInServer
@@ -206,7 +206,7 @@ class AstrBot:
         (self.root / "setup.json").write_text(json.dumps(content), encoding="utf-8")
 
     def start(self) -> None:
-        """Boots the bot, on what an earlier run left behind too."""
+        """Boot the bot, with the files of an earlier run if there are any."""
         with (self.root / "log.txt").open("a", encoding="utf-8") as log:
             self._process = subprocess.Popen(  # noqa: S603 - our own file
                 [sys.executable, str(HERE / "bot_process.py"), str(self.root)],
@@ -262,13 +262,13 @@ class AstrBot:
             self.set_runner(**{name: _USUAL[name] for name in settings})
 
     def say(self, text: str, user: str = "u1", **more: Any) -> str:
-        """What the bot answers to a message, its last message if it sent several."""
+        """The bot's answer to a message: its last message, if it sent several."""
         sent = self.ask("say", text=text, user=user, **more)
         return sent[-1] if sent else ""
 
     @property
     def log(self) -> str:
-        """What was logged, without colours."""
+        """The log, without colours."""
         text = (self.root / "log.txt").read_text(encoding="utf-8", errors="replace")
         return re.sub(r"\x1b\[[0-9;]*m", "", text)
 

@@ -1,7 +1,7 @@
-"""A real AstrBot in a process of its own, told what to do line by line.
+"""A real AstrBot in a process of its own, which reads commands line by line.
 
 Run by AstrBot's interpreter as `bot_process.py ROOT`; ROOT holds `setup.json`. Imports
-nothing of the library: what works here comes out of the plugin's zip.
+nothing of the library: everything here comes from the plugin's zip.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Bot:
         self._messages = 0
 
     async def start(self) -> dict[str, Any]:
-        """Boots the core, and installs the plugin from its zip where it is not yet."""
+        """Boot the core, and install the plugin from its zip if it is missing."""
         from astrbot.core import LogBroker, astrbot_config, db_helper
         from astrbot.core.core_lifecycle import AstrBotCoreLifecycle
 
@@ -148,7 +148,7 @@ class Bot:
         return await scope["_"](self)
 
     def methods(self) -> list[int]:
-        """What of AstrBot's own the plugin touches, by identity."""
+        """The objects of AstrBot that the plugin replaces, by identity."""
         from astrbot.core.agent.runners.tool_loop_agent_runner import ToolLoopAgentRunner
         from astrbot.core.provider.sources.anthropic_source import ProviderAnthropic
 
@@ -162,7 +162,7 @@ class Bot:
         return [id(method) for method in (*touched, ToolLoopAgentRunner.reset)]
 
     async def state(self) -> dict[str, Any]:
-        """What of the plugin is left in the process."""
+        """The parts of the plugin that are left in the process."""
         library = sys.modules.get("tool_search")
         return {
             "untouched": self.methods() == self.before,

@@ -1,4 +1,4 @@
-"""A bot for these tests. Without AstrBot, which has a target of its own, they are no tests."""
+"""A bot for these tests, which need AstrBot and are left out without it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def plugin_zip(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def session_server() -> Iterator[StandInServer]:
-    """A stand-in provider for all bots."""
+    """The stand-in provider of all bots."""
     with StandInServer(model=KeywordModel()) as server:
         yield server
 
@@ -74,12 +74,12 @@ def small_bot(start_bot: Callable[..., AstrBot]) -> AstrBot:
 
 @pytest.fixture(scope="session")
 def claude_bot(start_bot: Callable[..., AstrBot]) -> AstrBot:
-    """120 tools, a Claude provider with tool search, and an OpenAI provider behind it."""
+    """120 tools, a Claude provider with tool search, and an OpenAI provider after it."""
     return start_bot(providers=("claude", "openai"), settings={"native_claude": "on"})
 
 
 @pytest.fixture(scope="session")
 def responses_bot(start_bot: Callable[..., AstrBot]) -> AstrBot:
-    """40 tools, OpenAI's Responses with tool search, and Claude's behind it."""
+    """40 tools, OpenAI's Responses with tool search, and Claude's after it."""
     settings = {"native_openai": "on", "native_claude": "on"}
     return start_bot(providers=("responses", "claude"), tools=40, settings=settings)

@@ -18,8 +18,8 @@ class Service:
     """A running service.
 
     Attributes:
-        address: Where it is.
-        answer: Gives the body of a reply; a list is sent as server-sent events.
+        address: Its base URL.
+        answer: Returns the body of a reply; a list is sent as server-sent events.
         asked: The path and the body of each request, in order.
     """
 

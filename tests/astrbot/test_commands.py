@@ -1,4 +1,4 @@
-"""What administrators can ask the plugin."""
+"""The plugin's commands for administrators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What answers beside AstrBot's own agent, or wakes it up: the clock, Dify, a knowledge base."""
+"""Runners besides AstrBot's own agent, and its triggers: the clock, Dify, a knowledge base."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an administrator sets for one conversation, and where AstrBot has the plugin off."""
+"""Settings of one conversation, and places at which AstrBot has the plugin switched off."""
 
 from __future__ import annotations
 

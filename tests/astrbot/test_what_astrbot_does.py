@@ -134,7 +134,7 @@ def test_a_tool_for_administrators_is_found_by_them_alone(
 def test_the_guard_refuses_a_call_without_a_search(
     small_bot: AstrBot, server: StandInServer
 ) -> None:
-    """What runs is AstrBot's wrapper, never what is behind it."""
+    """Calls run AstrBot's wrapper, never the tool in it."""
     seen: list[str] = []
     server.reset(
         model=ScriptedModel(

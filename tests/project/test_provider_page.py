@@ -28,7 +28,7 @@ def rows(heading: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
-KNOWN = rows("What is known, as a bot gets it")
+KNOWN = rows("Known hosts and models")
 
 
 def form(profile: ProviderProfile) -> str:

@@ -1,7 +1,7 @@
 """Servers of one rule each, written from the services' own texts and not from the stand-in.
 
 A server knows three formats, one rule and one habit: asked for a tool, it searches, calls what
-it was asked for, and answers. Replies have reasoning where the rule is about reasoning.
+it was asked for, and answers. Replies have reasoning if the rule is about reasoning.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class RawService:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """Where a turn is.
+    """The state of a turn.
 
     Attributes:
         wanted: The tool that the user's last message asks for.
@@ -177,7 +177,7 @@ def _said(dialect: str, body: JSON) -> tuple[list[str], int]:
             results += sum(block["type"] == "tool_result" for block in blocks)
             said = [block["text"] for block in blocks if block["type"] in _TEXTS]
             said = [content] if isinstance(content, str) else said
-            # What stands with results says that tools are loaded, or is the next question.
+            # Text after results says that tools are loaded, or is the next question.
             said = [text for text in said if text != "Tools loaded."]
             texts += said[-1:]
             results = 0 if said else results

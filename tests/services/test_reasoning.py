@@ -361,7 +361,7 @@ async def bot(request: pytest.FixtureRequest) -> AsyncIterator[Bot]:
     with ExitStack() as servers:
         servers.enter_context(service.running())
         if case.type == case.other_type and case.type != "openai_chat":
-            other = service  # two models behind one host
+            other = service  # two models at one host
         else:
             other.rule, other.reasoning = lambda _: None, None
             servers.enter_context(other.running())

@@ -87,7 +87,7 @@ def array_items(body: JSON) -> str | None:
 
 
 def by_place(name: str, text: str) -> Rule:
-    """A fault that nobody knows of, told by the place of the tool."""
+    """An unknown fault, which the service reports by the tool's place."""
 
     def rule(body: JSON) -> str | None:
         names = [known for known, _ in functions(body)]

@@ -310,7 +310,7 @@ async def test_message_that_is_too_long_for_one_is_another_ones() -> None:
 
 
 def pictures_in(body: JSON) -> int:
-    """How many pictures a request has."""
+    """The number of pictures in a request."""
     text = json.dumps(body)
     return sum(text.count(f'"type": "{kind}"') for kind in ("image_url", "input_image", "image"))
 

@@ -38,7 +38,7 @@ def server_call(call_id: str, **given: Any) -> dict[str, Any]:
 
 
 def server_result(call_id: str, *names: str) -> dict[str, Any]:
-    """What a server-side search found."""
+    """The result of a server-side search."""
     content = {
         "type": "tool_search_tool_search_result",
         "tool_references": [reference(name) for name in names],
@@ -90,7 +90,7 @@ def test_server_search_becomes_a_call_a_result_and_what_followed() -> None:
 
 
 def test_server_search_with_a_late_result_is_answered_in_its_place() -> None:
-    """The result comes first in the next reply; the client's call waits behind the search."""
+    """The result comes first in the next reply; the client's call comes after the search."""
     history = history_from_wire(
         [
             USER,
@@ -109,7 +109,7 @@ def test_server_search_with_a_late_result_is_answered_in_its_place() -> None:
 
 
 def test_server_search_that_failed_or_has_no_result_is_an_error() -> None:
-    """Neither is dropped: the model asked, and is told."""
+    """Neither is dropped: the model gets an answer to its call."""
     failed = {
         "type": "tool_search_tool_result",
         "tool_use_id": "srvtoolu_1",
@@ -146,7 +146,7 @@ def test_client_search_is_known_by_its_references() -> None:
 
 @pytest.mark.parametrize("line", ["Tools loaded.", "工具已加载。", "Tool loaded."])
 def test_line_behind_references_is_nothing_that_a_user_said(line: str) -> None:
-    """What is written for the model's sake is not read as a message; what the user adds is."""
+    """A client's line after references is not a message; the user's own text is."""
     references = result("t1", [reference("get_weather")])
     said = [references, text(line), text("And the time?")]
     history = history_from_wire(
@@ -197,7 +197,7 @@ def test_tools_added_in_mid_conversation_become_a_search_for_them() -> None:
 
 
 def test_content_of_every_kind_is_read_or_left_out() -> None:
-    """Pictures and errors are kept, a document by a line; thinking alone is no reply."""
+    """Pictures and errors are kept, a document as a line; thinking alone is not a reply."""
     picture = {"type": "base64", "media_type": "image/png", "data": "AAAA"}
     history = history_from_wire(
         [

@@ -131,7 +131,7 @@ def test_encode_says_what_to_wire_says(plan: RequestPlan, caches: bool, stream: 
 
 @pytest.mark.parametrize("rule", ["common", "identifier"])
 def test_encode_tools_depend_on_the_profile(rule: Any) -> None:
-    """One list, several endpoints: breakpoints only where they are understood, names by rule."""
+    """One list, several endpoints: breakpoints only for those that know them, names by rule."""
     plan = claude_plan()
     plan = replace(plan, tools=ToolList([*plan.tools, DeclaredTool(Tool(name="1st"))]))
     for profile in (CLAUDE, COMPATIBLE):
@@ -148,7 +148,7 @@ def test_to_wire_compatible_endpoint_gets_no_breakpoint_and_a_plain_system() -> 
 
 
 def test_to_wire_marks_the_end_of_a_filtered_list_too() -> None:
-    """Wherever marks are taken, by whatever strategy; a mark is no part of what is cached."""
+    """At endpoints that accept marks, with any strategy; a mark is not part of the cached text."""
     tools = [DeclaredTool(Tool(name=name)) for name in "ab"]
     profile = replace(CLAUDE.generic(), origin="anthropic:proxy.example")
     wire = to_wire(replace(claude_plan(), tools=ToolList(tools)), profile)["tools"]
@@ -282,7 +282,7 @@ def test_to_wire_native_call_of_an_invented_name_is_one_that_requests_take(name:
 
 
 def test_to_wire_native_blocks_go_nowhere_else() -> None:
-    """Nor back to their origin, where the message was edited since."""
+    """Nor back to their origin, if the message was edited since."""
     assert native_plan(COMPATIBLE, THINKING, USE) == [USE]
     assert [b["type"] for b in native_plan(CLAUDE, THINKING)] == ["tool_use"]
 

@@ -1,4 +1,4 @@
-"""What of the AstrBot adapter runs without AstrBot."""
+"""The parts of the AstrBot adapter that run without AstrBot."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class MCPTool(FunctionTool):
 
 
 def guarded(tool: FunctionTool) -> FunctionTool:
-    """A tool behind AstrBot's permission guard."""
+    """A tool in AstrBot's permission guard."""
     return FunctionTool(tool.name, _wrapped=tool, handler_module_path=tool.handler_module_path)
 
 

@@ -1,4 +1,4 @@
-"""The hooks on AstrBot's classes, and what AstrBot keeps of a place, without AstrBot."""
+"""The hooks on AstrBot's classes and its preferences of a place, without AstrBot."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class RefusedError(Exception):
 
 @pytest.mark.parametrize("method", ["text_chat", "text_chat_stream"])
 def test_a_class_that_lacks_a_method_is_not_touched(method: str) -> None:
-    """Half a hook would stay behind."""
+    """Otherwise half a hook would remain."""
     kept = {"text_chat": lambda: 1, "text_chat_stream": lambda: 2}
     del kept[method]
     owner = type("ProviderAnthropic", (), dict(kept))
@@ -194,7 +194,7 @@ class Preferences:
 
 @pytest.fixture
 def preferences(monkeypatch: pytest.MonkeyPatch) -> Preferences:
-    """AstrBot's preferences, where the adapter looks for them."""
+    """AstrBot's preferences, at the import path that the adapter uses."""
     made = Preferences(tool_permissions={"_default": {"alpha": "admin"}})
     core = ModuleType("astrbot.core")
     core.sp = made  # type: ignore[attr-defined]
@@ -213,7 +213,7 @@ async def test_settings_of_a_place_are_kept_and_taken_back(preferences: Preferen
 
 
 def guarded(name: str) -> Any:
-    """A tool behind AstrBot's guard."""
+    """A tool in AstrBot's guard."""
     return SimpleNamespace(name=name, _wrapped=SimpleNamespace(name=name))
 
 

@@ -82,7 +82,7 @@ def test_a_call_of_what_was_found_names_its_namespace() -> None:
 
 
 def test_notices_behind_a_search_become_a_developers_message() -> None:
-    """Behind all results of a reply, because an output holds tools alone."""
+    """After all results of a reply, because an output has only tools."""
     run = a_run()
     found = searched(run, "c1", "beta")
     found[1]["output"] += "\n[NOTICE] slow down"

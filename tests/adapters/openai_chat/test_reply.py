@@ -22,7 +22,7 @@ def delta(finish_reason: str | None = None, **content: Any) -> dict[str, Any]:
 
 
 def piece(arguments: Any = None, **more: Any) -> dict[str, Any]:
-    """A part of a call; `name` stands in its function."""
+    """A part of a call; `name` is in its function."""
     function: dict[str, Any] = {"arguments": arguments} if arguments is not None else {}
     if "name" in more:
         function["name"] = more.pop("name")
@@ -97,7 +97,7 @@ def test_stream_calls_without_ids_are_told_apart_and_numbered(given: dict[str, A
     [({"x": 1}, '{"x":1}'), (None, "{}"), ("", "{}"), ([1], "[1]"), ("{", "{")],
 )
 def test_arguments_of_any_type_become_text(arguments: Any, expected: str) -> None:
-    """An object is written as JSON; what is no object stays broken, for the model to mend."""
+    """An object is written as JSON; other arguments stay broken, for the model to correct."""
     (call,) = calls_of([piece(arguments, index=0, id="a", name="f")])
     assert call[2] == expected
     wire = {"choices": [{"message": {"tool_calls": [piece(arguments, id="a", name="f")]}}]}

@@ -76,7 +76,7 @@ def test_openai_holds_arguments_to_a_schema_as_strict_as_it_wants(
 
 
 def test_to_wire_plan_has_the_documented_form() -> None:
-    """The system text first, arguments and results as strings, no content beside calls only."""
+    """The system text first, arguments and results as strings, null content with calls alone."""
     wire = to_wire(plan_of(QUESTION, CALLED, RESULT), GPT)
     assert wire == snapshot(
         {
@@ -187,7 +187,7 @@ def own(origin: str) -> Message:
 
 
 def test_to_wire_thinking_goes_back_for_as_long_as_its_reply_does() -> None:
-    """To where it came from: a prefix without it would be another one in the next turn."""
+    """To its origin: without it, the next turn would have another prefix."""
     plan = plan_of(QUESTION, own(GPT.origin), RESULT, system="")
     reply = to_wire(plan, GPT)["messages"][1]
     assert reply["reasoning_content"] == "hm"

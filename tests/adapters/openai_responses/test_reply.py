@@ -57,7 +57,7 @@ COMPLETED = {"type": "response.completed", "response": response()}
 
 
 def streamed(events: Sequence[Any]) -> list[ReplyEvent]:
-    """What a stream's events are read as."""
+    """The reading of a stream's events."""
     reply = StreamedReply(searching(), CLIENT)
     read_events = [made for event in events for made in reply.read(event)]
     return [*read_events, *reply.end()]

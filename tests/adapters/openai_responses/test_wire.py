@@ -247,7 +247,7 @@ def test_pictures_of_the_user_are_parts() -> None:
 
 
 def test_search_that_is_a_function_brings_its_tools_behind_all_results() -> None:
-    """Models without tool search: nothing stands between the results of one reply."""
+    """Models without tool search: nothing comes between the results of one reply."""
     part = ReferencePart(("get_weather",), (WEATHER,))
     calls = Message(role="assistant", tool_calls=(FIND, CALL))
     result = Message(

@@ -37,7 +37,7 @@ class Toolbox(Star):
 
     @filter.on_llm_request(priority=-2_000_000)
     async def late(self, event: AstrMessageEvent, req: ProviderRequest) -> None:
-        """Adds a tool after all other plugins, where the user asks for one."""
+        """Adds a tool after all other plugins, if the user asks for one."""
         if req.func_tool and "with a late tool" in (req.prompt or ""):
             req.func_tool.add_tool(
                 ToolboxTool(
