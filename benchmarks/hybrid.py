@@ -23,7 +23,7 @@ from search import MACRO, read_queries, read_tools
 from tool_search.catalog.tool import Tool
 from tool_search.config.search import HybridSettings, SearchSettings
 from tool_search.search import SearchResult, ToolSearchIndex, build_index, evaluate
-from tool_search.search.vectors.embedder import Embedder, embedder_named
+from tool_search.search.vectors.embedder import Embedder, load_embedder
 
 OTHERS = ("ultratool_zh2en", "mcp_dehydrator")
 WEIGHTS = (0.1, 0.2, 0.3, 0.4, 0.5)
@@ -106,7 +106,7 @@ def main() -> None:
     print(f"{'recall@5':17}" + "".join(f"{name:>14}" for name in variants()))
     for name in options.sets or (*MACRO, *OTHERS):
         tools, queries = read_tools(options.data / name), read_queries(options.data / name)
-        embedder = Remembering(embedder_named(None))
+        embedder = Remembering(load_embedder(None))
         table[name], medians = {}, []
         for variant, (engine, hybrid) in variants().items():
             settings = SearchSettings(

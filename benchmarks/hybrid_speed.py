@@ -22,7 +22,7 @@ from search import read_queries, read_tools
 
 from tool_search.config.search import SearchSettings
 from tool_search.search import Embedder, ToolSearchIndex, build_index
-from tool_search.search.vectors.embedder import embedder_named
+from tool_search.search.vectors.embedder import load_embedder
 
 ENGINES = ("bm25", "semantic", "hybrid")
 REPEATS = 3
@@ -36,7 +36,7 @@ class RandomTools:
     identity = "random tools"
 
     def __init__(self) -> None:
-        self.model: Embedder = embedder_named(None)
+        self.model: Embedder = load_embedder(None)
         self._random = np.random.default_rng(0)
 
     def embed(self, texts: Sequence[str]) -> ArrayLike:

@@ -34,10 +34,10 @@ from tool_search.search.learned import (
     LearnedQueries,
     Voting,
     evidence_of,
-    informed,
-    merged,
+    merge_evidence,
+    with_votes,
 )
-from tool_search.search.vectors.embedder import embedder_named
+from tool_search.search.vectors.embedder import load_embedder
 
 OTHERS = ("ultratool_zh2en",)
 HALVINGS = 3
@@ -67,7 +67,7 @@ class Learnable:
         """Return the set of a folder, every query asked once."""
         # Every query is asked several times, and embedded once.
         embeds = settings.engine in EMBEDDING_ENGINES
-        embedder = Remembering(embedder_named(settings.embedder)) if embeds else None
+        embedder = Remembering(load_embedder(settings.embedder)) if embeds else None
         index = build_index(read_tools(folder), settings, embedder=embedder)
         queries = read_queries(folder)
         found = [first_names(index, judged.query) for judged in queries]
@@ -91,7 +91,7 @@ class Learnable:
                 tool = chance.choice(others) if is_wrong else name
                 now = NOW - chance.uniform(0, how.age_days) * DAY_S
                 taught += evidence_of(self.queries[place].query, tool, now=now)
-        return [*merged((), taught).values()]
+        return [*merge_evidence((), taught).values()]
 
     def gain(self, how: Teaching, voting: Voting) -> tuple[float, float]:
         """Recall@5 of the second halves without evidence, and what it adds, as means."""
@@ -99,7 +99,7 @@ class Learnable:
         for seed in range(HALVINGS):
             first, second = self.halves(seed)
             queries = LearnedQueries(self.evidence(first, how, seed), voting=voting)
-            index = informed(self.index, queries.at(NOW))
+            index = with_votes(self.index, queries.at(NOW))
             plain = [self.recall(place, self.found[place]) for place in second]
             taught = [
                 self.recall(place, first_names(index, self.queries[place].query))
@@ -160,7 +160,7 @@ def print_choice(sets: Sequence[Learnable]) -> None:
     table: dict[Voting, dict[str, float]] = {}
     grid = itertools.product((8, 16, 32), ((1.0, 1.0), (1.5, 0.5)), (1.5, 2.5, 3.5))
     for neighbours, (power, shrinkage), worth in grid:
-        voting = Voting(neighbours=neighbours, power=power, shrinkage=shrinkage, worth=worth)
+        voting = Voting(neighbours=neighbours, power=power, shrinkage=shrinkage, max_vote=worth)
         table[voting] = gains(sets, Teaching(), voting)
         least = min(table[voting][name] for name in MACRO)
         print(
@@ -198,11 +198,11 @@ def print_speed(each: Learnable, size: int = 10_000) -> None:
     entries: dict[object, Evidence] = {}
     while len(entries) < size:
         query, name = next(made)
-        entries.update(merged((), evidence_of(query, name, now=NOW)))
+        entries.update(merge_evidence((), evidence_of(query, name, now=NOW)))
     start = time.perf_counter()
     learned = LearnedQueries(entries.values())
     built = time.perf_counter() - start
-    index = informed(each.index, learned.at(NOW))
+    index = with_votes(each.index, learned.at(NOW))
     times: tuple[list[float], list[float]] = ([], [])
     for judged in each.queries:
         for place, asked in enumerate((each.index, index)):

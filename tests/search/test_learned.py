@@ -13,8 +13,8 @@ from tool_search.search.learned import (
     Evidence,
     evidence_of,
     evidence_words,
-    kept,
-    merged,
+    merge_evidence,
+    select_evidence,
 )
 
 NOW = 2.0e9
@@ -85,12 +85,12 @@ def test_strength_never_grows_with_time(entry: Evidence, first: float, more: flo
 
 @given(st.lists(EVIDENCE), st.randoms())
 def test_what_is_kept_is_bounded_and_the_strongest(entries: list[Evidence], chance: object) -> None:
-    unique = list(merged((), entries).values())
+    unique = list(merge_evidence((), entries).values())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(learned, "MAX_EVIDENCE", 6)
         patch.setattr(learned, "MAX_PER_TOOL", 3)
-        chosen = kept(unique, NOW)
-        assert kept(reversed(unique), NOW) == chosen
+        chosen = select_evidence(unique, NOW)
+        assert select_evidence(reversed(unique), NOW) == chosen
     assert len(chosen) <= 6
     assert all([entry.tool for entry in chosen].count(name) <= 3 for name in ("t1", "t2", "t3"))
     strengths = [entry.strength_at(NOW) for entry in chosen]
@@ -100,4 +100,4 @@ def test_what_is_kept_is_bounded_and_the_strongest(entries: list[Evidence], chan
 def test_no_tool_takes_the_place_of_all_others() -> None:
     busy = [Evidence(tool="busy", words=(f"w{n}",), at=NOW) for n in range(1_000)]
     rare = Evidence(tool="rare", words=("w",), at=NOW - HALF_LIFE_S)
-    assert len(kept([*busy, rare], NOW)) == MAX_PER_TOOL + 1
+    assert len(select_evidence([*busy, rare], NOW)) == MAX_PER_TOOL + 1

@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 from tests.search.registry import WITH_LANGUAGE
 from tool_search import SearchSettings, Tool, ToolSearchIndex, build_index
-from tool_search.search.learned import HALF_LIFE_S, Evidence, LearnedQueries, evidence_of, informed
+from tool_search.search.learned import (
+    HALF_LIFE_S,
+    Evidence,
+    LearnedQueries,
+    evidence_of,
+    with_votes,
+)
 
 NOW = 2.0e9
 TOOLS = (
@@ -36,7 +42,7 @@ def answered(*answers: tuple[str, str], at: float = NOW) -> list[Evidence]:
 def taught(*answers: tuple[str, str], engine: str = "bm25", at: float = NOW) -> ToolSearchIndex:
     """An index that has learned these answers."""
     index = build_index(TOOLS, SearchSettings(engine=engine))
-    return informed(index, LearnedQueries(answered(*answers, at=at)).at(NOW))
+    return with_votes(index, LearnedQueries(answered(*answers, at=at)).at(NOW))
 
 
 def names(index: ToolSearchIndex, query: str, *, limit: int = 5) -> list[str]:
@@ -180,7 +186,7 @@ def test_an_index_that_takes_no_votes_stays_as_it_is() -> None:
             return self
 
     own: object = Own()
-    assert informed(own, LearnedQueries(()).at(NOW)) is own  # type: ignore[arg-type]
+    assert with_votes(own, LearnedQueries(()).at(NOW)) is own  # type: ignore[arg-type]
 
 
 def many(count: int) -> Sequence[Evidence]:

@@ -16,7 +16,7 @@ from tool_search.compat.weighted_bm25 import WeightedBm25Index
 from tool_search.config.loading import load_config
 from tool_search.errors import ConfigurationError
 from tool_search.search import SearchSettings, ToolSearchIndex, build_index
-from tool_search.search.learned import informed
+from tool_search.search.learned import with_votes
 
 TOOLS = (
     Tool(name="send_mail", description="Send a mail to somebody.", server="post", kind="mcp"),
@@ -128,7 +128,7 @@ def test_what_was_learned_changes_no_ranking(index: WeightedBm25Index) -> None:
     def votes(query: str, may: object) -> dict[str, float]:
         return {"get_weather": 9.0}
 
-    assert informed(index, votes) is index
+    assert with_votes(index, votes) is index
 
 
 def test_only_what_a_caller_may_call_is_found_and_counted(index: WeightedBm25Index) -> None:

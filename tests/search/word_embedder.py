@@ -36,8 +36,8 @@ class WordEmbedder:
         self.asked.extend(texts)
         rows = np.zeros((len(texts), self.dimensions), np.float32)
         for row, text in zip(rows, texts, strict=True):
-            for piece in pieces(text, longest=2_000):
-                for word in () if piece.is_function else piece.words:
+            for piece in pieces(text, max_chars=2_000):
+                for word in () if piece.is_stop_word else piece.words:
                     row[_place(word, self.dimensions)] += 1.0
         return rows
 

@@ -29,7 +29,7 @@ from tool_search.search import SearchResult, ToolSearchIndex
 from tool_search.search.index.explanation import Explanation, TermScore
 from tool_search.search.index.older_first import search_older_first
 from tool_search.search.index.ranking import RankedIndex
-from tool_search.search.learned import Evidence, LearnedQueries, informed
+from tool_search.search.learned import Evidence, LearnedQueries, with_votes
 from tool_search.search.text.documents import FieldName, field_texts
 from tool_search.search.text.query import query_terms
 from tool_search.search.text.tokenizer import pieces
@@ -62,7 +62,7 @@ def matched_words(query: str, tool: Tool) -> dict[FieldName, list[str]]:
         terms = {
             term
             for text in texts
-            for piece in pieces(text, longest=_MAX_FIELD_CHARS)
+            for piece in pieces(text, max_chars=_MAX_FIELD_CHARS)
             for term in (*piece.words, *piece.compounds)
         }
         words: dict[str, None] = {}
@@ -212,7 +212,7 @@ def _informed(index: ToolSearchIndex, store: Path) -> ToolSearchIndex:
     if not store.is_file():
         raise ConfigurationError(f"--store {str(store)!r} does not exist; name the file of a store")
     entries = asyncio.run(_evidence(store))
-    return informed(index, LearnedQueries(entries).at(time.time()) if entries else None)
+    return with_votes(index, LearnedQueries(entries).at(time.time()) if entries else None)
 
 
 async def _evidence(path: Path) -> tuple[Evidence, ...]:
@@ -225,7 +225,7 @@ def _reasons(index: ToolSearchIndex, found: SearchResult) -> dict[str, Explanati
     if not isinstance(index, RankedIndex):
         return {}
     names = [match.name for match in found.matches]
-    return {each.tool: each for each in index.explained(found.query, names)}
+    return {each.tool: each for each in index.explain(found.query, names)}
 
 
 def _result_object(

@@ -24,8 +24,8 @@ from tool_search.search.engines.options import EngineOptions
 from tool_search.search.index.ranking import Scores
 from tool_search.search.index.storage import ChunkedArray, DocumentIds
 from tool_search.search.text.documents import FieldName, field_texts
-from tool_search.search.text.stop_words import FUNCTION_WORDS
-from tool_search.search.text.tokenizer import folded
+from tool_search.search.text.stop_words import STOP_WORDS
+from tool_search.search.text.tokenizer import normalized
 
 __all__ = [
     "Boosts",
@@ -70,21 +70,21 @@ class LexicalEngine:
         tools: What is searched, in any order.
     """
 
-    __slots__ = ("_texts", "slots")
+    __slots__ = ("_texts", "doc_ids")
 
-    most_boost = 1.0
+    max_boost = 1.0
 
     def __init__(self, tools: Iterable[Tool] = ()) -> None:
-        self.slots = DocumentIds(tools)
-        self._texts = ChunkedArray(_texts(tool) for _, tool in self.slots.taken())
+        self.doc_ids = DocumentIds(tools)
+        self._texts = ChunkedArray(_texts(tool) for _, tool in self.doc_ids.taken())
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> LexicalEngine:
         """The same ranking over changed tools, sharing what did not change."""
-        change = self.slots.changed(added=added, removed=removed)
+        change = self.doc_ids.changed(added=added, removed=removed)
         engine = LexicalEngine()
-        engine.slots = change.slots
-        left = {slot: _NO_TEXTS for slot, _ in change.left}
-        entered = {slot: _texts(tool) for slot, tool in change.entered}
+        engine.doc_ids = change.doc_ids
+        left = {doc_id: _NO_TEXTS for doc_id, _ in change.left}
+        entered = {doc_id: _texts(tool) for doc_id, tool in change.entered}
         engine._texts = self._texts.changed({**left, **entered})
         return engine
 
@@ -95,15 +95,15 @@ class LexicalEngine:
             return Scores([0.0] * len(self._texts), 0.0)
         return Scores([_best(parts, texts) for texts in self._texts], 1.0)
 
-    def boosts(self, _query: str, slots: Sequence[int]) -> Sequence[float]:
+    def boosts(self, _query: str, doc_ids: Sequence[int]) -> Sequence[float]:
         """None: the points say it all."""
-        return [1.0] * len(slots)
+        return [1.0] * len(doc_ids)
 
     def unmatched(self, query: str, has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
         """The lines of the query that no tool has."""
 
         def is_known(part: str) -> bool:
-            having = [slot for slot, texts in enumerate(self._texts) if _score(part, texts)]
+            having = [doc_id for doc_id, texts in enumerate(self._texts) if _score(part, texts)]
             return bool(having) and has_tool(having)
 
         parts = (part for part in _parts(query) if len(part) <= _MAX_UNMATCHED_CHARS)
@@ -129,15 +129,15 @@ def _texts(tool: Tool) -> _Texts:
         for text in found.get(field, ())
     ]
     return _Texts(
-        name=folded(tool.name),
-        space=folded(f"{tool.namespace or ''}\n{tool.server or ''}"),
-        text=folded("\n".join(lines)),
+        name=normalized(tool.name),
+        space=normalized(f"{tool.namespace or ''}\n{tool.server or ''}"),
+        text=normalized("\n".join(lines)),
     )
 
 
 def _parts(query: str) -> tuple[str, ...]:
     """The lines of a query, which operators make: a or b is two of them."""
-    lines = map(folded, query.splitlines()[:_MAX_PARTS])
+    lines = map(normalized, query.splitlines()[:_MAX_PARTS])
     return tuple(dict.fromkeys(line for line in lines if any(map(str.isalnum, line))))
 
 
@@ -183,7 +183,7 @@ def tooldiscovery_tokens(text: str) -> list[str]:
     ['create', 'issue', 'create_issue', "don't", 'use', 'file', 'read']
     """
     words = (found[0] for found in _WORD.finditer(text[:_MAX_FIELD_CHARS].lower()))
-    return [word for word in words if word.strip("_") and word not in FUNCTION_WORDS]
+    return [word for word in words if word.strip("_") and word not in STOP_WORDS]
 
 
 def tooldiscovery_recipe(boosts: Boosts | None = None) -> Bm25Recipe:

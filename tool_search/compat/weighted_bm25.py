@@ -21,7 +21,12 @@ from typing import Any, NamedTuple, TypeVar
 from tool_search.catalog.tool import Tool
 from tool_search.search.index.protocol import SearchMatch, SearchResult
 from tool_search.search.index.ranking import attainable
-from tool_search.search.index.storage import ChunkedArray, DocumentIds, PersistentMap, SlotChange
+from tool_search.search.index.storage import (
+    ChunkedArray,
+    DocumentChange,
+    DocumentIds,
+    PersistentMap,
+)
 from tool_search.values.json import encodable
 
 __all__ = ["Bm25Recipe", "RankedTool", "WeightedBm25Index"]
@@ -77,26 +82,34 @@ class WeightedBm25Index:
         min_relevance: Hits below this share of what the query could reach are none.
     """
 
-    __slots__ = ("_bags", "_length", "_lengths", "_min_relevance", "_postings", "_recipe", "_slots")
+    __slots__ = (
+        "_bags",
+        "_doc_ids",
+        "_length",
+        "_lengths",
+        "_min_relevance",
+        "_postings",
+        "_recipe",
+    )
 
     def __init__(
         self, tools: Iterable[Tool], recipe: Bm25Recipe, *, min_relevance: float = 0.0
     ) -> None:
         self._recipe = recipe
         self._min_relevance = min_relevance
-        self._slots = DocumentIds(tools)
-        bags = [recipe.weights(tool) for _, tool in self._slots.taken()]
+        self._doc_ids = DocumentIds(tools)
+        bags = [recipe.weights(tool) for _, tool in self._doc_ids.taken()]
         postings: dict[str, dict[int, int]] = {}
-        for slot, bag in enumerate(bags):
+        for doc_id, bag in enumerate(bags):
             for word, weight in bag.items():
-                postings.setdefault(word, {})[slot] = weight
+                postings.setdefault(word, {})[doc_id] = weight
         self._bags = ChunkedArray(bags)
         self._postings = PersistentMap(postings)
         self._lengths = ChunkedArray(sum(bag.values()) for bag in bags)
         self._length = sum(self._lengths)
 
     def __len__(self) -> int:
-        return len(self._slots)
+        return len(self._doc_ids)
 
     def ranked(
         self,
@@ -112,9 +125,9 @@ class WeightedBm25Index:
             limit: How many at most; None: all.
             allowed: Says by name which tools may be found.
         """
-        scores = self._open_scores(self._counts(query), self._hidden(allowed))
+        scores = self._open_scores(self._counts(query), self._hidden_ids(allowed))
         best = _top(scores, len(scores) if limit is None else limit)
-        return tuple(RankedTool(*entry) for entry in self._sorted(best)[:limit])
+        return tuple(RankedTool(*entry) for entry in self._sort(best)[:limit])
 
     def search(
         self,
@@ -126,7 +139,7 @@ class WeightedBm25Index:
         """The tools that fit the query; see `ToolSearchIndex.search`."""
         queries = [encodable(text) for text in ([query] if isinstance(query, str) else query)]
         limit = max(limit, 0)
-        hidden = self._hidden(allowed)
+        hidden = self._hidden_ids(allowed)
         hits: set[int] = set()
         # The raw score too: shares of long queries round to the same.
         best: dict[int, tuple[float, float]] = {}
@@ -134,39 +147,41 @@ class WeightedBm25Index:
         for text in queries[:_MAX_QUERIES]:
             counts = self._counts(text)
             scores = self._open_scores(counts, hidden)
-            most = attainable(self._worth(counts))
-            floor = self._floor(most)
+            max_score = attainable(self._max_scores(counts))
+            floor = self._floor(max_score)
             if floor > 0:
-                scores = {slot: score for slot, score in scores.items() if score >= floor}
+                scores = {doc_id: score for doc_id, score in scores.items() if score >= floor}
             hits.update(scores)
-            for slot, score in _top(scores, limit).items():
-                best[slot] = max((-math.expm1(-score / most), score), best.get(slot, (0.0, 0.0)))
-            unmatched.update(dict.fromkeys(self._unknown(counts, hidden)))
+            for doc_id, score in _top(scores, limit).items():
+                best[doc_id] = max(
+                    (-math.expm1(-score / max_score), score), best.get(doc_id, (0.0, 0.0))
+                )
+            unmatched.update(dict.fromkeys(self._unknown_words(counts, hidden)))
         return SearchResult(
             query=" | ".join(queries),
-            matches=tuple(_match(tool, share) for tool, (share, _) in self._sorted(best)[:limit]),
+            matches=tuple(_match(tool, share) for tool, (share, _) in self._sort(best)[:limit]),
             total_found=len(hits),
-            total_tools=len(self._slots) - len(hidden),
+            total_tools=len(self._doc_ids) - len(hidden),
             unmatched=tuple(unmatched)[:_MAX_UNMATCHED],
         )
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> WeightedBm25Index:
         """An index with other tools; see `ToolSearchIndex.updated`."""
-        change = self._slots.changed(added=added, removed=removed)
+        change = self._doc_ids.changed(added=added, removed=removed)
         index = WeightedBm25Index((), self._recipe, min_relevance=self._min_relevance)
-        index._slots = change.slots
-        entered = {slot: self._recipe.weights(tool) for slot, tool in change.entered}
-        nothing: dict[int, Mapping[str, int]] = {slot: {} for slot, _ in change.left}
+        index._doc_ids = change.doc_ids
+        entered = {doc_id: self._recipe.weights(tool) for doc_id, tool in change.entered}
+        nothing: dict[int, Mapping[str, int]] = {doc_id: {} for doc_id, _ in change.left}
         index._bags = self._bags.changed({**nothing, **entered})
         index._postings = self._postings.changed(self._changed_postings(change, entered))
         lengths = dict.fromkeys(nothing, 0) | {s: sum(bag.values()) for s, bag in entered.items()}
         index._lengths = self._lengths.changed(lengths)
-        left = sum(self._lengths[slot] for slot in nothing)
+        left = sum(self._lengths[doc_id] for doc_id in nothing)
         index._length = self._length - left + sum(lengths.values())
         return index
 
     def _changed_postings(
-        self, change: SlotChange, entered: Mapping[int, Mapping[str, int]]
+        self, change: DocumentChange, entered: Mapping[int, Mapping[str, int]]
     ) -> dict[str, dict[int, int] | None]:
         touched: dict[str, dict[int, int]] = {}
 
@@ -175,12 +190,12 @@ class WeightedBm25Index:
                 touched[word] = dict(self._postings.get(word) or {})
             return touched[word]
 
-        for slot, _ in change.left:
-            for word in self._bags[slot]:
-                del postings(word)[slot]
-        for slot, bag in entered.items():
+        for doc_id, _ in change.left:
+            for word in self._bags[doc_id]:
+                del postings(word)[doc_id]
+        for doc_id, bag in entered.items():
             for word, weight in bag.items():
-                postings(word)[slot] = weight
+                postings(word)[doc_id] = weight
         return {word: found or None for word, found in touched.items()}
 
     def _counts(self, query: str) -> dict[str, int]:
@@ -193,60 +208,60 @@ class WeightedBm25Index:
     def _scores(self, counts: Mapping[str, int]) -> dict[int, float]:
         """The raw scores above 0, by slot; each word is added in the query's order."""
         k1, b, delta = self._recipe.k1, self._recipe.b, self._recipe.delta
-        mean = self._length / len(self._slots) if self._length else 1.0
+        mean = self._length / len(self._doc_ids) if self._length else 1.0
         lengths = list(self._lengths)
         norms: dict[int, float] = {}
         scores: dict[int, float] = {}
         for word, count in counts.items():
             postings = self._postings.get(word) or {}
             rarity = count * self._idf(len(postings))
-            for slot, tf in postings.items():
-                norm = norms.get(slot)
+            for doc_id, tf in postings.items():
+                norm = norms.get(doc_id)
                 if norm is None:
-                    norm = norms[slot] = k1 * (1 - b + b * (lengths[slot] / mean))
-                    scores[slot] = 0.0
-                scores[slot] += rarity * (tf * (k1 + 1) / (tf + norm) + delta)
+                    norm = norms[doc_id] = k1 * (1 - b + b * (lengths[doc_id] / mean))
+                    scores[doc_id] = 0.0
+                scores[doc_id] += rarity * (tf * (k1 + 1) / (tf + norm) + delta)
         return scores
 
     def _idf(self, having: int) -> float:
-        return math.log(1 + (len(self._slots) - having + 0.5) / (having + 0.5))
+        return math.log(1 + (len(self._doc_ids) - having + 0.5) / (having + 0.5))
 
-    def _worth(self, counts: Mapping[str, int]) -> list[float]:
+    def _max_scores(self, counts: Mapping[str, int]) -> list[float]:
         """What each word can add at most; one that no tool has counts as the rarest."""
-        most = self._recipe.k1 + 1 + self._recipe.delta
+        factor = self._recipe.k1 + 1 + self._recipe.delta
         return [
-            count * self._idf(len(self._postings.get(word) or ())) * most
+            count * self._idf(len(self._postings.get(word) or ())) * factor
             for word, count in counts.items()
         ]
 
-    def _floor(self, most: float) -> float:
+    def _floor(self, max_score: float) -> float:
         """The least raw score of a hit, where the query could reach `most`."""
         if self._min_relevance >= 1:
             return math.inf
-        return -math.log1p(-self._min_relevance) * most
+        return -math.log1p(-self._min_relevance) * max_score
 
-    def _hidden(self, allowed: Callable[[str], bool] | None) -> frozenset[int]:
+    def _hidden_ids(self, allowed: Callable[[str], bool] | None) -> frozenset[int]:
         """The slots of the tools that may not be found."""
         if allowed is None:
             return frozenset()
-        return frozenset(slot for slot, tool in self._slots.taken() if not allowed(tool.name))
+        return frozenset(doc_id for doc_id, tool in self._doc_ids.taken() if not allowed(tool.name))
 
     def _open_scores(self, counts: Mapping[str, int], hidden: Container[int]) -> dict[int, float]:
         scores = self._scores(counts)
         if not hidden:
             return scores
-        return {slot: score for slot, score in scores.items() if slot not in hidden}
+        return {doc_id: score for doc_id, score in scores.items() if doc_id not in hidden}
 
-    def _sorted(self, scores: Mapping[int, _Score]) -> list[tuple[Tool, _Score]]:
-        tools, order = self._slots.tools, self._recipe.order
+    def _sort(self, scores: Mapping[int, _Score]) -> list[tuple[Tool, _Score]]:
+        tools, order = self._doc_ids.tools, self._recipe.order
         found = [
-            (tool, score) for slot, score in scores.items() if (tool := tools[slot]) is not None
+            (tool, score) for doc_id, score in scores.items() if (tool := tools[doc_id]) is not None
         ]
         found.sort(key=lambda entry: (order(entry[0].name), entry[0].name))
         found.sort(key=itemgetter(1), reverse=True)
         return found
 
-    def _unknown(self, counts: Iterable[str], hidden: frozenset[int]) -> Iterable[str]:
+    def _unknown_words(self, counts: Iterable[str], hidden: frozenset[int]) -> Iterable[str]:
         """The words that no tool has that may be found."""
         for word in counts:
             having = self._postings.get(word) or {}
@@ -261,7 +276,7 @@ def _top(scores: Mapping[int, float], limit: int) -> Mapping[int, float]:
     if limit >= len(scores):
         return scores
     least = nlargest(limit, scores.values())[-1]
-    return {slot: score for slot, score in scores.items() if score >= least}
+    return {doc_id: score for doc_id, score in scores.items() if score >= least}
 
 
 def _match(tool: Tool, share: float) -> SearchMatch:

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 from tool_search.conversation.calls import CallDecision, RunCall
 from tool_search.search.index.protocol import SearchResult
-from tool_search.search.text.query_language import parsed, selected_names
-from tool_search.search.text.tokenizer import folded
+from tool_search.search.text.query_language import parse_query, selected_names
+from tool_search.search.text.tokenizer import normalized
 
 __all__ = ["Lesson", "SearchTrail"]
 
@@ -86,7 +86,7 @@ class SearchTrail:
 
     def _searched(self, result: SearchResult) -> None:
         query = result.query
-        if selected_names(query) or parsed(query) is not None:
+        if selected_names(query) or parse_query(query) is not None:
             return
         if not result.names:
             self._missed.append(_Search(query, self._turn, self._step))
@@ -95,7 +95,7 @@ class SearchTrail:
         before = tuple(missed for missed in self._missed if missed.step < self._step)
         search = _Search(query, self._turn, self._step, before)
         for name in result.names:
-            if folded(query) != folded(name):
+            if normalized(query) != normalized(name):
                 self._waiting[name] = [*self._waiting[name], search][-_MAX_SEARCHES:]
 
     def _learned(self, name: str) -> list[Lesson]:

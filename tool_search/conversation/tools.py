@@ -29,7 +29,7 @@ from tool_search.messages import Notice, NoticeCode
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.search import ToolSearchIndex, build_index
 from tool_search.search.index.ranking import Votes
-from tool_search.search.learned import informed
+from tool_search.search.learned import with_votes
 
 __all__ = ["FrozenSettings", "ToolState"]
 
@@ -82,7 +82,7 @@ class ToolState:
         self._discoveries = discoveries
         self._max_core = None if max_tools is None else _core_room(max_tools)
         self._index: ToolSearchIndex | None = None
-        self._informed: tuple[ToolSearchIndex, Votes | None, ToolSearchIndex] | None = None
+        self._with_votes: tuple[ToolSearchIndex, Votes | None, ToolSearchIndex] | None = None
         self.votes: Votes | None = None
         self.trail = SearchTrail()
         self._notices: list[Notice] = []
@@ -179,9 +179,9 @@ class ToolState:
 
     def _searched(self, index: ToolSearchIndex) -> ToolSearchIndex:
         """Return the index with the current votes; the same one until either changes."""
-        known = self._informed
+        known = self._with_votes
         if known is None or known[0] is not index or known[1] is not self.votes:
-            known = self._informed = (index, self.votes, informed(index, self.votes))
+            known = self._with_votes = (index, self.votes, with_votes(index, self.votes))
         return known[2]
 
     def take_notices(self) -> tuple[Notice, ...]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from tool_search.search.index.protocol import ToolSearchIndex
 from tool_search.search.index.ranking import Votes
-from tool_search.search.index.storage import Postings, summed
+from tool_search.search.index.storage import Postings, sum_impacts
 from tool_search.search.text.query import query_terms
 
 if TYPE_CHECKING:
@@ -36,9 +36,9 @@ __all__ = [
     "Voting",
     "evidence_of",
     "evidence_words",
-    "informed",
-    "kept",
-    "merged",
+    "merge_evidence",
+    "select_evidence",
+    "with_votes",
 ]
 
 
@@ -52,7 +52,7 @@ MAX_EVIDENCE = 10_000
 _MAX_WORDS = 64
 _MAX_STRENGTH = 4.0
 # Less than that is left of one success after more than a year.
-_LEAST_STRENGTH = 0.05
+_MIN_STRENGTH = 0.05
 _MAX_CODE_CHARS = 4
 
 
@@ -122,7 +122,7 @@ def evidence_of(query: str, tool: str, *, now: float, strength: float = 1.0) -> 
         yield Evidence(tool=tool, words=words, at=now, strength=strength)
 
 
-def merged(known: Iterable[Evidence], new: Iterable[Evidence]) -> dict[object, Evidence]:
+def merge_evidence(known: Iterable[Evidence], new: Iterable[Evidence]) -> dict[object, Evidence]:
     """Evidence by its key, with new successes added to those that are known."""
     entries: dict[object, Evidence] = {entry.key: entry for entry in known}
     for entry in new:
@@ -131,7 +131,7 @@ def merged(known: Iterable[Evidence], new: Iterable[Evidence]) -> dict[object, E
     return entries
 
 
-def kept(entries: Iterable[Evidence], now: float) -> list[Evidence]:
+def select_evidence(entries: Iterable[Evidence], now: float) -> list[Evidence]:
     """What stays within the bounds, the strongest first; what is almost forgotten goes.
 
     Of a tool 64 entries, 10,000 in all; equally strong ones by tool and words.
@@ -139,7 +139,7 @@ def kept(entries: Iterable[Evidence], now: float) -> list[Evidence]:
     counts: dict[str, int] = defaultdict(int)
     chosen: list[Evidence] = []
     for entry in sorted(entries, key=lambda entry: (-entry.level, entry.key)):
-        if len(chosen) == MAX_EVIDENCE or entry.strength_at(now) < _LEAST_STRENGTH:
+        if len(chosen) == MAX_EVIDENCE or entry.strength_at(now) < _MIN_STRENGTH:
             break
         counts[entry.tool] += 1
         if counts[entry.tool] <= MAX_PER_TOOL:
@@ -191,10 +191,10 @@ class Voting:
     """
 
     neighbours: int = 16
-    least_similarity: float = 0.03
+    min_similarity: float = 0.03
     power: float = 1.5
     shrinkage: float = 0.5
-    worth: float = 2.5
+    max_vote: float = 2.5
 
 
 DEFAULT_VOTING = Voting()
@@ -207,7 +207,7 @@ class _TakesVotes(Protocol):
     def with_votes(self, votes: Votes) -> ToolSearchIndex: ...
 
 
-def informed(index: ToolSearchIndex, votes: Votes | None) -> ToolSearchIndex:
+def with_votes(index: ToolSearchIndex, votes: Votes | None) -> ToolSearchIndex:
     """The index with votes added to its scores, where it can take any."""
     if votes is None or not isinstance(index, _TakesVotes):
         return index
@@ -264,7 +264,8 @@ class LearnedQueries:
             for tool, strength in strengths.items():
                 sums[tool] += weight * strength * trust
         return {
-            tool: voting.worth * given / (total + voting.shrinkage) for tool, given in sums.items()
+            tool: voting.max_vote * given / (total + voting.shrinkage)
+            for tool, given in sums.items()
         }
 
     def at(self, now: float) -> Votes:
@@ -281,10 +282,10 @@ class LearnedQueries:
         weighted = [(posting, value / length) for posting, value in known if posting]
         if not weighted:
             return
-        cosines = summed(weighted, len(self._answers))
+        cosines = sum_impacts(weighted, len(self._answers))
         open_ones = (
             (similarity, answers)
-            for similarity, number in _nearest(cosines, self._voting.least_similarity)
+            for similarity, number in _nearest(cosines, self._voting.min_similarity)
             if (answers := [entry for entry in self._answers[number] if may(entry.tool)])
         )
         yield from islice(open_ones, self._voting.neighbours)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from tool_search.conversation.record import ConversationRecord
 from tool_search.discovery.state import Discovery, DiscoveryState
-from tool_search.search.learned import Evidence, kept, merged
+from tool_search.search.learned import Evidence, merge_evidence, select_evidence
 from tool_search.stores.base import ConversationKey, Grant, KeptEvidence, KeptGrants
 
 __all__ = ["DEFAULT_CONVERSATIONS", "MemoryStore"]
@@ -119,7 +119,9 @@ class MemoryStore:
         """Adds successes."""
         if entries:
             newest = max(entry.at for entry in entries)
-            self._evidence = tuple(kept(merged(self._evidence, entries).values(), newest))
+            self._evidence = tuple(
+                select_evidence(merge_evidence(self._evidence, entries).values(), newest)
+            )
             self._revision += 1
 
     async def forget_evidence(self, tool: str | None = None) -> int:

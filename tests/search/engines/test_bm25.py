@@ -11,7 +11,7 @@ import pytest
 from tool_search.catalog.tool import Tool
 from tool_search.search.engines.bm25 import Bm25Engine
 from tool_search.search.index.ranking import RankedIndex
-from tool_search.search.index.storage import Postings, squared, summed
+from tool_search.search.index.storage import Postings, square_impacts, sum_impacts
 
 WORDS = [f"{first}{second}" for first in ("mail", "file", "user", "road") for second in "abcdefgh"]
 
@@ -34,31 +34,32 @@ def large() -> list[Tool]:
 def test_scores_by_python_and_by_numpy_are_equal() -> None:
     rng = random.Random(3)
     documents = [
-        (slot, {f"t{term}": rng.random() for term in range(slot % 7)}) for slot in range(5_000)
+        (doc_id, {f"t{term}": rng.random() for term in range(doc_id % 7)})
+        for doc_id in range(5_000)
     ]
     postings = Postings(documents)
     weighted = [(postings.get(f"t{term}") or array("d"), 0.1 + term) for term in range(6)]
     few = [(posting[:5], weight) for posting, weight in weighted]
-    sums = list(summed(few, 5_000))
-    assert sums[:1_999] == summed(few, 1_999)
+    sums = list(sum_impacts(few, 5_000))
+    assert sums[:1_999] == sum_impacts(few, 1_999)
     whole = [0.0] * 5_000
     for posting, weight in weighted:
         for entry in posting:
             whole[int(entry)] += (entry - int(entry)) * weight
-    assert list(summed(weighted, 5_000)) == whole
+    assert list(sum_impacts(weighted, 5_000)) == whole
 
 
 def test_postings_changed_many_times_unasked_are_those_of_a_fresh_index() -> None:
     """However many changes wait: documents come, go and are replaced in their slots."""
     rng = random.Random(6)
-    documents = {slot: {f"t{rng.randrange(9)}": 0.5} for slot in range(200)}
+    documents = {doc_id: {f"t{rng.randrange(9)}": 0.5} for doc_id in range(200)}
     postings = Postings(documents.items())
     for turn in range(100):
         gone = rng.sample(sorted(documents), 5)
-        removed = [(slot, list(documents.pop(slot))) for slot in gone]
+        removed = [(doc_id, list(documents.pop(doc_id))) for doc_id in gone]
         added = {
-            slot: {f"t{rng.randrange(9)}": rng.randrange(4) / 4}
-            for slot in (*gone[turn % 2 :], 200 + turn)
+            doc_id: {f"t{rng.randrange(9)}": rng.randrange(4) / 4}
+            for doc_id in (*gone[turn % 2 :], 200 + turn)
         }
         documents |= added
         postings = postings.changed(removed=removed, added=added.items())
@@ -82,9 +83,9 @@ def test_earlier_postings_are_what_they_were() -> None:
 
 def test_squared_by_python_and_by_numpy_are_equal() -> None:
     rng = random.Random(4)
-    posting = array("d", [slot + rng.randrange(2**24) / 2**24 for slot in range(3_000)])
-    halves = [squared([posting[:1_500]]), squared([posting[1_500:]])]
-    assert squared([posting]) == halves[0] + halves[1]
+    posting = array("d", [doc_id + rng.randrange(2**24) / 2**24 for doc_id in range(3_000)])
+    halves = [square_impacts([posting[:1_500]]), square_impacts([posting[1_500:]])]
+    assert square_impacts([posting]) == halves[0] + halves[1]
     assert all(
         0 <= new - int(new) <= old - int(old)
         for new, old in zip(halves[0], posting[:1_500], strict=True)

@@ -15,7 +15,7 @@ from tool_search import SearchSettings, Tool, ToolCatalog, ToolSearchIndex, Tool
 from tool_search.errors import SearchError
 from tool_search.search import build_index
 from tool_search.search.vectors.store import ExactVectorStore
-from tool_search.search.vectors.vectors import unit
+from tool_search.search.vectors.vectors import normalize_rows
 
 TOOLS = (
     Tool(name="getWeather", description="Forecast for a city."),
@@ -47,7 +47,7 @@ class Far(WordEmbedder):
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors that share a large part."""
-        rows = unit(super().embed(texts))
+        rows = normalize_rows(super().embed(texts))
         rows[:, 0] += 2.0
         return rows
 

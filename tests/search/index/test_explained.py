@@ -16,7 +16,7 @@ from tool_search.catalog.formats import parse_tools
 from tool_search.config.search import HybridSettings
 from tool_search.search.index.explanation import Explanation
 from tool_search.search.index.ranking import RankedIndex
-from tool_search.search.learned import LearnedQueries, evidence_of, informed
+from tool_search.search.learned import LearnedQueries, evidence_of, with_votes
 
 PLACE = {"type": "object", "properties": {"city": {"description": "Name of a city."}}}
 TOOLS = (
@@ -48,7 +48,7 @@ def built(engine: str = "bm25", tools: tuple[Tool, ...] = TOOLS) -> RankedIndex:
 def taught(index: RankedIndex, query: str, tool: str) -> RankedIndex:
     """The index after one success."""
     votes = LearnedQueries(evidence_of(query, tool, now=NOW)).at(NOW)
-    learned = informed(index, votes)
+    learned = with_votes(index, votes)
     assert isinstance(learned, RankedIndex)
     return learned
 
@@ -56,7 +56,7 @@ def taught(index: RankedIndex, query: str, tool: str) -> RankedIndex:
 def why(index: RankedIndex, query: str, tool: str | None = None) -> Explanation:
     """The explanation of the first match, or of a tool by name."""
     name = tool or index.search(query, limit=1).matches[0].name
-    (found,) = index.explained(query, [name])
+    (found,) = index.explain(query, [name])
     return found
 
 
@@ -90,7 +90,7 @@ def test_explanation_has_the_score_of_the_search(engine: str, query: str, learns
     if learns:
         index = taught(index, "weather file", "list_files")
     matches = index.search(query, limit=10).matches
-    found = index.explained(query, [match.name for match in matches])
+    found = index.explain(query, [match.name for match in matches])
     assert [each.tool for each in found] == [match.name for match in matches]
     assert [each.score for each in found] == [match.score for match in matches]
     assert all(each.is_named or adds_up(each) for each in found)
@@ -172,7 +172,7 @@ def test_engine_that_cannot_explain_gives_scores_alone() -> None:
 
 
 def test_tools_that_the_query_does_not_find_are_passed_over() -> None:
-    assert built().explained("weather", ["no_such_tool"]) == ()
+    assert built().explain("weather", ["no_such_tool"]) == ()
 
 
 @pytest.mark.parametrize("name", ["acebench_en", "ultratool_zh"])
@@ -183,6 +183,6 @@ def test_explanations_of_a_public_set_add_up(shared: Path, name: str) -> None:
     for tool in tools[::199]:
         query = tool.description[:80]
         matches = index.search(query, limit=3).matches
-        found = index.explained(query, [match.name for match in matches])
+        found = index.explain(query, [match.name for match in matches])
         assert [each.score for each in found] == [match.score for match in matches]
         assert all(each.is_named or adds_up(each) for each in found)

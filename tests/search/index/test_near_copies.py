@@ -57,10 +57,10 @@ def test_no_planted_copy_takes_the_place_of_the_tool_it_repeats(language: str, f
     search = ToolSearchTool(index, catalog)
     taken = 0
     for query in queries:
-        asked = str(query["query"])
-        hits = [match.name for match in index.search(asked, limit=len(catalog)).matches]
+        reported_text = str(query["query"])
+        hits = [match.name for match in index.search(reported_text, limit=len(catalog)).matches]
         taken += [catalog[name].server for name in hits[:1]] == ["evil"]
-        found = [match.name for match in search.run({"query": asked}).matches]
+        found = [match.name for match in search.run({"query": reported_text}).matches]
         for place, name in enumerate(found):
             older = catalog.copies.get(name)
             # Nothing comes before what the query does not find.

@@ -16,7 +16,7 @@ from tool_search.catalog.tool import Tool
 from tool_search.search import SearchSettings, ToolSearchIndex, build_index
 from tool_search.search.engines.bm25 import Bm25Engine
 from tool_search.search.index.ranking import RankedIndex
-from tool_search.search.text.query_language import parsed, selected_names
+from tool_search.search.text.query_language import parse_query, selected_names
 
 TOOLS = (
     Tool(name="create_issue", description="Create an issue on GitHub.", server="github"),
@@ -279,7 +279,7 @@ def test_search_any_syntax_never_raises(parts: list[str]) -> None:
 @given(text=st.text(max_size=60))
 def test_parsed_any_text_never_raises(text: str) -> None:
     """Any text is plain or a group that asks for something."""
-    group = parsed(text)
+    group = parse_query(text)
     assert group is None or any(group.wanted)
 
 

@@ -6,14 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tool_search.search.text.stop_words import FUNCTION_WORDS
+from tool_search.search.text.stop_words import STOP_WORDS
 from tool_search.search.text.tokenizer import pieces
 
 
 def terms(text: str) -> set[str]:
     """Every term of a text."""
     return {
-        term for piece in pieces(text, longest=10_000) for term in (*piece.words, *piece.compounds)
+        term
+        for piece in pieces(text, max_chars=10_000)
+        for term in (*piece.words, *piece.compounds)
     }
 
 
@@ -60,16 +62,16 @@ def test_pieces_of_inflected_words_share_a_term(words: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("verb", ["get", "find", "open", "run", "show", "make", "list", "set"])
 def test_function_words_leave_out_verbs_that_name_tools(verb: str) -> None:
-    assert verb not in FUNCTION_WORDS
+    assert verb not in STOP_WORDS
 
 
 @pytest.mark.parametrize("text", ["the", "Пожалуйста", "ВСЁ", "的", "请帮我"])
 def test_pieces_mark_function_words(text: str) -> None:
-    assert all(piece.is_function for piece in pieces(text, longest=100))
+    assert all(piece.is_stop_word for piece in pieces(text, max_chars=100))
 
 
 def test_pieces_look_at_the_beginning_only() -> None:
-    assert [piece.original for piece in pieces("one two three", longest=7)] == ["one", "two"]
+    assert [piece.original for piece in pieces("one two three", max_chars=7)] == ["one", "two"]
 
 
 @given(st.text(max_size=200))

@@ -9,14 +9,16 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tool_search.search.vectors.store import ExactVectorStore, VectorStore
-from tool_search.search.vectors.vectors import exact, unit
+from tool_search.search.vectors.vectors import normalize_rows, round_components
 
 _IDS = [f"tool_{number}" for number in range(12)]
 
 
 def vector(*numbers: float) -> NDArray[np.float32]:
     """A unit vector of these proportions."""
-    found: NDArray[np.float32] = exact(unit(np.array([numbers], np.float32)))[0]
+    found: NDArray[np.float32] = round_components(normalize_rows(np.array([numbers], np.float32)))[
+        0
+    ]
     return found
 
 

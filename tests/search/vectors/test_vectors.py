@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 
 from tests.search.word_embedder import WordEmbedder
 from tool_search.errors import SearchError
-from tool_search.search.vectors.vectors import embedded, exact, from_bytes, to_bytes, unit
+from tool_search.search.vectors.vectors import (
+    embed_texts,
+    from_bytes,
+    normalize_rows,
+    round_components,
+    to_bytes,
+)
 
 
 class Returning:
@@ -33,12 +39,12 @@ class Returning:
 
 
 def test_embedded_rows_have_unit_length() -> None:
-    rows = embedded(Returning([[3, 4, 0], [0, 0, 9]]), ["a", "b"])
+    rows = embed_texts(Returning([[3, 4, 0], [0, 0, 9]]), ["a", "b"])
     assert rows.tolist() == [[pytest.approx(0.6), pytest.approx(0.8), 0], [0, 0, 1]]
 
 
 def test_embedded_huge_numbers_have_unit_length() -> None:
-    rows = embedded(Returning([[3e30, 4e30, 0]]), ["a"])
+    rows = embed_texts(Returning([[3e30, 4e30, 0]]), ["a"])
     assert rows[0].tolist() == [pytest.approx(0.6), pytest.approx(0.8), 0]
 
 
@@ -58,28 +64,28 @@ def test_embedded_huge_numbers_have_unit_length() -> None:
 )
 def test_embedded_says_what_is_wrong_with_an_embedder(returned: Any, message: str) -> None:
     with pytest.raises(SearchError, match=message) as caught:
-        embedded(Returning(returned), ["a"])
+        embed_texts(Returning(returned), ["a"])
     assert "'returning'" in str(caught.value)
 
 
 def test_embedded_keeps_the_error_of_an_embedder_as_its_cause() -> None:
     cause = RuntimeError("gone")
     with pytest.raises(SearchError) as caught:
-        embedded(Returning(cause), ["a"])
+        embed_texts(Returning(cause), ["a"])
     assert caught.value.__cause__ is cause
 
 
 def test_embedded_texts_without_letters_are_not_asked_for() -> None:
     """An embedder never sees an empty text; such a text is similar to nothing."""
     embedder = WordEmbedder()
-    rows = embedded(embedder, ["", "?!", "mail", "\ud800"])
+    rows = embed_texts(embedder, ["", "?!", "mail", "\ud800"])
     assert embedder.asked == ["mail"]
     assert [bool(row.any()) for row in rows] == [False, False, True, False]
 
 
 def test_embedded_long_texts_are_cut_and_surrogates_replaced() -> None:
     embedder = WordEmbedder()
-    embedded(embedder, ["mail\udfff" * 100_000])
+    embed_texts(embedder, ["mail\udfff" * 100_000])
     assert len(embedder.asked[0]) == 2_000
     embedder.asked[0].encode()
 
@@ -92,7 +98,7 @@ _ROWS = st.lists(st.floats(-1, 1, width=32), min_size=24, max_size=24)
 def test_exact_products_add_up_the_same_in_any_order(
     first: list[float], second: list[float], order: list[int]
 ) -> None:
-    one, other = exact(unit(np.array([first, second], np.float32)))
+    one, other = round_components(normalize_rows(np.array([first, second], np.float32)))
     products = (one * other).astype(np.float32)
     assert sum(products[order], np.float32(0)) == sum(products, np.float32(0))
     assert float(one @ other) == math.fsum(products.tolist())
@@ -100,7 +106,7 @@ def test_exact_products_add_up_the_same_in_any_order(
 
 @given(_ROWS)
 def test_exact_vectors_survive_being_written(row: list[float]) -> None:
-    vector = exact(unit(np.array([row], np.float32)))[0]
+    vector = round_components(normalize_rows(np.array([row], np.float32)))[0]
     again = from_bytes(to_bytes(vector), 24)
     assert again is not None
     assert again.tolist() == vector.tolist()

@@ -30,12 +30,12 @@ from tool_search.search.index.storage import (
     DocumentIds,
     Posting,
     Postings,
-    squared,
-    summed,
+    square_impacts,
+    sum_impacts,
 )
 from tool_search.search.text.documents import ToolTerms, tool_terms
 from tool_search.search.text.query import query_terms
-from tool_search.search.text.synonyms import related_terms
+from tool_search.search.text.synonyms import synonyms_of
 from tool_search.search.text.tokenizer import Segmenter
 
 if TYPE_CHECKING:
@@ -73,9 +73,9 @@ def drop_single_character_matches(
     if isinstance(values, list):
         counts = Counter(map(int, chain.from_iterable(characters)))
         covered = set(map(int, chain.from_iterable(words)))
-        for slot, count in counts.items():
-            if count == 1 and slot not in covered:
-                values[slot] = 0.0
+        for doc_id, count in counts.items():
+            if count == 1 and doc_id not in covered:
+                values[doc_id] = 0.0
         return values
     import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
 
@@ -108,43 +108,47 @@ class Bm25Engine:
         segmenter: Cuts Chinese; without one it becomes characters and bigrams.
     """
 
-    __slots__ = ("_kept", "_postings", "_rows", "_segmenter", "slots")
+    __slots__ = ("_postings", "_rows", "_segmenter", "_stored", "doc_ids")
 
-    most_boost = 1.0 + _NAME_COVERED + _TEXT_COVERED
+    max_boost = 1.0 + _NAME_COVERED + _TEXT_COVERED
 
     def __init__(self, tools: Iterable[Tool] = (), *, segmenter: Segmenter | None = None) -> None:
         self._segmenter = segmenter
-        self.slots = DocumentIds(tools)
-        kept: list[_Kept] = []
+        self.doc_ids = DocumentIds(tools)
+        stored: list[_StoredTerms] = []
 
         def entering() -> Iterator[tuple[int, Mapping[str, float]]]:
-            for slot, tool in self.slots.taken():
+            for doc_id, tool in self.doc_ids.taken():
                 own = tool_terms(tool, segmenter)
-                kept.append(_kept(own))
-                yield slot, own.impacts
+                stored.append(_stored(own))
+                yield doc_id, own.impacts
 
-        with _uncollected():
+        with _garbage_collection_off():
             self._postings = Postings(entering())
         # Rows of the table of actions, as they are asked for.
         self._rows: dict[tuple[str, ...], _Row] = {}
-        self._kept = ChunkedArray(kept)
+        self._stored = ChunkedArray(stored)
 
     @property
     def lexicon(self) -> Lexicon:
         """Which tools have which term."""
-        return Lexicon(self._postings, lambda slot: self._kept[slot].sequence, self._segmenter)
+        return Lexicon(
+            self._postings, lambda doc_id: self._stored[doc_id].sequence, self._segmenter
+        )
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> Bm25Engine:
         """The same ranking over changed tools, sharing what did not change."""
-        change = self.slots.changed(added=added, removed=removed)
-        entered = [(slot, _changed_terms(tool, self._segmenter)) for slot, tool in change.entered]
+        change = self.doc_ids.changed(added=added, removed=removed)
+        entered = [
+            (doc_id, _changed_terms(tool, self._segmenter)) for doc_id, tool in change.entered
+        ]
         engine = Bm25Engine(segmenter=self._segmenter)
-        engine.slots = change.slots
+        engine.doc_ids = change.doc_ids
         engine._postings = self._postings.changed(
-            removed=[(slot, self._kept[slot].terms) for slot, _ in change.left],
-            added=[(slot, own.impacts) for slot, own in entered],
+            removed=[(doc_id, self._stored[doc_id].terms) for doc_id, _ in change.left],
+            added=[(doc_id, own.impacts) for doc_id, own in entered],
         )
-        engine._kept = self._kept.changed({slot: _kept(own) for slot, own in entered})
+        engine._stored = self._stored.changed({doc_id: _stored(own) for doc_id, own in entered})
         return engine
 
     def scores(self, query: str) -> Scores:
@@ -163,23 +167,23 @@ class Bm25Engine:
                     characters.append(posting)
             if posting is not None or term not in terms.compounds:
                 values.append(value * _FULL_IMPACT)
-        for _, row, value in self._related(terms.weights):
+        for _, row, value in self._synonyms(terms.weights):
             weighted.extend((posting, value) for posting in row.postings)
-        scores = summed(weighted, len(self.slots.tools))
+        scores = sum_impacts(weighted, len(self.doc_ids.tools))
         if characters and len(terms.characters) > 1:
             single = set(map(id, characters))
             words = [posting for posting, _ in weighted if id(posting) not in single]
             scores = drop_single_character_matches(scores, characters, words)
         return Scores(scores, attainable(values))
 
-    def boosts(self, query: str, slots: Sequence[int]) -> Sequence[float]:
+    def boosts(self, query: str, doc_ids: Sequence[int]) -> Sequence[float]:
         """1 and a share for how much of name and text the query covers, word for word."""
         both = query_terms(query, self._segmenter).forms.intersection
         return [
             1.0
             + _NAME_COVERED * len(both(name)) / (len(name) or 1)
             + _TEXT_COVERED * len(both(text)) / (len(text) or 1)
-            for _, name, text, _ in self._kept.picked(slots)
+            for _, name, text, _ in self._stored.pick(doc_ids)
         ]
 
     def unmatched(self, query: str, has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
@@ -191,7 +195,7 @@ class Bm25Engine:
 
         return query_terms(query, self._segmenter).unmatched(known)
 
-    def reasons(self, query: str, slots: Sequence[int]) -> list[Reasons]:
+    def reasons(self, query: str, doc_ids: Sequence[int]) -> list[Reasons]:
         """What each word gave these tools; see `Explains`."""
         from tool_search.search.index.explanation import (  # noqa: PLC0415 - few ask why
             Reasons,
@@ -209,8 +213,8 @@ class Bm25Engine:
             if not piece.is_cjk
         }
         found = []
-        for slot in slots:
-            tool, score = self.slots.tools[slot], float(scores.values[slot])
+        for doc_id in doc_ids:
+            tool, score = self.doc_ids.tools[doc_id], float(scores.values[doc_id])
             if tool is None or not score or scores.attainable <= 0:
                 found.append(Reasons((ScorePart("words", 1.0, 0.0),)))
                 continue
@@ -218,20 +222,20 @@ class Bm25Engine:
             words = WordSums(scores.attainable)
             for term, weight in terms.weights.items():
                 posting = self._postings.get(term)
-                if posting and (impact := _impact(posting, slot)):
+                if posting and (impact := _impact(posting, doc_id)):
                     value = weight * self._idf(len(posting)) * impact
                     words.add(written.get(term, term), value, fields[term])
-            for term, row, value in self._related(terms.weights):
+            for term, row, value in self._synonyms(terms.weights):
                 for other in row.words:
-                    if impact := _impact(self._postings.get(other), slot):
-                        worth = value * impact**row.power
-                        words.add(written.get(term, term), worth, fields[other], other)
+                    if impact := _impact(self._postings.get(other), doc_id):
+                        added = value * impact**row.power
+                        words.add(written.get(term, term), added, fields[other], other)
             found.append(
                 Reasons((ScorePart("words", 1.0, score / scores.attainable),), words.sorted())
             )
         return found
 
-    def _related(self, weights: Mapping[str, float]) -> Iterator[tuple[str, _Row, float]]:
+    def _synonyms(self, weights: Mapping[str, float]) -> Iterator[tuple[str, _Row, float]]:
         """The query's actions with other words for them, and what each of these is worth.
 
         For an action that no tool has, words of every language. For one that some tool
@@ -239,18 +243,18 @@ class Bm25Engine:
         well, and squared: another word is another name for the action where it stands
         out, as in a tool's name, and mostly chance where it is one of many.
         """
-        table = related_terms()
         for term in weights:
-            if term not in table:
+            synonyms = synonyms_of(term)
+            if not synonyms:
                 continue
-            key = (term, *(other for other in table[term] if other in weights))
+            key = (term, *(other for other in synonyms if other in weights))
             row = self._rows.get(key)
             if row is None:
                 if len(self._rows) >= _MAX_ROWS:
                     self._rows.clear()
-                row = self._rows[key] = self._row(key, table[term])
-            value = weights[term] * self._idf(min(row.having, len(self.slots)))
-            yield term, row, value * row.worth
+                row = self._rows[key] = self._row(key, synonyms)
+            value = weights[term] * self._idf(min(row.having, len(self.doc_ids)))
+            yield term, row, value * row.score
 
     def _row(self, asked: Sequence[str], words: Iterable[str]) -> _Row:
         """What widens the first of the words that were asked for."""
@@ -263,19 +267,19 @@ class Bm25Engine:
         having = sum(map(len, found)) + len(known or ())
         if not known or not found:
             return _Row(having, others, 1, found, _RELATED_TO_UNKNOWN)
-        return _Row(having, others, 2, [squared(found)], _RELATED_TO_KNOWN)
+        return _Row(having, others, 2, [square_impacts(found)], _RELATED_TO_KNOWN)
 
     def _idf(self, having: int) -> float:
         """ln(1 + (N - df + 0.5) / (df + 0.5)), with the unseen tools in N.
 
         Source: Lucene's BM25Similarity, the form that is never negative.
         """
-        without = len(self.slots) + _UNSEEN_TOOLS - having
+        without = len(self.doc_ids) + _UNSEEN_TOOLS - having
         return math.log(1.0 + (without + 0.5) / (having + 0.5))
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
+def _garbage_collection_off() -> Iterator[None]:
     """Keeps the garbage collector still: all that is made stays, and it would look each time."""
     was_on = gc.isenabled()
     gc.disable()
@@ -292,12 +296,12 @@ def _changed_terms(tool: Tool, segmenter: Segmenter | None) -> ToolTerms:
     return tool_terms(tool, segmenter)
 
 
-def _impact(posting: Posting | None, slot: int) -> float:
+def _impact(posting: Posting | None, doc_id: int) -> float:
     """What a term is worth in the tool of a slot; 0 where it has it not."""
-    place = bisect_left(posting or (), slot)
-    if posting is None or place == len(posting) or int(posting[place]) != slot:
+    place = bisect_left(posting or (), doc_id)
+    if posting is None or place == len(posting) or int(posting[place]) != doc_id:
         return 0.0
-    return posting[place] - slot
+    return posting[place] - doc_id
 
 
 class _Row(NamedTuple):
@@ -315,10 +319,10 @@ class _Row(NamedTuple):
     words: Sequence[str]
     power: int
     postings: Sequence[Posting]
-    worth: float
+    score: float
 
 
-class _Kept(NamedTuple):
+class _StoredTerms(NamedTuple):
     """What is kept of a tool beside its postings; see `ToolTerms`."""
 
     terms: tuple[str, ...]
@@ -327,8 +331,8 @@ class _Kept(NamedTuple):
     sequence: str
 
 
-def _kept(own: ToolTerms) -> _Kept:
-    return _Kept(tuple(own.impacts), own.name, own.text, own.sequence)
+def _stored(own: ToolTerms) -> _StoredTerms:
+    return _StoredTerms(tuple(own.impacts), own.name, own.text, own.sequence)
 
 
 def build(tools: Iterable[Tool], options: EngineOptions) -> Bm25Engine:

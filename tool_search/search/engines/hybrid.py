@@ -57,7 +57,7 @@ class HybridEngine:
         fusion: How they become one.
     """
 
-    __slots__ = ("_fusion", "_last", "_lexical", "_semantic", "most_boost", "slots")
+    __slots__ = ("_fusion", "_last", "_lexical", "_semantic", "doc_ids", "max_boost")
 
     def __init__(
         self, lexical: Bm25Engine, semantic: SemanticEngine, *, fusion: Fusion | None = None
@@ -66,8 +66,8 @@ class HybridEngine:
         self._semantic = semantic
         self._fusion = fusion or Fusion()
         self._last: tuple[str, _Parts] | None = None
-        self.slots: DocumentIds = lexical.slots
-        self.most_boost = 1.0 if self._fusion.name == "rrf" else lexical.most_boost
+        self.doc_ids: DocumentIds = lexical.doc_ids
+        self.max_boost = 1.0 if self._fusion.name == "rrf" else lexical.max_boost
 
     @property
     def lexicon(self) -> Lexicon:
@@ -92,19 +92,19 @@ class HybridEngine:
         Raises:
             SearchError: The embedder failed.
         """
-        if not len(self.slots):
-            return Scores([0.0] * len(self.slots.tools), 0.0)
+        if not len(self.doc_ids):
+            return Scores([0.0] * len(self.doc_ids.tools), 0.0)
         if self._fusion.name == "rrf":
             return self._fused_ranks(query)
         parts = self._parts(query)
         return Scores(parts.by_word + parts.by_translation + parts.by_meaning, parts.attainable)
 
-    def boosts(self, query: str, slots: Sequence[int]) -> Sequence[float]:
+    def boosts(self, query: str, doc_ids: Sequence[int]) -> Sequence[float]:
         """The boosts of the ranking by words, as far as words make up a tool's score."""
         if self._fusion.name == "rrf":
-            return [1.0] * len(slots)
+            return [1.0] * len(doc_ids)
         parts = self._parts(query)
-        listed = list(slots)
+        listed = list(doc_ids)
         plain = parts.by_word[listed] + parts.by_translation[listed] + parts.by_meaning[listed]
         boosted = parts.by_meaning[listed].copy()
         for text, values in ((query, parts.by_word), (parts.translation, parts.by_translation)):
@@ -112,16 +112,16 @@ class HybridEngine:
                 boosted += values[listed] * self._lexical.boosts(text, listed)
         return list(np.divide(boosted, plain, out=np.ones_like(plain), where=plain > 0).tolist())
 
-    def reasons(self, query: str, slots: Sequence[int]) -> list[Reasons]:
+    def reasons(self, query: str, doc_ids: Sequence[int]) -> list[Reasons]:
         """What each side gave these tools; see `Explains`.
 
         Raises:
             SearchError: The embedder failed.
         """
         if self._fusion.name == "rrf":
-            return self._reasons_of_ranks(query, slots)
+            return self._reasons_of_ranks(query, doc_ids)
         parts = self._parts(query)
-        found = [Reasons(()) for _ in slots]
+        found = [Reasons(()) for _ in doc_ids]
         sides: tuple[tuple[SideName, str, Bm25Engine | SemanticEngine], ...] = (
             ("words", query, self._lexical),
             ("translation", parts.translation, self._lexical),
@@ -129,9 +129,9 @@ class HybridEngine:
         )
         for (name, text, engine), weight in zip(sides, parts.weights, strict=True):
             if weight > 0:
-                own = engine.reasons(text, slots)
-                weighed = (each.weighed(name, weight / parts.attainable) for each in own)
-                found = [each.beside(other) for each, other in zip(found, weighed, strict=True)]
+                own = engine.reasons(text, doc_ids)
+                parts_of = (each.as_part(name, weight / parts.attainable) for each in own)
+                found = [each.joined(other) for each, other in zip(found, parts_of, strict=True)]
         return found
 
     def unmatched(self, query: str, has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
@@ -153,7 +153,7 @@ class HybridEngine:
         by_word, by_meaning = self._lexical.scores(query), self._semantic.scores(query)
         fusion, share, translation = self._fusion, 1.0, ""
         if fusion.name == "coverage":
-            share = self._explained(query)
+            share = self._known_share(query)
             translation = self._translation(query)
         by_translation = self._lexical.scores(translation)
         weights = (
@@ -176,26 +176,26 @@ class HybridEngine:
         """English words for the Chinese words that no tool has."""
         if not self._fusion.dictionary or query.isascii():
             return ""
-        return in_english(" ".join(self._lexical.unmatched(query, _whoever_asks)))
+        return in_english(" ".join(self._lexical.unmatched(query, _any_tool)))
 
-    def _explained(self, query: str) -> float:
+    def _known_share(self, query: str) -> float:
         """Which share of the query's words any tool has, from 0 to 1."""
         known = self.lexicon.postings.get
         terms = query_terms(query, self.lexicon.segmenter)
         asked = [t for t in terms.weights if t not in terms.compounds or known(t)]
         return sum(known(term) is not None for term in asked) / max(len(asked), 1)
 
-    def _reasons_of_ranks(self, query: str, slots: Sequence[int]) -> list[Reasons]:
+    def _reasons_of_ranks(self, query: str, doc_ids: Sequence[int]) -> list[Reasons]:
         by_word, by_meaning = self._by_rank(query)
         best = 1.0 / (self._fusion.rrf_k + 1)
         return [
             Reasons(
                 (
-                    ScorePart("words", 0.5, float(by_word[slot]) / best),
-                    ScorePart("meaning", 0.5, float(by_meaning[slot]) / best),
+                    ScorePart("words", 0.5, float(by_word[doc_id]) / best),
+                    ScorePart("meaning", 0.5, float(by_meaning[doc_id]) / best),
                 )
             )
-            for slot in slots
+            for doc_id in doc_ids
         ]
 
     def _fused_ranks(self, query: str) -> Scores:
@@ -240,7 +240,7 @@ class _Parts(NamedTuple):
     attainable: float
 
 
-def _whoever_asks(_slots: Iterable[int]) -> bool:
+def _any_tool(_doc_ids: Iterable[int]) -> bool:
     """That every tool counts: what is ranked does not depend on who asks."""
     return True
 

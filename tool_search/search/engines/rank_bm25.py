@@ -43,15 +43,15 @@ class RankBm25Engine:
         SearchError: jieba or rank-bm25 is not installed.
     """
 
-    __slots__ = ("_counts", "_having", "_length", "_ranker", "_segmenter", "slots")
+    __slots__ = ("_counts", "_having", "_length", "_ranker", "_segmenter", "doc_ids")
 
-    most_boost = 1.0
+    max_boost = 1.0
 
     def __init__(self, tools: Iterable[Tool] = (), *, segmenter: Segmenter | None = None) -> None:
         self._segmenter = segmenter or jieba_segmenter()
         self._ranker = _ranker()
-        self.slots = DocumentIds(tools)
-        self._counts: list[Counter[str]] = [self._counted(tool) for _, tool in self.slots.taken()]
+        self.doc_ids = DocumentIds(tools)
+        self._counts: list[Counter[str]] = [self._counted(tool) for _, tool in self.doc_ids.taken()]
         self._having: Counter[str] = Counter()
         for counts in self._counts:
             self._having.update(counts.keys())
@@ -59,17 +59,17 @@ class RankBm25Engine:
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> RankBm25Engine:
         """The same ranking over changed tools; texts that did not change are kept."""
-        change = self.slots.changed(added=added, removed=removed)
+        change = self.doc_ids.changed(added=added, removed=removed)
         engine = RankBm25Engine(segmenter=self._segmenter)
-        engine.slots = change.slots
-        free = len(change.slots.tools) - len(self._counts)
+        engine.doc_ids = change.doc_ids
+        free = len(change.doc_ids.tools) - len(self._counts)
         engine._counts = self._counts + [Counter()] * free
         engine._having = self._having.copy()
         engine._length = self._length
-        for slot, _ in change.left:
-            engine._exchange(slot, Counter())
-        for slot, tool in change.entered:
-            engine._exchange(slot, self._counted(tool))
+        for doc_id, _ in change.left:
+            engine._exchange(doc_id, Counter())
+        for doc_id, tool in change.entered:
+            engine._exchange(doc_id, self._counted(tool))
         return engine
 
     def scores(self, query: str) -> Scores:
@@ -78,28 +78,28 @@ class RankBm25Engine:
         known = [word for word in words if self._having.get(word)]
         if not known:
             return Scores([0.0] * len(self._counts), 0.0)
-        rarity = _Rarity(self._having, tools=len(self.slots))
-        ranker = self._ranker(self._counts, rarity, self._length / len(self.slots))
+        rarity = _Rarity(self._having, tools=len(self.doc_ids))
+        ranker = self._ranker(self._counts, rarity, self._length / len(self.doc_ids))
         values = [rarity.get(word) * (ranker.k1 + 1.0) * _FULL_SHARE for word in words]
         return Scores(ranker.get_scores(known), attainable(values))
 
-    def boosts(self, _query: str, slots: Sequence[int]) -> Sequence[float]:
+    def boosts(self, _query: str, doc_ids: Sequence[int]) -> Sequence[float]:
         """None: the reference ranks by its scores alone."""
-        return [1.0] * len(slots)
+        return [1.0] * len(doc_ids)
 
     def unmatched(self, query: str, has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
         """The query's words that no tool has."""
 
         def known(term: str) -> bool:
-            return bool(self._having.get(term)) and has_tool(self._slots_with(term))
+            return bool(self._having.get(term)) and has_tool(self._doc_ids_with(term))
 
         return query_terms(query, self._segmenter).unmatched(known)
 
-    def _slots_with(self, term: str) -> Iterator[int]:
-        return (slot for slot, counts in enumerate(self._counts) if term in counts)
+    def _doc_ids_with(self, term: str) -> Iterator[int]:
+        return (doc_id for doc_id, counts in enumerate(self._counts) if term in counts)
 
-    def _exchange(self, slot: int, counts: Counter[str]) -> None:
-        old, self._counts[slot] = self._counts[slot], counts
+    def _exchange(self, doc_id: int, counts: Counter[str]) -> None:
+        old, self._counts[doc_id] = self._counts[doc_id], counts
         self._length += counts.total() - old.total()
         for word in old:
             self._having[word] -= 1
@@ -111,8 +111,8 @@ class RankBm25Engine:
         counts: Counter[str] = Counter()
         for field, texts in field_texts(tool).items():
             for text in texts:
-                for piece in pieces(text, longest=_MAX_FIELD_CHARS, segmenter=self._segmenter):
-                    if field == "name" or not piece.is_function:
+                for piece in pieces(text, max_chars=_MAX_FIELD_CHARS, segmenter=self._segmenter):
+                    if field == "name" or not piece.is_stop_word:
                         counts.update((*piece.words, *piece.compounds))
         return counts
 

@@ -36,7 +36,7 @@ __all__ = ["RegexEngine", "build"]
 # A match in the whole name is worth 1; none is worth so little that a floor cuts it.
 _NAME = 0.6
 _NAME_COVERED = 0.4
-_WORTH: dict[FieldName, float] = {
+_FIELD_SCORES: dict[FieldName, float] = {
     "aliases": 0.55,
     "server": 0.45,
     "tags": 0.45,
@@ -71,15 +71,15 @@ class RegexEngine:
         SearchError: google-re2 is not installed.
     """
 
-    __slots__ = ("_texts", "_words", "slots")
+    __slots__ = ("_texts", "_words", "doc_ids")
 
-    most_boost = Bm25Engine.most_boost
+    max_boost = Bm25Engine.max_boost
 
     def __init__(self, tools: Iterable[Tool] = (), *, segmenter: Segmenter | None = None) -> None:
         _re2()
         self._words = Bm25Engine(tools, segmenter=segmenter)
-        self.slots = self._words.slots
-        self._texts = ChunkedArray(_text(tool) for _, tool in self.slots.taken())
+        self.doc_ids = self._words.doc_ids
+        self._texts = ChunkedArray(_text(tool) for _, tool in self.doc_ids.taken())
 
     @property
     def lexicon(self) -> Lexicon:
@@ -88,12 +88,12 @@ class RegexEngine:
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> RegexEngine:
         """The same ranking over changed tools, sharing what did not change."""
-        change = self.slots.changed(added=added, removed=removed)
+        change = self.doc_ids.changed(added=added, removed=removed)
         engine = RegexEngine()
         engine._words = self._words.updated(added=added, removed=removed)
-        engine.slots = engine._words.slots
-        left = {slot: _NO_TEXT for slot, _ in change.left}
-        entered = {slot: _text(tool) for slot, tool in change.entered}
+        engine.doc_ids = engine._words.doc_ids
+        left = {doc_id: _NO_TEXT for doc_id, _ in change.left}
+        entered = {doc_id: _text(tool) for doc_id, tool in change.entered}
         engine._texts = self._texts.changed({**left, **entered})
         return engine
 
@@ -101,8 +101,8 @@ class RegexEngine:
         """How well each tool fits; see `Scorer.scores`."""
         if not any(map(str.isalnum, query)):
             return Scores([0.0] * len(self._texts), 0.0)
-        pattern = _compiled(query)
-        found = self._matched(pattern) if pattern else [0.0] * len(self._texts)
+        pattern = _compile(query)
+        found = self._match(pattern) if pattern else [0.0] * len(self._texts)
         if not _is_words(query, pattern):
             return Scores(found, 1.0)
         by_word = self._words.scores(query)
@@ -111,24 +111,24 @@ class RegexEngine:
             found = list(map(max, found, shares))
         return Scores(found, 1.0)
 
-    def boosts(self, query: str, slots: Sequence[int]) -> Sequence[float]:
+    def boosts(self, query: str, doc_ids: Sequence[int]) -> Sequence[float]:
         """Those of the default engine for words; none for a pattern."""
-        if _is_words(query, _compiled(query)):
-            return self._words.boosts(query, slots)
-        return [1.0] * len(slots)
+        if _is_words(query, _compile(query)):
+            return self._words.boosts(query, doc_ids)
+        return [1.0] * len(doc_ids)
 
     def unmatched(self, query: str, has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
         """The query's words that no tool has; a pattern has no words."""
-        is_words = _is_words(query, _compiled(query))
+        is_words = _is_words(query, _compile(query))
         return self._words.unmatched(query, has_tool) if is_words else []
 
-    def _matched(self, pattern: _Pattern) -> list[float]:
+    def _match(self, pattern: _Pattern) -> list[float]:
         search = pattern.search
         values = [0.0] * len(self._texts)
-        for slot, text in enumerate(self._texts):
+        for doc_id, text in enumerate(self._texts):
             match = search(text.lines)
             if match is not None and match.end() > match.start():
-                values[slot] = text.worth(match.start(), match.end())
+                values[doc_id] = text.score(match.start(), match.end())
         return values
 
 
@@ -145,11 +145,11 @@ class _Text(NamedTuple):
     ends: tuple[int, ...]
     fields: tuple[FieldName, ...]
 
-    def worth(self, start: int, end: int) -> float:
+    def score(self, start: int, end: int) -> float:
         """What a first match there is worth."""
         field = self.fields[min(bisect_right(self.ends, start), len(self.fields) - 1)]
         if field != "name":
-            return _WORTH[field]
+            return _FIELD_SCORES[field]
         name = max(self.ends[0] - 1, 1)
         return _NAME + _NAME_COVERED * min(end - start, name) / name
 
@@ -159,7 +159,7 @@ _NO_TEXT = _Text(b"", (0,), ("name",))
 
 def _text(tool: Tool) -> _Text:
     found = field_texts(tool)
-    order = sorted(found, key=lambda field: (-_WORTH.get(field, 1.0), FIELDS.index(field)))
+    order = sorted(found, key=lambda field: (-_FIELD_SCORES.get(field, 1.0), FIELDS.index(field)))
     lines = [
         "".join(f"{_one_line(text)}\n" for text in found[field])[:_MAX_FIELD_CHARS].encode(
             "utf-8", "replace"
@@ -179,7 +179,7 @@ def _is_words(query: str, pattern: _Pattern | None) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _compiled(query: str) -> _Pattern | None:
+def _compile(query: str) -> _Pattern | None:
     """The query as a pattern, or None where it is none or too large a one."""
     written = query.strip()
     if len(written) > _MAX_PATTERN_CHARS:
@@ -189,13 +189,13 @@ def _compiled(query: str) -> _Pattern | None:
     options.case_sensitive = False
     options.log_errors = False
     try:
-        pattern: _Pattern = re2.compile(f"(?m){_translated(written)}".encode(), options)
+        pattern: _Pattern = re2.compile(f"(?m){_translate(written)}".encode(), options)
     except re2.error:
         return None
     return pattern if pattern.programsize <= _MAX_PROGRAM else None
 
 
-def _translated(pattern: str) -> str:
+def _translate(pattern: str) -> str:
     """Python's syntax in RE2's; beside letters that its word edges miss they are left out."""
     in_class = _class_places(pattern)
     edges = pattern.isascii()

@@ -19,7 +19,7 @@ from tool_search.search.index.explanation import Reasons, ScorePart
 from tool_search.search.index.ranking import Scores
 from tool_search.search.index.storage import DocumentIds
 from tool_search.search.vectors.cache import SqliteVectorCache, VectorCache, default_cache_path
-from tool_search.search.vectors.embedder import EmbeddingProgress, embedder_named
+from tool_search.search.vectors.embedder import EmbeddingProgress, load_embedder
 from tool_search.search.vectors.store import ExactVectorStore, VectorStore
 from tool_search.search.vectors.tools import ToolVectors
 from tool_search.search.vectors.vectors import Vector
@@ -44,9 +44,9 @@ class SemanticEngine:
         SearchError: The embedder or the store failed.
     """
 
-    __slots__ = ("_places", "_scale", "_store", "_vectors", "slots")
+    __slots__ = ("_places", "_scale", "_store", "_vectors", "doc_ids")
 
-    most_boost = 1.0
+    max_boost = 1.0
 
     def __init__(
         self,
@@ -58,10 +58,10 @@ class SemanticEngine:
     ) -> None:
         self._vectors = vectors
         self._scale = vectors.scale()
-        self.slots = DocumentIds(tools)
-        entered = self.slots.taken()
+        self.doc_ids = DocumentIds(tools)
+        entered = self.doc_ids.taken()
         made = vectors.of_tools((tool for _, tool in entered), progress=progress)
-        self._store = _updated(ExactVectorStore() if store is None else store, made, ())
+        self._store = _update_store(ExactVectorStore() if store is None else store, made, ())
         self._places = np.zeros(0, np.intp)
         self._place((), entered)
 
@@ -71,13 +71,13 @@ class SemanticEngine:
         Raises:
             SearchError: The embedder or the store failed; this engine stays as it is.
         """
-        change = self.slots.changed(added=added, removed=removed)
+        change = self.doc_ids.changed(added=added, removed=removed)
         made = self._vectors.of_tools(tool for _, tool in change.entered)
         engine = SemanticEngine(vectors=self._vectors, store=self._store)
-        engine.slots = change.slots
-        engine._store = _updated(self._store, made, [tool.name for _, tool in change.left])
+        engine.doc_ids = change.doc_ids
+        engine._store = _update_store(self._store, made, [tool.name for _, tool in change.left])
         engine._places = self._places
-        engine._place([slot for slot, _ in change.left], change.entered)
+        engine._place([doc_id for doc_id, _ in change.left], change.entered)
         return engine
 
     def scores(self, query: str) -> Scores:
@@ -86,8 +86,8 @@ class SemanticEngine:
         Raises:
             SearchError: The embedder or the store failed.
         """
-        nothing = Scores([0.0] * len(self.slots.tools), 0.0)
-        if not len(self.slots):
+        nothing = Scores([0.0] * len(self.doc_ids.tools), 0.0)
+        if not len(self.doc_ids):
             return nothing
         vector = self._vectors.of_query(query)
         if not vector.any():
@@ -97,11 +97,11 @@ class SemanticEngine:
             values[:] = 0.0
         return Scores(values, _FIT)
 
-    def boosts(self, _query: str, slots: Sequence[int]) -> Sequence[float]:
+    def boosts(self, _query: str, doc_ids: Sequence[int]) -> Sequence[float]:
         """None: the similarity says it all."""
-        return [1.0] * len(slots)
+        return [1.0] * len(doc_ids)
 
-    def reasons(self, query: str, slots: Sequence[int]) -> list[Reasons]:
+    def reasons(self, query: str, doc_ids: Sequence[int]) -> list[Reasons]:
         """What meaning gave these tools; see `Explains`.
 
         Raises:
@@ -109,8 +109,8 @@ class SemanticEngine:
         """
         values, most = self.scores(query)
         return [
-            Reasons((ScorePart("meaning", 1.0, float(values[slot]) / (most or 1.0)),))
-            for slot in slots
+            Reasons((ScorePart("meaning", 1.0, float(values[doc_id]) / (most or 1.0)),))
+            for doc_id in doc_ids
         ]
 
     def unmatched(self, _query: str, _has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
@@ -119,15 +119,17 @@ class SemanticEngine:
 
     def _similarities(self, vector: Vector) -> NDArray[np.float32]:
         """The similarity of each tool, by slot; below any of a hit where a slot is free."""
-        found = np.full(len(self.slots.tools), -1.0, np.float32)
+        found = np.full(len(self.doc_ids.tools), -1.0, np.float32)
         store = self._store
         if isinstance(store, ExactVectorStore):
             taken = self._places >= 0
             found[taken] = store.similarities(vector)[self._places[taken]]
             return found
-        for name, similarity in _asked(store, vector, min(len(self.slots), _MAX_CANDIDATES)):
-            for slot in self.slots.named(name):
-                found[slot] = similarity
+        for name, similarity in _search_store(
+            store, vector, min(len(self.doc_ids), _MAX_CANDIDATES)
+        ):
+            for doc_id in self.doc_ids.named(name):
+                found[doc_id] = similarity
         return found
 
     def _place(self, left: Iterable[int], entered: Iterable[tuple[int, Tool]]) -> None:
@@ -135,23 +137,25 @@ class SemanticEngine:
         store = self._store
         if not isinstance(store, ExactVectorStore):
             return
-        places = np.full(len(self.slots.tools), -1, np.intp)
+        places = np.full(len(self.doc_ids.tools), -1, np.intp)
         places[: len(self._places)] = self._places
-        for slot in left:
-            places[slot] = -1
-        for slot, tool in entered:
-            places[slot] = store.place(tool.name)
+        for doc_id in left:
+            places[doc_id] = -1
+        for doc_id, tool in entered:
+            places[doc_id] = store.place(tool.name)
         self._places = places
 
 
-def _updated(store: VectorStore, made: dict[str, Vector], removed: Sequence[str]) -> VectorStore:
+def _update_store(
+    store: VectorStore, made: dict[str, Vector], removed: Sequence[str]
+) -> VectorStore:
     try:
         return store.updated(added=made, removed=[name for name in removed if name not in made])
     except Exception as exc:
         raise SearchError(f"the vector store failed: {type(exc).__name__}: {exc}") from exc
 
 
-def _asked(store: VectorStore, vector: Vector, limit: int) -> Sequence[tuple[str, float]]:
+def _search_store(store: VectorStore, vector: Vector, limit: int) -> Sequence[tuple[str, float]]:
     try:
         found = [(str(name), float(value)) for name, value in store.search(vector, limit=limit)]
     except Exception as exc:
@@ -170,7 +174,7 @@ def build(tools: Iterable[Tool], options: EngineOptions) -> SemanticEngine:
     """
     named = options.settings.embedder if options.settings else None
     vectors = ToolVectors(
-        embedder_named(named) if options.embedder is None else options.embedder,
+        load_embedder(named) if options.embedder is None else options.embedder,
         cache=_vector_cache(options),
     )
     return SemanticEngine(

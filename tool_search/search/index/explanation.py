@@ -23,7 +23,7 @@ __all__ = [
     "SideName",
     "TermScore",
     "WordSums",
-    "explanations",
+    "explain_hits",
     "field_contributions",
 ]
 
@@ -80,11 +80,11 @@ class Reasons(NamedTuple):
     sides: tuple[ScorePart, ...]
     words: tuple[TermScore, ...] = ()
 
-    def beside(self, other: Reasons) -> Reasons:
+    def joined(self, other: Reasons) -> Reasons:
         """These and what another engine says of the same tool."""
         return Reasons((*self.sides, *other.sides), _sorted((*self.words, *other.words)))
 
-    def weighed(self, name: SideName, weight: float) -> Reasons:
+    def as_part(self, name: SideName, weight: float) -> Reasons:
         """The same as one side of several."""
         return Reasons(
             tuple(ScorePart(name, weight, side.score) for side in self.sides),
@@ -247,42 +247,42 @@ _ROUNDING = 1e-6
 class Explains(Protocol):
     """An engine that can say what its scores are made of."""
 
-    def reasons(self, query: str, slots: Sequence[int]) -> Sequence[Reasons]:
+    def reasons(self, query: str, doc_ids: Sequence[int]) -> Sequence[Reasons]:
         """What gave these tools their scores, in their order."""
         ...
 
 
-def explanations(
-    engine: Scorer, weighed: ScoredTools, slots: Sequence[int], *, named: Collection[int]
+def explain_hits(
+    engine: Scorer, scored: ScoredTools, doc_ids: Sequence[int], *, named: Collection[int]
 ) -> Iterator[Explanation]:
     """Why the tools of these slots have their scores, in their order.
 
     Args:
         engine: What ranked them; one that cannot say why gives no reasons.
-        weighed: What it made of the query.
-        slots: Of tools that were found.
-        named: DocumentIds of tools that the query names.
+        scored: The scores that it gave for the query.
+        doc_ids: The tools to explain.
+        named: The tools that the query names.
     """
-    reasons: Sequence[Reasons] = [NO_REASONS] * len(slots)
+    reasons: Sequence[Reasons] = [NO_REASONS] * len(doc_ids)
     if isinstance(engine, Explains):
-        reasons = engine.reasons(weighed.text, slots)
-    boosts = engine.boosts(weighed.text, slots)
-    learned = dict(weighed.voted)
-    for slot, why, boost in zip(slots, reasons, boosts, strict=True):
-        tool = engine.slots.tools[slot]
+        reasons = engine.reasons(scored.text, doc_ids)
+    boosts = engine.boosts(scored.text, doc_ids)
+    learned = dict(scored.voted)
+    for doc_id, why, boost in zip(doc_ids, reasons, boosts, strict=True):
+        tool = engine.doc_ids.tools[doc_id]
         if tool is None:
             continue
-        value, most = float(weighed.values[slot]), weighed.most or 1.0
-        whole = value / most
-        lifted = whole - sum(side.share for side in why.sides) - learned.get(slot, 0.0)
-        is_lifted = slot in weighed.sure and lifted > _ROUNDING and bool(why.sides)
+        value, attainable = float(scored.values[doc_id]), scored.attainable or 1.0
+        whole = value / attainable
+        lifted = whole - sum(side.share for side in why.sides) - learned.get(doc_id, 0.0)
+        is_lifted = doc_id in scored.always_hits and lifted > _ROUNDING and bool(why.sides)
         yield Explanation(
             tool=tool.name,
-            score=1.0 if slot in named else relevance(value * boost / most),
-            is_named=slot in named,
+            score=1.0 if doc_id in named else relevance(value * boost / attainable),
+            is_named=doc_id in named,
             sum=whole,
             boost=boost,
             reasons=why,
             operators=lifted if is_lifted else 0.0,
-            learned=learned.get(slot, 0.0),
+            learned=learned.get(doc_id, 0.0),
         )

@@ -20,9 +20,9 @@ from tool_search.search.text.documents import (
     tool_terms,
 )
 from tool_search.search.text.query_language import FieldFilter, Group, Node, Term
-from tool_search.search.text.tokenizer import Piece, Segmenter, folded, pieces
+from tool_search.search.text.tokenizer import Piece, Segmenter, normalized, pieces
 
-__all__ = ["FilterResult", "Lexicon", "lexicon_of", "passing"]
+__all__ = ["FilterResult", "Lexicon", "apply_filter", "build_lexicon"]
 
 _SEARCHED: dict[FieldFilter, tuple[FieldName, ...]] = {
     "name": ("name", "aliases"),
@@ -34,7 +34,7 @@ _MAX_CHARS = 20_000
 _PREFIX_PARTS = re.compile(r"[^\W_]+")
 # A stem is shorter than its words by so much, and may differ in its last letter.
 _MAX_ENDING_CHARS = 5
-_SHORTEST_STEM = 3
+_MIN_STEM_CHARS = 3
 _MAX_NAMES = 200
 _MAX_WORDS = 8
 
@@ -53,11 +53,11 @@ class Lexicon(NamedTuple):
     segmenter: Segmenter | None = None
 
 
-def lexicon_of(slots: DocumentIds) -> Lexicon:
+def build_lexicon(doc_ids: DocumentIds) -> Lexicon:
     """A lexicon for an engine that keeps none of its own."""
-    known = {slot: tool_terms(tool) for slot, tool in slots.taken()}
-    sequences = {slot: own.sequence for slot, own in known.items()}
-    postings = Postings((slot, own.impacts) for slot, own in known.items())
+    known = {doc_id: tool_terms(tool) for doc_id, tool in doc_ids.taken()}
+    sequences = {doc_id: own.sequence for doc_id, own in known.items()}
+    postings = Postings((doc_id, own.impacts) for doc_id, own in known.items())
     return Lexicon(postings, sequences.__getitem__)
 
 
@@ -73,49 +73,49 @@ class FilterResult:
         asked: What of it may be missed in the catalog, likewise.
     """
 
-    sure: frozenset[int]
-    kept: frozenset[int] | None
+    always_hits: frozenset[int]
+    candidates: frozenset[int] | None
     excluded: frozenset[int]
     text: str
-    asked: str
+    reported_text: str
 
-    def mask(self, size: int, is_open: Sequence[bool] | None) -> list[bool]:
+    def mask(self, size: int, is_allowed: Sequence[bool] | None) -> list[bool]:
         """Which slots may be hits at all."""
-        may = [is_open is None or is_open[slot] for slot in range(size)]
-        if self.kept is not None:
-            may = [is_kept and slot in self.kept for slot, is_kept in enumerate(may)]
-        for slot in self.excluded:
-            may[slot] = False
+        may = [is_allowed is None or is_allowed[doc_id] for doc_id in range(size)]
+        if self.candidates is not None:
+            may = [is_open and doc_id in self.candidates for doc_id, is_open in enumerate(may)]
+        for doc_id in self.excluded:
+            may[doc_id] = False
         return may
 
 
-def passing(
-    group: Group, slots: DocumentIds, lexicon: Lexicon, is_open: Sequence[bool] | None
+def apply_filter(
+    group: Group, doc_ids: DocumentIds, lexicon: Lexicon, is_allowed: Sequence[bool] | None
 ) -> FilterResult:
     """Which of the open tools a query lets through.
 
     Optional words are left to the engine with its floors. Whatever else is asked
     for makes a tool a hit by itself.
     """
-    matcher = _Matcher(slots, lexicon, is_open)
+    matcher = _Matcher(doc_ids, lexicon, is_allowed)
     excluded = matcher.any_of(group.must_not)
     words = [node for node in group.should if isinstance(node, Term) and node.is_plain]
     others = [node for node in group.should if not (isinstance(node, Term) and node.is_plain)]
-    kept: frozenset[int] | None = None
+    candidates: frozenset[int] | None = None
     if group.must:
-        sure = kept = matcher.all_of(group.must) - excluded
+        always_hits = candidates = matcher.all_of(group.must) - excluded
     else:
-        sure = matcher.any_of(others) - excluded
+        always_hits = matcher.any_of(others) - excluded
         if others:
-            kept = sure | matcher.any_of(words)
+            candidates = always_hits | matcher.any_of(words)
     wanted = list(group.wanted)
     return FilterResult(
-        sure=sure,
-        kept=kept,
+        always_hits=always_hits,
+        candidates=candidates,
         excluded=excluded,
         text="\n".join(matcher.ranked_by(term) for term in wanted),
-        asked="\n".join(
-            term.text for term in wanted if term.kind != "prefix" or not matcher.slots_of(term)
+        reported_text="\n".join(
+            term.text for term in wanted if term.kind != "prefix" or not matcher.doc_ids_of(term)
         ),
     )
 
@@ -124,58 +124,58 @@ class _Matcher:
     """Finds the open tools that match the parts of one query."""
 
     def __init__(
-        self, slots: DocumentIds, lexicon: Lexicon, is_open: Sequence[bool] | None
+        self, doc_ids: DocumentIds, lexicon: Lexicon, is_allowed: Sequence[bool] | None
     ) -> None:
-        self._slots = slots
+        self._doc_ids = doc_ids
         self._lexicon = lexicon
-        self._is_open = is_open
+        self._is_allowed = is_allowed
         self._found: dict[Node, frozenset[int]] = {}
         # A query of many phrases reads the same definitions for each.
         self._cut: dict[str, tuple[Piece, ...]] = {}
 
     def any_of(self, nodes: Iterable[Node]) -> frozenset[int]:
-        return frozenset().union(*map(self.slots_of, nodes))
+        return frozenset().union(*map(self.doc_ids_of, nodes))
 
     def all_of(self, nodes: Iterable[Node]) -> frozenset[int]:
-        return reduce(frozenset.intersection, map(self.slots_of, nodes))
+        return reduce(frozenset.intersection, map(self.doc_ids_of, nodes))
 
-    def slots_of(self, node: Node) -> frozenset[int]:
+    def doc_ids_of(self, node: Node) -> frozenset[int]:
         if node not in self._found:
-            self._found[node] = self._matching(node)
+            self._found[node] = self._match(node)
         return self._found[node]
 
     def ranked_by(self, term: Term) -> str:
         """The words of a leaf; for a prefix, those that begin with it in tools' names."""
         if term.kind != "prefix":
             return term.text
-        prefix = folded(term.text)
+        prefix = normalized(term.text)
         words = Counter(
             form
-            for slot in islice(sorted(self.slots_of(term)), _MAX_NAMES)
-            for piece in self._pieces(self._tool(slot).name)
+            for doc_id in islice(sorted(self.doc_ids_of(term)), _MAX_NAMES)
+            for piece in self._pieces(self._tool(doc_id).name)
             for form in piece.forms
             if form.startswith(prefix)
         )
         common = sorted(words, key=lambda word: (-words[word], word))[:_MAX_WORDS]
         return " ".join(dict.fromkeys((term.text, *common)))
 
-    def _matching(self, node: Node) -> frozenset[int]:
+    def _match(self, node: Node) -> frozenset[int]:
         if isinstance(node, Group):
             found = self.all_of(node.must) if node.must else self.any_of(node.should)
             return found - self.any_of(node.must_not)
-        found = self._beginning(node) if node.kind == "prefix" else self._having(node.text)
+        found = self._with_prefix(node) if node.kind == "prefix" else self._with_words(node.text)
         if node.field is None and node.kind != "phrase":
             return found
-        if node.field and all(piece.is_function for piece in self._pieces(node.text)):
+        if node.field and all(piece.is_stop_word for piece in self._pieces(node.text)):
             # A server may be called it: no term of it, but not to be looked for among terms.
-            found = self._open()
+            found = self._allowed()
         fields = FIELDS if node.field is None else _SEARCHED[node.field]
         if node.kind == "phrase":
             return self._with_sequence(found, node.text, fields)
-        return frozenset(slot for slot in found if self._has(slot, node, fields))
+        return frozenset(doc_id for doc_id in found if self._has(doc_id, node, fields))
 
     def _with_sequence(
-        self, slots: frozenset[int], text: str, fields: Sequence[FieldName]
+        self, doc_ids: frozenset[int], text: str, fields: Sequence[FieldName]
     ) -> frozenset[int]:
         """Those of the tools with the words of a phrase together in one text of these fields."""
         letters = "".join(sequence_of(self._pieces(text)).split())
@@ -183,18 +183,18 @@ class _Matcher:
         stands_in = re.compile(f"(?<= ){' ?'.join(map(re.escape, letters))}(?= )").search
         places = [FIELDS.index(field) for field in fields]
         found = []
-        for slot in slots:
-            sequence = self._lexicon.sequence(slot)
+        for doc_id in doc_ids:
+            sequence = self._lexicon.sequence(doc_id)
             if not stands_in(sequence):
                 continue
             texts = sequence.split("\t")
             if any(stands_in(texts[place]) for place in places):
-                found.append(slot)
+                found.append(doc_id)
         return frozenset(found)
 
-    def _having(self, text: str) -> frozenset[int]:
+    def _with_words(self, text: str) -> frozenset[int]:
         """The tools with every word of a text, wherever in their definitions."""
-        words = [piece for piece in self._pieces(text) if not piece.is_function]
+        words = [piece for piece in self._pieces(text) if not piece.is_stop_word]
         found = [
             reduce(frozenset.intersection, map(self._with, piece.words or piece.compounds[-1:]))
             | self._with_any(piece.compounds[-1:])
@@ -203,65 +203,67 @@ class _Matcher:
         ]
         return reduce(frozenset.intersection, found) if found else frozenset()
 
-    def _beginning(self, term: Term) -> frozenset[int]:
+    def _with_prefix(self, term: Term) -> frozenset[int]:
         """The tools with a word that begins so, after words that stand before it."""
-        *before, prefix = _PREFIX_PARTS.findall(folded(term.text))
-        sure: list[str] = []
+        *before, prefix = _PREFIX_PARTS.findall(normalized(term.text))
+        whole: list[str] = []
         stems: list[str] = []
         for known in self._lexicon.postings.terms():
             if known.startswith(prefix):
-                sure.append(known)
-            elif len(known) > _SHORTEST_STEM and prefix.startswith(known[:-1]):
+                whole.append(known)
+            elif len(known) > _MIN_STEM_CHARS and prefix.startswith(known[:-1]):
                 stems.append(known)
         near = [stem for stem in stems if len(prefix) - len(stem) <= _MAX_ENDING_CHARS]
         maybe = self._with_any(near)
-        ended = (slot for slot in maybe if _begins(self._forms(slot, None), prefix))
-        found = self._with_any(sure).union(ended)
-        return reduce(frozenset.intersection, map(self._having, before), found)
+        ended = (doc_id for doc_id in maybe if _begins(self._forms(doc_id, None), prefix))
+        found = self._with_any(whole).union(ended)
+        return reduce(frozenset.intersection, map(self._with_words, before), found)
 
-    def _has(self, slot: int, term: Term, fields: Sequence[FieldName]) -> bool:
+    def _has(self, doc_id: int, term: Term, fields: Sequence[FieldName]) -> bool:
         """Return True if a tool that has all the words has them in these fields."""
         if term.kind != "prefix":
-            return self._has_words(slot, term.text, fields)
-        *before, prefix = _PREFIX_PARTS.findall(folded(term.text))
-        return _begins(self._forms(slot, fields), prefix) and all(
-            self._has_words(slot, word, fields) for word in before
+            return self._has_words(doc_id, term.text, fields)
+        *before, prefix = _PREFIX_PARTS.findall(normalized(term.text))
+        return _begins(self._forms(doc_id, fields), prefix) and all(
+            self._has_words(doc_id, word, fields) for word in before
         )
 
-    def _has_words(self, slot: int, text: str, fields: Sequence[FieldName]) -> bool:
+    def _has_words(self, doc_id: int, text: str, fields: Sequence[FieldName]) -> bool:
         known: set[str] = set()
-        for piece in chain.from_iterable(map(self._pieces, self._texts(slot, fields))):
+        for piece in chain.from_iterable(map(self._pieces, self._texts(doc_id, fields))):
             known.update(piece.words, piece.compounds)
         return all(
             known.issuperset(piece.words) or not known.isdisjoint(piece.compounds[-1:])
             for piece in self._pieces(text)
         )
 
-    def _forms(self, slot: int, fields: Sequence[FieldName] | None) -> Iterator[str]:
-        for text in self._texts(slot, fields):
+    def _forms(self, doc_id: int, fields: Sequence[FieldName] | None) -> Iterator[str]:
+        for text in self._texts(doc_id, fields):
             for piece in self._pieces(text):
                 yield from piece.forms
                 yield from piece.compounds
 
-    def _texts(self, slot: int, fields: Sequence[FieldName] | None) -> list[str]:
-        found = field_texts(self._tool(slot))
+    def _texts(self, doc_id: int, fields: Sequence[FieldName] | None) -> list[str]:
+        found = field_texts(self._tool(doc_id))
         return [text for field in fields or found for text in found.get(field, ())]
 
-    def _tool(self, slot: int) -> Tool:
-        tool = self._slots.tools[slot]
+    def _tool(self, doc_id: int) -> Tool:
+        tool = self._doc_ids.tools[doc_id]
         if tool is None:
             raise AssertionError("a free slot has terms")
         return tool
 
     def _pieces(self, text: str) -> tuple[Piece, ...]:
         if text not in self._cut:
-            cut = pieces(text, longest=_MAX_CHARS, segmenter=self._lexicon.segmenter)
+            cut = pieces(text, max_chars=_MAX_CHARS, segmenter=self._lexicon.segmenter)
             self._cut[text] = tuple(cut)
         return self._cut[text]
 
-    def _open(self) -> frozenset[int]:
+    def _allowed(self) -> frozenset[int]:
         return frozenset(
-            slot for slot, _ in self._slots.taken() if self._is_open is None or self._is_open[slot]
+            doc_id
+            for doc_id, _ in self._doc_ids.taken()
+            if self._is_allowed is None or self._is_allowed[doc_id]
         )
 
     def _with_any(self, terms: Iterable[str]) -> frozenset[int]:
@@ -269,9 +271,9 @@ class _Matcher:
 
     def _with(self, term: str) -> frozenset[int]:
         having = map(int, self._lexicon.postings.get(term) or ())
-        if self._is_open is None:
+        if self._is_allowed is None:
             return frozenset(having)
-        return frozenset(slot for slot in having if self._is_open[slot])
+        return frozenset(doc_id for doc_id in having if self._is_allowed[doc_id])
 
 
 def _begins(words: Iterable[str], prefix: str) -> bool:

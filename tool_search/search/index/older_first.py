@@ -42,8 +42,8 @@ def search_older_first(
     """
     if not copies or limit <= 0:
         return index.search(query, limit=limit, allowed=allowed)
-    asked = limit + min(len(copies), limit + _MORE)
-    found = index.search(query, limit=asked, allowed=allowed)
+    wanted = limit + min(len(copies), limit + _MORE)
+    found = index.search(query, limit=wanted, allowed=allowed)
     moved = _Moved(copies, tools, words_of(query if isinstance(query, str) else " ".join(query)))
     held = {m.name: m for m in found.matches if moved.is_held(m)}
     if not held:

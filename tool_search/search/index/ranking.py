@@ -10,19 +10,19 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from tool_search.catalog.tool import Tool
-from tool_search.search.index.filter import FilterResult, Lexicon, lexicon_of, passing
+from tool_search.search.index.filter import FilterResult, Lexicon, apply_filter, build_lexicon
 from tool_search.search.index.protocol import SearchMatch, SearchResult
 from tool_search.search.index.scores import (
     ScoredTools,
-    above,
-    closed,
-    largest,
-    last_of_best,
-    lift,
+    cutoff_score,
+    hits_above,
+    masked,
+    max_score,
+    raise_to,
     relevance,
 )
 from tool_search.search.index.storage import DocumentIds
-from tool_search.search.text.query_language import parsed, selected_names
+from tool_search.search.text.query_language import parse_query, selected_names
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,11 +37,11 @@ _MAX_QUERIES = 16
 _MAX_UNMATCHED = 12
 _EXACT = 1.0
 # Of what a query could reach: what operators let through is a hit, even without a score.
-_LEAST = 1e-6
+_MIN_SHARE = 1e-6
 # A definition of two lines answers this many words of a long query, not all of them.
 _MAX_ANSWERED = 4
 # Of eight public sets, a hit so far below the best one was relevant in 1 of 1,000 queries.
-_INCIDENTAL = 0.25
+_MIN_SHARE_OF_BEST = 0.25
 
 
 Votes = Callable[[str, Callable[[str], bool]], Mapping[str, float]]
@@ -79,14 +79,14 @@ class Scorer(Protocol):
     Engines are immutable and deterministic.
     """
 
-    slots: DocumentIds
-    most_boost: float
+    doc_ids: DocumentIds
+    max_boost: float
 
     def scores(self, query: str) -> Scores:
         """How well each tool fits, but for the boosts."""
         ...
 
-    def boosts(self, query: str, slots: Sequence[int]) -> Sequence[float]:
+    def boosts(self, query: str, doc_ids: Sequence[int]) -> Sequence[float]:
         """What the scores of these tools are multiplied by, from 1 to `most_boost`.
 
         Asked only for tools that can still be among the best.
@@ -126,8 +126,8 @@ class _Found(NamedTuple):
         selected: Of tools that the query lists, in its order.
     """
 
-    slots: Collection[int] | NDArray[np.intp]
-    beside: list[int]
+    doc_ids: Collection[int] | NDArray[np.intp]
+    named_only: list[int]
     top: list[tuple[int, float]]
     unmatched: Sequence[str]
     selected: Sequence[int] = ()
@@ -163,7 +163,7 @@ class RankedIndex:
             self._lexicon = engine.lexicon
 
     def __len__(self) -> int:
-        return len(self._engine.slots)
+        return len(self._engine.doc_ids)
 
     def search(
         self,
@@ -173,20 +173,22 @@ class RankedIndex:
         allowed: Callable[[str], bool] | None = None,
     ) -> SearchResult:
         """The tools that fit the query; see `ToolSearchIndex.search`."""
-        queries = [_encodable(text) for text in ([query] if isinstance(query, str) else query)]
-        slots = self._engine.slots
-        is_open = _open_slots(slots, allowed)
-        found = [self._found(text, max(limit, 0), is_open) for text in queries[:_MAX_QUERIES]]
+        queries = [
+            _replace_surrogates(text) for text in ([query] if isinstance(query, str) else query)
+        ]
+        doc_ids = self._engine.doc_ids
+        is_allowed = _allowed_mask(doc_ids, allowed)
+        found = [self._find(text, max(limit, 0), is_allowed) for text in queries[:_MAX_QUERIES]]
         best: dict[int, float] = {}
-        for slot, score in chain.from_iterable(each.top for each in found):
-            best[slot] = max(score, best.get(slot, 0.0))
+        for doc_id, score in chain.from_iterable(each.top for each in found):
+            best[doc_id] = max(score, best.get(doc_id, 0.0))
         listed = dict.fromkeys(chain.from_iterable(each.selected for each in found))
-        places = {slot: place for place, slot in enumerate(listed)}
+        places = {doc_id: place for place, doc_id in enumerate(listed)}
         return SearchResult(
             query=" | ".join(queries),
-            matches=tuple(map(_match, self._ordered(best, places)[: max(limit, 0)])),
-            total_found=_united(found),
-            total_tools=len(slots) if is_open is None else sum(is_open),
+            matches=tuple(map(_match, self._order(best, places)[: max(limit, 0)])),
+            total_found=_count_found(found),
+            total_tools=len(doc_ids) if is_allowed is None else sum(is_allowed),
             unmatched=tuple(dict.fromkeys(chain.from_iterable(each.unmatched for each in found)))[
                 :_MAX_UNMATCHED
             ],
@@ -194,7 +196,7 @@ class RankedIndex:
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> RankedIndex:
         """An index with other tools; see `ToolSearchIndex.updated`."""
-        return self._over(self._engine.updated(added=added, removed=removed), self._votes)
+        return self._with_engine(self._engine.updated(added=added, removed=removed), self._votes)
 
     def with_votes(self, votes: Votes) -> RankedIndex:
         """The same index with votes added to the scores of words.
@@ -203,9 +205,9 @@ class RankedIndex:
         that its operators leave out, is neither raised nor lowered. An engine whose
         queries are no words takes none.
         """
-        return self._over(self._engine, votes)
+        return self._with_engine(self._engine, votes)
 
-    def _over(self, engine: Scorer, votes: Votes | None) -> RankedIndex:
+    def _with_engine(self, engine: Scorer, votes: Votes | None) -> RankedIndex:
         return RankedIndex(
             engine,
             min_relevance=self._min_relevance,
@@ -213,7 +215,7 @@ class RankedIndex:
             votes=votes,
         )
 
-    def explained(
+    def explain(
         self,
         query: str,
         names: Sequence[str],
@@ -225,108 +227,112 @@ class RankedIndex:
         Raises:
             SearchError: The engine's embedder failed.
         """
-        from tool_search.search.index.explanation import explanations  # noqa: PLC0415 - few ask why
+        from tool_search.search.index.explanation import explain_hits  # noqa: PLC0415 - few ask why
 
-        query, slots = _encodable(query), self._engine.slots
-        is_open = _open_slots(slots, allowed)
-        named = self._named(query.strip(), is_open)
-        selected = None if named else self._selected(query, is_open)
-        found = explanations(
+        query, doc_ids = _replace_surrogates(query), self._engine.doc_ids
+        is_allowed = _allowed_mask(doc_ids, allowed)
+        named = self._find_named(query.strip(), is_allowed)
+        selected = None if named else self._find_selected(query, is_allowed)
+        found = explain_hits(
             self._engine,
-            self._weighed(query, named, is_open),
-            [slot for name in names for slot in slots.named(name)],
+            self._score_tools(query, named, is_allowed),
+            [doc_id for name in names for doc_id in doc_ids.named(name)],
             named=selected.selected if selected else named,
         )
         return tuple(found)
 
-    def _found(self, query: str, limit: int, is_open: Sequence[bool] | None) -> _Found:
+    def _find(self, query: str, limit: int, is_allowed: Sequence[bool] | None) -> _Found:
         """Every tool that the query finds, and the best of them with their relevance."""
-        named = self._named(query.strip(), is_open)
+        named = self._find_named(query.strip(), is_allowed)
         if not named:
-            selected = self._selected(query, is_open)
+            selected = self._find_selected(query, is_allowed)
             if selected:
                 return selected
-        weighed = self._weighed(query, named, is_open)
-        exact = [(slot, _EXACT) for slot in named]
-        unmatched = self._engine.unmatched(weighed.asked, _open_among(is_open))
-        if not weighed.most:
+        scored = self._score_tools(query, named, is_allowed)
+        exact = [(doc_id, _EXACT) for doc_id in named]
+        unmatched = self._engine.unmatched(scored.reported_text, _any_allowed(is_allowed))
+        if not scored.attainable:
             return _Found([], named, exact, unmatched)
-        values, floor = weighed.values, weighed.floor
-        slots, rivals = above(values, floor, limit, self._engine.most_boost)
+        values, floor = scored.values, scored.floor
+        doc_ids, rivals = hits_above(values, floor, limit, self._engine.max_boost)
         top = [
-            (slot, relevance(score / weighed.most))
-            for slot, score in self._boosted(weighed.text, rivals, limit)
-            if slot not in named
+            (doc_id, relevance(score / scored.attainable))
+            for doc_id, score in self._boost(scored.text, rivals, limit)
+            if doc_id not in named
         ]
-        beside = [slot for slot in named if not 0 < values[slot] >= floor]
-        return _Found(slots, beside, [*top, *exact], unmatched)
+        named_only = [doc_id for doc_id in named if not 0 < values[doc_id] >= floor]
+        return _Found(doc_ids, named_only, [*top, *exact], unmatched)
 
-    def _weighed(
-        self, query: str, named: Sequence[int], is_open: Sequence[bool] | None
+    def _score_tools(
+        self, query: str, named: Sequence[int], is_allowed: Sequence[bool] | None
     ) -> ScoredTools:
         """What each tool is worth, but for the boosts."""
-        passed = None if named else self._passing(query, is_open)
-        text, asked = (passed.text, passed.asked) if passed else (query, query)
-        values, most = self._engine.scores(text)
-        may = passed.mask(len(values), is_open) if passed else is_open
-        voted = self._voted(text, may)
-        has_scores = most > 0 or bool(voted) or bool(passed and passed.sure)
+        passed = None if named else self._apply_filter(query, is_allowed)
+        text, reported_text = (passed.text, passed.reported_text) if passed else (query, query)
+        values, attainable = self._engine.scores(text)
+        may = passed.mask(len(values), is_allowed) if passed else is_allowed
+        voted = self._collect_votes(text, may)
+        has_scores = attainable > 0 or bool(voted) or bool(passed and passed.always_hits)
         if self._min_relevance >= _EXACT or not has_scores:
-            return ScoredTools(text, asked, values, 0.0, 0.0)
-        most = most if most > 0 else 1.0
+            return ScoredTools(text, reported_text, values, 0.0, 0.0)
+        attainable = attainable if attainable > 0 else 1.0
         if may is not None:
-            values = closed(values, may)
-        floor = max(-math.log1p(-self._min_relevance) * most, _INCIDENTAL * largest(values))
-        for slot, vote in voted:
-            values[slot] += vote * most
+            values = masked(values, may)
+        floor = max(
+            -math.log1p(-self._min_relevance) * attainable, _MIN_SHARE_OF_BEST * max_score(values)
+        )
+        for doc_id, vote in voted:
+            values[doc_id] += vote * attainable
         if not passed:
-            return ScoredTools(text, asked, values, most, floor, voted)
-        lift(values, passed.sure, max(floor, _LEAST * most))
-        return ScoredTools(text, asked, values, most, floor, voted, passed.sure)
+            return ScoredTools(text, reported_text, values, attainable, floor, voted)
+        raise_to(values, passed.always_hits, max(floor, _MIN_SHARE * attainable))
+        return ScoredTools(
+            text, reported_text, values, attainable, floor, voted, passed.always_hits
+        )
 
-    def _voted(self, text: str, may: Sequence[bool] | None) -> list[tuple[int, float]]:
+    def _collect_votes(self, text: str, may: Sequence[bool] | None) -> list[tuple[int, float]]:
         """What was voted for, by slot: tools of this index that may be found."""
         if self._votes is None:
             return []
-        slots = self._engine.slots
+        doc_ids = self._engine.doc_ids
 
         @cache
-        def slot_of(name: str) -> int | None:
-            for slot in slots.named(name):
-                tool = slots.tools[slot]
-                if tool is not None and tool.name == name and (may is None or may[slot]):
-                    return slot
+        def doc_id_of(name: str) -> int | None:
+            for doc_id in doc_ids.named(name):
+                tool = doc_ids.tools[doc_id]
+                if tool is not None and tool.name == name and (may is None or may[doc_id]):
+                    return doc_id
             return None
 
-        given = self._votes(text, lambda name: slot_of(name) is not None)
-        voted = ((slot_of(name), vote) for name, vote in given.items())
-        return [(slot, vote) for slot, vote in voted if slot is not None]
+        given = self._votes(text, lambda name: doc_id_of(name) is not None)
+        voted = ((doc_id_of(name), vote) for name, vote in given.items())
+        return [(doc_id, vote) for doc_id, vote in voted if doc_id is not None]
 
-    def _named(self, text: str, is_open: Sequence[bool] | None) -> list[int]:
-        slots = self._engine.slots.named(text)
-        return [slot for slot in slots if is_open is None or is_open[slot]]
+    def _find_named(self, text: str, is_allowed: Sequence[bool] | None) -> list[int]:
+        doc_ids = self._engine.doc_ids.named(text)
+        return [doc_id for doc_id in doc_ids if is_allowed is None or is_allowed[doc_id]]
 
-    def _selected(self, query: str, is_open: Sequence[bool] | None) -> _Found | None:
+    def _find_selected(self, query: str, is_allowed: Sequence[bool] | None) -> _Found | None:
         """What `select:` lists, or None where the query lists no tool."""
         names = selected_names(query)
-        named = {name: self._named(name, is_open) for name in names}
-        slots = list(dict.fromkeys(chain.from_iterable(named.values())))
-        if not slots:
+        named = {name: self._find_named(name, is_allowed) for name in names}
+        doc_ids = list(dict.fromkeys(chain.from_iterable(named.values())))
+        if not doc_ids:
             return None
         unknown = [name for name in names if not named[name]]
-        return _Found(slots, [], [(slot, _EXACT) for slot in slots], unknown, slots)
+        return _Found(doc_ids, [], [(doc_id, _EXACT) for doc_id in doc_ids], unknown, doc_ids)
 
-    def _passing(self, query: str, is_open: Sequence[bool] | None) -> FilterResult | None:
+    def _apply_filter(self, query: str, is_allowed: Sequence[bool] | None) -> FilterResult | None:
         """What the operators of the query let through, or None where it is plain text."""
-        group = parsed(query) if self._has_operators else None
+        group = parse_query(query) if self._has_operators else None
         if group is None:
             return None
         if self._lexicon is None:
-            self._lexicon = lexicon_of(self._engine.slots)
-        passed = passing(group, self._engine.slots, self._lexicon, is_open)
-        return None if group.is_only_phrases and not passed.sure else passed
+            self._lexicon = build_lexicon(self._engine.doc_ids)
+        passed = apply_filter(group, self._engine.doc_ids, self._lexicon, is_allowed)
+        return None if group.is_only_phrases and not passed.always_hits else passed
 
-    def _boosted(
+    def _boost(
         self, query: str, hits: Sequence[tuple[int, float]], limit: int
     ) -> list[tuple[int, float]]:
         """The tools within the limit, and those equal to the last, with boosted scores.
@@ -341,45 +347,46 @@ class RankedIndex:
         """
         found: list[tuple[int, float]] = []
         last, place, size = 0.0, 0, limit
-        while limit and place < len(hits) and hits[place][1] * self._engine.most_boost >= last:
+        while limit and place < len(hits) and hits[place][1] * self._engine.max_boost >= last:
             batch = hits[place : place + size]
-            boosts = self._engine.boosts(query, [slot for slot, _ in batch])
+            boosts = self._engine.boosts(query, [doc_id for doc_id, _ in batch])
             found += [
-                (slot, score * boost) for (slot, score), boost in zip(batch, boosts, strict=True)
+                (doc_id, score * boost)
+                for (doc_id, score), boost in zip(batch, boosts, strict=True)
             ]
-            last = last_of_best([score for _, score in found], limit)
+            last = cutoff_score([score for _, score in found], limit)
             place, size = place + size, 2 * size
-        return [(slot, score) for slot, score in found if score >= last]
+        return [(doc_id, score) for doc_id, score in found if score >= last]
 
-    def _ordered(
+    def _order(
         self, best: Mapping[int, float], places: Mapping[int, int]
     ) -> list[tuple[float, int, str, Tool]]:
         """Tools with their scores below 0, best first: those with a place, then by name."""
-        tools = self._engine.slots.tools.picked(best)
+        tools = self._engine.doc_ids.tools.pick(best)
         last = len(places)
         return sorted(
-            (-score, places.get(slot, last), tool.name, tool)
-            for (slot, score), tool in zip(best.items(), tools, strict=True)
+            (-score, places.get(doc_id, last), tool.name, tool)
+            for (doc_id, score), tool in zip(best.items(), tools, strict=True)
             if tool is not None
         )
 
 
-def _open_among(is_open: Sequence[bool] | None) -> Callable[[Iterable[int]], bool]:
+def _any_allowed(is_allowed: Sequence[bool] | None) -> Callable[[Iterable[int]], bool]:
     """Whether one of some slots may be found by the caller."""
-    return lambda slots: is_open is None or any(is_open[slot] for slot in slots)
+    return lambda doc_ids: is_allowed is None or any(is_allowed[doc_id] for doc_id in doc_ids)
 
 
-def _open_slots(slots: DocumentIds, allowed: Callable[[str], bool] | None) -> list[bool] | None:
+def _allowed_mask(doc_ids: DocumentIds, allowed: Callable[[str], bool] | None) -> list[bool] | None:
     if allowed is None:
         return None
-    return [tool is not None and bool(allowed(tool.name)) for tool in slots.tools]
+    return [tool is not None and bool(allowed(tool.name)) for tool in doc_ids.tools]
 
 
-def _united(found: Sequence[_Found]) -> int:
+def _count_found(found: Sequence[_Found]) -> int:
     """How many tools at least one of the queries finds."""
     if len(found) == 1:
-        return len(found[0].slots) + len(found[0].beside)
-    return len({int(slot) for each in found for slot in (*each.slots, *each.beside)})
+        return len(found[0].doc_ids) + len(found[0].named_only)
+    return len({int(doc_id) for each in found for doc_id in (*each.doc_ids, *each.named_only)})
 
 
 def _match(ranked: tuple[float, int, str, Tool]) -> SearchMatch:
@@ -387,6 +394,6 @@ def _match(ranked: tuple[float, int, str, Tool]) -> SearchMatch:
     return SearchMatch(name=name, description=tool.description, server=tool.server, score=-score)
 
 
-def _encodable(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     """The text with lone surrogates replaced: a result goes into UTF-8 requests."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

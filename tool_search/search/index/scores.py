@@ -13,7 +13,15 @@ if TYPE_CHECKING:
 
     Values = list[float] | NDArray[np.float64]
 
-__all__ = ["ScoredTools", "above", "closed", "largest", "last_of_best", "lift", "relevance"]
+__all__ = [
+    "ScoredTools",
+    "cutoff_score",
+    "hits_above",
+    "masked",
+    "max_score",
+    "raise_to",
+    "relevance",
+]
 
 _BEST_INEXACT = 0.999999
 
@@ -32,12 +40,12 @@ class ScoredTools(NamedTuple):
     """
 
     text: str
-    asked: str
+    reported_text: str
     values: Values
-    most: float
+    attainable: float
     floor: float
     voted: Sequence[tuple[int, float]] = ()
-    sure: frozenset[int] = frozenset()
+    always_hits: frozenset[int] = frozenset()
 
 
 def relevance(share: float) -> float:
@@ -45,26 +53,26 @@ def relevance(share: float) -> float:
     return min(-math.expm1(-share), _BEST_INEXACT)
 
 
-def lift(values: Values, slots: Iterable[int], least: float) -> None:
+def raise_to(values: Values, doc_ids: Iterable[int], least: float) -> None:
     """Gives these slots at least this score."""
-    for slot in slots:
-        values[slot] = max(values[slot], least)
+    for doc_id in doc_ids:
+        values[doc_id] = max(values[doc_id], least)
 
 
-def closed(values: Values, is_open: Sequence[bool]) -> Values:
+def masked(values: Values, is_allowed: Sequence[bool]) -> Values:
     """The scores, with 0 for tools that may not be found."""
     if isinstance(values, list):
-        return [value if kept else 0.0 for value, kept in zip(values, is_open, strict=True)]
-    return values * is_open
+        return [value if kept else 0.0 for value, kept in zip(values, is_allowed, strict=True)]
+    return values * is_allowed
 
 
-def largest(values: Values) -> float:
+def max_score(values: Values) -> float:
     """The highest score; 0 where there is none."""
     return max(values, default=0.0) if isinstance(values, list) else float(values.max())
 
 
-def above(
-    values: Values, floor: float, limit: int, most_boost: float
+def hits_above(
+    values: Values, floor: float, limit: int, max_boost: float
 ) -> tuple[Collection[int] | NDArray[np.intp], list[tuple[int, float]]]:
     """The slots of all hits, and those of them that a boost can bring among the best.
 
@@ -72,20 +80,22 @@ def above(
     with their scores are best first.
     """
     if isinstance(values, list):
-        hits = [(slot, value) for slot, value in enumerate(values) if value >= floor and value > 0]
-        return [slot for slot, _ in hits], sorted(hits, key=itemgetter(1), reverse=True)
-    slots = (values >= floor if floor > 0 else values > 0).nonzero()[0]
-    scores = values[slots]
-    near = slots
+        hits = [
+            (doc_id, value) for doc_id, value in enumerate(values) if value >= floor and value > 0
+        ]
+        return [doc_id for doc_id, _ in hits], sorted(hits, key=itemgetter(1), reverse=True)
+    doc_ids = (values >= floor if floor > 0 else values > 0).nonzero()[0]
+    scores = values[doc_ids]
+    near = doc_ids
     if len(scores) > limit > 0:
         ordered = scores.copy()
         ordered.partition(len(ordered) - limit)
-        is_near = scores >= ordered[-limit] / most_boost
-        near, scores = slots[is_near], scores[is_near]
+        is_near = scores >= ordered[-limit] / max_boost
+        near, scores = doc_ids[is_near], scores[is_near]
     order = scores.argsort()[::-1]
-    return slots, list(zip(near[order].tolist(), scores[order].tolist(), strict=True))
+    return doc_ids, list(zip(near[order].tolist(), scores[order].tolist(), strict=True))
 
 
-def last_of_best(scores: list[float], limit: int) -> float:
+def cutoff_score(scores: list[float], limit: int) -> float:
     """The lowest score within the limit."""
     return min(scores, default=0.0) if len(scores) <= limit else sorted(scores)[-limit]

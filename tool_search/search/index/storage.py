@@ -22,7 +22,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeAlias, TypeVar, cast, overload
 
 from tool_search.catalog.tool import Tool
-from tool_search.search.text.tokenizer import folded
+from tool_search.search.text.tokenizer import normalized
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ChunkedArray",
+    "DocumentChange",
     "DocumentIds",
     "PersistentMap",
     "Posting",
     "Postings",
-    "SlotChange",
-    "squared",
-    "summed",
+    "square_impacts",
+    "sum_impacts",
 ]
 
 
@@ -84,7 +84,7 @@ class PersistentMap(Generic[_V]):
             if entry is not None:
                 yield key
 
-    def put_equal(self, key: str, entry: _V) -> None:
+    def replace_equal(self, key: str, entry: _V) -> None:
         """Puts an entry in the place of one that means the same, in every table that shares it."""
         (self._changes if key in self._changes else self._base)[key] = entry
 
@@ -137,7 +137,7 @@ class ChunkedArray(Sequence[_V]):
             return list(self)[place]
         return self._blocks[place // _BLOCK][place % _BLOCK]
 
-    def picked(self, places: Iterable[int]) -> list[_V]:
+    def pick(self, places: Iterable[int]) -> list[_V]:
         """The entries at these places."""
         blocks = self._blocks
         return [blocks[place // _BLOCK][place % _BLOCK] for place in places]
@@ -180,9 +180,9 @@ class DocumentIds:
         self.tools: ChunkedArray[Tool | None] = ChunkedArray(ordered)
         self._free: tuple[int, ...] = ()
         by_name: dict[str, tuple[int, ...]] = {}
-        for slot, tool in self.taken():
-            key = folded(tool.name)
-            by_name[key] = (*by_name.get(key, ()), slot)
+        for doc_id, tool in self.taken():
+            key = normalized(tool.name)
+            by_name[key] = (*by_name.get(key, ()), doc_id)
         # DocumentIds by folded name; the few tools that differ in case alone share an entry.
         self._by_name = PersistentMap(by_name)
 
@@ -192,15 +192,15 @@ class DocumentIds:
 
     def taken(self) -> list[tuple[int, Tool]]:
         """Every tool with its slot, slots ascending."""
-        return [(slot, tool) for slot, tool in enumerate(self.tools) if tool is not None]
+        return [(doc_id, tool) for doc_id, tool in enumerate(self.tools) if tool is not None]
 
     def named(self, text: str) -> tuple[int, ...]:
         """The slots of the tools that the text names, exactly or but for case and width."""
-        slots = self._by_name.get(folded(text)) or ()
-        exact = self._slot(text)
-        return slots if exact is None else (exact,)
+        doc_ids = self._by_name.get(normalized(text)) or ()
+        exact = self._doc_id(text)
+        return doc_ids if exact is None else (exact,)
 
-    def changed(self, *, added: Sequence[Tool], removed: Sequence[str]) -> SlotChange:
+    def changed(self, *, added: Sequence[Tool], removed: Sequence[str]) -> DocumentChange:
         """A table with tools added or replaced and others gone.
 
         Equal tools and unknown names change nothing.
@@ -208,51 +208,51 @@ class DocumentIds:
         new = {tool.name: tool for tool in added}
         left: list[tuple[int, Tool]] = []
         for name in dict.fromkeys((*removed, *new)):
-            slot = self._slot(name)
-            tool = None if slot is None else self.tools[slot]
-            if slot is None or tool is None:
+            doc_id = self._doc_id(name)
+            tool = None if doc_id is None else self.tools[doc_id]
+            if doc_id is None or tool is None:
                 continue
             if tool == new.get(name):
                 del new[name]
             else:
-                left.append((slot, tool))
+                left.append((doc_id, tool))
         # In their order: what replaces a server's tools stands in their order mostly too.
-        free = [*self._free, *sorted((slot for slot, _ in left), reverse=True)]
-        places: dict[int, Tool | None] = {slot: None for slot, _ in left}
+        free = [*self._free, *sorted((doc_id for doc_id, _ in left), reverse=True)]
+        places: dict[int, Tool | None] = {doc_id: None for doc_id, _ in left}
         entered: list[tuple[int, Tool]] = []
         end = len(self.tools)
         for tool in sorted(new.values(), key=lambda tool: tool.name):
-            slot = free.pop() if free else end
-            end = max(end, slot + 1)
-            places[slot] = tool
-            entered.append((slot, tool))
-        slots = DocumentIds()
-        slots.tools, slots._free = self.tools.changed(places), tuple(free)
-        slots._by_name = self._by_name.changed(self._renamed(left, entered))
-        return SlotChange(slots, left, entered)
+            doc_id = free.pop() if free else end
+            end = max(end, doc_id + 1)
+            places[doc_id] = tool
+            entered.append((doc_id, tool))
+        doc_ids = DocumentIds()
+        doc_ids.tools, doc_ids._free = self.tools.changed(places), tuple(free)
+        doc_ids._by_name = self._by_name.changed(self._renamed(left, entered))
+        return DocumentChange(doc_ids, left, entered)
 
-    def _slot(self, name: str) -> int | None:
-        for slot in self._by_name.get(folded(name)) or ():
-            tool = self.tools[slot]
+    def _doc_id(self, name: str) -> int | None:
+        for doc_id in self._by_name.get(normalized(name)) or ():
+            tool = self.tools[doc_id]
             if tool is not None and tool.name == name:
-                return slot
+                return doc_id
         return None
 
     def _renamed(
         self, left: Iterable[tuple[int, Tool]], entered: Iterable[tuple[int, Tool]]
     ) -> dict[str, tuple[int, ...] | None]:
         entries: dict[str, tuple[int, ...] | None] = {}
-        for slot, tool in left:
-            key = folded(tool.name)
+        for doc_id, tool in left:
+            key = normalized(tool.name)
             others = entries.get(key, self._by_name.get(key)) or ()
-            entries[key] = tuple(other for other in others if other != slot) or None
-        for slot, tool in entered:
-            key = folded(tool.name)
-            entries[key] = (*(entries.get(key, self._by_name.get(key)) or ()), slot)
+            entries[key] = tuple(other for other in others if other != doc_id) or None
+        for doc_id, tool in entered:
+            key = normalized(tool.name)
+            entries[key] = (*(entries.get(key, self._by_name.get(key)) or ()), doc_id)
         return entries
 
 
-class SlotChange(NamedTuple):
+class DocumentChange(NamedTuple):
     """What became of a table of slots.
 
     Attributes:
@@ -261,7 +261,7 @@ class SlotChange(NamedTuple):
         entered: What is new in its slot, which may be one that was left.
     """
 
-    slots: DocumentIds
+    doc_ids: DocumentIds
     left: list[tuple[int, Tool]]
     entered: list[tuple[int, Tool]]
 
@@ -273,9 +273,9 @@ _STEPS = 2**24
 # So high, doubles are whole steps apart: what is added to it is rounded to the next one.
 _HIGH = 2.0**28
 # So many changes of a posting wait at most.
-_MAX_NOTED = 32
+_MAX_PENDING = 32
 # Where numpy's start-up cost is worth it.
-_MANY_SLOTS = 2_000
+_MANY_DOCUMENTS = 2_000
 
 
 class Postings:
@@ -292,11 +292,11 @@ class Postings:
     """Gives the slot of each tool that has a term, plus its impact there."""
 
     def __init__(self, documents: Iterable[tuple[int, Mapping[str, float]]] = ()) -> None:
-        growing: dict[str, Posting | _Noted] = {}
+        growing: dict[str, Posting | _PendingChange] = {}
         added: dict[str, Callable[[float], None]] = {}
-        for slot, impacts in documents:
+        for doc_id, impacts in documents:
             for term, impact in impacts.items():
-                entry = slot + (impact + _HIGH - _HIGH)
+                entry = doc_id + (impact + _HIGH - _HIGH)
                 add = added.get(term)
                 if add is None:
                     posting = growing[term] = array("d", (entry,))
@@ -329,35 +329,35 @@ class Postings:
         """
         gone: defaultdict[str, list[int]] = defaultdict(list)
         new: defaultdict[str, list[float]] = defaultdict(list)
-        for slot, words in removed:
+        for doc_id, words in removed:
             for term in words:
-                gone[term].append(slot)
-        for slot, impacts in added:
+                gone[term].append(doc_id)
+        for doc_id, impacts in added:
             for term, impact in impacts.items():
-                new[term].append(slot + (impact + _HIGH - _HIGH))
+                new[term].append(doc_id + (impact + _HIGH - _HIGH))
         find = self._terms.get
-        changes: dict[str, Posting | _Noted | None] = {}
-        for term, slots in gone.items():
-            changes[term] = _noted(find(term), slots, new.pop(term, ()))
+        changes: dict[str, Posting | _PendingChange | None] = {}
+        for term, doc_ids in gone.items():
+            changes[term] = _with_change(find(term), doc_ids, new.pop(term, ()))
         for term, entries in new.items():
-            changes[term] = _noted(find(term), (), entries)
+            changes[term] = _with_change(find(term), (), entries)
         postings = Postings()
         postings._terms = self._terms.changed(changes)
-        postings.get = postings._made
+        postings.get = postings._get_changed
         return postings
 
-    def _made(self, term: str) -> Posting | None:
+    def _get_changed(self, term: str) -> Posting | None:
         """`get` of an index that was changed."""
         found = self._terms.get(term)
-        if not isinstance(found, _Noted):
+        if not isinstance(found, _PendingChange):
             return found
-        posting = found.made()
+        posting = found.apply()
         # Two threads may both do this, and make the same.
-        self._terms.put_equal(term, posting)
+        self._terms.replace_equal(term, posting)
         return posting
 
 
-class _Noted(NamedTuple):
+class _PendingChange(NamedTuple):
     """A posting with a change that was not made yet.
 
     Attributes:
@@ -368,17 +368,17 @@ class _Noted(NamedTuple):
         depth: How many changes wait.
     """
 
-    before: Posting | _Noted
+    before: Posting | _PendingChange
     gone: Sequence[int]
     new: Sequence[float]
     size: int
     depth: int
 
-    def made(self) -> Posting:
+    def apply(self) -> Posting:
         """The posting with all changes."""
         waiting = [self]
         before = self.before
-        while isinstance(before, _Noted):
+        while isinstance(before, _PendingChange):
             waiting.append(before)
             before = before.before
         posting = before[:]
@@ -388,34 +388,34 @@ class _Noted(NamedTuple):
         return posting
 
 
-def _noted(
-    old: Posting | _Noted | None, gone: Sequence[int], new: Sequence[float]
-) -> Posting | _Noted | None:
+def _with_change(
+    old: Posting | _PendingChange | None, gone: Sequence[int], new: Sequence[float]
+) -> Posting | _PendingChange | None:
     """A posting with slots taken out, then numbers put in; None where nothing is left."""
     if old is None:
         return array("d", sorted(new))
-    length, depth = (old.size, old.depth) if isinstance(old, _Noted) else (len(old), 0)
+    length, depth = (old.size, old.depth) if isinstance(old, _PendingChange) else (len(old), 0)
     size = length - len(gone) + len(new)
     if not size:
         return None
-    noted = _Noted(old, gone, new, size, depth + 1)
-    return noted if depth < _MAX_NOTED else noted.made()
+    noted = _PendingChange(old, gone, new, size, depth + 1)
+    return noted if depth < _MAX_PENDING else noted.apply()
 
 
 def _change(posting: Posting, gone: Iterable[int], new: Iterable[float]) -> None:
     """Takes some slots out, and puts numbers in others or in the same ones."""
     left = set(gone)
     for entry in new:
-        slot = int(entry)
-        place = bisect_left(posting, slot)
+        doc_id = int(entry)
+        place = bisect_left(posting, doc_id)
         # A tool that took over a slot mostly shares the words of the one before.
-        if slot in left:
-            left.remove(slot)
+        if doc_id in left:
+            left.remove(doc_id)
             posting[place] = entry
         else:
             posting.insert(place, entry)
-    for slot in left:
-        del posting[bisect_left(posting, slot)]
+    for doc_id in left:
+        del posting[bisect_left(posting, doc_id)]
 
 
 @cache
@@ -428,15 +428,17 @@ def _has_numpy() -> bool:
     return True
 
 
-def squared(postings: Iterable[Posting]) -> Posting:
+def square_impacts(postings: Iterable[Posting]) -> Posting:
     """The numbers of several postings one after the other, their impacts squared."""
     together = array("d")
     for posting in postings:
         together += posting
-    if len(together) < _MANY_SLOTS or not _has_numpy():
-        slots = map(int, together)
-        pairs = ((slot, (entry - slot) ** 2) for slot, entry in zip(slots, together, strict=True))
-        return array("d", [slot + int(square * _STEPS) / _STEPS for slot, square in pairs])
+    if len(together) < _MANY_DOCUMENTS or not _has_numpy():
+        doc_ids = map(int, together)
+        pairs = (
+            (doc_id, (entry - doc_id) ** 2) for doc_id, entry in zip(doc_ids, together, strict=True)
+        )
+        return array("d", [doc_id + int(square * _STEPS) / _STEPS for doc_id, square in pairs])
     import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
 
     entries = np.frombuffer(together)
@@ -445,7 +447,7 @@ def squared(postings: Iterable[Posting]) -> Posting:
     return array("d", (whole + squares).tobytes())
 
 
-def summed(
+def sum_impacts(
     weighted: Sequence[tuple[Posting, float]], size: int
 ) -> list[float] | NDArray[np.float64]:
     """For each slot the sum of impact * weight over the postings that have it.
@@ -458,26 +460,26 @@ def summed(
         A list, or an array if the index is large and numpy is installed; the sums are the
         same.
     """
-    if size < _MANY_SLOTS or not weighted or not _has_numpy():
-        return _summed_in_python(weighted, size)
-    return _summed_by_numpy(weighted, size)
+    if size < _MANY_DOCUMENTS or not weighted or not _has_numpy():
+        return _sum_in_python(weighted, size)
+    return _sum_by_numpy(weighted, size)
 
 
-def _summed_in_python(weighted: Sequence[tuple[Posting, float]], size: int) -> list[float]:
+def _sum_in_python(weighted: Sequence[tuple[Posting, float]], size: int) -> list[float]:
     sums = [0.0] * size
     for posting, weight in weighted:
         for entry in posting:
-            slot = int(entry)
-            sums[slot] += (entry - slot) * weight
+            doc_id = int(entry)
+            sums[doc_id] += (entry - doc_id) * weight
     return sums
 
 
-def _summed_by_numpy(weighted: Sequence[tuple[Posting, float]], size: int) -> NDArray[np.float64]:
+def _sum_by_numpy(weighted: Sequence[tuple[Posting, float]], size: int) -> NDArray[np.float64]:
     import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
 
     entries = np.concatenate([np.frombuffer(posting) for posting, _ in weighted])
-    slots = entries.astype(np.intp)
-    entries -= slots
+    doc_ids = entries.astype(np.intp)
+    entries -= doc_ids
     entries *= np.repeat([weight for _, weight in weighted], [len(p) for p, _ in weighted])
     # One pass in C, adding in the order of the postings as Python does.
-    return np.bincount(slots, entries, minlength=size).astype(np.float64, copy=False)
+    return np.bincount(doc_ids, entries, minlength=size).astype(np.float64, copy=False)

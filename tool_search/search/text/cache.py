@@ -22,11 +22,11 @@ class BoundedCache(dict[str, _V]):
         longest: Values of longer strings are made each time.
     """
 
-    def __init__(self, make: Callable[[str], _V], *, most: int, longest: int) -> None:
+    def __init__(self, make: Callable[[str], _V], *, max_values: int, max_chars: int) -> None:
         super().__init__()
         self._make = make
-        self._most = most
-        self._longest = longest
+        self._max_values = max_values
+        self._max_chars = max_chars
         self._older: dict[str, _V] = {}
 
     def __missing__(self, key: str) -> _V:
@@ -36,9 +36,9 @@ class BoundedCache(dict[str, _V]):
             value = older[key]
         else:
             value = self._make(key)
-            if len(key) > self._longest:
+            if len(key) > self._max_chars:
                 return value
-        if len(self) >= self._most:
+        if len(self) >= self._max_values:
             self._older = self.copy()
             self.clear()
         self[key] = value

@@ -183,27 +183,27 @@ _TEXT_END: Words = ((), (), 0, "\n")
 
 
 def field_words(
-    texts: Sequence[str], *, longest: int, segmenter: Segmenter | None = None
+    texts: Sequence[str], *, max_chars: int, segmenter: Segmenter | None = None
 ) -> list[Words]:
     """The words of several texts together, a line's end in the sequence between two texts.
 
     Args:
         texts: In any language and script.
-        longest: How many characters are looked at; the rest is passed over.
+        max_chars: Number of characters that are read; the rest is ignored.
         segmenter: Cuts Chinese; without one it becomes characters and bigrams.
     """
-    text = f" {_END_SIGN} ".join(texts)[:longest]
+    text = f" {_END_SIGN} ".join(texts)[:max_chars]
     if text.isascii():
         stretches = text.encode("ascii").translate(_SPACED).decode("ascii").split()
         return list(map(_known.__getitem__, stretches))
     return list(_cut(text, segmenter))
 
 
-def name_words(name: str, *, longest: int, segmenter: Segmenter | None = None) -> list[Words]:
+def name_words(name: str, *, max_chars: int, segmenter: Segmenter | None = None) -> list[Words]:
     """The words of a tool's name, function words too: it may have no others, as `What to do`."""
     return [
-        _words(piece._replace(is_function=False))
-        for piece in pieces(name, longest=longest, segmenter=segmenter)
+        _words(piece._replace(is_stop_word=False))
+        for piece in pieces(name, max_chars=max_chars, segmenter=segmenter)
     ]
 
 
@@ -219,9 +219,9 @@ def _cut(text: str, segmenter: Segmenter | None) -> Iterator[Words]:
 
 
 def _words(piece: Piece) -> Words:
-    _, words, forms, compounds, is_function, is_cjk = piece
+    _, words, forms, compounds, is_stop_word, is_cjk = piece
     sequence = words[0] if len(words) == 1 and not is_cjk else piece.sequence
-    if is_function:
+    if is_stop_word:
         return (), (), 0, sequence
     length = len(words) * (_CJK_LENGTH if is_cjk else 1)
     return words + compounds, forms, length, sequence
@@ -250,7 +250,7 @@ def _read(stretch: str) -> Words:
     )
 
 
-_known = BoundedCache(_read, most=_MAX_KNOWN, longest=MAX_WORD_CHARS)
+_known = BoundedCache(_read, max_values=_MAX_KNOWN, max_chars=MAX_WORD_CHARS)
 
 
 # What each term of a tool's definition is worth, whatever else is in the catalog.
@@ -315,9 +315,9 @@ def tool_terms(tool: Tool, segmenter: Segmenter | None = None) -> ToolTerms:
     text: list[str] = []
     sequences = dict.fromkeys(FIELDS, "")
     for field, texts in field_texts(tool).items():
-        words = field_words(texts, longest=_MAX_FIELD_CHARS, segmenter=segmenter)
+        words = field_words(texts, max_chars=_MAX_FIELD_CHARS, segmenter=segmenter)
         if field == "name" and not all(map(_terms, words)):
-            words = name_words(texts[0], longest=_MAX_FIELD_CHARS, segmenter=segmenter)
+            words = name_words(texts[0], max_chars=_MAX_FIELD_CHARS, segmenter=segmenter)
         if not words:
             sequences[field] = _line(())
             continue
@@ -355,7 +355,7 @@ def sequence_of(found: Sequence[Piece]) -> str:
     ` github `: a space may stand between any two letters of one.
 
     >>> from tool_search.search.text.tokenizer import pieces
-    >>> sequence_of(pieces("createIssue in a now", longest=99))
+    >>> sequence_of(pieces("createIssue in a now", max_chars=99))
     ' creat issu in a now \n'
     """
     return _line([piece.sequence for piece in found])

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
-from tool_search.search.text.tokenizer import Piece, Segmenter, pieces, simplified
+from tool_search.search.text.tokenizer import Piece, Segmenter, pieces, to_simplified
 
 __all__ = ["QUOTATION", "QueryTerms", "query_terms"]
 
@@ -58,8 +58,8 @@ class QueryTerms:
 @lru_cache(maxsize=64)
 def query_terms(query: str, segmenter: Segmenter | None = None) -> QueryTerms:
     """The terms of a query; of a very long one, those of its beginning."""
-    everything = pieces(query, longest=_MAX_QUERY_CHARS, segmenter=segmenter)
-    chosen = [piece for piece in everything if not piece.is_function] or everything
+    everything = pieces(query, max_chars=_MAX_QUERY_CHARS, segmenter=segmenter)
+    chosen = [piece for piece in everything if not piece.is_stop_word] or everything
     words = Counter([word for piece in chosen for word in piece.words])
     compounds = Counter([word for piece in chosen for word in piece.compounds])
     quoted = _quoted_counts(query[:_MAX_QUERY_CHARS], segmenter)
@@ -85,7 +85,7 @@ def _quoted_counts(query: str, segmenter: Segmenter | None) -> Mapping[str, int]
     return Counter(
         term
         for quotation in QUOTATION.findall(query)
-        for piece in pieces(quotation, longest=_MAX_QUERY_CHARS, segmenter=segmenter)
+        for piece in pieces(quotation, max_chars=_MAX_QUERY_CHARS, segmenter=segmenter)
         for term in (*piece.words, *piece.compounds)
     )
 
@@ -101,10 +101,10 @@ def _unknown_stretches(piece: Piece, known: Callable[[str], bool]) -> list[str]:
 
     Single characters occur everywhere and explain nothing, but where the run is one.
     """
-    run = simplified(piece.original)
-    explained = dict.fromkeys(word for word in piece.words if len(word) > 1 or len(run) == 1)
+    run = to_simplified(piece.original)
+    explain = dict.fromkeys(word for word in piece.words if len(word) > 1 or len(run) == 1)
     covered = [False] * len(run)
-    for word in filter(known, explained):
+    for word in filter(known, explain):
         place = run.find(word)
         while place >= 0:
             covered[place : place + len(word)] = [True] * len(word)

@@ -22,9 +22,9 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from tool_search.search.text.stop_words import FUNCTION_WORDS
+from tool_search.search.text.stop_words import STOP_WORDS
 
-__all__ = ["FieldFilter", "Group", "Node", "Term", "parsed", "selected_names"]
+__all__ = ["FieldFilter", "Group", "Node", "Term", "parse_query", "selected_names"]
 
 FieldFilter = Literal["name", "description", "server", "tag"]
 _FIELDS: dict[str, FieldFilter] = {
@@ -52,7 +52,7 @@ _MAY_OPERATE = re.compile(r"[\"(:*]|AND|OR|NOT|(?:^|\s)[+-]")
 _SELECT = re.compile(r"\s*select:(.+)", re.DOTALL)
 _OPERATORS = frozenset(("AND", "OR", "NOT"))
 # Lower-case and, or are no operators, and whoever writes them may still use one.
-_OF_A_SENTENCE = FUNCTION_WORDS - {"and", "or"}
+_OF_A_SENTENCE = STOP_WORDS - {"and", "or"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,12 +131,12 @@ def selected_names(query: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=64)
-def parsed(query: str) -> Group | None:
+def parse_query(query: str) -> Group | None:
     """What a query with operators asks; None for plain text.
 
-    >>> parsed("github -issue").must_not
+    >>> parse_query("github -issue").must_not
     (Term(text='issue', kind='word', field=None),)
-    >>> parsed("find me something - anything: read/write in C++") is None
+    >>> parse_query("find me something - anything: read/write in C++") is None
     True
     """
     if not _MAY_OPERATE.search(query):

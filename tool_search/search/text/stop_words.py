@@ -7,7 +7,7 @@ if it is grammar, courtesy or a contraction's rest in nearly every use.
 
 from __future__ import annotations
 
-__all__ = ["CHINESE_CHARACTERS", "CHINESE_PHRASES", "FUNCTION_WORDS"]
+__all__ = ["CHINESE_STOP_CHARACTERS", "CHINESE_STOP_PHRASES", "STOP_WORDS"]
 
 _ENGLISH = """
 a an the this that these those it its itself
@@ -41,7 +41,7 @@ _RUSSIAN = """
 уже еще очень тоже также только лишь все всё вот там тут здесь
 """
 
-FUNCTION_WORDS = frozenset(word.replace("ё", "е") for word in (_ENGLISH + _RUSSIAN).split())
+STOP_WORDS = frozenset(word.replace("ё", "е") for word in (_ENGLISH + _RUSSIAN).split())
 """English and Russian ones, in lower case, `ё` written as `е`."""
 
 _CHINESE = """
@@ -53,10 +53,10 @@ _CHINESE = """
 謝謝
 """
 
-CHINESE_PHRASES = tuple(sorted(_CHINESE.split(), key=lambda phrase: (-len(phrase), phrase)))
+CHINESE_STOP_PHRASES = tuple(sorted(_CHINESE.split(), key=lambda phrase: (-len(phrase), phrase)))
 """Chinese ones of several characters, longest first."""
 
-CHINESE_CHARACTERS = frozenset(
+CHINESE_STOP_CHARACTERS = frozenset(
     "的了着过吗呢吧啊呀嘛我你您他她它们這这那哪是在和与及或也都就还很太再又"
     "把被给让从对为以而但并且若则之其于所将请帮想要会能可个些么个個們還為與對從將請幫會"
     "のはがをにへとでもやかねよ"

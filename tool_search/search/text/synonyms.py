@@ -16,12 +16,12 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 
-from tool_search.search.text.stop_words import FUNCTION_WORDS
+from tool_search.search.text.stop_words import STOP_WORDS
 from tool_search.search.text.tokenizer import pieces
 
 __all__ = [
     "in_english",
-    "related_terms",
+    "synonyms_of",
 ]
 
 
@@ -80,9 +80,16 @@ disable deactivate 禁用 停用 отключить отключает выкл�
 _MAX_ROW_CHARS = 400
 
 
+def synonyms_of(term: str) -> tuple[str, ...]:
+    """Return the terms that share a row of the table with a term; empty if it is in none.
+
+    In the order of the rows, without the term itself.
+    """
+    return _synonyms().get(term, ())
+
+
 @cache
-def related_terms() -> Mapping[str, tuple[str, ...]]:
-    """For each term of the table the terms of its rows, itself left out."""
+def _synonyms() -> Mapping[str, tuple[str, ...]]:
     related: dict[str, dict[str, None]] = {}
     for line in _ROWS.split("\n"):
         row = dict.fromkeys(_term(word) for word in line.split())
@@ -93,7 +100,7 @@ def related_terms() -> Mapping[str, tuple[str, ...]]:
 
 def _term(word: str) -> str:
     """The longest term of a word: a pair of Chinese characters, or a stem."""
-    terms = [term for piece in pieces(word, longest=_MAX_ROW_CHARS) for term in piece.words]
+    terms = [term for piece in pieces(word, max_chars=_MAX_ROW_CHARS) for term in piece.words]
     return max(terms, key=len)
 
 
@@ -171,7 +178,7 @@ def _meanings(senses: str) -> list[str]:
     kept = [sense for sense in senses.split("/") if not _REMARK.match(sense)]
     for sense in kept[:_MAX_SENSES]:
         for part in _ASIDE.sub("", sense).lower().split(";"):
-            words = [word for word in _ENGLISH.findall(part) if word not in FUNCTION_WORDS]
+            words = [word for word in _ENGLISH.findall(part) if word not in STOP_WORDS]
             if 0 < len(words) <= _MAX_WORDS:
                 meanings.append(" ".join(words))
     return meanings[:_MAX_MEANINGS]

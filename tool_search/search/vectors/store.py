@@ -78,7 +78,7 @@ class ExactVectorStore:
                 end = max(end, place + 1)
             places[name], ids[place], rows[place] = place, name, vector
         store = ExactVectorStore()
-        store._blocks = _changed(self._blocks, rows)
+        store._blocks = _change_blocks(self._blocks, rows)
         store._ids, store._places = self._ids.changed(ids), self._places.changed(places)
         store._free = tuple(free)
         return store
@@ -120,7 +120,7 @@ class ExactVectorStore:
         return sorted(found, key=lambda item: (-item[1], item[0]))[:limit]
 
 
-def _changed(
+def _change_blocks(
     blocks: Sequence[NDArray[np.float32]], rows: Mapping[int, NDArray[np.float32] | None]
 ) -> list[NDArray[np.float32]]:
     import numpy as np  # noqa: PLC0415 - only who asks pays for it

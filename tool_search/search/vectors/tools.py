@@ -19,11 +19,11 @@ from tool_search.search.vectors.embedder import Embedder, EmbeddingProgress
 from tool_search.search.vectors.vectors import (
     Matrix,
     Vector,
-    embedded,
-    exact,
+    embed_texts,
     from_bytes,
+    normalize_rows,
+    round_components,
     to_bytes,
-    unit,
 )
 
 __all__ = [
@@ -121,7 +121,7 @@ _RECIPE = "2"
 _BATCH = 64
 _MAX_PARAMETERS = 400
 _MAX_PARAMETER_TEXTS_CHARS = 600
-_LEAST_SPAN = 0.02
+_MIN_SPAN = 0.02
 # Chosen in `benchmarks/hybrid.md`.
 _NEAREST = 3
 _MARGIN = 0.15
@@ -191,11 +191,11 @@ class ToolVectors:
         """
         texts = {tool.name: _texts(tool) for tool in tools}
         keys = {name: self._key(found) for name, found in texts.items()}
-        vectors = self._kept(keys)
+        vectors = self._load_cached(keys)
         missing = [name for name in texts if name not in vectors]
         for start in range(0, len(missing), _BATCH):
             names = missing[start : start + _BATCH]
-            made = self._made([texts[name] for name in names])
+            made = self._embed_tools([texts[name] for name in names])
             vectors.update(zip(names, made, strict=True))
             if self._cache is not None:
                 self._cache.put({keys[name]: to_bytes(vectors[name]) for name in names})
@@ -212,7 +212,7 @@ class ToolVectors:
         wish = QUOTATION.sub(" ", query[:_MAX_QUERY_CHARS])
         if not any(map(str.isalnum, wish)):
             wish = query
-        vector: Vector = exact(embedded(self._embedder, [" ".join(wish.split())]))[0]
+        vector: Vector = round_components(embed_texts(self._embedder, [" ".join(wish.split())]))[0]
         return vector
 
     def scale(self) -> Scale:
@@ -224,15 +224,17 @@ class ToolVectors:
         key = self._embedder.identity, self._embedder.dimensions
         if key not in _scales:
             tools = self.of_tools(tool for _, tool in CALIBRATION_PAIRS)
-            queries = exact(embedded(self._embedder, [query for query, _ in CALIBRATION_PAIRS]))
+            queries = round_components(
+                embed_texts(self._embedder, [query for query, _ in CALIBRATION_PAIRS])
+            )
             found = queries @ np.stack([tools[tool.name] for _, tool in CALIBRATION_PAIRS]).T
             fitting = np.eye(len(CALIBRATION_PAIRS), dtype=bool)
             noise, fit = float(np.mean(found[~fitting])), float(np.mean(found[fitting]))
-            nonsense = exact(embedded(self._embedder, NOISE_QUERIES))
-            _scales[key] = Scale(noise, max(fit, noise + _LEAST_SPAN), nonsense)
+            nonsense = round_components(embed_texts(self._embedder, NOISE_QUERIES))
+            _scales[key] = Scale(noise, max(fit, noise + _MIN_SPAN), nonsense)
         return _scales[key]
 
-    def _kept(self, keys: dict[str, str]) -> dict[str, Vector]:
+    def _load_cached(self, keys: dict[str, str]) -> dict[str, Vector]:
         if self._cache is None:
             return {}
         entries = self._cache.get(list(keys.values()))
@@ -243,12 +245,12 @@ class ToolVectors:
         }
         return {name: vector for name, vector in found.items() if vector is not None}
 
-    def _made(self, tools: Sequence[Sequence[str]]) -> Matrix:
+    def _embed_tools(self, tools: Sequence[Sequence[str]]) -> Matrix:
         """The vectors of tools that have these texts."""
         different = list(dict.fromkeys(text for texts in tools for text in texts))
-        rows = dict(zip(different, embedded(self._embedder, different), strict=True))
+        rows = dict(zip(different, embed_texts(self._embedder, different), strict=True))
         sums = [np.sum([rows[text] for text in texts], axis=0, dtype=np.float32) for texts in tools]
-        return exact(unit(np.stack(sums)))
+        return round_components(normalize_rows(np.stack(sums)))
 
     def _key(self, texts: Sequence[str]) -> str:
         """A hash of all that the vector is made of."""

@@ -16,7 +16,15 @@ from numpy.typing import NDArray
 from tool_search.errors import SearchError
 from tool_search.search.vectors.embedder import Embedder
 
-__all__ = ["Matrix", "Vector", "embedded", "exact", "from_bytes", "to_bytes", "unit"]
+__all__ = [
+    "Matrix",
+    "Vector",
+    "embed_texts",
+    "from_bytes",
+    "normalize_rows",
+    "round_components",
+    "to_bytes",
+]
 
 Vector: TypeAlias = NDArray[np.float32]
 """One vector, of unit length or all 0."""
@@ -27,7 +35,7 @@ _MAX_TEXT_CHARS = 2_000
 _STEPS = np.float32(2048)
 
 
-def embedded(embedder: Embedder, texts: Sequence[str]) -> Matrix:
+def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Matrix:
     """Unit vectors of the texts, in their order; 0 for a text without letter or digit.
 
     Args:
@@ -42,11 +50,13 @@ def embedded(embedder: Embedder, texts: Sequence[str]) -> Matrix:
     filled = [place for place, text in enumerate(cleaned) if any(map(str.isalnum, text))]
     matrix = np.zeros((len(texts), embedder.dimensions), np.float32)
     if filled:
-        matrix[filled] = unit(_asked(embedder, [cleaned[place] for place in filled]))
+        matrix[filled] = normalize_rows(
+            _call_embedder(embedder, [cleaned[place] for place in filled])
+        )
     return matrix
 
 
-def _asked(embedder: Embedder, texts: Sequence[str]) -> Matrix:
+def _call_embedder(embedder: Embedder, texts: Sequence[str]) -> Matrix:
     try:
         matrix: Matrix = np.asarray(embedder.embed(texts), dtype=np.float32)
     except Exception as exc:
@@ -66,7 +76,7 @@ def _asked(embedder: Embedder, texts: Sequence[str]) -> Matrix:
     return matrix
 
 
-def unit(matrix: Matrix) -> Matrix:
+def normalize_rows(matrix: Matrix) -> Matrix:
     """The rows, each divided by its length; rows of 0 stay."""
     # Scaled first: the square of a large number is none that single precision holds.
     largest = np.abs(matrix).max(axis=1, keepdims=True, initial=0.0)
@@ -76,7 +86,7 @@ def unit(matrix: Matrix) -> Matrix:
     return rows
 
 
-def exact(matrix: Matrix) -> Matrix:
+def round_components(matrix: Matrix) -> Matrix:
     """The rows, each component the nearest multiple of 2**-11."""
     rows: Matrix = (np.round(matrix * _STEPS) / _STEPS).astype(np.float32, copy=False)
     return rows

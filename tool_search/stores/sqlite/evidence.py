@@ -7,7 +7,7 @@ import math
 import sqlite3
 from collections.abc import Sequence
 
-from tool_search.search.learned import MAX_EVIDENCE, Evidence, kept, merged
+from tool_search.search.learned import MAX_EVIDENCE, Evidence, merge_evidence, select_evidence
 
 __all__ = ["add_evidence", "erase_evidence", "evidence_revision", "kept_evidence"]
 
@@ -71,8 +71,10 @@ def _add_for_tool(
     connection: sqlite3.Connection, known: Sequence[Evidence], new: Sequence[Evidence]
 ) -> None:
     before = {entry.key: entry for entry in known}
-    after = merged(known, new)
-    staying = {entry.key for entry in kept(after.values(), max(entry.at for entry in new))}
+    after = merge_evidence(known, new)
+    staying = {
+        entry.key for entry in select_evidence(after.values(), max(entry.at for entry in new))
+    }
     connection.executemany(
         "DELETE FROM evidence WHERE tool = ? AND words = ?",
         [(entry.tool, "\n".join(entry.words)) for entry in known if entry.key not in staying],
