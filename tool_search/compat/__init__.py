@@ -1,1 +1,1 @@
-"""Tool search as users of other systems know it: their tools' names, answers and settings."""
+"""Tool search with the names, answers, settings and rankings of other systems."""

@@ -1,9 +1,9 @@
-"""tooldiscovery's BM25: one text a tool, in which what counts is repeated.
+"""tooldiscovery's two searches: BM25 over one text, and substrings (`lexical`).
 
-A tool's name stands in it three times, its namespace and each of its tags twice,
-then the text that its substring search looks through (`lexical`). Words are cut as
-Bleve's standard analyzer cuts them: whole identifiers, in lower case, without
-function words; each Chinese character is a word. Signs of a query say nothing.
+In the text of BM25 a tool's name is repeated three times, its namespace and each of its
+tags twice; then comes the text that the substring search reads. Words are cut as Bleve's
+standard analyzer cuts them: whole identifiers, in lower case, without stop words; each
+Chinese character is a word. Operators have no meaning.
 
 Source: tooldiscovery, package `search`, https://github.com/jonwraymond/tooldiscovery;
 Unicode Standard Annex 29, word boundaries; https://blevesearch.com/docs/Analyzers/.
@@ -37,24 +37,13 @@ __all__ = [
 ]
 
 
-# tooldiscovery's default search: is the whole query a part of name, namespace or text?
-#
-# A query that stands in the name has 100 points, and 50 more where it is the name;
-# one that stands in the namespace or server has 50; one that stands in neither, but
-# in the text, has 10. Nothing is cut into words: a query of two words must stand
-# literally. Points order the tools, equal ones by name.
-#
-# Source: https://github.com/jonwraymond/tooldiscovery, package `index`, the searcher
-# that an index has without another one.
-
-
 _IN_NAME = 100
 _IS_NAME = 50
 _IN_SPACE = 50
 _IN_TEXT = 10
 _MAX_POINTS = _IN_NAME + _IS_NAME + _IN_SPACE
-# A straight line from points to scores, so that no default floor cuts the few points
-# of a hit in the text: tooldiscovery has no floor.
+# Scores are linear in points and start high, so that the default floor drops no hit:
+# tooldiscovery has no floor.
 _BASE = 0.5
 _SPAN = 1.5
 _LEXICAL_TEXT_FIELDS: tuple[FieldName, ...] = ("name", "aliases", "server", "tags", "description")
@@ -64,10 +53,18 @@ _MAX_PARTS = 96
 
 
 class LexicalEngine:
-    """Ranks by substrings; see the module.
+    """A ranking by substrings: tooldiscovery's default search.
+
+    A query that is in the name has 100 points, and 50 more if it is the name; one that is in
+    the namespace or server has 50; one that is in neither, but in the text, has 10. Nothing
+    is cut into words: a query of two words must occur literally. Points order the tools, ties
+    by name.
 
     Args:
-        tools: What is searched, in any order.
+        tools: The tools to search, in any order.
+
+    Source: https://github.com/jonwraymond/tooldiscovery, package `index`, the default
+    searcher of an index.
     """
 
     __slots__ = ("_texts", "doc_ids")
@@ -79,7 +76,7 @@ class LexicalEngine:
         self._texts = ChunkedArray(_texts(tool) for _, tool in self.doc_ids.taken())
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> LexicalEngine:
-        """The same ranking over changed tools, sharing what did not change."""
+        """Return the same ranking over changed tools, sharing the unchanged parts."""
         change = self.doc_ids.changed(added=added, removed=removed)
         engine = LexicalEngine()
         engine.doc_ids = change.doc_ids
@@ -89,18 +86,18 @@ class LexicalEngine:
         return engine
 
     def scores(self, query: str) -> Scores:
-        """How well each tool fits; see `Scorer.scores`."""
+        """Score each tool; see `Scorer.scores`."""
         parts = _parts(query)
         if not parts:
             return Scores([0.0] * len(self._texts), 0.0)
         return Scores([_best(parts, texts) for texts in self._texts], 1.0)
 
     def boosts(self, _query: str, doc_ids: Sequence[int]) -> Sequence[float]:
-        """None: the points say it all."""
+        """Return 1 for each tool: points are not boosted."""
         return [1.0] * len(doc_ids)
 
     def unmatched(self, query: str, has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
-        """The lines of the query that no tool has."""
+        """Return the lines of the query that no tool has."""
 
         def is_known(part: str) -> bool:
             having = [doc_id for doc_id, texts in enumerate(self._texts) if _score(part, texts)]
@@ -111,7 +108,7 @@ class LexicalEngine:
 
 
 class _Texts(NamedTuple):
-    """What of a tool is compared, as names are compared."""
+    """The compared texts of a tool, normalized as names are."""
 
     name: str
     space: str
@@ -136,7 +133,7 @@ def _texts(tool: Tool) -> _Texts:
 
 
 def _parts(query: str) -> tuple[str, ...]:
-    """The lines of a query, which operators make: a or b is two of them."""
+    """Return the lines of a query, which operators make: a or b is two of them."""
     lines = map(normalized, query.splitlines()[:_MAX_PARTS])
     return tuple(dict.fromkeys(line for line in lines if any(map(str.isalnum, line))))
 
@@ -161,7 +158,7 @@ def _score(part: str, texts: _Texts) -> float:
 _TEXT_FIELDS: tuple[FieldName, ...] = ("name", "aliases", "server", "tags", "description")
 _MAX_FIELD_CHARS = 20_000
 _CJK = "\u2e80-\u2fdf\u3005-\u3007\u3041-\u3096\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-# One mark between two letters (don't, e.g, a:b) or two digits (3,5) is inside a word.
+# A mark between two letters (don't, e.g, a:b) or two digits (3,5) is part of a word.
 _WORD = re.compile(
     rf"[{_CJK}]|(?:[^\W{_CJK}]|(?<=[^\W\d_])['’.:·](?=[^\W\d_])|(?<=\d)['’.,;](?=\d))+"
 )
@@ -169,7 +166,7 @@ _WORD = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Boosts:
-    """How often each part of a tool is repeated; 0 means the default."""
+    """The number of repetitions of each part of a tool; 0 means the default."""
 
     name: int = 3
     namespace: int = 2
@@ -177,7 +174,7 @@ class Boosts:
 
 
 def tooldiscovery_tokens(text: str) -> list[str]:
-    """The words of a text, in order, function words left out.
+    """Return the words of a text, in order, without stop words.
 
     >>> tooldiscovery_tokens("Create the issue with create_issue: don't use file-read")
     ['create', 'issue', 'create_issue', "don't", 'use', 'file', 'read']
@@ -187,12 +184,12 @@ def tooldiscovery_tokens(text: str) -> list[str]:
 
 
 def tooldiscovery_recipe(boosts: Boosts | None = None) -> Bm25Recipe:
-    """The ranking.
+    """Return the ranking as a recipe.
 
-    The server counts as a namespace where a tool has no other.
+    The server counts as a namespace if a tool has no other.
 
     Args:
-        boosts: Of the parts of a tool.
+        boosts: The number of repetitions of the parts of a tool.
     """
     given, usual = boosts or Boosts(), Boosts()
     name = given.name or usual.name
@@ -220,7 +217,12 @@ def _searched_texts(tool: Tool) -> list[str]:
 
 
 def build(tools: Iterable[Tool], min_relevance: float) -> WeightedBm25Index:
-    """Return the index of the preset `tooldiscovery`; hits below `min_relevance` are dropped."""
+    """Build the index of the preset `tooldiscovery`.
+
+    Args:
+        tools: The tools to search, in any order.
+        min_relevance: The lowest relevance of a hit, from 0 to 1.
+    """
     return WeightedBm25Index(tools, tooldiscovery_recipe(), min_relevance=min_relevance)
 
 

@@ -1,12 +1,11 @@
-"""BM25 over one weighted bag of words a tool: the form that other systems' rankings have.
+"""BM25 over weighted bags of words, the form of other systems' rankings.
 
-Unlike the engines behind `RankedIndex` this index adds nothing of its own to a
-ranking: no operators, no exact names first, no floor unless one is asked for. Its
-raw scores can be had beside the shares from 0 to 1 that the seam promises.
+Unlike the engines in a `RankedIndex`, this index adds nothing of its own to a ranking: no
+operators, no exact names first, and a floor only if one is set. Its raw scores can be
+read besides the relevance from 0 to 1.
 
-Source: Robertson, Zaragoza, "The Probabilistic Relevance Framework: BM25 and
-Beyond", 2009; `delta`: Lv, Zhai, "Lower-bounding term frequency normalization",
-CIKM 2011.
+Source: Robertson, Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond",
+2009; `delta`: Lv, Zhai, "Lower-bounding term frequency normalization", CIKM 2011.
 """
 
 from __future__ import annotations
@@ -40,15 +39,15 @@ _Score = TypeVar("_Score", float, tuple[float, float])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bm25Recipe:
-    """How one system ranks.
+    """The constants and functions of one system's ranking.
 
     Attributes:
-        tokens: A text's words, in order.
-        weights: What each word of a tool weighs, an integer above 0.
-        order: Sorts the names of tools with equal scores.
-        k1: How soon more of a word stops to count.
-        b: From 0 to 1, how much a long tool is held against its words.
-        delta: What a word counts at least, however long the tool.
+        tokens: Returns the words of a text, in order.
+        weights: Returns the weight of each word of a tool, an integer above 0.
+        order: Returns the sort key of a name among tools with equal scores.
+        k1: The saturation of a repeated word.
+        b: The influence of a tool's length, from 0 to 1.
+        delta: The least score of a word, however long the tool.
     """
 
     tokens: Callable[[str], Sequence[str]]
@@ -60,7 +59,7 @@ class Bm25Recipe:
 
 
 class RankedTool(NamedTuple):
-    """A tool and its raw score, which has no upper end."""
+    """A tool and its raw score, which has no upper bound."""
 
     tool: Tool
     score: float
@@ -69,7 +68,7 @@ class RankedTool(NamedTuple):
 class WeightedBm25Index:
     """A `ToolSearchIndex` that ranks by a recipe.
 
-    A tool scores, summed over the query's different words that it has::
+    A tool's score is the sum over the query's different words that it has::
 
         count in query * idf * (tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / mean)) + delta)
         idf = ln(1 + (N - df + 0.5) / (df + 0.5))
@@ -77,9 +76,9 @@ class WeightedBm25Index:
     with the word's weight as tf, and the sum of a tool's weights as its length.
 
     Args:
-        tools: What is searched, in any order; names differ.
-        recipe: How.
-        min_relevance: Hits below this share of what the query could reach are none.
+        tools: The tools to search, in any order; names differ.
+        recipe: The ranking.
+        min_relevance: The lowest relevance of a hit, from 0 to 1.
     """
 
     __slots__ = (
@@ -118,12 +117,12 @@ class WeightedBm25Index:
         limit: int | None = None,
         allowed: Callable[[str], bool] | None = None,
     ) -> tuple[RankedTool, ...]:
-        """The tools with a score above 0, best first, with their raw scores.
+        """Return the tools with a score above 0, best first, with their raw scores.
 
         Args:
-            query: Of which the first 20,000 characters count.
-            limit: How many at most; None: all.
-            allowed: Says by name which tools may be found.
+            query: The query; its first 20,000 characters count.
+            limit: Maximum number of tools; None for all.
+            allowed: Returns True for the name of a tool that may be found.
         """
         scores = self._open_scores(self._counts(query), self._hidden_ids(allowed))
         best = _top(scores, len(scores) if limit is None else limit)
@@ -136,12 +135,12 @@ class WeightedBm25Index:
         limit: int,
         allowed: Callable[[str], bool] | None = None,
     ) -> SearchResult:
-        """The tools that fit the query; see `ToolSearchIndex.search`."""
+        """Return the tools that fit the query; see `ToolSearchIndex.search`."""
         queries = [encodable(text) for text in ([query] if isinstance(query, str) else query)]
         limit = max(limit, 0)
         hidden = self._hidden_ids(allowed)
         hits: set[int] = set()
-        # The raw score too: shares of long queries round to the same.
+        # With the raw score: the relevance of long queries rounds to equal numbers.
         best: dict[int, tuple[float, float]] = {}
         unmatched: dict[str, None] = {}
         for text in queries[:_MAX_QUERIES]:
@@ -166,7 +165,7 @@ class WeightedBm25Index:
         )
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> WeightedBm25Index:
-        """An index with other tools; see `ToolSearchIndex.updated`."""
+        """Return an index with other tools; see `ToolSearchIndex.updated`."""
         change = self._doc_ids.changed(added=added, removed=removed)
         index = WeightedBm25Index((), self._recipe, min_relevance=self._min_relevance)
         index._doc_ids = change.doc_ids
@@ -199,14 +198,14 @@ class WeightedBm25Index:
         return {word: found or None for word, found in touched.items()}
 
     def _counts(self, query: str) -> dict[str, int]:
-        """How often the query has each word, in the order of the query."""
+        """Count each word of the query, in the order of the query."""
         counts: dict[str, int] = {}
         for token in self._recipe.tokens(query[:_MAX_QUERY_CHARS]):
             counts[token] = counts.get(token, 0) + 1
         return counts
 
     def _scores(self, counts: Mapping[str, int]) -> dict[int, float]:
-        """The raw scores above 0, by slot; each word is added in the query's order."""
+        """Return the raw scores above 0; words are added in the order of the query."""
         k1, b, delta = self._recipe.k1, self._recipe.b, self._recipe.delta
         mean = self._length / len(self._doc_ids) if self._length else 1.0
         lengths = list(self._lengths)
@@ -227,7 +226,7 @@ class WeightedBm25Index:
         return math.log(1 + (len(self._doc_ids) - having + 0.5) / (having + 0.5))
 
     def _max_scores(self, counts: Mapping[str, int]) -> list[float]:
-        """What each word can add at most; one that no tool has counts as the rarest."""
+        """Return the highest score of each word; an unknown word counts as the rarest."""
         factor = self._recipe.k1 + 1 + self._recipe.delta
         return [
             count * self._idf(len(self._postings.get(word) or ())) * factor
@@ -235,13 +234,13 @@ class WeightedBm25Index:
         ]
 
     def _floor(self, max_score: float) -> float:
-        """The least raw score of a hit, where the query could reach `most`."""
+        """Return the lowest raw score of a hit."""
         if self._min_relevance >= 1:
             return math.inf
         return -math.log1p(-self._min_relevance) * max_score
 
     def _hidden_ids(self, allowed: Callable[[str], bool] | None) -> frozenset[int]:
-        """The slots of the tools that may not be found."""
+        """Return the documents that the caller may not find."""
         if allowed is None:
             return frozenset()
         return frozenset(doc_id for doc_id, tool in self._doc_ids.taken() if not allowed(tool.name))
@@ -262,7 +261,7 @@ class WeightedBm25Index:
         return found
 
     def _unknown_words(self, counts: Iterable[str], hidden: frozenset[int]) -> Iterable[str]:
-        """The words that no tool has that may be found."""
+        """Yield the words that no tool has that may be found."""
         for word in counts:
             having = self._postings.get(word) or {}
             if len(word) <= _MAX_UNMATCHED_CHARS and having.keys() <= hidden:
@@ -270,7 +269,7 @@ class WeightedBm25Index:
 
 
 def _top(scores: Mapping[int, float], limit: int) -> Mapping[int, float]:
-    """The scores within the limit, and those equal to the last: names are compared of few."""
+    """Return the best scores, and ties with the last of them."""
     if limit <= 0:
         return {}
     if limit >= len(scores):

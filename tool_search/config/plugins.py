@@ -1,13 +1,14 @@
 """Search engines that other distributions bring, by entry point.
 
-A distribution names what builds its engine in the group `tool_search.engines`::
+A distribution names the function that builds its engine in the group
+`tool_search.engines`::
 
     [project.entry-points."tool_search.engines"]
     mine = "my_package.search:build"
 
-`build(tools, settings)` takes a sequence of `Tool` and the `SearchSettings`, and returns
-a `ToolSearchIndex`. The name is then an engine's name, in a configuration too. None is
-imported before it is chosen.
+`build(tools, settings)` takes a sequence of `Tool` and the `SearchSettings`, and returns a
+`ToolSearchIndex`. The name can then be chosen as an engine, in a configuration too. No
+distribution is imported before its engine is chosen.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ ENGINE_GROUP = "tool_search.engines"
 
 
 def installed_engines() -> dict[str, EntryPoint]:
-    """The engines of other distributions by name; of two of one name, the first."""
+    """Return the engines of other distributions by name; of two of one name, the first."""
     from importlib.metadata import entry_points  # noqa: PLC0415 - slow, and mostly not asked for
 
     found: dict[str, EntryPoint] = {}

@@ -32,29 +32,30 @@ _Weight = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 
 
 class Settings(BaseModel):
-    """Frozen; an unknown key is an error, and so is a value of another type."""
+    """A frozen section; an unknown key or a value of another type is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     @field_validator("*", mode="before")
     @classmethod
     def _from_list(cls, value: object) -> object:
-        """A list where a tuple is kept: YAML has no tuples."""
+        """Accept a list for a tuple: YAML has no tuples."""
         return tuple(value) if isinstance(value, list) else value
 
 
 class HybridSettings(Settings):
-    """How the engine `hybrid` makes one ranking of words and meaning.
+    """The `hybrid` section: the engine `hybrid` makes one ranking of words and meaning.
 
     Attributes:
-        fusion: `coverage` adds both with their weights, words the less the fewer of
-            the query's words any tool has; `weights` adds them as they are; `rrf` is
-            reciprocal rank fusion, which looks at places alone.
-        lexical_weight: Of words; not for `rrf`.
-        semantic_weight: Of meaning; not for `rrf`.
-        rrf_k: How little the first places stand out; for `rrf` alone.
-        dictionary: Whether `coverage` looks up Chinese words that no tool has in
-            CC-CEDICT, where the extra `semantic` has installed it.
+        fusion: `coverage` adds both rankings with their weights; the fewer of the query's
+            words any tool has, the less words weigh. `weights` adds them as they are. `rrf`
+            is reciprocal rank fusion, which uses ranks alone.
+        lexical_weight: The weight of words, from 0 to 100; not for `rrf`.
+        semantic_weight: The weight of meaning, from 0 to 100; not for `rrf`.
+        rrf_k: The constant of `rrf`, from 1 to 10,000; a larger one favours the first ranks
+            less.
+        dictionary: True if `coverage` looks up Chinese words that no tool has in CC-CEDICT,
+            which the extra `semantic` installs.
     """
 
     fusion: FusionName = "coverage"
@@ -74,18 +75,19 @@ class SearchSettings(Settings):
     """The `search` section: how a catalog is searched.
 
     Attributes:
-        engine: Which ranking: one of this package, or one that another installed
+        engine: The ranking: an engine of this package, or one that another installed
             package brings; see `tool_search.config.plugins`.
-        min_relevance: From 0 to 1: hits below this share of what the query could
-            reach at most are no hits.
-        segmenter: How Chinese is cut into words.
-        preset: Ranks as another system does; with `tooldiscovery`, `engine` chooses
-            which of its two searches.
-        hybrid: How `hybrid` weighs its two sides.
-        embedder: What makes vectors for `semantic` and `hybrid`, as `module:name`;
-            null: the shipped one, which the extra `semantic` installs.
-        vector_cache: The file that keeps the vectors of tools; `auto`: one in the
-            user's cache folder; null: none, and each start makes them anew.
+        min_relevance: From 0 to 1; hits below this share of what the query could reach are
+            dropped.
+        segmenter: Cuts Chinese: `builtin` into characters and pairs, `jieba` into words,
+            which needs the extra `jieba`.
+        preset: The ranking of another system; with `tooldiscovery`, `engine` chooses which
+            of its two searches.
+        hybrid: The weights of the engine `hybrid`.
+        embedder: The embedder of `semantic` and `hybrid`, as `module:name`; null for the
+            shipped one, which the extra `semantic` installs.
+        vector_cache: The file with the vectors of tools; `auto` for one in the user's cache
+            folder, null for none: each start then embeds them again.
 
     >>> SearchSettings(preset="astrbot").engine
     'rank_bm25'

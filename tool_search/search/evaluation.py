@@ -1,9 +1,7 @@
-"""How good a ranking is, over queries with known answers.
+"""The quality of a ranking, measured with queries whose answers are known.
 
-Pure: whoever wants times takes them, by handing in an index that takes them.
-
-Source of nDCG: Jarvelin, Kekalainen, "Cumulated gain-based evaluation of IR
-techniques", ACM TOIS 2002, with gains of 0 and 1.
+Source of nDCG: Jarvelin, Kekalainen, "Cumulated gain-based evaluation of IR techniques",
+ACM TOIS 2002, with gains of 0 and 1.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ class JudgedQuery:
     """A query and the tools that answer it.
 
     Attributes:
-        query: As a user or a model would ask.
+        query: The query as a user or a model would write it.
         relevant: The names of the tools that should be found, at least one.
     """
 
@@ -34,14 +32,14 @@ class JudgedQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationReport:
-    """Averages over all queries, each from 0 to 1; all 0 where there is no query.
+    """Averages over all queries, each from 0 to 1; all 0 without queries.
 
     Attributes:
         recall_at_5: The share of the relevant tools within the first five.
         recall_at_10: The same within the first ten.
         ndcg_at_10: Discounted cumulative gain of the first ten, as a share of the best.
         mrr: One divided by the rank of the first relevant tool, 0 beyond the tenth.
-        queries: How many queries there were.
+        queries: The number of queries.
     """
 
     recall_at_5: float
@@ -52,7 +50,7 @@ class EvaluationReport:
 
 
 def evaluate(index: ToolSearchIndex, queries: Iterable[JudgedQuery]) -> EvaluationReport:
-    """Searches for every query, ten tools deep, and averages how well it went."""
+    """Search for every query, ten tools deep, and average the measures."""
     rows = []
     for judged in queries:
         found = index.search(judged.query, limit=_DEPTH)

@@ -1,8 +1,8 @@
-"""What is kept of searches that led to a tool: evidence, its decay and its bounds.
+"""Learned searches: evidence that a query led to a tool, its decay, and votes from it.
 
-Kept are the words of a query as the search cuts them, sorted: no sentence, no
-order, no numbers, nothing that stood in quotation marks; and the tool, how often
-that went well, and when it last did. Nothing says who asked.
+Evidence is the words of a query as the search cuts them, sorted (no sentence, no order, no
+numbers, nothing that was in quotation marks), the tool, how often it succeeded, and
+when it last did. It does not say who asked.
 
 Pure: the time is an argument, in seconds since 1970.
 """
@@ -45,26 +45,26 @@ __all__ = [
 HALF_LIFE_S = 90 * 86_400.0
 """Seconds after which evidence counts half: 90 days."""
 MAX_PER_TOOL = 64
-"""How many different queries one tool is remembered by."""
+"""The maximum number of queries that are stored for one tool."""
 MAX_EVIDENCE = 10_000
-"""How many entries there are at most."""
+"""The maximum number of entries."""
 
 _MAX_WORDS = 64
 _MAX_STRENGTH = 4.0
-# Less than that is left of one success after more than a year.
+# One success has less strength after more than a year.
 _MIN_STRENGTH = 0.05
 _MAX_CODE_CHARS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """That searches with these words led to a tool which then did what was asked.
+    """Searches with some words led to a tool that then succeeded.
 
     Attributes:
-        tool: Its canonical name.
-        words: Of the query, as the search cuts them, sorted.
-        at: When it last went well, in seconds since 1970.
-        strength: How often it went well, decayed to `at`; at most 4.
+        tool: The tool's canonical name.
+        words: The words of the query, as the search cuts them, sorted.
+        at: The time of the last success, in seconds since 1970.
+        strength: The number of successes, decayed to `at`; at most 4.
     """
 
     tool: str
@@ -74,21 +74,21 @@ class Evidence:
 
     @property
     def key(self) -> tuple[str, tuple[str, ...]]:
-        """What tells it from other evidence."""
+        """The identity of the evidence among others."""
         return self.tool, self.words
 
     @property
     def level(self) -> float:
-        """What orders evidence by its strength at any one time: the same for all of them."""
+        """The order of evidence by strength, which is the same at any time."""
         return math.log2(self.strength) + self.at / HALF_LIFE_S
 
     def strength_at(self, now: float) -> float:
-        """What is left of the strength; it halves every 90 days."""
+        """Return the strength at a time; it halves every 90 days."""
         age = max(now - self.at, 0.0)
         return float(self.strength * 0.5 ** (age / HALF_LIFE_S))
 
     def renewed(self, newer: Evidence) -> Evidence:
-        """The same after more successes, whichever of the two came first."""
+        """Return the evidence with the successes of other evidence added, in any order of time."""
         at = max(self.at, newer.at)
         strength = self.strength_at(at) + newer.strength_at(at)
         return Evidence(
@@ -97,10 +97,10 @@ class Evidence:
 
 
 def evidence_words(query: str) -> tuple[str, ...]:
-    """What of a query is remembered and compared, sorted.
+    """Return the words of a query that are stored and compared, sorted.
 
-    Left out are function words, numbers and words with digits but for short codes
-    (s3, mp4), what stands in quotation marks, and all beyond the first 64.
+    Without stop words, numbers, words with digits other than short codes (s3, mp4), text in
+    quotation marks, and words after the first 64.
 
     >>> evidence_words('Mail "the secret" to 4711 about the weather in Paris')
     ('mail', 'pari', 'weather')
@@ -116,14 +116,14 @@ def evidence_words(query: str) -> tuple[str, ...]:
 
 
 def evidence_of(query: str, tool: str, *, now: float, strength: float = 1.0) -> Iterator[Evidence]:
-    """The evidence of one success; none where the query has no word to remember."""
+    """Yield the evidence of one success; nothing if the query has no word to store."""
     words = evidence_words(query)
     if words:
         yield Evidence(tool=tool, words=words, at=now, strength=strength)
 
 
 def merge_evidence(known: Iterable[Evidence], new: Iterable[Evidence]) -> dict[object, Evidence]:
-    """Evidence by its key, with new successes added to those that are known."""
+    """Return evidence by its key, with new successes added to the known ones."""
     entries: dict[object, Evidence] = {entry.key: entry for entry in known}
     for entry in new:
         before = entries.get(entry.key)
@@ -132,9 +132,9 @@ def merge_evidence(known: Iterable[Evidence], new: Iterable[Evidence]) -> dict[o
 
 
 def select_evidence(entries: Iterable[Evidence], now: float) -> list[Evidence]:
-    """What stays within the bounds, the strongest first; what is almost forgotten goes.
+    """Return the evidence that stays within the bounds, strongest first, ties by key.
 
-    Of a tool 64 entries, 10,000 in all; equally strong ones by tool and words.
+    At most 64 entries of a tool and 10,000 in all; entries that are nearly forgotten go.
     """
     counts: dict[str, int] = defaultdict(int)
     chosen: list[Evidence] = []
@@ -153,28 +153,23 @@ def _is_word(term: str) -> bool:
     return len(term) <= _MAX_CODE_CHARS and any(char.isalpha() for char in term)
 
 
-# How evidence ranks: the nearest answered queries vote for their tools.
-#
-# A query is compared with every query that was answered, by the cosine of their
-# words, rare words counting more. The nearest ones vote for the tools that answered
-# them, and a sum of few votes is shrunk towards nothing. How far a distant neighbour
-# is trusted follows how likely it is that the wanted tool has any history at all:
-# one minus the share of tools that answered a single query, as Good and Turing
-# estimate it. A near neighbour is trusted by itself. Votes only add, so a tool
-# without history loses nothing but its place to a tool with votes.
-#
+# A query is compared with every answered query by the cosine of their words; rare words
+# count more. The nearest ones vote for the tools that answered them, and a sum of few votes
+# is shrunk towards 0. A distant neighbour is trusted as far as it is likely that the wanted
+# tool has any history: one minus the share of tools that answered a single query, as Good
+# and Turing estimate it. A near neighbour is trusted by itself. Votes only add, so a tool
+# without history can be overtaken and loses nothing else.
 # Source: I. J. Good, "The Population Frequencies of Species and the Estimation of
 # Population Parameters", Biometrika 40, 1953.
 
-
-# As if so many more queries without the word had been answered.
+# Number of answered queries without the word that are added to the count.
 _UNSEEN_QUERIES = 100.0
-# What a few answers say of the share of tools with a history, they say too loudly: as if
-# there had been ten more, of which seven went to a tool with a history.
+# A few answers are weak evidence of the share of tools with a history: ten answers are added
+# to the count, seven of them to tools with a history.
 _SUPPOSED_QUERIES = 10.0
 _SUPPOSED_AGAIN = 7.0
 _MAX_IMPACT = 1.0 - 2.0**-24
-# More than vote: some of the nearest may have been answered by tools that are gone.
+# More than vote: some of the nearest may have been answered by tools that are removed.
 _MAX_CANDIDATES = 128
 
 
@@ -183,11 +178,11 @@ class Voting:
     """The constants of a vote; chosen in `benchmarks/learning.md`.
 
     Attributes:
-        neighbours: How many of the nearest queries vote.
-        least_similarity: A cosine below it is no neighbour.
-        power: What a similarity is raised to.
-        shrinkage: Votes that are missing: added to the sum that votes are divided by.
-        worth: What a unanimous vote adds, where 1 is what the query could reach at most.
+        neighbours: The number of the nearest queries that vote.
+        min_similarity: The lowest cosine of a neighbour.
+        power: The exponent of a similarity.
+        shrinkage: The number of missing votes, added to the sum that votes are divided by.
+        max_vote: The score of a unanimous vote, where 1 is what the query could reach.
     """
 
     neighbours: int = 16
@@ -208,7 +203,7 @@ class _TakesVotes(Protocol):
 
 
 def with_votes(index: ToolSearchIndex, votes: Votes | None) -> ToolSearchIndex:
-    """The index with votes added to its scores, where it can take any."""
+    """Return the index with votes added to its scores, if it can take votes."""
     if votes is None or not isinstance(index, _TakesVotes):
         return index
     return index.with_votes(votes)
@@ -217,11 +212,11 @@ def with_votes(index: ToolSearchIndex, votes: Votes | None) -> ToolSearchIndex:
 class LearnedQueries:
     """An immutable snapshot of the evidence, indexed by word.
 
-    The order of the entries changes nothing.
+    The order of the entries does not matter.
 
     Args:
-        entries: What was learned; keys differ.
-        voting: How it votes.
+        entries: The evidence; keys differ.
+        voting: The constants of its votes.
     """
 
     __slots__ = ("_answers", "_coverage", "_postings", "_size", "_voting")
@@ -245,13 +240,13 @@ class LearnedQueries:
         return self._size
 
     def votes(self, query: str, *, now: float, may: Callable[[str], bool]) -> dict[str, float]:
-        """What each tool is given for a query, from 0 to `worth`, by name.
+        """Return the vote for each tool by name, from 0 to `max_vote`.
 
         Args:
-            query: As it was asked.
-            now: In seconds since 1970; older evidence counts less.
-            may: Says by name which tools may be found; what the others answered is
-                as if it had never been asked.
+            query: The query as the caller wrote it.
+            now: The time in seconds since 1970; older evidence counts less.
+            may: Returns True for the name of a tool that may be found; the evidence of other
+                tools is ignored.
         """
         voting = self._voting
         sums: dict[str, float] = defaultdict(float)
@@ -269,13 +264,13 @@ class LearnedQueries:
         }
 
     def at(self, now: float) -> Votes:
-        """The votes at one time, as an index takes them."""
+        """Return the votes at one time, as an index takes them."""
         return lambda query, may: self.votes(query, now=now, may=may)
 
     def _neighbours(
         self, query: str, may: Callable[[str], bool]
     ) -> Iterator[tuple[float, list[Evidence]]]:
-        """The nearest answered queries with what of their answers may be found."""
+        """Yield the nearest answered queries with those answers that may be found."""
         rarity = {word: self._rarity_of(word) for word in evidence_words(query)}
         length = math.sqrt(math.fsum(value * value for value in rarity.values()))
         known = ((self._postings.get(word), value) for word, value in rarity.items())
@@ -295,7 +290,7 @@ class LearnedQueries:
 
 
 def _coverage(answers: Sequence[Sequence[Evidence]]) -> float:
-    """How likely it is that the next wanted tool has answered before.
+    """Return the probability that the next wanted tool has answered before.
 
     Source: Good's estimate of the share of unseen species.
     """
@@ -315,7 +310,7 @@ def _impacts(words: Sequence[str], rarity: Mapping[str, float]) -> dict[str, flo
 
 
 def _nearest(cosines: list[float] | NDArray[np.float64], least: float) -> list[tuple[float, int]]:
-    """The largest cosines with their places, equal ones by place."""
+    """Return the largest cosines with their places, ties by place."""
     if isinstance(cosines, list):
         near = ((-cosine, place) for place, cosine in enumerate(cosines) if cosine >= least)
         return [(-cosine, place) for cosine, place in nsmallest(_MAX_CANDIDATES, near)]

@@ -229,8 +229,8 @@ def test_build_other_engines_refuse_an_embedder() -> None:
     [
         ("no.such.module:Embedder", "cannot be loaded: ModuleNotFoundError"),
         ("tests.search.word_embedder:Nothing", "cannot be loaded: AttributeError"),
-        ("pathlib:Path", "is no embedder"),
-        ("tests.search.engines.test_semantic:TOOLS", "is no embedder"),
+        ("pathlib:Path", "is not an Embedder"),
+        ("tests.search.engines.test_semantic:TOOLS", "is not an Embedder"),
     ],
 )
 def test_build_with_a_wrong_name_of_an_embedder_says_so(reference: str, message: str) -> None:

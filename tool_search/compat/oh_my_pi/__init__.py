@@ -1,1 +1,1 @@
-"""oh-my-pi's tool discovery: tool, ranking, settings and terminal output."""
+"""oh-my-pi: its search tool, ranking, settings and terminal block."""

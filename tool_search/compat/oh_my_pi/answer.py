@@ -1,7 +1,7 @@
-"""What `search_tool_bm25` answers: oh-my-pi's keys, record and errors.
+"""The answers of `search_tool_bm25`: oh-my-pi's keys, record and errors.
 
-The texts of errors are oh-my-pi's own, in English whatever the conversation's
-language: prompts and tests of its users refer to them.
+Error texts are oh-my-pi's own, in English whatever the conversation's language: prompts
+and tests of its users refer to them.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ QUERY_WITHOUT_WORDS = "Query must contain at least one letter or number."
 
 
 def denied(names: Iterable[str]) -> str:
-    """What is said where a capability profile forbids tools after they were found."""
+    """Return the error for tools that were found and that a capability profile forbids."""
     return f"Tool activation denied by capability profile: {', '.join(names)}"
 
 
 def rounded(score: float, decimals: int) -> float:
-    """The score as JavaScript's `toFixed` rounds: a half goes up.
+    """Return the score rounded as by JavaScript's `toFixed`: a half goes up.
 
     >>> rounded(0.0078125, 6), rounded(0.0625, 3)
     (0.007813, 0.063)
@@ -57,17 +57,17 @@ def rounded(score: float, decimals: int) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscoveryMatch:
-    """A found tool, in oh-my-pi's words.
+    """A found tool with oh-my-pi's keys.
 
     Attributes:
         name: Its name.
         label: Its name for people.
         description: Its summary, cleaned.
         schema_keys: The names of its arguments, sorted.
-        signature: The same with marks and values; see `DiscoverableTool`.
-        score: Of the ranking, to six decimals.
+        signature: The arguments in short; see `DiscoverableTool`.
+        score: The score of the ranking, to six decimals.
         server_name: Its MCP server.
-        mcp_tool_name: Its name there.
+        mcp_tool_name: Its name on that server.
     """
 
     name: str
@@ -81,7 +81,7 @@ class DiscoveryMatch:
 
     @classmethod
     def of(cls, tool: DiscoverableTool, score: float) -> DiscoveryMatch:
-        """The match of a tool with the raw score of its ranking."""
+        """Return the match of a tool with the raw score of its ranking."""
         return cls(
             name=tool.name,
             label=tool.label,
@@ -94,7 +94,7 @@ class DiscoveryMatch:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The match as a JSON object; what it does not have is left out."""
+        """Return the match as a JSON object, without missing values."""
         content: dict[str, Any] = {
             "name": self.name,
             "label": self.label,
@@ -113,11 +113,11 @@ class DiscoveryDetails:
     """The record of one search, for programs and people.
 
     Attributes:
-        query: As it was asked, trimmed.
-        limit: The most matches.
-        total_tools: How many tools were searched.
-        activated_tools: What this search made callable.
-        active_selected_tools: All that searches have made callable by now.
+        query: The query, trimmed.
+        limit: Maximum number of matches.
+        total_tools: Number of tools that were searched.
+        activated_tools: The tools that this search made callable.
+        active_selected_tools: The tools that all searches so far have made callable.
         tools: The matches, best first.
     """
 
@@ -129,7 +129,7 @@ class DiscoveryDetails:
     tools: tuple[DiscoveryMatch, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The record as a JSON object."""
+        """Return the record as a JSON object."""
         return {
             "query": self.query,
             "limit": self.limit,
@@ -140,7 +140,7 @@ class DiscoveryDetails:
         }
 
     def to_json(self) -> str:
-        """What the model reads of the search, as compact JSON."""
+        """Return the model's view of the search, as compact JSON."""
         return compact_json(
             {
                 "query": self.query,
@@ -161,12 +161,12 @@ class DiscoveryDetails:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscoveryAnswer:
-    """What a call of the search tool came to.
+    """The outcome of a call of the search tool.
 
     Attributes:
-        content: As the model reads it: compact JSON, or the text of an error.
-        is_error: Whether nothing was searched.
-        details: None in an error.
+        content: The text for the model: compact JSON, or the text of an error.
+        is_error: True if nothing was searched.
+        details: The record; None in an error.
     """
 
     content: str
@@ -175,7 +175,7 @@ class DiscoveryAnswer:
 
     @classmethod
     def error(cls, message: str) -> DiscoveryAnswer:
-        """An answer that says why nothing was searched."""
+        """Return an answer with the reason why nothing was searched."""
         return cls(content=message, is_error=True)
 
 
@@ -220,7 +220,10 @@ def _match_object(match: SearchMatch) -> dict[str, Any]:
 
 
 def read_result(content: Mapping[str, Any]) -> OhMyPiResult:
-    """Return the result that a history holds; answers of the first versions have names alone."""
+    """Return the result that a history holds.
+
+    Answers of oh-my-pi's first versions have names alone.
+    """
     tools = content.get("tools")
     if not isinstance(tools, list):
         tools = [{"name": name} for name in content["activated_tools"]]

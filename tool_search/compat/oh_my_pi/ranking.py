@@ -1,9 +1,9 @@
-"""oh-my-pi's ranking for `search_tool_bm25`: its words, its fields, its weights.
+"""oh-my-pi's ranking for `search_tool_bm25`: its words, fields, weights and order.
 
-A tool is a bag of words: those of its name count 6, of its label and of its name
-on its MCP server 4, of its server's name and its summary 2, of each argument's name
-1. BM25+ with k1 1.2, b 0.75 and delta 1 ranks the bags; equal scores go by name, as
-JavaScript's `localeCompare` sorts.
+A tool is a bag of words with weights: 6 for words of its name, 4 for those of its label
+and of its name on its MCP server, 2 for those of its server's name and its summary, 1 for
+those of each argument's name. BM25+ with k1 1.2, b 0.75 and delta 1 ranks the bags; ties
+by name, in the order of JavaScript's `localeCompare`.
 
 Source: oh-my-pi, `docs/tools/search_tool_bm25.md`, https://github.com/can1357/oh-my-pi.
 """
@@ -32,26 +32,23 @@ __all__ = [
 ]
 
 
-# Names in the order of JavaScript's `localeCompare`.
-#
-# White space, `_`, `-` and other signs come before digits and these before letters.
-# Accents count only between names that are equal without them, then case, lower
-# first. Exact for ASCII names; other scripts follow the order of their letters in
-# Unicode, which is close to the standard's.
-#
-# Source: Unicode Technical Standard 10, root collation of CLDR, as ICU's default.
-
-
 _SIGNS = {sign: place for place, sign in enumerate("\t\n\v\f\r _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$")}
 _SIGN, _DIGIT, _LETTER = range(3)
-# Its own letter in the standard, not an и with an accent.
+# A letter of its own in the standard, not an и with an accent.
 _SHORT_I = "и\u0306"
 
 LocaleKey = tuple[tuple[tuple[int, int, str], ...], tuple[str, ...], tuple[bool, ...]]
 
 
 def locale_key(name: str) -> LocaleKey:
-    """What sorts a name as `localeCompare` does.
+    """Return a sort key of a name, in the order of JavaScript's `localeCompare`.
+
+    White space, `_`, `-` and other signs come before digits and these before letters. Accents
+    count only between names that are equal without them, then case, lower first. Exact for
+    ASCII names; other scripts follow the order of their letters in Unicode, which is close to
+    the standard's.
+
+    Source: Unicode Technical Standard 10, root collation of CLDR, as ICU's default.
 
     >>> sorted(["a2", "b", "aB", "A1", "ab", "a-b", "a_b"], key=locale_key)
     ['a_b', 'a-b', 'A1', 'a2', 'ab', 'aB', 'b']
@@ -97,13 +94,13 @@ _SOURCES: Mapping[str, ToolSource] = {
     "handoff": "custom",
 }
 _KINDS_OF_CATEGORY = {"Lu": "U", "Ll": "l", "L": "L", "N": "n", "M": "M"}
-# An upper-case run ends before its last letter where a lower-case one follows that, and
+# An upper-case run ends before its last letter if a lower-case one follows that, and
 # a word ends before an upper-case letter that follows a lower-case one or a number.
 _TOKEN = re.compile(r"[^ ](?:(?!(?<=U)Ul|(?<=[ln])U)[^ ])*")
 
 
 class _Kinds(dict[int, str]):
-    """What each character is to the tokenizer, one letter a character, found when needed."""
+    """The kind of each character to the tokenizer, as one letter, computed on demand."""
 
     def __missing__(self, code: int) -> str:
         category = unicodedata.category(chr(code))
@@ -116,10 +113,10 @@ _kinds = _Kinds()
 
 
 def oh_my_pi_tokens(text: str) -> list[str]:
-    """The words of a text, in order.
+    """Return the words of a text, in order.
 
-    NFKD without marks, cut at MCP|Tool, foo|Bar and v2|Beta and at all that is neither
-    letter nor number, in lower case. No stemming, no function words; Chinese stays whole.
+    NFKD without marks, cut at MCP|Tool, foo|Bar and v2|Beta and at every character that is
+    neither letter nor number, in lower case. No stemming, no stop words; Chinese is not cut.
 
     >>> oh_my_pi_tokens("createGitHubIssue for userIDs, it's 查找图片")
     ['create', 'git', 'hub', 'issue', 'for', 'user', 'i', 'ds', 'it', 's', '查找图片']
@@ -139,13 +136,13 @@ class DiscoverableTool:
     Attributes:
         name: Its name.
         label: Its name for people.
-        summary: What it is for, in short.
-        source: Where it comes from.
+        summary: A short description.
+        source: Its origin.
         server_name: Its MCP server.
         mcp_tool_name: Its name on that server.
         schema_keys: The names of its arguments, sorted.
-        signature: The same as `key`, `key?` where it may be left out, with the values
-            of a list of strings: `key(a|b)`; at most 8 values, then `|…`.
+        signature: The same as `key`, `key?` if it is optional, with the values of a list of
+            strings: `key(a|b)`; at most 8 values, then `|…`.
     """
 
     name: str
@@ -159,15 +156,15 @@ class DiscoverableTool:
 
 
 def discoverable(tool: Tool, *, summary: str | None = None) -> DiscoverableTool:
-    """The description of a tool.
+    """Return oh-my-pi's description of a tool.
 
-    The name on the MCP server is `annotations["mcp_tool_name"]`, or else the name
-    without the prefix `mcp__<server>_`.
+    The name on the MCP server is `annotations["mcp_tool_name"]`, or else the name without the
+    prefix `mcp__<server>_`.
 
     Args:
         tool: The tool.
-        summary: Instead of its own, even where it is empty; a tool without a summary
-            has the first 200 characters (UTF-16 units) of its description.
+        summary: Replaces its own summary, even if empty; None for its own, or else the
+            first 200 characters (UTF-16 units) of its description.
     """
     is_mcp = tool.kind == "mcp" or tool.name.startswith("mcp__")
     properties, required = _arguments(tool)
@@ -187,10 +184,10 @@ def discoverable(tool: Tool, *, summary: str | None = None) -> DiscoverableTool:
 
 
 def oh_my_pi_recipe(summaries: Mapping[str, str] | None = None) -> Bm25Recipe:
-    """The ranking.
+    """Return the ranking as a recipe.
 
     Args:
-        summaries: Instead of the tools' own, by name.
+        summaries: Summaries by tool name, which replace the tools' own.
     """
     given = dict(summaries or {})
 
@@ -219,15 +216,15 @@ def _weights(tool: DiscoverableTool, keys: Iterable[str]) -> dict[str, int]:
 
 
 def _own_keys(tool: Tool) -> list[str]:
-    """The names of a tool's arguments as its author wrote them: those say what it does."""
+    """Return the names of a tool's arguments as its author wrote them."""
     properties = object_schema(tool.parameters)["properties"]
     return sorted(properties, key=_utf16)[:_MAX_KEYS]
 
 
 def _mcp_tool_name(tool: Tool) -> str:
-    told = tool.annotations.get("mcp_tool_name")
-    if isinstance(told, str):
-        return told
+    annotated = tool.annotations.get("mcp_tool_name")
+    if isinstance(annotated, str):
+        return annotated
     if tool.name.startswith("mcp__"):
         rest = tool.name.removeprefix("mcp__")
         if tool.server and rest.startswith(f"{tool.server}_"):
@@ -237,7 +234,7 @@ def _mcp_tool_name(tool: Tool) -> str:
 
 
 def _arguments(tool: Tool) -> tuple[Mapping[str, Any], frozenset[str]]:
-    """The properties of the schema as models read it, and which are required."""
+    """Return the properties of the declared schema, and the names of the required ones."""
     schema = tool.declared_schema.schema
     required = schema.get("required", [])
     return schema["properties"], frozenset(key for key in required if isinstance(key, str))
@@ -252,7 +249,7 @@ def _signature(key: str, definition: object, is_required: bool) -> str:
 
 
 def _utf16(text: str) -> bytes:
-    """What sorts texts as JavaScript does."""
+    """Return a sort key of a text, in the order of JavaScript."""
     return text.encode("utf-16-be", "surrogatepass")
 
 
@@ -262,5 +259,10 @@ def _first_units(text: str) -> str:
 
 
 def build(tools: Iterable[Tool], min_relevance: float) -> WeightedBm25Index:
-    """Return the index of the preset `oh-my-pi`; hits below `min_relevance` are dropped."""
+    """Build the index of the preset `oh-my-pi`.
+
+    Args:
+        tools: The tools to search, in any order.
+        min_relevance: The lowest relevance of a hit, from 0 to 1.
+    """
     return WeightedBm25Index(tools, oh_my_pi_recipe(), min_relevance=min_relevance)

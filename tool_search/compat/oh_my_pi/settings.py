@@ -1,4 +1,4 @@
-"""oh-my-pi's settings of tool discovery, and what they make core and deferred."""
+"""oh-my-pi's settings of tool discovery, and the catalogs that follow from them."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ _INTERNAL_PREFIX = "report_"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscoverySettings:
-    """What oh-my-pi lets its users set.
+    """The settings of oh-my-pi's users.
 
     Attributes:
         mode: `tools.discoveryMode`. `off` hides nothing, `mcp-only` the tools of MCP
             servers, `all` built-in tools too; `auto` is `mcp-only` above 40 tools or
             16,000 estimated tokens of definitions, and otherwise `off`.
-        mcp_discovery: `mcp.discoveryMode`: `mcp-only`, where `mode` says neither
-            `mcp-only` nor `all`.
+        mcp_discovery: `mcp.discoveryMode`: `mcp-only`, if `mode` is neither `mcp-only` nor
+            `all`.
         essential_override: `tools.essentialOverride`: built-in tools that `all` leaves
             visible, instead of read, bash, edit, write, find, glob and eval.
-        default_servers: `mcp.discoveryDefaultServers`: their tools stay visible.
+        default_servers: `mcp.discoveryDefaultServers`: servers whose tools stay visible.
     """
 
     mode: DiscoveryModeSetting = "auto"
@@ -51,12 +51,12 @@ class DiscoverySettings:
 
     @classmethod
     def from_mapping(cls, content: Mapping[str, Any]) -> DiscoverySettings:
-        """The settings in oh-my-pi's own configuration; its other keys are passed over.
+        """Return the settings in oh-my-pi's own configuration.
 
-        Keys may be dotted, as `tools.discoveryMode`, or nested.
+        Keys may be dotted, as `tools.discoveryMode`, or nested; oh-my-pi's other keys are ignored.
 
         Raises:
-            ConfigurationError: A value is not allowed; names the key.
+            ConfigurationError: A value is not allowed; the message has the key.
 
         >>> DiscoverySettings.from_mapping({"tools": {"discoveryMode": "all"}}).mode
         'all'
@@ -76,7 +76,7 @@ class DiscoverySettings:
         )
 
     def resolved(self, tools: Iterable[Tool]) -> DiscoveryMode:
-        """The mode for these tools, which leave the search tool out."""
+        """Return the mode for these tools, which do not include the search tool."""
         if self.mode in ("mcp-only", "all"):
             return cast("DiscoveryMode", self.mode)
         if self.mcp_discovery:
@@ -92,7 +92,7 @@ class DiscoverySettings:
         return "mcp-only" if decision.mode == "tool_search" else "off"
 
     def essential(self, known: Collection[str]) -> tuple[str, ...]:
-        """The built-in tools that stay visible, of those that are known.
+        """Return the built-in tools that stay visible, of those that are known.
 
         An override of unknown names alone leaves none.
         """
@@ -102,11 +102,11 @@ class DiscoverySettings:
     def catalog(
         self, tools: Iterable[Tool], *, mode: DiscoveryMode, requested: Iterable[str] = ()
     ) -> ToolCatalog:
-        """The tools with those core that a mode leaves visible, and the rest deferred.
+        """Return a catalog: visible tools are core, the rest is deferred.
 
         Args:
-            tools: All there are.
-            mode: As `resolved` gives it.
+            tools: All tools.
+            mode: The mode, as `resolved` returns it.
             requested: Names that stay visible: asked for, or forced by a tool choice.
         """
         listed = list(tools)
@@ -124,17 +124,16 @@ class DiscoverySettings:
     def session_catalog(
         self, tools: Iterable[Tool], *, requested: Iterable[str] = ()
     ) -> ToolCatalog:
-        """The catalog of a `ToolSearchSession` or runner that `session_config` configures."""
+        """Return the catalog for a session or runner that `session_config` configures."""
         mode: DiscoveryMode = "all" if self.mode == "all" else "mcp-only"
         off = self.mode == "off" and not self.mcp_discovery
         return self.catalog(tools, mode="off" if off else mode, requested=requested)
 
     def session_config(self) -> ToolSearchConfig:
-        """The same settings for a `ToolSearchSession` or runner.
+        """Return the same settings for a `ToolSearchSession` or runner.
 
-        Under them the search tool is `search_tool_bm25`, ranks as oh-my-pi does and
-        gives its answer; `auto` is resolved at the first turn and moves once, when
-        tools come later.
+        The search tool is then `search_tool_bm25`, ranks as oh-my-pi does and gives its answer;
+        `auto` is resolved at the first turn and changes once, if tools come later.
         """
         explicit = self.mcp_discovery or self.mode in ("mcp-only", "all")
         return ToolSearchConfig(
@@ -161,7 +160,7 @@ def _is_visible(
         return tool.server in servers
     if mode == "mcp-only" or _is_internal(tool):
         return True
-    # Tools of other sources have no load mode unless they say so.
+    # Tools of other sources have a load mode only if they set one.
     usual = "discoverable" if tool.kind == "builtin" else None
     return bool(tool.annotations.get("load_mode", usual) != "discoverable")
 
@@ -173,7 +172,7 @@ def _is_internal(tool: Tool) -> bool:
 
 
 def _setting(content: Mapping[str, Any], key: str, default: object) -> object:
-    """A setting under its dotted or its nested key."""
+    """Return a setting under its dotted or its nested key."""
     section, _, name = key.partition(".")
     nested = content.get(section)
     inner = nested.get(name) if isinstance(nested, Mapping) else None

@@ -15,7 +15,7 @@
 >>> [tool.name for tool in discovery.active_tools()]
 ['read', 'search_tool_bm25', 'mcp__github_create_issue']
 
-A bot on `ToolSearchSession` or `ToolSearchRunner` needs none of it: it takes
+A bot on `ToolSearchSession` or `ToolSearchRunner` does not need this module: it uses
 `DiscoverySettings.session_config` and `session_catalog`.
 """
 
@@ -60,22 +60,22 @@ __all__ = [
 
 
 class ToolDiscovery:
-    """Which tools one session's model is shown, and what it finds among the others.
+    """The tools that one session's model is shown, and its search among the others.
 
-    A loop declares `active_tools()` in each request, tells the model
-    `system_notice()`, and answers calls of `search_tool_bm25` with `call`.
+    A loop declares `active_tools()` in each request, adds `system_notice()` to the system
+    prompt, and answers calls of `search_tool_bm25` with `call`.
 
     Args:
-        tools: All there are, definitions only; the search tool is left out of them.
-        settings: oh-my-pi's.
+        tools: The definitions of all tools; the search tool is left out of them.
+        settings: oh-my-pi's settings.
         requested: Names that are visible from the start.
-        summaries: Instead of the tools' own, by name.
-        permits: A capability profile: what it forbids is neither found nor activated.
-            Without one, tools that only some callers may call are forbidden.
-        frozen_description: Keeps the search tool's description as it first was, so that
-            no activation changes the requests' prefix.
-        language: Of description and notice.
-        saved: A session to go on with, as `to_dict` gave it.
+        summaries: Summaries by tool name, which replace the tools' own.
+        permits: A capability profile: a tool that it forbids is neither found nor
+            activated. Without one, tools that only some callers may call are forbidden.
+        frozen_description: Keeps the first description of the search tool, so that no
+            activation changes the prefix of the requests.
+        language: The language of description and notice.
+        saved: A saved session to continue, as `to_dict` returned it.
     """
 
     def __init__(
@@ -108,19 +108,19 @@ class ToolDiscovery:
 
     @property
     def mode(self) -> DiscoveryMode:
-        """What is hidden; `auto` is resolved, and goes from `off` to `mcp-only` once."""
+        """The resolved mode; `auto` goes from `off` to `mcp-only` at most once."""
         return self._mode
 
     @property
     def catalog(self) -> ToolCatalog:
-        """The tools of now: core is what is visible, deferred is what is hidden or selected."""
+        """The current tools: visible ones are core, hidden and selected ones deferred."""
         return self._catalog
 
     @property
     def selected(self) -> tuple[str, ...]:
-        """What searches have activated, oldest first.
+        """The tools that searches have activated, oldest first.
 
-        Tools of MCP servers that are away count, others only while they are there.
+        Tools of absent MCP servers count; other tools count only while they are present.
         """
         return tuple(
             entry.name
@@ -134,11 +134,11 @@ class ToolDiscovery:
         return tuple(tool for tool in self._catalog.deferred if tool.name not in self._selections)
 
     def active_tools(self, *, forced: Iterable[str] = ()) -> tuple[Tool, ...]:
-        """The tools of the next request, in an order that only grows at its end.
+        """Return the tools of the next request, in an order that only grows at its end.
 
         Args:
-            forced: Names that the request's tool choice forces: providers refuse a
-                request that forces a tool it does not declare, so they are activated.
+            forced: Names that the request's tool choice forces. They are activated: providers
+                reject a request that forces a tool it does not declare.
         """
         self.activate(forced)
         own = {} if self._mode == "off" else {SEARCH_TOOL_NAME: self.search_tool()}
@@ -152,7 +152,7 @@ class ToolDiscovery:
         return tuple(declared[name] for name in self._tool_order.declared_order if name in declared)
 
     def search_tool(self) -> Tool:
-        """The search tool as a definition."""
+        """Return the definition of the search tool."""
         index = self._index
         if self._described is None or (self._described[0] is not index and not self._is_frozen):
             definition = self._searching().definition(hidden=self._permitted())
@@ -160,9 +160,9 @@ class ToolDiscovery:
         return self._described[1]
 
     def system_notice(self) -> str:
-        """What the system prompt says of it; nothing where nothing is hidden.
+        """Return the text for the system prompt; empty if nothing is hidden.
 
-        Speaks of every deferred tool, so that no activation changes it.
+        It covers every deferred tool, so that no activation changes it.
         """
         if self._mode == "off" or not self._catalog.deferred:
             return ""
@@ -174,10 +174,10 @@ class ToolDiscovery:
         return f"{notice} " + text("oh_my_pi.notice_servers", self._language, servers=listed)
 
     def call(self, arguments: Mapping[str, Any]) -> DiscoveryAnswer:
-        """Answers one call of the search tool, and activates what it found.
+        """Answer one call of the search tool, and activate the tools that it found.
 
-        Nothing a model writes raises. What was activated can be called from the next
-        request on, `active_tools` has it.
+        No text of a model raises. An activated tool can be called from the next request on, as
+        `active_tools` then has it.
         """
         if self._mode == "off":
             return DiscoveryAnswer.error(DISABLED)
@@ -194,9 +194,9 @@ class ToolDiscovery:
         return DiscoveryAnswer(content=details.to_json(), details=details)
 
     def activate(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Makes hidden tools visible; gives those that were hidden, in order.
+        """Make hidden tools visible; return those that were hidden, in order.
 
-        Unknown names and those a capability profile forbids are passed over.
+        Unknown names and names that a capability profile forbids are ignored.
         """
         hidden = {tool.name: tool for tool in self.hidden}
         chosen = [hidden[name] for name in names if name in hidden and self._may(name)]
@@ -207,9 +207,9 @@ class ToolDiscovery:
         return new
 
     def set_tools(self, tools: Iterable[Tool]) -> bool:
-        """Takes other tools in: a server came late, went, or listed again.
+        """Replace the tools: a server came late, went, or listed its tools again.
 
-        Gives whether anything changed; an equal list changes no byte of any request.
+        Returns True if anything changed; an equal list changes no byte of any request.
         """
         listed = _without_search(tools)
         if listed.fingerprint == self._tools.fingerprint:
@@ -231,15 +231,15 @@ class ToolDiscovery:
         return True
 
     def new_session(self) -> None:
-        """Forgets what was selected, and begins with the defaults."""
+        """Forget the selected tools, and begin with the defaults."""
         self._start({})
 
     def restore(self, saved: Mapping[str, Any]) -> None:
-        """Goes on with a saved session: after a restart, on a branch, in another session."""
+        """Continue a saved session: after a restart, on a branch, in another session."""
         self._start(saved)
 
     def to_dict(self) -> dict[str, Any]:
-        """The session as plain JSON."""
+        """Return the session as plain JSON."""
         content: dict[str, Any] = {"mode": self._mode, "selected_tools": list(self.selected)}
         if self._is_frozen and self._described is not None:
             content["description"] = self._described[1].description
@@ -248,7 +248,7 @@ class ToolDiscovery:
     def _start(self, saved: Mapping[str, Any]) -> None:
         names = saved.get("selected_tools")
         listed = [n for n in names if isinstance(n, str)] if isinstance(names, list) else []
-        # What is not there (yet) keeps its place, and gets its definition when it comes.
+        # An absent tool keeps its place, and gets its definition when it comes.
         self._selections = DiscoveryState()
         for name in dict.fromkeys(filter(_is_name, listed)):
             tool = self._tools.get(name) or Tool(name=name, kind="mcp")
@@ -259,7 +259,7 @@ class ToolDiscovery:
             self._described = (self._index, self._search_tool_saying(description))
 
     def _begin(self, *, was_on: bool = False) -> None:
-        """Resolves the mode, and makes list and index anew."""
+        """Resolve the mode, and build list and index anew."""
         self._mode = self._settings.resolved(self._tools.values())
         if self._mode == "off" and was_on and self._settings.mode == "auto":
             self._mode = "mcp-only"
@@ -275,7 +275,7 @@ class ToolDiscovery:
         )
 
     def _permitted(self) -> list[Tool]:
-        """The tools that can be found by this session."""
+        """Return the tools that this session can find."""
         return [tool for tool in self.hidden if self._may(tool.name)]
 
     def _searching(self) -> SearchToolBm25:

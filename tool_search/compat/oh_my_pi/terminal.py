@@ -1,4 +1,4 @@
-"""A search as oh-my-pi shows it in the terminal: a status line, and short matches."""
+"""oh-my-pi's terminal block of a search: a status line, and short matches."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LINE_CELLS = 110
 
 
 def search_answer(index: WeightedBm25Index, query: str, *, limit: int) -> DiscoveryAnswer:
-    """The answer to a search of every tool of an index, with nothing activated."""
+    """Return the answer to a search of all tools of an index, with nothing activated."""
     if not oh_my_pi_tokens(query):
         return DiscoveryAnswer.error(QUERY_WITHOUT_WORDS if query.strip() else QUERY_MISSING)
     ranked = index.ranked(query, limit=limit)
@@ -44,13 +44,13 @@ def search_answer(index: WeightedBm25Index, query: str, *, limit: int) -> Discov
 
 
 def discovery_block(answer: DiscoveryAnswer, *, expanded: bool = False) -> Text:
-    """An answer of the search tool for people, no wider than its parts may be.
+    """Return an answer of the search tool for people.
 
-    Widths are in terminal cells, of which a Chinese character takes two. What servers
-    wrote is shown on one line, without tabs, control and invisible characters.
+    Widths are in terminal cells, of which a Chinese character takes two. Texts of servers are
+    shown on one line, without tabs, control and invisible characters.
 
     Args:
-        answer: Of `search_tool_bm25`.
+        answer: An answer of `search_tool_bm25`.
         expanded: Shows every match, not the first five.
     """
     details = answer.details

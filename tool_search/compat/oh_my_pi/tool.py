@@ -42,7 +42,7 @@ __all__ = ["DiscoveryFindings", "SearchToolBm25"]
 
 _LABEL = "SearchTools"
 _MAX_LIST_LENGTH = 600
-# What JavaScript trims.
+# The characters that JavaScript trims.
 _SPACES = "\t\n\v\f\r \xa0\u1680\u2028\u2029\u202f\u205f\u3000\ufeff" + "".join(
     map(chr, range(0x2000, 0x200B))
 )
@@ -50,12 +50,12 @@ _log = logging.getLogger(__name__)
 
 
 class DiscoveryFindings(NamedTuple):
-    """What a call finds, before anything is activated.
+    """The result of a call, before anything is activated.
 
     Attributes:
-        query: As it was asked, trimmed.
-        limit: The most matches.
-        total_tools: How many tools were searched.
+        query: The query, trimmed.
+        limit: Maximum number of matches.
+        total_tools: Number of tools that were searched.
         ranked: The matches, best first, within the limit.
     """
 
@@ -67,7 +67,7 @@ class DiscoveryFindings(NamedTuple):
 
 @runtime_checkable
 class _RanksRaw(Protocol):
-    """An index that gives the scores of its ranking."""
+    """An index that gives the raw scores of its ranking."""
 
     def ranked(
         self,
@@ -82,13 +82,13 @@ class SearchToolBm25(ToolSearchTool):
     """oh-my-pi's search tool over one catalog.
 
     Args:
-        index: Searches the catalog's deferred tools; without raw scores of its own, its
-            relevance stands for them.
-        catalog: What is searched.
+        index: Searches the catalog's deferred tools; if it has no raw scores, its relevance
+            takes their place.
+        catalog: The tools to search.
         name: The tool's name.
-        max_results: How many matches there are by default; there is no upper limit.
-        language: Of the description.
-        summaries: Instead of the tools' own, by name.
+        max_results: The default number of matches; there is no upper limit.
+        language: The language of the description.
+        summaries: Summaries by tool name, which replace the tools' own.
     """
 
     def __init__(
@@ -105,10 +105,11 @@ class SearchToolBm25(ToolSearchTool):
         self._summaries = summaries or {}
 
     def definition(self, *, hidden: Iterable[Tool] | None = None) -> Tool:
-        """The search tool as a definition.
+        """Return the definition of the search tool.
 
         Args:
-            hidden: The tools it speaks of; None: the deferred ones everybody may call.
+            hidden: The tools that its description covers; None for the deferred tools that
+                everybody may call.
         """
         say = self._language
         if hidden is None:
@@ -142,9 +143,9 @@ class SearchToolBm25(ToolSearchTool):
         discovered: int = 0,  # noqa: ARG002 - what can be called is left out by name
         allowed: Callable[[str], bool] | None = None,
     ) -> SearchResult:
-        """The answer to one call; see `ToolSearchTool.run`.
+        """Answer one call; see `ToolSearchTool.run`.
 
-        What can be called already is left out before the cut, and of the ranking.
+        Tools that can already be called are removed before the ranking and the cut.
         """
         found = self.find(arguments, selected=callable_now, allowed=allowed)
         if isinstance(found, str):
@@ -172,12 +173,12 @@ class SearchToolBm25(ToolSearchTool):
         selected: Container[str] = (),
         allowed: Callable[[str], bool] | None = None,
     ) -> DiscoveryFindings | str:
-        """What a call finds, or the text of an error where nothing could be searched.
+        """Return the findings of a call, or the text of an error.
 
         Args:
-            arguments: As the model wrote them.
-            selected: Names that are not searched any more.
-            allowed: Says by name what this caller may call.
+            arguments: The arguments as the model wrote them.
+            selected: Names of tools that are not searched any more.
+            allowed: Returns True for the name of a tool that this caller may call.
         """
         query = _query(arguments)
         limit = arguments.get("limit")
@@ -202,12 +203,12 @@ class SearchToolBm25(ToolSearchTool):
     def details(
         self, found: DiscoveryFindings, *, activated: Sequence[str], selected: Sequence[str]
     ) -> DiscoveryDetails:
-        """The record of a search.
+        """Return the record of a search.
 
         Args:
-            found: By `find`.
-            activated: What became callable by it.
-            selected: What searches have made callable by now.
+            found: The findings, from `find`.
+            activated: The tools that became callable by it.
+            selected: The tools that searches have made callable so far.
         """
         return DiscoveryDetails(
             query=found.query,
@@ -238,7 +239,7 @@ class SearchToolBm25(ToolSearchTool):
         return replace(found, summary=clean_description(found.summary))
 
     def _text(self, tools: Sequence[Tool]) -> str:
-        """The description; lines without content are left out."""
+        """Return the description, without lines that have no content."""
         say = self._language
         counts = Counter(tool.server for tool in tools if tool.server)
         servers = [
@@ -262,7 +263,7 @@ class SearchToolBm25(ToolSearchTool):
         return "\n".join(lines)
 
     def _listed(self, names: Sequence[str]) -> str:
-        """The names with commas; what has no room is counted."""
+        """Join the names with commas; names that do not fit are counted."""
         length = 0
         for place, name in enumerate(names):
             length += len(name) + 2
@@ -278,7 +279,7 @@ def _query(arguments: Mapping[str, Any]) -> str:
 
 
 def _whole(limit: object) -> int:
-    """The limit, or 0 where it is no whole number."""
+    """Return the limit, or 0 if it is not a whole number."""
     if isinstance(limit, bool) or not isinstance(limit, int | float):
         return 0
     return int(limit) if isinstance(limit, int) or limit.is_integer() else 0

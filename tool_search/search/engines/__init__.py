@@ -1,1 +1,1 @@
-"""Search engines, one file each."""
+"""Search engines, one file each; `tool_search.search.build` has their table."""

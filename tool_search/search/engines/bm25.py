@@ -1,12 +1,12 @@
-"""The default engine: BM25F over the fields of a definition, no model.
+"""The default engine: BM25F over the fields of a definition, without a model.
 
-Each field's term frequency is divided by the field's length norm, the fields
-are added with their weights, and only the sum is saturated. Of tools that are
-close, those come first of whose name and description the query covers more.
+Each field's term frequency is divided by the field's length norm, the fields are added
+with their weights, and only the sum is saturated. Among tools with close scores, a tool
+is boosted if the query covers more of its name and description.
 
-Source: Robertson, Zaragoza, Taylor, "Simple BM25 Extension to Multiple Weighted
-Fields", CIKM 2004; Robertson, Zaragoza, "The Probabilistic Relevance Framework:
-BM25 and Beyond", 2009, sections 3.1 and 3.6.
+Source: Robertson, Zaragoza, Taylor, "Simple BM25 Extension to Multiple Weighted Fields",
+CIKM 2004; Robertson, Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond",
+2009, sections 3.1 and 3.6.
 """
 
 from __future__ import annotations
@@ -51,11 +51,8 @@ __all__ = [
 ]
 
 
-# Hits by one Chinese character of several: they are chance, not relevance.
-#
-# A character is a syllable with many words: 权力 shares 权 with 权利 and means something
-# else. A tool that has of a query nothing but one of its characters is no hit, where the
-# query has more of them.
+# A Chinese character is a part of many words: 权力 shares 权 with 权利 and means something
+# else. If a query has several characters, a tool with one of them alone is there by chance.
 
 
 def drop_single_character_matches(
@@ -63,12 +60,12 @@ def drop_single_character_matches(
     characters: Sequence[Posting],
     words: Sequence[Posting],
 ) -> list[float] | NDArray[np.float64]:
-    """The scores by slot, with 0 where one character alone made them.
+    """Set scores to 0 that come from a single Chinese character.
 
     Args:
-        values: The scores; they may be changed.
+        values: One score for each document id; they may be changed.
         characters: Postings of the query's single characters.
-        words: Postings of all else that gave a score.
+        words: Postings of all other terms that gave a score.
     """
     if isinstance(values, list):
         counts = Counter(map(int, chain.from_iterable(characters)))
@@ -88,10 +85,10 @@ def drop_single_character_matches(
     return values
 
 
-# As if this many more tools without the word stood in the catalog: rarity among
-# three tools is no evidence, and a word in every tool must still be worth something.
+# Number of tools without the word that are added to the catalog's count: rarity among three
+# tools is not evidence, and a word of every tool must still have a weight.
 _UNSEEN_TOOLS = 10.0
-# Once in the name a word has an impact of 0.55, once in the description of 0.33.
+# A word that is once in the name has an impact of 0.55, once in the description of 0.33.
 _FULL_IMPACT = 0.4
 _NAME_COVERED = 0.3
 _TEXT_COVERED = 0.3
@@ -104,8 +101,8 @@ class Bm25Engine:
     """BM25F; see the module.
 
     Args:
-        tools: What is searched, in any order.
-        segmenter: Cuts Chinese; without one it becomes characters and bigrams.
+        tools: The tools to search, in any order.
+        segmenter: Cuts Chinese; None for characters and bigrams.
     """
 
     __slots__ = ("_postings", "_rows", "_segmenter", "_stored", "doc_ids")
@@ -125,19 +122,19 @@ class Bm25Engine:
 
         with _garbage_collection_off():
             self._postings = Postings(entering())
-        # Rows of the table of actions, as they are asked for.
+        # Rows of synonyms, filled on demand.
         self._rows: dict[tuple[str, ...], _Row] = {}
         self._stored = ChunkedArray(stored)
 
     @property
     def lexicon(self) -> Lexicon:
-        """Which tools have which term."""
+        """The tools of each term."""
         return Lexicon(
             self._postings, lambda doc_id: self._stored[doc_id].sequence, self._segmenter
         )
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> Bm25Engine:
-        """The same ranking over changed tools, sharing what did not change."""
+        """Return the same ranking over changed tools, sharing the unchanged parts."""
         change = self.doc_ids.changed(added=added, removed=removed)
         entered = [
             (doc_id, _changed_terms(tool, self._segmenter)) for doc_id, tool in change.entered
@@ -152,7 +149,7 @@ class Bm25Engine:
         return engine
 
     def scores(self, query: str) -> Scores:
-        """How well each tool fits; see `Scorer.scores`."""
+        """Score each tool; see `Scorer.scores`."""
         terms = query_terms(query, self._segmenter)
         weighted: list[tuple[Posting, float]] = []
         values: list[float] = []
@@ -177,7 +174,7 @@ class Bm25Engine:
         return Scores(scores, attainable(values))
 
     def boosts(self, query: str, doc_ids: Sequence[int]) -> Sequence[float]:
-        """1 and a share for how much of name and text the query covers, word for word."""
+        """Return 1 and a share for the words of name and text that the query covers."""
         both = query_terms(query, self._segmenter).forms.intersection
         return [
             1.0
@@ -187,7 +184,7 @@ class Bm25Engine:
         ]
 
     def unmatched(self, query: str, has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
-        """The query's words that no tool has."""
+        """Return the words of the query that no tool has."""
 
         def known(term: str) -> bool:
             posting = self._postings.get(term)
@@ -196,7 +193,7 @@ class Bm25Engine:
         return query_terms(query, self._segmenter).unmatched(known)
 
     def reasons(self, query: str, doc_ids: Sequence[int]) -> list[Reasons]:
-        """What each word gave these tools; see `Explains`."""
+        """Return the score of each word for these tools; see `Explains`."""
         from tool_search.search.index.explanation import (  # noqa: PLC0415 - few ask why
             Reasons,
             ScorePart,
@@ -236,12 +233,12 @@ class Bm25Engine:
         return found
 
     def _synonyms(self, weights: Mapping[str, float]) -> Iterator[tuple[str, _Row, float]]:
-        """The query's actions with other words for them, and what each of these is worth.
+        """Yield the verbs of the query with the row of their synonyms and its weight.
 
-        For an action that no tool has, words of every language. For one that some tool
-        has, English words alone, as Chinese tools of the public sets were found less
-        well, and squared: another word is another name for the action where it stands
-        out, as in a tool's name, and mostly chance where it is one of many.
+        For a verb that no tool has, the row has words of every language. For one that some tool
+        has, it has English words alone, as Chinese tools of the public sets were found less
+        well, and their impacts are squared: a synonym is another name for the action if it has
+        a high impact, as in a tool's name, and mostly chance if it is one word of many.
         """
         for term in weights:
             synonyms = synonyms_of(term)
@@ -257,20 +254,20 @@ class Bm25Engine:
             yield term, row, value * row.score
 
     def _row(self, asked: Sequence[str], words: Iterable[str]) -> _Row:
-        """What widens the first of the words that were asked for."""
+        """Return the synonyms of the first of the words that were asked for."""
         known = self._postings.get(asked[0])
         others = [word for word in words if word not in asked]
         if known:
             others = [word for word in others if word.isascii() and asked[0].isascii()]
         found = [posting for posting in map(self._postings.get, others) if posting]
-        # The row is as common as its words together: a rare synonym is no rare wish.
+        # The row is as common as its words together: a rare synonym is not a rare wish.
         having = sum(map(len, found)) + len(known or ())
         if not known or not found:
             return _Row(having, others, 1, found, _RELATED_TO_UNKNOWN)
         return _Row(having, others, 2, [square_impacts(found)], _RELATED_TO_KNOWN)
 
     def _idf(self, having: int) -> float:
-        """ln(1 + (N - df + 0.5) / (df + 0.5)), with the unseen tools in N.
+        """Return ln(1 + (N - df + 0.5) / (df + 0.5)), with the unseen tools in N.
 
         Source: Lucene's BM25Similarity, the form that is never negative.
         """
@@ -280,7 +277,7 @@ class Bm25Engine:
 
 @contextmanager
 def _garbage_collection_off() -> Iterator[None]:
-    """Keeps the garbage collector still: all that is made stays, and it would look each time."""
+    """Pause the garbage collector, which would visit all new objects in vain."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -292,12 +289,12 @@ def _garbage_collection_off() -> Iterator[None]:
 
 @lru_cache(maxsize=1024)
 def _changed_terms(tool: Tool, segmenter: Segmenter | None) -> ToolTerms:
-    """`tool_terms`, kept for tools that come and go with their server."""
+    """Return `tool_terms`, cached for tools that come and go with their server."""
     return tool_terms(tool, segmenter)
 
 
 def _impact(posting: Posting | None, doc_id: int) -> float:
-    """What a term is worth in the tool of a slot; 0 where it has it not."""
+    """Return the impact of a term in a document; 0 if absent."""
     place = bisect_left(posting or (), doc_id)
     if posting is None or place == len(posting) or int(posting[place]) != doc_id:
         return 0.0
@@ -305,14 +302,14 @@ def _impact(posting: Posting | None, doc_id: int) -> float:
 
 
 class _Row(NamedTuple):
-    """What widens an action.
+    """The synonyms of one verb.
 
     Attributes:
-        having: How many times a tool has a word of the row.
-        words: The other words of the row.
-        power: What the impacts of these are raised to.
-        postings: Of these.
-        worth: Of one of them, where the action itself is worth 1.
+        having: Number of times that a tool has a word of the row.
+        words: The synonyms.
+        power: The exponent of their impacts.
+        postings: The postings of the synonyms.
+        score: The weight of a synonym; the verb itself has 1.
     """
 
     having: int
@@ -323,7 +320,7 @@ class _Row(NamedTuple):
 
 
 class _StoredTerms(NamedTuple):
-    """What is kept of a tool beside its postings; see `ToolTerms`."""
+    """The parts of `ToolTerms` that are stored besides the postings."""
 
     terms: tuple[str, ...]
     name: tuple[str, ...]

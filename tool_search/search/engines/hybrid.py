@@ -1,9 +1,9 @@
-"""The words of a query and its meaning, in one ranking.
+"""A ranking by the words of a query and by its meaning.
 
-What the default engine finds is weighed by how many of the query's words any tool has:
-where most of them are unknown, a word that is found says little, and meaning decides.
-So a Chinese query finds English tools, and a plain one is ranked by its words first.
-Chinese words that no tool has are also looked up in a dictionary, where one is installed.
+The default engine's scores are weighted by the share of the query's words that any tool
+has: if most of them are unknown, a known word says little, and meaning decides. So a
+Chinese query finds English tools, and a plain one is ranked by its words first. Chinese
+words that no tool has are also looked up in a dictionary, if one is installed.
 
 Source of reciprocal rank fusion: Cormack, Clarke, Buettcher, "Reciprocal Rank Fusion
 outperforms Condorcet and individual Rank Learning Methods", SIGIR 2009.
@@ -32,14 +32,14 @@ from tool_search.search.text.synonyms import in_english
 __all__ = ["Fusion", "HybridEngine", "build"]
 
 FusionName = Literal["coverage", "weights", "rrf"]
-# Of meaning's weight: what a dictionary says of a word is less than the word itself.
+# A share of the weight of meaning: a translation counts less than the word itself.
 _TRANSLATED = 0.8
-# Boosts are worked out for so many, the best by their words; those behind keep their order.
+# Boosts are computed for so many tools, the best by their words; later ones keep their order.
 _MAX_BOOSTED = 100
 
 
 class Fusion(NamedTuple):
-    """How the two rankings become one; see `HybridSettings`."""
+    """The settings that join the two rankings; see `HybridSettings`."""
 
     name: FusionName = "coverage"
     lexical_weight: float = 1.0
@@ -49,12 +49,12 @@ class Fusion(NamedTuple):
 
 
 class HybridEngine:
-    """Ranks by words and meaning; see the module.
+    """A ranking by words and meaning; see the module.
 
     Args:
         lexical: The ranking by words.
         semantic: The ranking by meaning of the same tools, updated alike.
-        fusion: How they become one.
+        fusion: How they are joined.
     """
 
     __slots__ = ("_fusion", "_last", "_lexical", "_semantic", "doc_ids", "max_boost")
@@ -71,11 +71,11 @@ class HybridEngine:
 
     @property
     def lexicon(self) -> Lexicon:
-        """Which tools have which term."""
+        """The tools of each term."""
         return self._lexical.lexicon
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> HybridEngine:
-        """The same ranking over changed tools, sharing what did not change.
+        """Return the same ranking over changed tools, sharing the unchanged parts.
 
         Raises:
             SearchError: The embedder failed.
@@ -87,7 +87,7 @@ class HybridEngine:
         )
 
     def scores(self, query: str) -> Scores:
-        """How well each tool fits; see `Scorer.scores`.
+        """Score each tool; see `Scorer.scores`.
 
         Raises:
             SearchError: The embedder failed.
@@ -100,7 +100,7 @@ class HybridEngine:
         return Scores(parts.by_word + parts.by_translation + parts.by_meaning, parts.attainable)
 
     def boosts(self, query: str, doc_ids: Sequence[int]) -> Sequence[float]:
-        """The boosts of the ranking by words, as far as words make up a tool's score."""
+        """Return the boosts by words, weighted by the words' share of a tool's score."""
         if self._fusion.name == "rrf":
             return [1.0] * len(doc_ids)
         parts = self._parts(query)
@@ -113,7 +113,7 @@ class HybridEngine:
         return list(np.divide(boosted, plain, out=np.ones_like(plain), where=plain > 0).tolist())
 
     def reasons(self, query: str, doc_ids: Sequence[int]) -> list[Reasons]:
-        """What each side gave these tools; see `Explains`.
+        """Return the score of each part for these tools; see `Explains`.
 
         Raises:
             SearchError: The embedder failed.
@@ -135,7 +135,7 @@ class HybridEngine:
         return found
 
     def unmatched(self, query: str, has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
-        """The query's words that no tool has, not in a translation either."""
+        """Return the words of the query that no tool has, not even in a translation."""
         words = self._lexical.unmatched(query, has_tool)
         if not self._fusion.dictionary:
             return words
@@ -146,7 +146,7 @@ class HybridEngine:
         return len(self._lexical.unmatched(" ".join(english), has_tool)) < len(set(english))
 
     def _parts(self, query: str) -> _Parts:
-        """What each side is worth for each tool; kept until the next query."""
+        """Return the score of each tool by each part; kept until the next query."""
         last = self._last
         if last is not None and last[0] == query:
             return last[1]
@@ -173,13 +173,13 @@ class HybridEngine:
         return parts
 
     def _translation(self, query: str) -> str:
-        """English words for the Chinese words that no tool has."""
+        """Return English words for the Chinese words that no tool has."""
         if not self._fusion.dictionary or query.isascii():
             return ""
         return in_english(" ".join(self._lexical.unmatched(query, _any_tool)))
 
     def _known_share(self, query: str) -> float:
-        """Which share of the query's words any tool has, from 0 to 1."""
+        """Return the share of the query's words that any tool has, from 0 to 1."""
         known = self.lexicon.postings.get
         terms = query_terms(query, self.lexicon.segmenter)
         asked = [t for t in terms.weights if t not in terms.compounds or known(t)]
@@ -204,7 +204,7 @@ class HybridEngine:
         return Scores(by_word + by_meaning, 2.0 / (self._fusion.rrf_k + 1) if is_any else 0.0)
 
     def _by_rank(self, query: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """What each tool has for its place by words, and by meaning."""
+        """Return the scores of each tool for its rank by words, and by meaning."""
         by_word, by_meaning = self._lexical.scores(query), self._semantic.scores(query)
         words = np.array(by_word.values, np.float64)
         best = np.argsort(-words, kind="stable")[:_MAX_BOOSTED]
@@ -214,22 +214,22 @@ class HybridEngine:
         return self._reciprocal(words, k), self._reciprocal(np.asarray(by_meaning.values), k)
 
     def _reciprocal(self, values: NDArray[np.float64], k: int) -> NDArray[np.float64]:
-        """1 / (k + rank) of each hit; equal ones share the better rank."""
+        """Return 1 / (k + rank) of each hit; ties share the better rank."""
         hits = np.sort(values[values > 0])
         ranks = 1 + len(hits) - np.searchsorted(hits, values, side="right")
         return np.where(values > 0, 1.0 / (k + ranks), 0.0)
 
 
 class _Parts(NamedTuple):
-    """What each side of a ranking gives.
+    """The scores by each part of a ranking.
 
     Attributes:
-        by_word: By slot, before boosts.
-        by_translation: By slot, before boosts.
-        by_meaning: By slot.
+        by_word: By document id, before boosts.
+        by_translation: By document id, before boosts.
+        by_meaning: By document id.
         translation: English words for Chinese ones.
-        weights: Of words, translation and meaning.
-        attainable: What all together could reach.
+        weights: The weights of words, translation and meaning.
+        attainable: The score that all together could reach.
     """
 
     by_word: NDArray[np.float64]
@@ -241,12 +241,12 @@ class _Parts(NamedTuple):
 
 
 def _any_tool(_doc_ids: Iterable[int]) -> bool:
-    """That every tool counts: what is ranked does not depend on who asks."""
+    """Return True: the ranking does not depend on the tools that a caller may find."""
     return True
 
 
 def _share(scores: Scores, weight: float) -> NDArray[np.float64]:
-    """The scores as shares of what could be reached, times the weight."""
+    """Return the scores divided by the attainable score, times the weight."""
     if scores.attainable <= 0:
         return np.zeros(len(scores.values))
     return np.asarray(scores.values, np.float64) * (weight / scores.attainable)

@@ -1,8 +1,8 @@
 """The reference engine: rank_bm25's BM25Plus over one flat text, Chinese cut by jieba.
 
-BM25Plus, because BM25Okapi gives a word of one tool in two the score 0 and a
-word of every tool a negative one. Its delta is 0: rank_bm25 adds delta to tools
-without the word too, so it changes no order and would make every tool a hit.
+BM25Plus, because BM25Okapi gives a word of one tool in two the score 0 and a word of
+every tool a negative one. Its delta is 0: rank_bm25 adds delta to tools without the word
+too, so it changes no order and would make every tool a hit.
 
 Source: https://github.com/dorianbrown/rank_bm25; Lv, Zhai, "Lower-bounding term
 frequency normalization", CIKM 2011.
@@ -28,7 +28,7 @@ from tool_search.search.text.tokenizer import Segmenter, jieba_segmenter, pieces
 __all__ = ["RankBm25Engine", "build"]
 
 _MAX_FIELD_CHARS = 20_000
-# Of k1 + 1: a word that stands once in a text of average length has less.
+# A share of k1 + 1: a word that is once in a text of average length has less.
 _FULL_SHARE = 0.5
 
 
@@ -58,7 +58,7 @@ class RankBm25Engine:
         self._length = sum(counts.total() for counts in self._counts)
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> RankBm25Engine:
-        """The same ranking over changed tools; texts that did not change are kept."""
+        """Return the same ranking over changed tools; unchanged texts are kept."""
         change = self.doc_ids.changed(added=added, removed=removed)
         engine = RankBm25Engine(segmenter=self._segmenter)
         engine.doc_ids = change.doc_ids
@@ -73,7 +73,7 @@ class RankBm25Engine:
         return engine
 
     def scores(self, query: str) -> Scores:
-        """How well each tool fits; see `Scorer.scores`."""
+        """Score each tool; see `Scorer.scores`."""
         words = list(query_terms(query, self._segmenter).weights)
         known = [word for word in words if self._having.get(word)]
         if not known:
@@ -84,11 +84,11 @@ class RankBm25Engine:
         return Scores(ranker.get_scores(known), attainable(values))
 
     def boosts(self, _query: str, doc_ids: Sequence[int]) -> Sequence[float]:
-        """None: the reference ranks by its scores alone."""
+        """Return 1 for each tool: the reference ranks by its scores alone."""
         return [1.0] * len(doc_ids)
 
     def unmatched(self, query: str, has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
-        """The query's words that no tool has."""
+        """Return the words of the query that no tool has."""
 
         def known(term: str) -> bool:
             return bool(self._having.get(term)) and has_tool(self._doc_ids_with(term))
@@ -118,7 +118,7 @@ class RankBm25Engine:
 
 
 class _Rarity:
-    """BM25Plus's idf, ln((N + 1) / df), worked out for the words that are asked for."""
+    """BM25Plus's idf, ln((N + 1) / df), computed for the words of a query alone."""
 
     def __init__(self, having: Counter[str], *, tools: int) -> None:
         self._having = having
@@ -153,7 +153,7 @@ def _ranker() -> type[Any]:
 
 
 def build(tools: Iterable[Tool], _options: EngineOptions) -> RankBm25Engine:
-    """Build the engine `rank_bm25`, which cuts Chinese by jieba whatever the settings say.
+    """Build the engine `rank_bm25`; it always cuts Chinese by jieba.
 
     Raises:
         SearchError: jieba or rank-bm25 is not installed.

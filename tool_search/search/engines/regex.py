@@ -1,12 +1,12 @@
-r"""A model's regular expression, searched as Anthropic's regex tool searches.
+"""A model's regular expression, searched as Anthropic's regex tool searches.
 
-The pattern is looked for like `re.search`, case aside, in name, description,
-and the names and descriptions of parameters. RE2 runs it: its time is linear in
-text and pattern, whatever a model writes, and it needs neither a clock nor a
-process to be stopped by. It has no lookaround and no back reference.
+The pattern is searched as by `re.search`, ignoring case, in name, description, and the
+names and descriptions of parameters. RE2 runs it: its time is linear in text and pattern,
+whatever a model writes, so it needs neither a clock nor a process to stop it. It has no
+lookaround and no back reference.
 
-A pattern that RE2 refuses is searched as words, by the default engine. So is a
-text without a sign of a pattern, beside being looked for as it stands.
+A pattern that RE2 refuses is searched as words, by the default engine. A text without a
+sign of a pattern is searched both as words and as a pattern.
 
 Source: https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool,
 "Regex variant"; https://github.com/google/re2/wiki/Syntax.
@@ -33,7 +33,7 @@ from tool_search.search.text.tokenizer import Segmenter
 
 __all__ = ["RegexEngine", "build"]
 
-# A match in the whole name is worth 1; none is worth so little that a floor cuts it.
+# A match of the whole name has the score 1; every match is above the default floor.
 _NAME = 0.6
 _NAME_COVERED = 0.4
 _FIELD_SCORES: dict[FieldName, float] = {
@@ -61,11 +61,11 @@ class _Pattern(Protocol):
 
 
 class RegexEngine:
-    """Ranks by a pattern: by field, and by how much of the name it covers.
+    """A ranking by a pattern: by field, and by the part of the name that it covers.
 
     Args:
-        tools: What is searched, in any order.
-        segmenter: Cuts Chinese where a query is searched as words.
+        tools: The tools to search, in any order.
+        segmenter: Cuts Chinese in queries that are searched as words.
 
     Raises:
         SearchError: google-re2 is not installed.
@@ -83,11 +83,11 @@ class RegexEngine:
 
     @property
     def lexicon(self) -> Lexicon:
-        """Which tools have which term."""
+        """The tools of each term."""
         return self._words.lexicon
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> RegexEngine:
-        """The same ranking over changed tools, sharing what did not change."""
+        """Return the same ranking over changed tools, sharing the unchanged parts."""
         change = self.doc_ids.changed(added=added, removed=removed)
         engine = RegexEngine()
         engine._words = self._words.updated(added=added, removed=removed)
@@ -98,7 +98,7 @@ class RegexEngine:
         return engine
 
     def scores(self, query: str) -> Scores:
-        """How well each tool fits; see `Scorer.scores`."""
+        """Score each tool; see `Scorer.scores`."""
         if not any(map(str.isalnum, query)):
             return Scores([0.0] * len(self._texts), 0.0)
         pattern = _compile(query)
@@ -112,13 +112,13 @@ class RegexEngine:
         return Scores(found, 1.0)
 
     def boosts(self, query: str, doc_ids: Sequence[int]) -> Sequence[float]:
-        """Those of the default engine for words; none for a pattern."""
+        """Return the boosts of the default engine for words; 1 for a pattern."""
         if _is_words(query, _compile(query)):
             return self._words.boosts(query, doc_ids)
         return [1.0] * len(doc_ids)
 
     def unmatched(self, query: str, has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
-        """The query's words that no tool has; a pattern has no words."""
+        """Return the words of the query that no tool has; a pattern has no words."""
         is_words = _is_words(query, _compile(query))
         return self._words.unmatched(query, has_tool) if is_words else []
 
@@ -136,8 +136,8 @@ class _Text(NamedTuple):
     """A definition as one text, a line for each of its texts, best fields first.
 
     Attributes:
-        lines: In UTF-8.
-        ends: Where each field ends.
+        lines: The text in UTF-8.
+        ends: The end of each field, in bytes.
         fields: The fields, in the same order.
     """
 
@@ -146,7 +146,7 @@ class _Text(NamedTuple):
     fields: tuple[FieldName, ...]
 
     def score(self, start: int, end: int) -> float:
-        """What a first match there is worth."""
+        """Return the score of a first match at these places, in bytes."""
         field = self.fields[min(bisect_right(self.ends, start), len(self.fields) - 1)]
         if field != "name":
             return _FIELD_SCORES[field]
@@ -174,13 +174,13 @@ def _one_line(text: str) -> str:
 
 
 def _is_words(query: str, pattern: _Pattern | None) -> bool:
-    """Whether the query is searched as words, alone or beside being a pattern."""
+    """Return True if the query is searched as words, alone or besides being a pattern."""
     return pattern is None or not _HAS_SIGN.search(query.strip())
 
 
 @lru_cache(maxsize=64)
 def _compile(query: str) -> _Pattern | None:
-    """The query as a pattern, or None where it is none or too large a one."""
+    """Return the query as a pattern, or None if it is not one or too large."""
     written = query.strip()
     if len(written) > _MAX_PATTERN_CHARS:
         return None
@@ -196,7 +196,10 @@ def _compile(query: str) -> _Pattern | None:
 
 
 def _translate(pattern: str) -> str:
-    """Python's syntax in RE2's; beside letters that its word edges miss they are left out."""
+    """Return Python's syntax in RE2's.
+
+    Word edges are dropped if the pattern is not ASCII: RE2 would miss those of other letters.
+    """
     in_class = _class_places(pattern)
     edges = pattern.isascii()
 
@@ -214,7 +217,7 @@ def _translate(pattern: str) -> str:
 
 
 def _class_places(pattern: str) -> set[int]:
-    """The places of a pattern that stand within [ and ]."""
+    """Return the places of a pattern that are within [ and ]."""
     places: set[int] = set()
     for found in re.finditer(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", pattern, re.DOTALL):
         if found[0].startswith("["):

@@ -1,8 +1,8 @@
-"""An engine by meaning: the similarity of two vectors, no word in common needed.
+"""A ranking by meaning: the similarity of two vectors, with no word in common needed.
 
-A similarity is measured between two marks that each embedder sets by itself: what an
-unrelated tool has, which is worth nothing, and what a fitting one has, which is worth 1.
-A query that is as near to texts without a meaning as to the nearest tool finds nothing.
+Similarities are measured on a scale that is calibrated for each embedder: the similarity
+of unrelated tools has the score 0, that of fitting ones the score 1. A query that is as
+near to texts without a meaning as to the nearest tool finds nothing.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from tool_search.search.vectors.vectors import Vector
 __all__ = ["SemanticEngine", "build"]
 
 _FIT = 1.0
-# What a store in another place is asked for; beyond it nothing is relevant.
+# The limit for stores of others; results beyond it are not relevant.
 _MAX_CANDIDATES = 1_000
 
 
 class SemanticEngine:
-    """Ranks by meaning; see the module.
+    """A ranking by meaning; see the module.
 
     Args:
-        tools: What is searched, in any order.
+        tools: The tools to search, in any order.
         vectors: Makes the vectors.
-        store: An empty store for them; without one they are held in memory.
-        progress: Told while tools are embedded.
+        store: An empty store for them; None for one in memory.
+        progress: Called while tools are embedded.
 
     Raises:
         SearchError: The embedder or the store failed.
@@ -66,10 +66,10 @@ class SemanticEngine:
         self._place((), entered)
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> SemanticEngine:
-        """The same ranking over changed tools; only new ones are embedded.
+        """Return the same ranking over changed tools; only new ones are embedded.
 
         Raises:
-            SearchError: The embedder or the store failed; this engine stays as it is.
+            SearchError: The embedder or the store failed; this engine does not change.
         """
         change = self.doc_ids.changed(added=added, removed=removed)
         made = self._vectors.of_tools(tool for _, tool in change.entered)
@@ -81,7 +81,7 @@ class SemanticEngine:
         return engine
 
     def scores(self, query: str) -> Scores:
-        """How well each tool fits; see `Scorer.scores`.
+        """Score each tool; see `Scorer.scores`.
 
         Raises:
             SearchError: The embedder or the store failed.
@@ -98,11 +98,11 @@ class SemanticEngine:
         return Scores(values, _FIT)
 
     def boosts(self, _query: str, doc_ids: Sequence[int]) -> Sequence[float]:
-        """None: the similarity says it all."""
+        """Return 1 for each tool: similarities are not boosted."""
         return [1.0] * len(doc_ids)
 
     def reasons(self, query: str, doc_ids: Sequence[int]) -> list[Reasons]:
-        """What meaning gave these tools; see `Explains`.
+        """Return the score by meaning of these tools; see `Explains`.
 
         Raises:
             SearchError: The embedder or the store failed.
@@ -114,11 +114,11 @@ class SemanticEngine:
         ]
 
     def unmatched(self, _query: str, _has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
-        """None: a meaning is no word that a tool has or has not."""
+        """Return nothing: a meaning has no words."""
         return []
 
     def _similarities(self, vector: Vector) -> NDArray[np.float32]:
-        """The similarity of each tool, by slot; below any of a hit where a slot is free."""
+        """Return one similarity for each document id; that of a free id is never a hit."""
         found = np.full(len(self.doc_ids.tools), -1.0, np.float32)
         store = self._store
         if isinstance(store, ExactVectorStore):
@@ -133,7 +133,7 @@ class SemanticEngine:
         return found
 
     def _place(self, left: Iterable[int], entered: Iterable[tuple[int, Tool]]) -> None:
-        """Notes where the store in memory has the vectors of the slots."""
+        """Record the places of the documents in the store in memory."""
         store = self._store
         if not isinstance(store, ExactVectorStore):
             return

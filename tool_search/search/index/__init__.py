@@ -1,1 +1,1 @@
-"""The index that all engines share."""
+"""The inverted index, filters, and the ranking that all engines share."""

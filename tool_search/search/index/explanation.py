@@ -1,4 +1,4 @@
-"""Why a tool has its place: what each word, field and side of a ranking gave it."""
+"""The reasons for a score: words, fields and parts of a ranking."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ SideName = Literal["words", "translation", "meaning"]
 
 
 class ScorePart(NamedTuple):
-    """One side of a ranking.
+    """One part of a ranking.
 
     Attributes:
-        name: Words as they were asked, their translation, or meaning.
-        weight: Of this side; all sides together have 1.
-        score: What the side alone makes of the tool; 1 answers the query fully.
+        name: Words of the query, their translation, or meaning.
+        weight: The weight of this part; all parts together have 1.
+        score: The score by this part alone; 1 answers the query fully.
     """
 
     name: SideName
@@ -46,20 +46,20 @@ class ScorePart(NamedTuple):
 
     @property
     def share(self) -> float:
-        """What the side adds to the sum."""
+        """The amount that the part adds to the sum."""
         return self.weight * self.score
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TermScore:
-    """What one word of a query adds to the sum.
+    """The amount that one word of a query adds to the sum.
 
     Attributes:
-        word: As it was written; of Chinese, a character or a pair.
-        share: What it adds.
-        fields: What of that each field gave.
-        instead: Terms that the tool has in place of the word, where it is an action.
-        side: Which side of the ranking it is part of.
+        word: The word as written; of Chinese, a character or a pair.
+        share: The amount.
+        fields: The amount by field of the definition.
+        instead: Terms of the tool that matched in place of the word, if it is an action.
+        side: The part of the ranking that the word belongs to.
     """
 
     word: str
@@ -70,22 +70,23 @@ class TermScore:
 
 
 class Reasons(NamedTuple):
-    """What an engine says of one tool.
+    """The reasons that an engine gives for one tool.
 
     Attributes:
-        sides: Those with a weight.
-        words: Whose shares add up to those of the sides that are words; largest first.
+        sides: The parts of the ranking that have a weight.
+        words: The words, largest share first; their shares add up to the parts that are
+            words.
     """
 
     sides: tuple[ScorePart, ...]
     words: tuple[TermScore, ...] = ()
 
     def joined(self, other: Reasons) -> Reasons:
-        """These and what another engine says of the same tool."""
+        """Return these reasons and those of another engine for the same tool."""
         return Reasons((*self.sides, *other.sides), _sorted((*self.words, *other.words)))
 
     def as_part(self, name: SideName, weight: float) -> Reasons:
-        """The same as one side of several."""
+        """Return the same reasons as one part of several."""
         return Reasons(
             tuple(ScorePart(name, weight, side.score) for side in self.sides),
             tuple(
@@ -105,17 +106,17 @@ NO_REASONS = Reasons(())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """Why a tool has its score: `1 - e ** -(sum * boost)`, or 1 where it was named.
+    """The reasons for a tool's score: `1 - e ** -(sum * boost)`, or 1 if it was named.
 
     Attributes:
         tool: Its name.
-        score: As a search gives it.
-        is_named: Whether the query is the tool's name, or lists it.
-        sum: What sides, operators and votes give, where 1 is what the query could reach.
-        boost: For how much of name and description the query covers; 1 is none.
-        reasons: What the engine gave.
-        operators: What was added because the query's operators let the tool through.
-        learned: What was added because it answered such queries before.
+        score: Its score in a search.
+        is_named: True if the query is the tool's name, or lists it.
+        sum: The sum of parts, operators and votes; 1 is what the query could reach.
+        boost: The factor for the words of name and description that the query covers.
+        reasons: The engine's reasons.
+        operators: The amount that was added because operators let the tool through.
+        learned: The amount that was added because the tool answered such queries before.
     """
 
     tool: str
@@ -129,10 +130,10 @@ class Explanation:
 
 
 class WordSums:
-    """Adds up what the terms of each word gave a tool.
+    """Adds up the scores of the terms of each word.
 
     Args:
-        attainable: What a query could reach at most.
+        attainable: The score that the query could reach.
     """
 
     def __init__(self, attainable: float) -> None:
@@ -143,13 +144,13 @@ class WordSums:
     def add(
         self, word: str, value: float, fields: Mapping[FieldName, float], instead: str | None = None
     ) -> None:
-        """Adds what one term gave.
+        """Add the score of one term.
 
         Args:
-            word: The query's word that it is a term of.
-            value: What it gave.
-            fields: The share of each field in that.
-            instead: The term, where it is another word than the query's.
+            word: The word of the query that the term belongs to.
+            value: The term's score.
+            fields: The share of each field in it.
+            instead: The term, if it is another word than the query's.
         """
         key = word, instead is not None
         sums = self._sums.setdefault(key, {})
@@ -159,7 +160,7 @@ class WordSums:
             self._instead.setdefault(key, {})[instead] = None
 
     def sorted(self) -> tuple[TermScore, ...]:
-        """The words, the largest share first, equal ones by word."""
+        """Return the words, largest share first, ties by word."""
         found = (
             TermScore(
                 word=key[0],
@@ -176,13 +177,11 @@ def _sorted(words: Iterable[TermScore]) -> tuple[TermScore, ...]:
     return tuple(sorted(words, key=lambda word: (-word.share, word.word, word.instead)))
 
 
-# Which fields of a definition make a term worth what it is worth.
-#
-# Asked of the engine's own reading of a definition: a term's frequencies add up over
-# the fields, so what a field gives is what a tool of that field alone would have.
+# A field's contribution is measured with the engine's own reading of a definition: the
+# frequencies of a term add up over the fields, so a field adds what a tool with that field
+# alone would have.
 
-
-# A name without a word, as every tool must have one.
+# A name without a word: every tool must have a name.
 _NAMELESS = "_"
 _VALUES = 40
 _FIELD_ROUNDING = 1e-9
@@ -191,7 +190,10 @@ _FIELD_ROUNDING = 1e-9
 def field_contributions(
     tool: Tool, segmenter: Segmenter | None = None
 ) -> dict[str, dict[FieldName, float]]:
-    """For each term of a tool the share that each field has in it; they add up to 1."""
+    """Return, for each term of a tool, the share of each field in its score.
+
+    The shares of a term add up to 1.
+    """
     found = {field: _frequencies(part, segmenter) for field, part in _parts(tool).items()}
     texts = found["parameter_texts"]
     # A schema cannot have the names of its parameters alone.
@@ -208,7 +210,10 @@ def field_contributions(
 
 
 def _parts(tool: Tool) -> dict[FieldName, Tool]:
-    """For each field a tool that has nothing else; under `parameters` both fields of a schema."""
+    """Return, for each field, a tool that has nothing else.
+
+    The tool of `parameters` has both fields of a schema.
+    """
     texts = field_texts(tool).get("parameter_texts", [])
     schema = {
         "type": "object",
@@ -231,34 +236,31 @@ def _parts(tool: Tool) -> dict[FieldName, Tool]:
 
 
 def _frequencies(part: Tool, segmenter: Segmenter | None) -> Mapping[str, float]:
-    """Each term's frequency as the engine weighs it, in units of its own."""
+    """Return each term's frequency as the engine weighs it."""
     impacts = tool_terms(part, segmenter).impacts
     return {term: impact / (1.0 - impact) for term, impact in impacts.items()}
 
 
-# Puts together why tools have their scores, from what a search has of them anyway.
-
-
-# Impacts are kept in steps of 2**-24.
+# Impacts are stored in steps of 2**-24.
 _ROUNDING = 1e-6
 
 
 @runtime_checkable
 class Explains(Protocol):
-    """An engine that can say what its scores are made of."""
+    """An engine that can explain its scores."""
 
     def reasons(self, query: str, doc_ids: Sequence[int]) -> Sequence[Reasons]:
-        """What gave these tools their scores, in their order."""
+        """Return the reasons for the scores of these tools, in their order."""
         ...
 
 
 def explain_hits(
     engine: Scorer, scored: ScoredTools, doc_ids: Sequence[int], *, named: Collection[int]
 ) -> Iterator[Explanation]:
-    """Why the tools of these slots have their scores, in their order.
+    """Yield the explanations of these tools, in their order.
 
     Args:
-        engine: What ranked them; one that cannot say why gives no reasons.
+        engine: The engine that ranked them; its reasons are empty if it has none.
         scored: The scores that it gave for the query.
         doc_ids: The tools to explain.
         named: The tools that the query names.

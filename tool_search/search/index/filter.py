@@ -1,4 +1,4 @@
-"""Which tools a query with operators lets through, whatever engine ranks them."""
+"""The tools that a query with operators lets through, whatever engine ranks them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SEARCHED: dict[FieldFilter, tuple[FieldName, ...]] = {
 }
 _MAX_CHARS = 20_000
 _PREFIX_PARTS = re.compile(r"[^\W_]+")
-# A stem is shorter than its words by so much, and may differ in its last letter.
+# The most that a word is longer than its stem; the stem may differ in its last letter.
 _MAX_ENDING_CHARS = 5
 _MIN_STEM_CHARS = 3
 _MAX_NAMES = 200
@@ -40,12 +40,12 @@ _MAX_WORDS = 8
 
 
 class Lexicon(NamedTuple):
-    """Which tools have which term.
+    """The tools of each term.
 
     Attributes:
-        postings: DocumentIds by term.
-        sequence: The words of the tool in a slot; see `sequence_of`.
-        segmenter: How the terms of Chinese were cut.
+        postings: Document ids by term.
+        sequence: Returns the words of a document; see `sequence_of`.
+        segmenter: The segmenter that Chinese was cut with.
     """
 
     postings: Postings
@@ -54,7 +54,7 @@ class Lexicon(NamedTuple):
 
 
 def build_lexicon(doc_ids: DocumentIds) -> Lexicon:
-    """A lexicon for an engine that keeps none of its own."""
+    """Build a lexicon for an engine that keeps none of its own."""
     known = {doc_id: tool_terms(tool) for doc_id, tool in doc_ids.taken()}
     sequences = {doc_id: own.sequence for doc_id, own in known.items()}
     postings = Postings((doc_id, own.impacts) for doc_id, own in known.items())
@@ -63,14 +63,14 @@ def build_lexicon(doc_ids: DocumentIds) -> Lexicon:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterResult:
-    """What a query with operators lets through.
+    """The documents that a query with operators lets through.
 
     Attributes:
-        sure: DocumentIds of tools that are hits whatever their score.
-        kept: DocumentIds of the tools that may be hits; None: all.
-        excluded: DocumentIds of tools that may not.
-        text: What an engine is to rank by, a line for each part of the query.
-        asked: What of it may be missed in the catalog, likewise.
+        always_hits: Documents that are hits whatever their score.
+        candidates: Documents that may be hits; None for all.
+        excluded: Documents that may not be hits.
+        text: The text to rank by, a line for each part of the query.
+        reported_text: The lines whose unknown words are reported.
     """
 
     always_hits: frozenset[int]
@@ -80,7 +80,7 @@ class FilterResult:
     reported_text: str
 
     def mask(self, size: int, is_allowed: Sequence[bool] | None) -> list[bool]:
-        """Which slots may be hits at all."""
+        """Return True by document id for each document that may be a hit."""
         may = [is_allowed is None or is_allowed[doc_id] for doc_id in range(size)]
         if self.candidates is not None:
             may = [is_open and doc_id in self.candidates for doc_id, is_open in enumerate(may)]
@@ -92,10 +92,10 @@ class FilterResult:
 def apply_filter(
     group: Group, doc_ids: DocumentIds, lexicon: Lexicon, is_allowed: Sequence[bool] | None
 ) -> FilterResult:
-    """Which of the open tools a query lets through.
+    """Return the allowed tools that a query lets through.
 
-    Optional words are left to the engine with its floors. Whatever else is asked
-    for makes a tool a hit by itself.
+    Optional words are left to the engine and its floors. Any other part of a query makes a
+    tool a hit by itself.
     """
     matcher = _Matcher(doc_ids, lexicon, is_allowed)
     excluded = matcher.any_of(group.must_not)
@@ -121,7 +121,7 @@ def apply_filter(
 
 
 class _Matcher:
-    """Finds the open tools that match the parts of one query."""
+    """Finds the allowed tools that match the parts of one query."""
 
     def __init__(
         self, doc_ids: DocumentIds, lexicon: Lexicon, is_allowed: Sequence[bool] | None
@@ -145,7 +145,10 @@ class _Matcher:
         return self._found[node]
 
     def ranked_by(self, term: Term) -> str:
-        """The words of a leaf; for a prefix, those that begin with it in tools' names."""
+        """Return the words of a leaf, to rank by.
+
+        A prefix has the words of tool names that begin with it.
+        """
         if term.kind != "prefix":
             return term.text
         prefix = normalized(term.text)
@@ -167,7 +170,7 @@ class _Matcher:
         if node.field is None and node.kind != "phrase":
             return found
         if node.field and all(piece.is_stop_word for piece in self._pieces(node.text)):
-            # A server may be called it: no term of it, but not to be looked for among terms.
+            # A server may be named by a stop word, which is not an indexed term.
             found = self._allowed()
         fields = FIELDS if node.field is None else _SEARCHED[node.field]
         if node.kind == "phrase":
@@ -177,9 +180,9 @@ class _Matcher:
     def _with_sequence(
         self, doc_ids: frozenset[int], text: str, fields: Sequence[FieldName]
     ) -> frozenset[int]:
-        """Those of the tools with the words of a phrase together in one text of these fields."""
+        """Return those of the tools that have a phrase in one text of these fields."""
         letters = "".join(sequence_of(self._pieces(text)).split())
-        # The space: github and git hub are the same.
+        # With an optional space between letters: github and git hub are the same.
         stands_in = re.compile(f"(?<= ){' ?'.join(map(re.escape, letters))}(?= )").search
         places = [FIELDS.index(field) for field in fields]
         found = []
@@ -193,7 +196,7 @@ class _Matcher:
         return frozenset(found)
 
     def _with_words(self, text: str) -> frozenset[int]:
-        """The tools with every word of a text, wherever in their definitions."""
+        """Return the tools with every word of a text, anywhere in their definitions."""
         words = [piece for piece in self._pieces(text) if not piece.is_stop_word]
         found = [
             reduce(frozenset.intersection, map(self._with, piece.words or piece.compounds[-1:]))
@@ -204,7 +207,7 @@ class _Matcher:
         return reduce(frozenset.intersection, found) if found else frozenset()
 
     def _with_prefix(self, term: Term) -> frozenset[int]:
-        """The tools with a word that begins so, after words that stand before it."""
+        """Return the tools with a word that begins so, and with the words before it."""
         *before, prefix = _PREFIX_PARTS.findall(normalized(term.text))
         whole: list[str] = []
         stems: list[str] = []
@@ -250,7 +253,7 @@ class _Matcher:
     def _tool(self, doc_id: int) -> Tool:
         tool = self._doc_ids.tools[doc_id]
         if tool is None:
-            raise AssertionError("a free slot has terms")
+            raise AssertionError("a free document id has terms")
         return tool
 
     def _pieces(self, text: str) -> tuple[Piece, ...]:

@@ -12,7 +12,7 @@ from tool_search.search.index.protocol import SearchMatch, SearchResult, ToolSea
 __all__ = ["search_older_first"]
 
 _EXACT = 1.0
-# More matches than are asked for, among which the older tools are looked for first.
+# Extra matches, among which the older tools are looked for before a second search.
 _MORE = 20
 
 
@@ -25,18 +25,19 @@ def search_older_first(
     copies: Mapping[str, str],
     tools: Mapping[str, Tool],
 ) -> SearchResult:
-    """Search, and put a tool that repeats an older one of another server right after it.
+    """Search, and put each copy right after the older tool that it repeats.
 
-    The older one comes where the first of its copies would have been. Of several copies
-    that one server lists, the first comes so, and the others come last. A copy stays
-    where it is if the query has its name, or a word of its server's name that the older
-    tool's server has not, or if the query does not find the older one.
+    A copy is a tool of one server that repeats an older tool of another. The older tool comes
+    at the place of the first of its copies. If one server lists several copies, the first
+    follows the older tool, and the others come last. A copy keeps its place if the query has
+    its name, or a word of its server's name that the older tool's server has not, or if the
+    query does not find the older tool.
 
     Args:
         index: Ranks the tools.
         query: As for `ToolSearchIndex.search`.
-        limit: How many matches at most.
-        allowed: Says by name which tools may be found.
+        limit: Maximum number of matches.
+        allowed: Returns True for the name of a tool that may be found.
         copies: The older tool's name for each copy, as `ToolCatalog.copies`.
         tools: The definitions, by name.
     """
@@ -56,12 +57,12 @@ def search_older_first(
 
 
 class _Moved:
-    """Tells which copies wait for the older tool.
+    """Finds the copies that wait for the older tool.
 
     Args:
         copies: The older tool's name for each copy.
         tools: The definitions, by name.
-        words: Of the query.
+        words: The words of the query.
     """
 
     def __init__(
@@ -91,7 +92,7 @@ def _with(
     missing: set[str],
     allowed: Callable[[str], bool] | None,
 ) -> SearchResult:
-    """The result with more of its matches: older tools that came after the last one."""
+    """Return the result with older tools added that come after its last match."""
     among = index.search(
         query,
         limit=len(missing),

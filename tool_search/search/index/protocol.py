@@ -79,7 +79,7 @@ class SearchResult:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of all tools that the result makes callable: matches, then loaded ones."""
+        """The names of all tools that the result makes callable, matches first."""
         return (*(match.name for match in self.matches), *self.loaded)
 
     def without(self, names: Collection[str]) -> SearchResult:
@@ -91,7 +91,7 @@ class SearchResult:
         )
 
     def to_json(self) -> str:
-        """Return the result as compact JSON, without scores, as models and histories have it."""
+        """Return the compact JSON that models and histories have, without scores."""
         if self.error is not None:
             return compact_json({"query": self.query, "error": self.error})
         content: dict[str, Any] = {

@@ -1,4 +1,8 @@
-"""What every engine shares: names, operators, floors, cuts, counts, several queries at once."""
+"""The index that every engine shares.
+
+It adds exact names, operators, floors, cuts, counts and several queries at once to an
+engine that only has scores.
+"""
 
 from __future__ import annotations
 
@@ -36,27 +40,27 @@ __all__ = ["RankedIndex", "Scorer", "Scores", "Votes", "attainable"]
 _MAX_QUERIES = 16
 _MAX_UNMATCHED = 12
 _EXACT = 1.0
-# Of what a query could reach: what operators let through is a hit, even without a score.
+# A share of the attainable score: a tool that operators let through is a hit without a score.
 _MIN_SHARE = 1e-6
 # A definition of two lines answers this many words of a long query, not all of them.
 _MAX_ANSWERED = 4
-# Of eight public sets, a hit so far below the best one was relevant in 1 of 1,000 queries.
+# In eight public sets, a hit so far below the best one was relevant in 1 of 1,000 queries.
 _MIN_SHARE_OF_BEST = 0.25
 
 
 Votes = Callable[[str, Callable[[str], bool]], Mapping[str, float]]
-"""What tools are given for a query, by name, as shares of what it could reach at most.
+"""Returns votes for a query by tool name, as shares of the score that it could reach.
 
-The second argument says by name which tools may be found.
+The second argument is True for the name of a tool that may be found.
 """
 
 
 class Scores(NamedTuple):
-    """What an engine makes of a query.
+    """The scores that an engine gives for a query.
 
     Attributes:
-        values: Each tool's score, by slot; 0 is no hit. The caller may change it.
-        attainable: What the query could reach at most; see `attainable`.
+        values: One score for each document id; 0 is not a hit. The caller may change them.
+        attainable: The score that the query could reach; see `attainable`.
     """
 
     values: Values
@@ -64,66 +68,70 @@ class Scores(NamedTuple):
 
 
 def attainable(word_values: Iterable[float]) -> float:
-    """The score of a tool that answers the query fully.
+    """Return the score of a tool that answers the query fully.
 
     Args:
-        word_values: What each word of the query is worth at most; words that the
+        word_values: The highest score that each word of the query can add; words that the
             catalog does not know count as its rarest.
     """
     return math.fsum(nlargest(_MAX_ANSWERED, word_values))
 
 
 class Scorer(Protocol):
-    """A ranking: what is specific to one engine, and nothing else.
+    """A ranking, without anything that all engines share.
 
-    Engines are immutable and deterministic.
+    An engine is immutable and deterministic.
+
+    Attributes:
+        doc_ids: The tools by document id.
+        max_boost: The largest value that `boosts` returns.
     """
 
     doc_ids: DocumentIds
     max_boost: float
 
     def scores(self, query: str) -> Scores:
-        """How well each tool fits, but for the boosts."""
+        """Score each tool for a query, before boosts."""
         ...
 
     def boosts(self, query: str, doc_ids: Sequence[int]) -> Sequence[float]:
-        """What the scores of these tools are multiplied by, from 1 to `most_boost`.
+        """Return factors from 1 to `max_boost` for the scores of these tools, in order.
 
-        Asked only for tools that can still be among the best.
+        Called only for tools that can still be among the best.
         """
         ...
 
     def unmatched(self, query: str, has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
-        """The query's words that no tool has, as they were written, in order.
+        """Return the words of the query that no tool has, as written, in order.
 
         Args:
-            query: As it was asked.
-            has_tool: Whether one of these slots may be found by the caller.
+            query: The query as the caller wrote it.
+            has_tool: Returns True if the caller may find one of these documents.
         """
         ...
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> Scorer:
-        """The same ranking over changed tools; see `ToolSearchIndex.updated`."""
+        """Return the same ranking over changed tools; see `ToolSearchIndex.updated`."""
         ...
 
 
 @runtime_checkable
 class _KeepsLexicon(Protocol):
-    """An engine that knows which tools have which term."""
+    """An engine that knows the tools of each term."""
 
     @property
     def lexicon(self) -> Lexicon: ...
 
 
 class _Found(NamedTuple):
-    """What one query finds.
+    """The result of one query.
 
     Attributes:
-        slots: Of the hits.
-        beside: Of tools that the query names and that are no hits.
+        doc_ids: The hits.
+        named_only: Tools that the query names and that are not hits.
         top: The best of both, with their relevance.
         unmatched: Words that no tool has.
-        selected: Of tools that the query lists, in its order.
+        selected: Tools that `select:` lists, in its order.
     """
 
     doc_ids: Collection[int] | NDArray[np.intp]
@@ -138,9 +146,9 @@ class RankedIndex:
 
     Args:
         engine: The ranking.
-        min_relevance: Hits below it are none, from 0 to 1.
-        has_operators: Whether queries are in the query language; without it they are
-            handed to the engine as they are, but for `select:`.
+        min_relevance: The lowest relevance of a hit, from 0 to 1.
+        has_operators: True if queries are in the query language. Otherwise the engine
+            gets them unchanged, except for `select:`.
         votes: See `with_votes`.
     """
 
@@ -172,7 +180,7 @@ class RankedIndex:
         limit: int,
         allowed: Callable[[str], bool] | None = None,
     ) -> SearchResult:
-        """The tools that fit the query; see `ToolSearchIndex.search`."""
+        """Return the tools that fit the query; see `ToolSearchIndex.search`."""
         queries = [
             _replace_surrogates(text) for text in ([query] if isinstance(query, str) else query)
         ]
@@ -195,15 +203,15 @@ class RankedIndex:
         )
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> RankedIndex:
-        """An index with other tools; see `ToolSearchIndex.updated`."""
+        """Return an index with other tools; see `ToolSearchIndex.updated`."""
         return self._with_engine(self._engine.updated(added=added, removed=removed), self._votes)
 
     def with_votes(self, votes: Votes) -> RankedIndex:
-        """The same index with votes added to the scores of words.
+        """Return the same index with votes added to the scores of words.
 
-        What was found without them is found with them; a tool that a query names, or
-        that its operators leave out, is neither raised nor lowered. An engine whose
-        queries are no words takes none.
+        Everything that is found without votes is still found. Votes neither raise nor lower a
+        tool that a query names, or that its operators exclude. An engine with a syntax of its
+        own ignores them.
         """
         return self._with_engine(self._engine, votes)
 
@@ -222,7 +230,9 @@ class RankedIndex:
         *,
         allowed: Callable[[str], bool] | None = None,
     ) -> tuple[Explanation, ...]:
-        """Why tools that one query found have their scores, in the order of their names here.
+        """Return the reasons for the scores of tools that one query found.
+
+        In the order of `names`; unknown names are left out.
 
         Raises:
             SearchError: The engine's embedder failed.
@@ -242,7 +252,7 @@ class RankedIndex:
         return tuple(found)
 
     def _find(self, query: str, limit: int, is_allowed: Sequence[bool] | None) -> _Found:
-        """Every tool that the query finds, and the best of them with their relevance."""
+        """Return all tools that a query finds, and the best with their relevance."""
         named = self._find_named(query.strip(), is_allowed)
         if not named:
             selected = self._find_selected(query, is_allowed)
@@ -266,7 +276,6 @@ class RankedIndex:
     def _score_tools(
         self, query: str, named: Sequence[int], is_allowed: Sequence[bool] | None
     ) -> ScoredTools:
-        """What each tool is worth, but for the boosts."""
         passed = None if named else self._apply_filter(query, is_allowed)
         text, reported_text = (passed.text, passed.reported_text) if passed else (query, query)
         values, attainable = self._engine.scores(text)
@@ -291,7 +300,7 @@ class RankedIndex:
         )
 
     def _collect_votes(self, text: str, may: Sequence[bool] | None) -> list[tuple[int, float]]:
-        """What was voted for, by slot: tools of this index that may be found."""
+        """Return votes by document id, for tools of this index that may be found."""
         if self._votes is None:
             return []
         doc_ids = self._engine.doc_ids
@@ -313,7 +322,7 @@ class RankedIndex:
         return [doc_id for doc_id in doc_ids if is_allowed is None or is_allowed[doc_id]]
 
     def _find_selected(self, query: str, is_allowed: Sequence[bool] | None) -> _Found | None:
-        """What `select:` lists, or None where the query lists no tool."""
+        """Return the tools that `select:` lists, or None if the query lists none."""
         names = selected_names(query)
         named = {name: self._find_named(name, is_allowed) for name in names}
         doc_ids = list(dict.fromkeys(chain.from_iterable(named.values())))
@@ -323,7 +332,7 @@ class RankedIndex:
         return _Found(doc_ids, [], [(doc_id, _EXACT) for doc_id in doc_ids], unknown, doc_ids)
 
     def _apply_filter(self, query: str, is_allowed: Sequence[bool] | None) -> FilterResult | None:
-        """What the operators of the query let through, or None where it is plain text."""
+        """Return the tools that operators let through, or None for plain text."""
         group = parse_query(query) if self._has_operators else None
         if group is None:
             return None
@@ -335,15 +344,15 @@ class RankedIndex:
     def _boost(
         self, query: str, hits: Sequence[tuple[int, float]], limit: int
     ) -> list[tuple[int, float]]:
-        """The tools within the limit, and those equal to the last, with boosted scores.
+        """Return the best tools, and ties with the last of them, with boosted scores.
 
-        Exact, and ends early: once the best have their boosts, a tool whose score
-        cannot reach the last of them with any boost is not looked at.
+        Exact, and ends early: a tool is not looked at if its score, with the largest boost,
+        cannot reach the last of the best.
 
         Args:
-            query: What the boosts are for.
-            hits: DocumentIds and scores, best first.
-            limit: How many tools are asked for.
+            query: The text that the boosts are for.
+            hits: Document ids and scores, highest score first.
+            limit: The number of tools that the caller asked for.
         """
         found: list[tuple[int, float]] = []
         last, place, size = 0.0, 0, limit
@@ -361,7 +370,10 @@ class RankedIndex:
     def _order(
         self, best: Mapping[int, float], places: Mapping[int, int]
     ) -> list[tuple[float, int, str, Tool]]:
-        """Tools with their scores below 0, best first: those with a place, then by name."""
+        """Sort tools with negated scores, best first.
+
+        Ties: tools that `select:` lists in its order, then by name.
+        """
         tools = self._engine.doc_ids.tools.pick(best)
         last = len(places)
         return sorted(
@@ -372,7 +384,7 @@ class RankedIndex:
 
 
 def _any_allowed(is_allowed: Sequence[bool] | None) -> Callable[[Iterable[int]], bool]:
-    """Whether one of some slots may be found by the caller."""
+    """Return a function that is True if the caller may find one of some documents."""
     return lambda doc_ids: is_allowed is None or any(is_allowed[doc_id] for doc_id in doc_ids)
 
 
@@ -383,7 +395,7 @@ def _allowed_mask(doc_ids: DocumentIds, allowed: Callable[[str], bool] | None) -
 
 
 def _count_found(found: Sequence[_Found]) -> int:
-    """How many tools at least one of the queries finds."""
+    """Return the number of tools that at least one of the queries finds."""
     if len(found) == 1:
         return len(found[0].doc_ids) + len(found[0].named_only)
     return len({int(doc_id) for each in found for doc_id in (*each.doc_ids, *each.named_only)})
@@ -395,5 +407,5 @@ def _match(ranked: tuple[float, int, str, Tool]) -> SearchMatch:
 
 
 def _replace_surrogates(text: str) -> str:
-    """The text with lone surrogates replaced: a result goes into UTF-8 requests."""
+    """Replace lone surrogates: a result goes into requests in UTF-8."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

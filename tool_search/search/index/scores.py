@@ -1,4 +1,7 @@
-"""Which scores are hits, and the best of them, in a list or in an array."""
+"""Functions over the scores of one query, in a list or an array.
+
+An array is used for a large index; both forms give the same scores.
+"""
 
 from __future__ import annotations
 
@@ -23,20 +26,21 @@ __all__ = [
     "relevance",
 ]
 
+# Below 1, which only a tool that the query names has.
 _BEST_INEXACT = 0.999999
 
 
 class ScoredTools(NamedTuple):
-    """What each tool is worth for a query, but for the boosts.
+    """The scores of one query, before boosts.
 
     Attributes:
-        text: What of the query was ranked by.
-        asked: What of it may be missed in the catalog.
-        values: By slot.
-        most: What the query could reach; 0: nothing can be a hit.
-        floor: What is worth less is no hit.
-        voted: What was learned, by slot, as shares of `most`.
-        sure: DocumentIds that operators let through whatever their score.
+        text: The part of the query that tools are ranked by.
+        reported_text: The part of the query whose unknown words are reported.
+        values: One score for each document id.
+        attainable: The score that the query could reach; 0 if nothing can be a hit.
+        floor: The lowest score of a hit.
+        voted: Learned votes by document id, as shares of `attainable`.
+        always_hits: Document ids that operators let through whatever their score.
     """
 
     text: str
@@ -49,35 +53,47 @@ class ScoredTools(NamedTuple):
 
 
 def relevance(share: float) -> float:
-    """From 0 to below 1, of what a tool has of what the query could reach."""
+    """Return 1 - e^-share, from 0 to below 1.
+
+    Args:
+        share: A score divided by the score that the query could reach.
+    """
     return min(-math.expm1(-share), _BEST_INEXACT)
 
 
 def raise_to(values: Values, doc_ids: Iterable[int], least: float) -> None:
-    """Gives these slots at least this score."""
+    """Raise the scores of these documents to a minimum, in place."""
     for doc_id in doc_ids:
         values[doc_id] = max(values[doc_id], least)
 
 
 def masked(values: Values, is_allowed: Sequence[bool]) -> Values:
-    """The scores, with 0 for tools that may not be found."""
+    """Return the scores with 0 for the tools that the caller may not find."""
     if isinstance(values, list):
-        return [value if kept else 0.0 for value, kept in zip(values, is_allowed, strict=True)]
+        return [
+            value if is_open else 0.0 for value, is_open in zip(values, is_allowed, strict=True)
+        ]
     return values * is_allowed
 
 
 def max_score(values: Values) -> float:
-    """The highest score; 0 where there is none."""
+    """Return the highest score; 0 if there is none."""
     return max(values, default=0.0) if isinstance(values, list) else float(values.max())
 
 
 def hits_above(
     values: Values, floor: float, limit: int, max_boost: float
 ) -> tuple[Collection[int] | NDArray[np.intp], list[tuple[int, float]]]:
-    """The slots of all hits, and those of them that a boost can bring among the best.
+    """Return the hits, and those of them that a boost can bring among the best.
 
-    Hits have a score that is neither 0 nor below the floor. Those that are returned
-    with their scores are best first.
+    Args:
+        values: One score for each document id.
+        floor: The lowest score of a hit; a score of 0 is never one.
+        limit: The number of tools that the caller asked for.
+        max_boost: The largest factor that a score can be multiplied by.
+
+    Returns:
+        The document ids of all hits, then ids with scores, highest score first.
     """
     if isinstance(values, list):
         hits = [
@@ -97,5 +113,5 @@ def hits_above(
 
 
 def cutoff_score(scores: list[float], limit: int) -> float:
-    """The lowest score within the limit."""
+    """Return the lowest of the best scores, as many as the limit; 0 if there is none."""
     return min(scores, default=0.0) if len(scores) <= limit else sorted(scores)[-limit]

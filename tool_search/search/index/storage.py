@@ -1,13 +1,13 @@
-"""An immutable inverted index that is cheap to change: which tools have a term.
+"""An immutable inverted index that is cheap to change.
 
-A posting has one number for each tool that has the term: the tool's slot, plus
-what the term is worth in it, its impact, below 1. Impacts are multiples of
-2**-24, so that in a double the sum is exact for every slot below 2**28. That is
-half the memory of two arrays, and needs no object a tool.
+A posting has one number for each tool that has the term: the tool's document id plus the
+term's impact, which is below 1. Impacts are multiples of 2**-24, so the sum is exact in
+a double for every id below 2**28. This takes half the memory of two arrays, and no
+object for each tool.
 
-An update shares the postings that it does not change, and only notes of the others
-what is gone and what is new: a posting is made when a query asks for it. Nobody asks
-for most words of a server before it comes or goes again.
+An update shares the postings that it does not change, and only records the changes of
+the others: a posting is rebuilt when a query asks for it. Most words of a server are
+never asked for before the server comes or goes again.
 """
 
 from __future__ import annotations
@@ -40,32 +40,30 @@ __all__ = [
 ]
 
 
-# A dictionary and a list that are cheap to change without changing them.
-
-
 _V = TypeVar("_V")
 _BLOCK = 256
 
 
 class PersistentMap(Generic[_V]):
-    """An immutable table by string: a large dictionary, and a small one of changes over it.
+    """An immutable map by string that is cheap to change.
 
-    Both are shared between tables; a change copies the small one alone, until it
-    has grown to a sixteenth of the large one and the two become one.
+    It is a large dictionary, and a small one of changes over it; maps share both. A change
+    copies the small dictionary alone, until it has grown to a sixteenth of the large one;
+    then the two are merged.
 
     Args:
-        entries: What the table holds; taken over, not copied.
+        entries: The content of the map; taken over, not copied.
     """
 
     __slots__ = ("_base", "_changes", "get")
 
     get: Callable[[str], _V | None]
-    """The entry of a key, or None where there is none."""
+    """Returns the entry of a key, or None."""
 
     def __init__(self, entries: dict[str, _V] | None = None) -> None:
         self._base: dict[str, _V] = {} if entries is None else entries
         self._changes: dict[str, _V | None] = {}
-        # A table that was not changed is as fast as its dictionary.
+        # A map without changes is as fast as its dictionary.
         self.get = self._base.get
 
     def __len__(self) -> int:
@@ -85,16 +83,16 @@ class PersistentMap(Generic[_V]):
                 yield key
 
     def replace_equal(self, key: str, entry: _V) -> None:
-        """Puts an entry in the place of one that means the same, in every table that shares it."""
+        """Replace an entry by one of equal meaning, in every map that shares it."""
         (self._changes if key in self._changes else self._base)[key] = entry
 
     def changed(self, entries: Mapping[str, _V | None]) -> PersistentMap[_V]:
-        """A table with other entries; None takes one out."""
+        """Return a map with other entries; None removes one."""
         table: PersistentMap[_V] = PersistentMap()
         table._base, table._changes = self._base, self._changes.copy()
         table._changes.update(entries)
         if len(table._changes) > len(self._base) // 16:
-            # Copied whole, a dictionary is no slower than a list of the same length.
+            # Copying a whole dictionary is as fast as copying a list of the same length.
             table._base = self._base.copy()
             for key, entry in table._changes.items():
                 if entry is not None:
@@ -107,12 +105,12 @@ class PersistentMap(Generic[_V]):
 
 
 class ChunkedArray(Sequence[_V]):
-    """An immutable list of which a changed copy shares all blocks but the changed ones.
+    """An immutable list; a changed copy shares all chunks but the changed ones.
 
     A plain copy would touch every entry to count its references.
 
     Args:
-        entries: What the list holds.
+        entries: The content of the list.
     """
 
     __slots__ = ("_blocks", "_size")
@@ -138,12 +136,15 @@ class ChunkedArray(Sequence[_V]):
         return self._blocks[place // _BLOCK][place % _BLOCK]
 
     def pick(self, places: Iterable[int]) -> list[_V]:
-        """The entries at these places."""
+        """Return the entries at these places."""
         blocks = self._blocks
         return [blocks[place // _BLOCK][place % _BLOCK] for place in places]
 
     def changed(self, entries: Mapping[int, _V]) -> ChunkedArray[_V]:
-        """A list with other entries; places from its length on, without a gap, extend it."""
+        """Return a list with other entries.
+
+        Places from the list's length on, without a gap, extend it.
+        """
         copy: ChunkedArray[_V] = ChunkedArray()
         copy._blocks, copy._size = self._blocks.copy(), self._size
         own: set[int] = set()
@@ -160,17 +161,14 @@ class ChunkedArray(Sequence[_V]):
         return copy
 
 
-# Which tool of an index lives in which slot.
-
-
 class DocumentIds:
-    """An immutable table of tools by slot and of slots by name.
+    """An immutable table of tools by document id, and of ids by tool name.
 
     Args:
-        tools: What the slots hold; names differ.
+        tools: The tools; names differ. Ids are in name order.
 
     Attributes:
-        tools: The tools by slot; None where a slot is free.
+        tools: The tools by document id; None for a free id.
     """
 
     __slots__ = ("_by_name", "_free", "tools")
@@ -183,25 +181,28 @@ class DocumentIds:
         for doc_id, tool in self.taken():
             key = normalized(tool.name)
             by_name[key] = (*by_name.get(key, ()), doc_id)
-        # DocumentIds by folded name; the few tools that differ in case alone share an entry.
+        # The few tools whose names differ in case alone share an entry.
         self._by_name = PersistentMap(by_name)
 
     def __len__(self) -> int:
-        """How many tools there are; free slots do not count."""
+        """Return the number of tools; free ids do not count."""
         return len(self.tools) - len(self._free)
 
     def taken(self) -> list[tuple[int, Tool]]:
-        """Every tool with its slot, slots ascending."""
+        """Return every tool with its document id, ids ascending."""
         return [(doc_id, tool) for doc_id, tool in enumerate(self.tools) if tool is not None]
 
     def named(self, text: str) -> tuple[int, ...]:
-        """The slots of the tools that the text names, exactly or but for case and width."""
+        """Return the ids of the tools that a text names.
+
+        The tool with exactly this name, or else those that differ in case and width alone.
+        """
         doc_ids = self._by_name.get(normalized(text)) or ()
         exact = self._doc_id(text)
         return doc_ids if exact is None else (exact,)
 
     def changed(self, *, added: Sequence[Tool], removed: Sequence[str]) -> DocumentChange:
-        """A table with tools added or replaced and others gone.
+        """Return a table with tools added or replaced and others removed.
 
         Equal tools and unknown names change nothing.
         """
@@ -216,7 +217,7 @@ class DocumentIds:
                 del new[name]
             else:
                 left.append((doc_id, tool))
-        # In their order: what replaces a server's tools stands in their order mostly too.
+        # Ascending: the tools that replace those of a server are mostly in the same order.
         free = [*self._free, *sorted((doc_id for doc_id, _ in left), reverse=True)]
         places: dict[int, Tool | None] = {doc_id: None for doc_id, _ in left}
         entered: list[tuple[int, Tool]] = []
@@ -253,12 +254,12 @@ class DocumentIds:
 
 
 class DocumentChange(NamedTuple):
-    """What became of a table of slots.
+    """The difference between two tables of document ids.
 
     Attributes:
-        slots: The new table.
-        left: What is no longer in its slot.
-        entered: What is new in its slot, which may be one that was left.
+        doc_ids: The new table.
+        left: The tools that lost their ids.
+        entered: The tools that got ids; an id may be one that another tool lost.
     """
 
     doc_ids: DocumentIds
@@ -270,11 +271,11 @@ Posting: TypeAlias = "array[float]"
 """A term's numbers, ascending; none is empty."""
 
 _STEPS = 2**24
-# So high, doubles are whole steps apart: what is added to it is rounded to the next one.
+# At this size doubles are one step of 2**-24 apart: adding and subtracting it rounds to steps.
 _HIGH = 2.0**28
-# So many changes of a posting wait at most.
+# The number of changes of a posting that may wait.
 _MAX_PENDING = 32
-# Where numpy's start-up cost is worth it.
+# From here on numpy is faster despite the cost of a call.
 _MANY_DOCUMENTS = 2_000
 
 
@@ -282,14 +283,14 @@ class Postings:
     """Postings by term.
 
     Args:
-        documents: A slot and the impacts of its terms each, slots ascending, impacts
-            from 0 to 1 - 2**-24.
+        documents: Pairs of a document id and the impacts of its terms, ids ascending,
+            impacts from 0 to 1 - 2**-24.
     """
 
     __slots__ = ("_terms", "get")
 
     get: Callable[[str], Posting | None]
-    """Gives the slot of each tool that has a term, plus its impact there."""
+    """Returns the posting of a term, or None if no document has it."""
 
     def __init__(self, documents: Iterable[tuple[int, Mapping[str, float]]] = ()) -> None:
         growing: dict[str, Posting | _PendingChange] = {}
@@ -304,14 +305,14 @@ class Postings:
                 else:
                     add(entry)
         self._terms = PersistentMap(growing)
-        # Nothing is noted yet.
+        # No change is pending yet.
         self.get = cast("Callable[[str], Posting | None]", growing.get)
 
     def __len__(self) -> int:
         return len(self._terms)
 
     def terms(self) -> Iterator[str]:
-        """Every term that a document has, in no order."""
+        """Return every term that a document has, in no order."""
         return iter(self._terms)
 
     def changed(
@@ -320,12 +321,12 @@ class Postings:
         removed: Iterable[tuple[int, Iterable[str]]],
         added: Iterable[tuple[int, Mapping[str, float]]],
     ) -> Postings:
-        """An index with some documents gone and others new.
+        """Return an index with some documents removed and others added.
 
         Args:
-            removed: A slot and its terms each.
-            added: A slot and the impacts of its terms each; the slot may be one
-                that is removed here.
+            removed: Pairs of a document id and its terms.
+            added: Pairs of a document id and the impacts of its terms; the id may be one that
+                is removed here.
         """
         gone: defaultdict[str, list[int]] = defaultdict(list)
         new: defaultdict[str, list[float]] = defaultdict(list)
@@ -347,25 +348,25 @@ class Postings:
         return postings
 
     def _get_changed(self, term: str) -> Posting | None:
-        """`get` of an index that was changed."""
+        """Return the posting of a term; `get` of an index that was changed."""
         found = self._terms.get(term)
         if not isinstance(found, _PendingChange):
             return found
         posting = found.apply()
-        # Two threads may both do this, and make the same.
+        # Two threads may both do this, with equal results.
         self._terms.replace_equal(term, posting)
         return posting
 
 
 class _PendingChange(NamedTuple):
-    """A posting with a change that was not made yet.
+    """A posting with a change that was not applied yet.
 
     Attributes:
-        before: What is changed.
-        gone: DocumentIds that are no longer in it.
-        new: Numbers that are new in it, some of them in slots that are gone.
-        size: How many numbers it has, once made; at least one.
-        depth: How many changes wait.
+        before: The posting before the change.
+        gone: Document ids that are removed.
+        new: Numbers that are added, some of them for ids that are removed.
+        size: The length of the posting after the change; at least 1.
+        depth: The number of changes that wait.
     """
 
     before: Posting | _PendingChange
@@ -375,7 +376,7 @@ class _PendingChange(NamedTuple):
     depth: int
 
     def apply(self) -> Posting:
-        """The posting with all changes."""
+        """Return the posting with all changes."""
         waiting = [self]
         before = self.before
         while isinstance(before, _PendingChange):
@@ -391,7 +392,7 @@ class _PendingChange(NamedTuple):
 def _with_change(
     old: Posting | _PendingChange | None, gone: Sequence[int], new: Sequence[float]
 ) -> Posting | _PendingChange | None:
-    """A posting with slots taken out, then numbers put in; None where nothing is left."""
+    """Return a posting with ids removed, then numbers added; None if nothing is left."""
     if old is None:
         return array("d", sorted(new))
     length, depth = (old.size, old.depth) if isinstance(old, _PendingChange) else (len(old), 0)
@@ -403,12 +404,12 @@ def _with_change(
 
 
 def _change(posting: Posting, gone: Iterable[int], new: Iterable[float]) -> None:
-    """Takes some slots out, and puts numbers in others or in the same ones."""
+    """Remove ids from a posting and add numbers, in place."""
     left = set(gone)
     for entry in new:
         doc_id = int(entry)
         place = bisect_left(posting, doc_id)
-        # A tool that took over a slot mostly shares the words of the one before.
+        # A tool that took over an id mostly shares the words of the tool before.
         if doc_id in left:
             left.remove(doc_id)
             posting[place] = entry
@@ -429,7 +430,7 @@ def _has_numpy() -> bool:
 
 
 def square_impacts(postings: Iterable[Posting]) -> Posting:
-    """The numbers of several postings one after the other, their impacts squared."""
+    """Return the numbers of several postings in one array, their impacts squared."""
     together = array("d")
     for posting in postings:
         together += posting
@@ -450,11 +451,11 @@ def square_impacts(postings: Iterable[Posting]) -> Posting:
 def sum_impacts(
     weighted: Sequence[tuple[Posting, float]], size: int
 ) -> list[float] | NDArray[np.float64]:
-    """For each slot the sum of impact * weight over the postings that have it.
+    """Return, for each document, the sum of impact * weight over the postings.
 
     Args:
-        weighted: Postings and what each weighs.
-        size: How many slots there are.
+        weighted: Postings and their weights.
+        size: The number of document ids.
 
     Returns:
         A list, or an array if the index is large and numpy is installed; the sums are the

@@ -1,4 +1,4 @@
-"""A bounded dictionary that makes what it does not have."""
+"""A bounded dictionary that computes the values that it does not have."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ _V = TypeVar("_V")
 
 
 class BoundedCache(dict[str, _V]):
-    """Values by string, made when they are asked for.
+    """Values by string, computed on demand.
 
-    What was asked for lately stays: of two generations the older one is forgotten
-    when the younger one is full, and what is asked for again is young again.
+    Recently used values stay. There are two generations: when the younger one is full, the
+    older one is dropped, and a value that is used again becomes young again.
 
     Args:
-        make: Makes the value of a string.
-        most: How many values a generation has.
-        longest: Values of longer strings are made each time.
+        make: Computes the value of a string.
+        max_values: The number of values in a generation.
+        max_chars: Values of longer strings are computed each time.
     """
 
     def __init__(self, make: Callable[[str], _V], *, max_values: int, max_chars: int) -> None:
@@ -30,7 +30,7 @@ class BoundedCache(dict[str, _V]):
         self._older: dict[str, _V] = {}
 
     def __missing__(self, key: str) -> _V:
-        # One look at a table that another thread may exchange.
+        # Read once: another thread may replace the table.
         older = self._older
         if key in older:
             value = older[key]

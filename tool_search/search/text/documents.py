@@ -1,8 +1,7 @@
-"""What of a tool's definition is searched: its fields, as text.
+"""The searched text of a tool's definition, by field, and the terms in it.
 
-Nothing here trusts a definition: schemas of any depth, schemas that refer to
-themselves and descriptions of a megabyte are read up to fixed bounds, the
-parts that stand first and highest before the others.
+No definition is trusted: schemas of any depth, schemas that refer to themselves and
+descriptions of a megabyte are read up to fixed bounds, first and highest parts first.
 """
 
 from __future__ import annotations
@@ -59,11 +58,11 @@ _SELDOM = frozenset(("title", "const", "enum"))
 
 
 def field_texts(tool: Tool) -> dict[FieldName, list[str]]:
-    """The tool's texts by field, in the order in which they count.
+    """Return the tool's texts by field, in the order in which the fields count.
 
-    Fields: its name; aliases and title; its server; tags, category and
-    namespace; description and, where it differs, summary; parameter names,
-    nested ones too; parameter descriptions, titles and enum values.
+    Fields: name; aliases and title; server; tags, category and namespace; description and, if
+    it differs, summary; parameter names, nested ones too; parameter descriptions, titles and
+    enum values.
     """
     found: dict[FieldName, list[str]] = {"name": [tool.name]}
     if tool.aliases or tool.title:
@@ -89,7 +88,7 @@ def _present(*texts: str | None) -> list[str]:
 
 
 def _parameter_texts(schema: JSON) -> tuple[list[str], list[str]]:
-    """The names and the texts of a schema's properties, level by level."""
+    """Return the names and the texts of a schema's properties, level by level."""
     names: list[str] = []
     texts: list[str] = []
     seen: set[int] = set()
@@ -116,7 +115,7 @@ def _parameter_texts(schema: JSON) -> tuple[list[str], list[str]]:
 
 
 def _target(root: JSON, reference: object) -> object:
-    """What a local reference points to, or None."""
+    """Return the target of a local reference, or None."""
     if not isinstance(reference, str) or not reference.startswith("#/"):
         return None
     target: Any = root
@@ -154,15 +153,11 @@ def _children(node: JSON) -> list[Any]:
     return found
 
 
-# The words of a definition's fields, as an index counts them.
-#
-# Whole catalogs are read here, and most of their words come again and again. So ASCII
-# text is cut at what can stand in no word, by C, and what each stretch between is made
-# of is made once and kept.
-
+# Whole catalogs are read here, and most of their words are repeated. So ASCII text is split
+# in C at characters that no word has, and the words of each stretch are computed once.
 
 _END_SIGN = "\x01"
-# What can stand in a chunk of ASCII text, or in a contraction.
+# The characters of a chunk of ASCII text, and of a contraction.
 _KEPT = f"{ascii_letters}{digits}-_.'{_END_SIGN}"
 _SPACED = bytes(code if chr(code) in _KEPT else ord(" ") for code in range(256))
 _MAX_KNOWN = 40_000
@@ -172,11 +167,12 @@ _CJK_LENGTH = 0.5
 
 
 Words: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], float, str]
-"""What a stretch of text gives an index; a plain tuple, as catalogs have tens of thousands.
+"""The words of a stretch of text; a plain tuple, because catalogs have tens of thousands.
 
-The terms that are counted: words, and compounds that repeat several as one; of function
-words nothing. The same words before stemming, without compounds. How much longer it makes
-its field, in words. All words in their order with a space between, Chinese by characters.
+1. The terms that are counted: words, and compounds that join several; no stop words.
+2. The same words before stemming, without compounds.
+3. The length that it adds to its field, in words.
+4. All words in order with a space between, Chinese by characters.
 """
 
 _TEXT_END: Words = ((), (), 0, "\n")
@@ -185,12 +181,12 @@ _TEXT_END: Words = ((), (), 0, "\n")
 def field_words(
     texts: Sequence[str], *, max_chars: int, segmenter: Segmenter | None = None
 ) -> list[Words]:
-    """The words of several texts together, a line's end in the sequence between two texts.
+    """Return the words of several texts, with an end of line between two texts.
 
     Args:
-        texts: In any language and script.
+        texts: Texts in any language and script.
         max_chars: Number of characters that are read; the rest is ignored.
-        segmenter: Cuts Chinese; without one it becomes characters and bigrams.
+        segmenter: Cuts Chinese; None for characters and bigrams.
     """
     text = f" {_END_SIGN} ".join(texts)[:max_chars]
     if text.isascii():
@@ -200,7 +196,10 @@ def field_words(
 
 
 def name_words(name: str, *, max_chars: int, segmenter: Segmenter | None = None) -> list[Words]:
-    """The words of a tool's name, function words too: it may have no others, as `What to do`."""
+    """Return the words of a tool's name, with stop words.
+
+    A name may have no other words, as `What to do`.
+    """
     return [
         _words(piece._replace(is_stop_word=False))
         for piece in pieces(name, max_chars=max_chars, segmenter=segmenter)
@@ -228,10 +227,10 @@ def _words(piece: Piece) -> Words:
 
 
 def _read(stretch: str) -> Words:
-    """The words of a stretch without spaces.
+    """Return the words of a stretch without spaces.
 
-    Of ASCII it may be of several words, or have a dot at its end; any other is a chunk,
-    as `chunks_of` cuts them, without Chinese.
+    A stretch of ASCII may have several words, or a dot at its end; any other is a chunk
+    without Chinese, as `chunks_of` cuts them.
     """
     if not stretch.isascii() or stretch.isalpha():
         return _words(piece_of(stretch))
@@ -253,16 +252,13 @@ def _read(stretch: str) -> Words:
 _known = BoundedCache(_read, max_values=_MAX_KNOWN, max_chars=MAX_WORD_CHARS)
 
 
-# What each term of a tool's definition is worth, whatever else is in the catalog.
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldWeight:
-    """How a field counts.
+    """The weight of a field.
 
     Attributes:
-        weight: What one occurrence is worth.
-        b: How much a long field is held against its terms, from 0 to 1.
+        weight: The weight of one occurrence.
+        b: How much a long field lowers the weight of its terms, from 0 to 1.
         typical_length: The length, in words, at which `b` changes nothing.
     """
 
@@ -271,8 +267,8 @@ class FieldWeight:
     typical_length: float
 
 
-# The lengths are constants and not the catalog's averages, so that a tool's impacts
-# depend on the tool alone: a catalog that changes keeps every posting it has.
+# The lengths are constants and not averages of the catalog, so that impacts depend on the
+# tool alone: a catalog that changes keeps all its postings.
 FIELD_WEIGHTS: Mapping[FieldName, FieldWeight] = {
     "name": FieldWeight(weight=2.5, typical_length=3),
     "aliases": FieldWeight(weight=2.0, typical_length=3),
@@ -291,14 +287,14 @@ _terms = itemgetter(0)
 
 
 class ToolTerms(NamedTuple):
-    """What an index keeps of a definition.
+    """The terms of a definition, as an index stores them.
 
     Attributes:
-        impacts: What each term is worth: tf / (tf + k1), below 1, where tf is the sum
-            over fields of weight * count / (1 - b + b * length / typical length).
+        impacts: The impact of each term: tf / (tf + k1), below 1, with tf as the sum over
+            fields of weight * count / (1 - b + b * length / typical length).
         name: The different words of the name, before stemming.
         text: The different words of name and description, before stemming.
-        sequence: All words in their order, a tab between the fields; see `sequence_of`.
+        sequence: All words in order, a tab between the fields; see `sequence_of`.
     """
 
     impacts: dict[str, float]
@@ -308,7 +304,7 @@ class ToolTerms(NamedTuple):
 
 
 def tool_terms(tool: Tool, segmenter: Segmenter | None = None) -> ToolTerms:
-    """The terms of a tool, whatever else is in the catalog."""
+    """Return the terms of a tool, which do not depend on the rest of the catalog."""
     frequencies: dict[str, float] = {}
     frequency = frequencies.get
     name: list[str] = []
@@ -321,7 +317,7 @@ def tool_terms(tool: Tool, segmenter: Segmenter | None = None) -> ToolTerms:
         if not words:
             sequences[field] = _line(())
             continue
-        # All of a kind together: what loops over a catalog's words is C.
+        # One column at a time, so that the loops over the words run in C.
         terms, forms, lengths, sequence = zip(*words, strict=True)
         if field == "name":
             name = list(chain.from_iterable(forms))
@@ -341,7 +337,7 @@ def tool_terms(tool: Tool, segmenter: Segmenter | None = None) -> ToolTerms:
 
 
 def _bounded(terms: list[str]) -> list[str]:
-    """The terms; of those of a very long field, the different ones that come first."""
+    """Return the terms; of a very long field, those that repeat its first 2,000."""
     if len(terms) <= _MAX_TERMS:
         return terms
     most = frozenset(islice(dict.fromkeys(terms), _MAX_TERMS))
@@ -349,10 +345,10 @@ def _bounded(terms: list[str]) -> list[str]:
 
 
 def sequence_of(found: Sequence[Piece]) -> str:
-    r"""The words of pieces in their order: a space around each, a line for each text.
+    r"""Return the words of pieces in order: a space around each, a line for each text.
 
-    Chinese stands in it by characters. In it ` git hub ` is a phrase, and so is
-    ` github `: a space may stand between any two letters of one.
+    Chinese is written by characters. ` git hub ` and ` github ` are the same phrase to a
+    reader of the line, since a space may be between any two letters of one.
 
     >>> from tool_search.search.text.tokenizer import pieces
     >>> sequence_of(pieces("createIssue in a now", max_chars=99))
@@ -362,5 +358,5 @@ def sequence_of(found: Sequence[Piece]) -> str:
 
 
 def _line(sequences: Sequence[str]) -> str:
-    # Of single letters there is no word, and so no sequence.
+    # A single letter is not a word, so its sequence is empty.
     return f" {' '.join(sequences if all(sequences) else filter(None, sequences))} \n"

@@ -1,4 +1,4 @@
-"""A query's terms and what each of them weighs."""
+"""The terms of a query and their weights."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ QUOTATION = re.compile(
     r"\"[^\"]{1,400}\"|“[^”]{1,400}”|‘[^’]{2,400}’|「[^」]{1,400}」|《[^》]{1,100}》"
     r"|«[^»]{1,400}»|`[^`]{1,400}`|(?<!\w)'[^']{3,400}'(?!\w)"
 )
-"""What stands in quotation marks: a value, not a wish."""
+"""Matches text in quotation marks, which is a value and not a wish."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryTerms:
-    """What a query asks for.
+    """The terms of a query.
 
     Attributes:
-        pieces: Its words without function words, or all of them where it has no other.
-        weights: What each term weighs, in the order of the query.
-        compounds: Terms that only repeat others: missing them is nothing missed.
+        pieces: Its words without stop words, or all words if it has no others.
+        weights: The weight of each term, in the order of the query.
+        compounds: Terms that only join others; a missing one is not reported.
         forms: Its words before stemming.
-        characters: Those of its terms that are one Chinese character.
+        characters: Its terms that are one Chinese character.
     """
 
     pieces: tuple[Piece, ...]
@@ -45,7 +45,7 @@ class QueryTerms:
     characters: frozenset[str]
 
     def unmatched(self, known: Callable[[str], bool]) -> list[str]:
-        """The words of which no term is known, as they were written, in order."""
+        """Return the words of which no term is known, as written, in order."""
         words: dict[str, None] = {}
         for piece in self.pieces:
             if piece.is_cjk:
@@ -57,7 +57,7 @@ class QueryTerms:
 
 @lru_cache(maxsize=64)
 def query_terms(query: str, segmenter: Segmenter | None = None) -> QueryTerms:
-    """The terms of a query; of a very long one, those of its beginning."""
+    """Return the terms of a query; of a very long one, those of its beginning."""
     everything = pieces(query, max_chars=_MAX_QUERY_CHARS, segmenter=segmenter)
     chosen = [piece for piece in everything if not piece.is_stop_word] or everything
     words = Counter([word for piece in chosen for word in piece.words])
@@ -79,7 +79,7 @@ def query_terms(query: str, segmenter: Segmenter | None = None) -> QueryTerms:
 
 
 def _quoted_counts(query: str, segmenter: Segmenter | None) -> Mapping[str, int]:
-    """How often each term stands in quotation marks: there it is a value, not a wish."""
+    """Count each term in quotation marks, where it is a value and not a wish."""
     if not _QUOTE.search(query):
         return {}
     return Counter(
@@ -97,9 +97,9 @@ def _weight(term: str, count: int, quoted: int) -> float:
 
 
 def _unknown_stretches(piece: Piece, known: Callable[[str], bool]) -> list[str]:
-    """What of a run of Chinese no known word covers, in stretches.
+    """Return the stretches of a run of Chinese that no known word covers.
 
-    Single characters occur everywhere and explain nothing, but where the run is one.
+    Single characters occur everywhere and explain nothing, unless the run is one character.
     """
     run = to_simplified(piece.original)
     explain = dict.fromkeys(word for word in piece.words if len(word) > 1 or len(run) == 1)

@@ -1,16 +1,15 @@
-"""The query language: which texts are queries with operators, and what they ask.
+"""The query language: recognises queries with operators, and parses them.
 
-Words are joined by OR; AND binds tighter. There are AND, OR and NOT in upper
-case, +required, -excluded, parentheses, "a phrase", a prefix*, name:, description:,
-server: and tag: before a word, a phrase or a prefix, and select:a,b for exact names.
+Words are joined by OR; AND binds tighter. There are AND, OR and NOT in upper case,
++required, -excluded, parentheses, "a phrase", a prefix*, name:, description:, server: and
+tag: before a word, a phrase or a prefix, and select:a,b for exact names.
 
-Most queries are plain text, and plain text must lose nothing to an accidental
-sign. What does not parse is plain; so is a sentence, told by its function words,
-a text of several lines, a long text, and a text in which the operators say no
-more than the words do.
+Most queries are plain text, which must lose nothing to an accidental sign. A text that
+does not parse is plain; so is a sentence, recognised by its stop words, a text of several
+lines, a long text, and a text whose operators say no more than its words do.
 
 Source: the language of MCProxy's document, which is tantivy's query parser
-(https://docs.rs/tantivy, module `query::QueryParser`), but for the prefix.
+(https://docs.rs/tantivy, module `query::QueryParser`); the prefix is our own.
 """
 
 from __future__ import annotations
@@ -47,11 +46,11 @@ _TOKEN = re.compile(
     r"|(?P<prefix>[^\W\d_](?:[\w.-]*\w)?\*(?=[\s)]|$))"
     r"|(?P<word>[^\s()\"][^\s()]*))"
 )
-# A text without any of these has words alone.
+# A text without any of these has no operator.
 _MAY_OPERATE = re.compile(r"[\"(:*]|AND|OR|NOT|(?:^|\s)[+-]")
 _SELECT = re.compile(r"\s*select:(.+)", re.DOTALL)
 _OPERATORS = frozenset(("AND", "OR", "NOT"))
-# Lower-case and, or are no operators, and whoever writes them may still use one.
+# Lower-case "and" and "or" are not operators, and their writer may still use one.
 _OF_A_SENTENCE = STOP_WORDS - {"and", "or"}
 
 
@@ -60,9 +59,9 @@ class Term:
     """A leaf of a query.
 
     Attributes:
-        text: As it was written, without quotation marks and asterisk.
+        text: The text as written, without quotation marks and asterisk.
         kind: How it is matched.
-        field: Where alone it is looked for; everywhere without one.
+        field: The only field to look in; None for all.
     """
 
     text: str
@@ -71,18 +70,18 @@ class Term:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is a word like any other."""
+        """True if it is a word like any other."""
         return self.kind == "word" and self.field is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """What must, may and must not be; with nothing that must, one of what may must.
+    """A node of a query; if nothing is required, one of the optional parts is.
 
     Attributes:
-        must: All of these are required.
-        should: These are joined by OR.
-        must_not: None of these may be.
+        must: Parts that are all required.
+        should: Parts that are joined by OR.
+        must_not: Parts that exclude a tool.
     """
 
     must: tuple[Node, ...] = ()
@@ -91,7 +90,7 @@ class Group:
 
     @property
     def wanted(self) -> Iterator[Term]:
-        """The leaves that are asked for, not those that are excluded."""
+        """The leaves that are asked for, without those that are excluded."""
         for node in (*self.must, *self.should):
             if isinstance(node, Term):
                 yield node
@@ -100,13 +99,13 @@ class Group:
 
     @property
     def is_only_phrases(self) -> bool:
-        """Whether it asks for quotations alone, as a text does that stands in quotes."""
+        """True if it asks for quotations alone, as a whole text in quotes does."""
         asked = all(term.kind == "phrase" and term.field is None for term in self.wanted)
         return asked and not (self.must or self.must_not)
 
     @property
     def is_plain(self) -> bool:
-        """Whether its words alone say the same: words by OR, quotations among them."""
+        """True if its words alone say the same: words by OR, quotations among them."""
         if self.must or self.must_not or self.is_only_phrases:
             return False
         terms = all(
@@ -122,7 +121,7 @@ Node = Term | Group
 
 
 def selected_names(query: str) -> tuple[str, ...]:
-    """The names of a `select:a,b`, in their order; none of any other query."""
+    """Return the names of a `select:a,b`, in order; empty for any other query."""
     found = _SELECT.fullmatch(query)
     if not found:
         return ()
@@ -132,7 +131,7 @@ def selected_names(query: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def parse_query(query: str) -> Group | None:
-    """What a query with operators asks; None for plain text.
+    """Parse a query with operators; return None for plain text.
 
     >>> parse_query("github -issue").must_not
     (Term(text='issue', kind='word', field=None),)
@@ -154,7 +153,7 @@ def parse_query(query: str) -> Group | None:
 
 
 class _NotSyntaxError(Exception):
-    """The text is no query with operators."""
+    """The text is not a query with operators."""
 
 
 class _Token(NamedTuple):
@@ -163,7 +162,7 @@ class _Token(NamedTuple):
 
 
 def _tokens(query: str) -> list[_Token]:
-    """The tokens of a query; none where a part of it is none."""
+    """Return the tokens of a query; empty if a part of it is not a token."""
     if len(query) > _MAX_CHARS or "\n" in query or "\r" in query:
         return []
     tokens: list[_Token] = []
@@ -177,7 +176,7 @@ def _tokens(query: str) -> list[_Token]:
         if kind == "word" and text in _OPERATORS:
             kind = text
         elif kind in ("word", "phrase") and not any(map(str.isalnum, text)):
-            # A dash, && or a comma behind a quotation says nothing.
+            # A dash, && or a comma after a quotation means nothing.
             if kind == "phrase":
                 return []
             continue
@@ -186,15 +185,15 @@ def _tokens(query: str) -> list[_Token]:
 
 
 def _is_sentence(tokens: list[_Token], query: str) -> bool:
-    """Whether the text is prose, in which AND, a dash or a colon is no operator."""
+    """Return True for prose, in which AND, a dash or a colon is not an operator."""
     words = [token.text if token.kind == "word" else "" for token in tokens]
     neighbours = list(pairwise([*words, ""]))
     for word, after in neighbours:
         bare = word.strip(".,;:!?").lower()
-        # A single letter may be a name: it is a function word before another word alone.
+        # A single letter may be a name: it is a stop word only before another word.
         if bare in _OF_A_SENTENCE and (len(bare) > 1 or after):
             return True
-    # READ FILES AND SEND MAIL: where all is upper case, AND is none of its own.
+    # READ FILES AND SEND MAIL: if all is upper case, AND is not an operator.
     return query.isupper() and any(word and after for word, after in neighbours)
 
 
@@ -207,7 +206,7 @@ class _Parser:
         self._depth = 0
 
     def query(self) -> Group:
-        """The whole text as a group."""
+        """Return the whole text as a group."""
         group = self._group()
         if self._next is not None:
             raise _NotSyntaxError
@@ -224,7 +223,7 @@ class _Parser:
         return self._tokens[self._place - 1]
 
     def _group(self) -> Group:
-        """Clauses up to the end or a closing bracket, OR between them or nothing."""
+        """Parse clauses, joined by OR or nothing, up to the end or a bracket."""
         must: list[Node] = []
         should: list[Node] = []
         must_not: list[Node] = []
@@ -242,7 +241,7 @@ class _Parser:
         return Group(must=tuple(must), should=tuple(should), must_not=tuple(must_not))
 
     def _clause(self) -> list[tuple[str, Node]]:
-        """One operand, or several that AND joins."""
+        """Parse one operand, or several that AND joins."""
         joined = [self._operand()]
         while self._take("AND"):
             joined.append(self._operand())
@@ -255,7 +254,7 @@ class _Parser:
         return [("", Group(must=must, must_not=must_not))]
 
     def _operand(self) -> tuple[str, Node]:
-        """A leaf or a bracket, and the sign before it."""
+        """Parse a leaf or a bracket, and the sign before it."""
         sign = self._take("sign", "NOT")
         written = "" if sign is None else "-" if sign.kind == "NOT" else sign.text
         return written, self._bracket() if self._take("open") else self._leaf()

@@ -1,8 +1,8 @@
-"""Function words: words that say nothing about which tool is meant.
+"""Stop words: words that do not say which tool is meant.
 
-The lists are our own and short on purpose. Published stop lists hold `get`,
-`find`, `open`, `run` and other verbs that name tools. A word stands here only
-if it is grammar, courtesy or a contraction's rest in nearly every use.
+The lists are our own and short on purpose. Published stop lists have `get`, `find`,
+`open`, `run` and other verbs that name tools. A word is in these lists only if it is
+grammar, courtesy or the rest of a contraction in nearly every use.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _RUSSIAN = """
 """
 
 STOP_WORDS = frozenset(word.replace("ё", "е") for word in (_ENGLISH + _RUSSIAN).split())
-"""English and Russian ones, in lower case, `ё` written as `е`."""
+"""English and Russian stop words, in lower case, with `е` for `ё`."""
 
 _CHINESE = """
 请帮我 请帮忙 请问 请你 请您 帮我 帮忙 帮助我 麻烦你 麻烦您 我想要 我想 我要 我需要 需要你 需要
@@ -54,11 +54,11 @@ _CHINESE = """
 """
 
 CHINESE_STOP_PHRASES = tuple(sorted(_CHINESE.split(), key=lambda phrase: (-len(phrase), phrase)))
-"""Chinese ones of several characters, longest first."""
+"""Chinese stop words of several characters, longest first."""
 
 CHINESE_STOP_CHARACTERS = frozenset(
     "的了着过吗呢吧啊呀嘛我你您他她它们這这那哪是在和与及或也都就还很太再又"
     "把被给让从对为以而但并且若则之其于所将请帮想要会能可个些么个個們還為與對從將請幫會"
     "のはがをにへとでもやかねよ"
 )
-"""Single characters that are no term by themselves; a pair of them is none either."""
+"""Characters that are not a term by themselves; a pair of them is not one either."""

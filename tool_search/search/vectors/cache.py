@@ -1,4 +1,4 @@
-"""Vectors kept on disk, so that a tool is embedded once."""
+"""Vectors on disk, so that each tool is embedded once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS vectors (key TEXT PRIMARY KEY, content BLOB NOT NULL, "
     "checksum BLOB NOT NULL)"
 )
-# Rows are numbered in the order in which they came: the first ones go first.
+# Row numbers follow the order of insertion, so the lowest ones are the oldest.
 _TRIM = (
     "DELETE FROM vectors WHERE rowid <= (SELECT max(rowid) FROM vectors) - :most "
     "AND (SELECT count(*) FROM vectors) > :most"
@@ -35,33 +35,33 @@ _TRIM = (
 class VectorCache(Protocol):
     """Vectors as bytes, by a hash of the embedder and the text.
 
-    Never raises: what cannot be read was not kept, what cannot be written is lost.
+    Never raises: an entry that cannot be read is missing, one that cannot be written is lost.
     """
 
     def get(self, keys: Sequence[str]) -> Mapping[str, bytes]:
-        """What is kept under these keys; others are left out."""
+        """Return the entries of these keys; missing ones are left out."""
         ...
 
     def put(self, entries: Mapping[str, bytes]) -> None:
-        """Keeps the entries."""
+        """Store the entries."""
         ...
 
 
 class SqliteVectorCache:
     """A `VectorCache` in one SQLite file, which processes may share.
 
-    A damaged file is moved aside, to the same name and `.damaged`, and begun anew; a
-    damaged entry counts as missing. Of more than 200,000 entries the oldest go.
+    A damaged file is moved aside, to the same name and `.damaged`, and begun anew; a damaged
+    entry counts as missing. Above 200,000 entries the oldest are dropped.
 
     Args:
-        path: The file; it and its folder are made when they are needed.
+        path: The file; it and its folder are created when they are needed.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = Path(path)
 
     def get(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """What is kept under these keys; see `VectorCache.get`."""
+        """Return the entries of these keys; see `VectorCache.get`."""
         if not self._path.exists():
             return {}
         try:
@@ -71,7 +71,7 @@ class SqliteVectorCache:
             return {}
 
     def put(self, entries: Mapping[str, bytes]) -> None:
-        """Keeps the entries; see `VectorCache.put`."""
+        """Store the entries; see `VectorCache.put`."""
         rows = [(key, content, _checksum(key, content)) for key, content in entries.items()]
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -100,7 +100,7 @@ class SqliteVectorCache:
 
     def _report(self, done: str, exc: Exception) -> None:
         _log.warning("the vector cache %s cannot be %s: %s", self._path, done, exc)
-        # Locked, full and read-only files are operational errors, and no damage.
+        # Locked, full and read-only files are operational errors, not damage.
         if isinstance(exc, sqlite3.DatabaseError) and not isinstance(exc, sqlite3.OperationalError):
             try:
                 self._path.replace(self._path.with_name(f"{self._path.name}.damaged"))
@@ -109,7 +109,10 @@ class SqliteVectorCache:
 
 
 def default_cache_path() -> Path:
-    """The file in the user's cache folder: `$XDG_CACHE_HOME`, or else `~/.cache`."""
+    """Return the file in the user's cache folder.
+
+    The folder is `$XDG_CACHE_HOME`, or else `~/.cache`.
+    """
     home = os.environ.get("XDG_CACHE_HOME", "")
     # Source: the XDG Base Directory Specification: a relative path is to be ignored.
     folder = Path(home) if os.path.isabs(home) else Path("~/.cache").expanduser()  # noqa: PTH117 - "" too

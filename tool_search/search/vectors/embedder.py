@@ -1,4 +1,4 @@
-"""What makes vectors of texts, and how one is named in a configuration."""
+"""The protocol of an embedder, and loading one by the name in a configuration."""
 
 from __future__ import annotations
 
@@ -14,45 +14,46 @@ if TYPE_CHECKING:
 __all__ = ["Embedder", "EmbeddingProgress", "load_embedder"]
 
 EmbeddingProgress = Callable[[int, int], None]
-"""Told how many of how many tools have their vectors, while these are made."""
+"""Called with the number of embedded tools and the number of tools to embed."""
 
 
 @runtime_checkable
 class Embedder(Protocol):
     """Makes a vector of a text, so that texts of one meaning have similar vectors.
 
-    Deterministic: a text has one vector, whatever stands beside it in a batch. May
-    raise: an index is then not built, or a search fails, with that error as the cause.
-    May be called from several threads.
+    Deterministic: the vector of a text does not depend on the rest of its batch. May raise: an
+    index is then not built, or a search fails, with that error as the cause. May be called
+    from several threads.
     """
 
     @property
     def identity(self) -> str:
-        """Which model this is, with its version: vectors are kept under this name."""
+        """The model with its version: vectors are cached under this name."""
         ...
 
     @property
     def dimensions(self) -> int:
-        """How many numbers a vector has."""
+        """The number of components of a vector."""
         ...
 
     def embed(self, texts: Sequence[str]) -> ArrayLike:
-        """A matrix with a vector for each text, in their order; of any length.
+        """Return a matrix with one row for each text, in their order; of any length.
 
         Args:
-            texts: At least one, none of them empty, each of at most 2,000 characters.
+            texts: At least one text, none of them empty, each of at most 2,000 characters.
         """
         ...
 
 
 def load_embedder(reference: str | None) -> Embedder:
-    """The embedder that a configuration names; the shipped one for None.
+    """Return the embedder that a configuration names; the shipped one for None.
 
     Args:
-        reference: `module:name`, an embedder or what makes one without an argument.
+        reference: `module:name` of an embedder, or of a class or function that makes one
+            without an argument.
 
     Raises:
-        SearchError: It cannot be imported or made, or is no embedder.
+        SearchError: It cannot be imported or made, or is not an embedder.
     """
     if reference is None:
         from tool_search.search.vectors.universal_sentence_encoder import (  # noqa: PLC0415 - numpy
@@ -70,8 +71,8 @@ def load_embedder(reference: str | None) -> Embedder:
         ) from exc
     if not isinstance(made, Embedder):
         raise SearchError(
-            f"search.embedder {reference!r} is no embedder: it needs identity, dimensions and "
-            f"embed(texts), and is {made!r}"
+            f"search.embedder {reference!r} is not an Embedder: it must have identity, dimensions "
+            f"and embed(texts), and is {made!r}"
         )
     return made
 

@@ -1,4 +1,4 @@
-"""Where the vectors of tools are searched: a protocol, and the one in memory."""
+"""The protocol of a vector store, and the store in memory."""
 
 from __future__ import annotations
 
@@ -19,34 +19,37 @@ _BLOCK = 1_024
 class VectorStore(Protocol):
     """Vectors by id, searched by similarity.
 
-    A store is a snapshot, as an index is. One that changes in place instead returns
-    itself from `updated`; then only the newest index over it may be asked.
+    A store is a snapshot, as an index is. One that changes in place instead returns itself
+    from `updated`; then only the newest index over it may be used.
     """
 
     def updated(
         self, *, added: Mapping[str, NDArray[np.float32]], removed: Iterable[str]
     ) -> VectorStore:
-        """A store with vectors added or replaced and others gone; unknown ids are none."""
+        """Return a store with vectors added or replaced and others removed.
+
+        Unknown ids are ignored.
+        """
         ...
 
     def search(self, vector: NDArray[np.float32], *, limit: int) -> Sequence[tuple[str, float]]:
-        """The ids of the most similar vectors with their similarity.
+        """Return the ids of the most similar vectors with their similarity.
 
         Args:
-            vector: Of unit length.
-            limit: How many at most.
+            vector: A vector of unit length.
+            limit: Maximum number of results.
 
         Returns:
-            Highest similarity first, equal ones by id; a similarity is the product of
-            two unit vectors, from -1 to 1.
+            Highest similarity first, ties by id; a similarity is the product of two unit
+            vectors, from -1 to 1.
         """
         ...
 
 
 class ExactVectorStore:
-    """Every vector in memory, every one compared.
+    """A store in memory that compares every vector.
 
-    A vector takes four bytes a dimension. Blocks are shared between stores.
+    A vector takes four bytes for each dimension. Blocks are shared between stores.
     """
 
     __slots__ = ("_blocks", "_free", "_ids", "_places")
@@ -63,7 +66,7 @@ class ExactVectorStore:
     def updated(
         self, *, added: Mapping[str, NDArray[np.float32]], removed: Iterable[str]
     ) -> ExactVectorStore:
-        """A store with other vectors; see `VectorStore.updated`."""
+        """Return a store with other vectors; see `VectorStore.updated`."""
         gone = [name for name in dict.fromkeys(removed) if name not in added]
         left = [(name, place) for name in gone if (place := self._places.get(name)) is not None]
         free = [*self._free, *(place for _, place in left)]
@@ -84,10 +87,10 @@ class ExactVectorStore:
         return store
 
     def place(self, name: str) -> int:
-        """Where in `similarities` the vector of this id is.
+        """Return the place of an id's vector in `similarities`.
 
         Raises:
-            KeyError: There is none.
+            KeyError: The id is unknown.
         """
         place = self._places.get(name)
         if place is None:
@@ -95,7 +98,7 @@ class ExactVectorStore:
         return place
 
     def similarities(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The similarity of every vector, by place; 0 where a place is free."""
+        """Return the similarity of every vector, by place; 0 at a free place."""
         import numpy as np  # noqa: PLC0415 - only who asks pays for it
 
         if not self._blocks:
@@ -105,13 +108,13 @@ class ExactVectorStore:
         return np.concatenate(found)[: len(self._ids)]
 
     def search(self, vector: NDArray[np.float32], *, limit: int) -> list[tuple[str, float]]:
-        """The most similar vectors; see `VectorStore.search`."""
+        """Return the most similar vectors; see `VectorStore.search`."""
         values = self.similarities(vector)
         if limit <= 0 or not len(self):
             return []
         taken = [(name, place) for place, name in enumerate(self._ids) if name is not None]
         if len(values) > limit + len(self._free):
-            # All that may be among the best, those equal to the last too.
+            # All that may be among the best, and ties with the last of them.
             ordered = values.copy()
             ordered.partition(len(ordered) - limit - len(self._free))
             least = ordered[-limit - len(self._free)]

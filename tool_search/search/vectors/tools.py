@@ -1,4 +1,4 @@
-"""The vector of a tool and of a query, and what a similarity between them means."""
+"""The vectors of tools and queries, and the scale of their similarities."""
 
 from __future__ import annotations
 
@@ -34,12 +34,9 @@ __all__ = [
 ]
 
 
-# Texts that mean nothing, in three scripts: a yardstick for embedders.
-#
-# What is as near to these as to any tool is no wish: keys hit at random, hashes, made-up
-# words. Written without a look at any query that is measured.
-
-
+# Texts without a meaning in three scripts: keys hit at random, hashes, made-up words. A query
+# that is as near to these as to any tool is not a wish. Written without looking at any query
+# that is measured.
 _NOISE_ROWS = """
 asdf jkl qwer uiop
 qwertyuiop
@@ -72,14 +69,11 @@ aGVsbG8gd29ybGQgZm9v
 """
 
 NOISE_QUERIES: tuple[str, ...] = tuple(_NOISE_ROWS.strip().split("\n"))
-"""Of each script the common kinds."""
+"""Texts without a meaning, to calibrate an embedder."""
 
 
-# Queries with a tool that fits each, and no other of these: a yardstick for embedders.
-#
-# Written from general knowledge of what tools do, not from any data set.
-
-
+# Queries, each with a tool that fits it and no other query. Written from general knowledge
+# of what tools do, not from any data set.
 _PAIR_ROWS = """
 Will it rain in Paris tomorrow? | get_weather_forecast | Returns the forecast for a city.
 Please book me a table for two tonight | reserve_restaurant | Makes a reservation at a restaurant.
@@ -114,7 +108,7 @@ def _pair(line: str) -> tuple[str, Tool]:
 
 
 CALIBRATION_PAIRS: tuple[tuple[str, Tool], ...] = tuple(map(_pair, _PAIR_ROWS.strip().split("\n")))
-"""Queries and tools, in three languages."""
+"""Queries with a fitting tool, in three languages, to calibrate an embedder."""
 
 
 _RECIPE = "2"
@@ -130,12 +124,12 @@ _WORD_EDGE = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[\s
 
 
 class Scale(NamedTuple):
-    """What an embedder's similarities mean; they differ much between embedders.
+    """The meaning of an embedder's similarities, which differ much between embedders.
 
     Attributes:
-        noise: The similarity of a query to a tool that has nothing to do with it.
-        fit: Its similarity to a tool that fits.
-        nonsense: The vectors of texts that mean nothing.
+        noise: The similarity of a query to an unrelated tool.
+        fit: The similarity of a query to a fitting tool.
+        nonsense: The vectors of texts without a meaning.
     """
 
     noise: float
@@ -143,34 +137,34 @@ class Scale(NamedTuple):
     nonsense: Matrix
 
     def of(self, similarities: NDArray[np.float32]) -> NDArray[np.float64]:
-        """The similarities where `noise` is 0 and `fit` is 1."""
+        """Return the similarities on the scale where `noise` is 0 and `fit` is 1."""
         return (similarities.astype(np.float64) - self.noise) / (self.fit - self.noise)
 
     def is_nonsense(self, query: Vector, nearest: float) -> bool:
-        """Whether a query means no more than texts that mean nothing.
+        """Return True if a query is no nearer to a tool than to texts without a meaning.
 
         Args:
-            query: Its vector.
-            nearest: On this scale, how well the tool fits that is nearest to it.
+            query: The vector of the query.
+            nearest: The similarity of the nearest tool, on this scale.
         """
         near = np.sort(np.einsum("ij,j->i", self.nonsense, query))[-_NEAREST:]
         return nearest < float(np.mean(self.of(near))) + _MARGIN
 
 
-# One for each embedder of the process: they are few, and each takes 0.1 s to find out.
+# One for each embedder of the process: there are few, and each takes 0.1 s to measure.
 _scales: dict[tuple[str, int], Scale] = {}
 
 
 class ToolVectors:
     """Makes the vectors of tools and queries.
 
-    A tool's vector is the mean of those of its name, its description, both together,
-    the names and the texts of its parameters: each of them alone finds other tools
-    first. A query's is that of its text without quotations, which are values.
+    A tool's vector is the mean of the vectors of its name, its description, both together,
+    the names and the texts of its parameters: each of them alone ranks other tools first. A
+    query's vector is that of its text without quotations, which are values.
 
     Args:
-        embedder: What makes vectors of texts.
-        cache: Where the vectors of tools are kept; without one they are made anew.
+        embedder: Makes the vectors of texts.
+        cache: Keeps the vectors of tools; None to make them each time.
     """
 
     def __init__(self, embedder: Embedder, *, cache: VectorCache | None = None) -> None:
@@ -180,11 +174,11 @@ class ToolVectors:
     def of_tools(
         self, tools: Iterable[Tool], *, progress: EmbeddingProgress | None = None
     ) -> dict[str, Vector]:
-        """The vector of each tool, by name.
+        """Return the vector of each tool, by name.
 
         Args:
-            tools: Of different names.
-            progress: Told while vectors are made; not where all are kept already.
+            tools: Tools of different names.
+            progress: Called while vectors are made; not called if all are cached.
 
         Raises:
             SearchError: The embedder failed.
@@ -204,7 +198,7 @@ class ToolVectors:
         return vectors
 
     def of_query(self, query: str) -> Vector:
-        """The vector of a query; 0 where it has no letter or digit.
+        """Return the vector of a query; 0 if it has no letter or digit.
 
         Raises:
             SearchError: The embedder failed.
@@ -216,7 +210,7 @@ class ToolVectors:
         return vector
 
     def scale(self) -> Scale:
-        """What this embedder's similarities mean, by tools and queries that everybody knows.
+        """Return the scale of this embedder, measured with `CALIBRATION_PAIRS`.
 
         Raises:
             SearchError: The embedder failed.
@@ -246,14 +240,14 @@ class ToolVectors:
         return {name: vector for name, vector in found.items() if vector is not None}
 
     def _embed_tools(self, tools: Sequence[Sequence[str]]) -> Matrix:
-        """The vectors of tools that have these texts."""
+        """Return the vectors of tools that have these texts."""
         different = list(dict.fromkeys(text for texts in tools for text in texts))
         rows = dict(zip(different, embed_texts(self._embedder, different), strict=True))
         sums = [np.sum([rows[text] for text in texts], axis=0, dtype=np.float32) for texts in tools]
         return round_components(normalize_rows(np.stack(sums)))
 
     def _key(self, texts: Sequence[str]) -> str:
-        """A hash of all that the vector is made of."""
+        """Return a hash of everything that the vector depends on."""
         digest = sha256(f"{_RECIPE} {self._embedder.dimensions}".encode())
         for text in (self._embedder.identity, *texts):
             encoded = text.encode("utf-8", "replace")
@@ -262,7 +256,7 @@ class ToolVectors:
 
 
 def _texts(tool: Tool) -> tuple[str, ...]:
-    """What of a tool is embedded."""
+    """Return the texts of a tool that are embedded."""
     fields = field_texts(tool)
     name = ", ".join((_spoken(tool.name), *fields.get("aliases", ())))
     described = " ".join(fields.get("description", ()))
@@ -273,5 +267,5 @@ def _texts(tool: Tool) -> tuple[str, ...]:
 
 
 def _spoken(name: str) -> str:
-    """An identifier as words: `createGitHubIssue` is create git hub issue."""
+    """Return an identifier as words: `createGitHubIssue` is create git hub issue."""
     return " ".join(_WORD_EDGE.sub(" ", name).split()).lower()

