@@ -94,11 +94,11 @@ class OfflineProvider:
         encode, read = _ADAPTERS[self.profile.dialect]
         self.body_bytes = len(encode(plan, self.profile))
         number = f"{self.turn:04}{self.step}"
-        reply = _REPLIES[self.profile.dialect](number, *self._said(number))
+        reply = _REPLIES[self.profile.dialect](number, *self._answer_parts(number))
         self.step += 1
         yield read(reply, plan, self.profile)
 
-    def _said(self, number: str) -> tuple[str, str, Mapping[str, Any] | None]:
+    def _answer_parts(self, number: str) -> tuple[str, str, Mapping[str, Any] | None]:
         """Return the text, and the call with its arguments."""
         if self.step == 2:
             return f"Here is what I found, by number {number}. " * 6, "", None

@@ -55,20 +55,20 @@ def _request(number: int, request: Mapping[str, Any]) -> Text:
     head = f"request {number} {request['provider']}, {request['strategy']} "
     line = Text.assemble((head, "bold"), (_milliseconds(request["duration_s"]), "dim"))
     if "failed" in request:
-        line.append(f" failed: {_shortened(request['failed'])}", style="yellow")
+        line.append(f" failed: {_shorten(request['failed'])}", style="yellow")
     return line
 
 
 def _add_call(branch: Tree, call: Mapping[str, Any]) -> None:
     outcome = call["outcome"]
     line = Text.assemble(
-        f"{call['tool']} {_shortened(call['arguments'])} ",
+        f"{call['tool']} {_shorten(call['arguments'])} ",
         (f"{outcome} ", _STYLES[outcome]),
         (_milliseconds(call["duration_s"]), "dim"),
     )
     node = branch.add(line)
     for said in call.get("said", ()):
-        node.add(Text(_shortened(said), style="dim italic"))
+        node.add(Text(_shorten(said), style="dim italic"))
     if "found" in call:
         node.add(Text(f"found {', '.join(call['found'])}", style="cyan"))
     for step in call["steps"]:
@@ -79,7 +79,7 @@ def _milliseconds(seconds: float) -> str:
     return f"{seconds * 1000:.2f} ms"
 
 
-def _shortened(text: str) -> str:
+def _shorten(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _MAX_LABEL_CHARS else f"{line[: _MAX_LABEL_CHARS - 1]}…"
 

@@ -48,7 +48,7 @@ def evaluate_command(
     say_notices(tools.once(catalog_notices))
     judged = read_judged_queries(queries)
     _warn_of_unknown(judged, tools)
-    figures = _measured(tools.active, judged, engine, preset)
+    figures = _measure(tools.active, judged, engine, preset)
     if as_json:
         typer.echo(json.dumps(figures))
         return
@@ -58,7 +58,7 @@ def evaluate_command(
     result_console().print(table)
 
 
-def _measured(
+def _measure(
     tools: Sequence[Tool], judged: Sequence[JudgedQuery], engine: str | None, preset: str | None
 ) -> dict[str, float]:
     started = time.perf_counter_ns()

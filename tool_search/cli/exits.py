@@ -76,23 +76,23 @@ def guarded(command: Callable[_P, None]) -> Callable[_P, None]:
             command(*args, **kwargs)
             sys.stdout.flush()
         except (ConfigurationError, CatalogError) as exc:
-            raise _ended(exc, WRONG_USE) from exc
+            raise _end_with(exc, WRONG_USE) from exc
         except ToolSearchError as exc:
-            raise _ended(exc, FAILED) from exc
+            raise _end_with(exc, FAILED) from exc
         except KeyboardInterrupt as exc:
             raise typer.Exit(INTERRUPTED) from exc
         except OSError as exc:
-            raise _ended_by_output(exc) from exc
+            raise _end_of_output(exc) from exc
 
     return run
 
 
-def _ended(error: ToolSearchError, status: int) -> typer.Exit:
+def _end_with(error: ToolSearchError, status: int) -> typer.Exit:
     say(f"error: {error}")
     return typer.Exit(status)
 
 
-def _ended_by_output(error: OSError) -> typer.Exit:
+def _end_of_output(error: OSError) -> typer.Exit:
     """Return the end after standard output failed; another OSError is raised again."""
     if not isinstance(error, BrokenPipeError) and error.errno not in _OUTPUT_FAILS:
         raise error

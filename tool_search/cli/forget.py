@@ -55,18 +55,18 @@ def write_export(path: Path, store: Path, parts: Mapping[str, Iterable[Mapping[s
 
 
 def _lines(store: Path, parts: Mapping[str, Iterable[Mapping[str, Any]]]) -> Iterator[str]:
-    yield f'{{"store": {_encoded(str(store))}'
+    yield f'{{"store": {_encode(str(store))}'
     for kind, entries in parts.items():
-        yield f",\n{_encoded(kind)}: ["
+        yield f",\n{_encode(kind)}: ["
         separator = "\n"
         for entry in entries:
-            yield f"{separator}{_encoded(entry)}"
+            yield f"{separator}{_encode(entry)}"
             separator = ",\n"
         yield "\n]"
     yield "}\n"
 
 
-def _encoded(value: object) -> str:
+def _encode(value: object) -> str:
     return encodable(json.dumps(value, ensure_ascii=False))
 
 

@@ -185,12 +185,12 @@ def planned_request(
     notices: list[Notice] = []
     most = profile.max_tools if max_tools is None else max_tools
     try:
-        session = _begun(catalog, profile, config, discovered, most)
+        session = _begin_session(catalog, profile, config, discovered, most)
     except SessionError as exc:
         # As in a runner: such a catalog is sent whole.
         notices.append(Notice("catalog_refused", str(exc)))
         full = config.model_copy(update={"tool_schema_mode": "full"})
-        session = _begun(catalog, profile, full, discovered, most)
+        session = _begin_session(catalog, profile, full, discovered, most)
     return PlannedRequest(
         plan=session.plan(profile, phase="select"),
         decision=session.decision,
@@ -200,7 +200,7 @@ def planned_request(
 
 def figures_of(plan: RequestPlan, wire: bytes, catalog: ToolCatalog) -> ToolListFigures:
     """Return the figures of a request over a catalog, its tool list being these bytes."""
-    shown = [*plan.tools.loaded, *_referenced(plan)]
+    shown = [*plan.tools.loaded, *_referenced_tools(plan)]
     tokens = sum(map(tool_tokens, shown))
     full_tokens = sum(map(tool_tokens, catalog.active))
     return ToolListFigures(
@@ -252,7 +252,7 @@ def next_request(
     )
 
 
-def _begun(
+def _begin_session(
     catalog: ToolCatalog,
     profile: ProviderProfile,
     config: ToolSearchConfig,
@@ -266,7 +266,7 @@ def _begun(
     return session
 
 
-def _referenced(plan: RequestPlan) -> Iterator[Tool]:
+def _referenced_tools(plan: RequestPlan) -> Iterator[Tool]:
     """Yield each definition that references load, once."""
     declared = {entry.tool.name: entry.tool for entry in plan.tools if entry.deferred}
     shown: dict[str, Tool] = {}
@@ -328,7 +328,7 @@ def inspect_command(
         tools,
         profile,
         config=bot.tool_search.model_copy(update={"tool_schema_mode": wanted}),
-        discovered=_discovered(discovered, tools),
+        discovered=_discovered_tools(discovered, tools),
     )
     _explain(request, asked=wanted)
     if not schemas:
@@ -404,7 +404,7 @@ def _mode(name: str) -> SchemaMode:
     return cast("SchemaMode", chosen("--mode", name, _MODES))
 
 
-def _discovered(names: str, catalog: ToolCatalog) -> Sequence[Tool]:
+def _discovered_tools(names: str, catalog: ToolCatalog) -> Sequence[Tool]:
     """Return the named tools without core tools, which need no discovery."""
     core = {tool.name for tool in catalog.core}
     active = {tool.name: tool for tool in catalog.active}

@@ -38,7 +38,7 @@ def learned_command(
     Of a request only these words are kept, sorted, and nothing about the user.
     """
     path = store_file(config, store)
-    entries, conversations = asyncio.run(_kept(path)) if path.exists() else ((), ())
+    entries, conversations = asyncio.run(_load(path)) if path.exists() else ((), ())
     now = time.time()
     shown = sorted(
         (entry for entry in entries if tool in (None, entry.tool)),
@@ -55,7 +55,7 @@ def learned_command(
         _print_table(shown, conversations, path, now)
 
 
-async def _kept(path: Path) -> tuple[tuple[Evidence, ...], tuple[str, ...]]:
+async def _load(path: Path) -> tuple[tuple[Evidence, ...], tuple[str, ...]]:
     async with SQLiteStore(path) as store:
         return (await store.load_evidence()).entries, await store.conversations()
 
@@ -65,7 +65,7 @@ def _entry_object(entry: Evidence, now: float) -> dict[str, Any]:
         "tool": entry.tool,
         "words": list(entry.words),
         "strength": round(entry.strength_at(now), 3),
-        "at": _moment(entry.at).isoformat(),
+        "at": _to_datetime(entry.at).isoformat(),
     }
 
 
@@ -81,7 +81,7 @@ def _print_table(
         table.add_column("last", no_wrap=True)
         for entry in entries:
             strength = f"{entry.strength_at(now):.2f}"
-            last = f"{_moment(entry.at):%Y-%m-%d}"
+            last = f"{_to_datetime(entry.at):%Y-%m-%d}"
             # As Text, because names and words must not be read as markup.
             cells = (clean_description(entry.tool), _readable(entry.words), strength, last)
             table.add_row(*map(Text, cells))
@@ -98,5 +98,5 @@ def _readable(words: Iterable[str]) -> str:
     return clean_description(" ".join(word for word in listed if word not in paired))
 
 
-def _moment(seconds: float) -> datetime:
+def _to_datetime(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)

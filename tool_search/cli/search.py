@@ -166,12 +166,12 @@ def search_command(
     ] = False,
 ) -> None:
     """Rank the tools of a catalog for a query."""
-    asked = _asked(query, queries)
+    asked = _read_texts(query, queries)
     tools = read_catalog(catalog)
     say_notices(tools.once(catalog_notices))
     index = index_of(tools.active, engine, preset)
     if store is not None:
-        index = _informed(index, store)
+        index = _with_votes(index, store)
     for text in asked:
         found = search_older_first(
             index,
@@ -195,7 +195,7 @@ def search_command(
             _print_table(found, tools, reasons)
 
 
-def _asked(query: str | None, queries: Path | None) -> Sequence[str]:
+def _read_texts(query: str | None, queries: Path | None) -> Sequence[str]:
     if (query is None) == (queries is None):
         raise ConfigurationError("give exactly one of --query and --queries")
     if query is not None:
@@ -203,7 +203,7 @@ def _asked(query: str | None, queries: Path | None) -> Sequence[str]:
     return tuple(line.query for line in read_queries(queries)) if queries else ()
 
 
-def _informed(index: ToolSearchIndex, store: Path) -> ToolSearchIndex:
+def _with_votes(index: ToolSearchIndex, store: Path) -> ToolSearchIndex:
     """Return the index with the votes of a store.
 
     Raises:

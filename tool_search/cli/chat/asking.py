@@ -43,7 +43,7 @@ class AskingPerson:
         if request.question:
             self._screen.say("chat.tool_asks", tool=tool, question=request.question)
         else:
-            shown = _shown(request.arguments)
+            shown = _preview(request.arguments)
             rule = next(iter(request.suggestions), tool)
             self._screen.say("chat.ask", tool=tool, arguments=shown, rule=rule)
         letter = (await self._read()).strip().casefold()
@@ -62,21 +62,21 @@ class AskingPerson:
         return PermissionAnswer(allow=True, scope=scope, rule=narrowest)
 
 
-def _shown(arguments: Mapping[str, Any]) -> str:
+def _preview(arguments: Mapping[str, Any]) -> str:
     """Return the arguments as JSON, with the middle cut out if they are long.
 
     Invisible characters (controls, direction marks) are written as escapes, so that
     nothing can be hidden from the person who decides.
     """
     written = json.dumps(dict(arguments), ensure_ascii=False)
-    seen = re.sub(r"[^\x20-\x7e]", lambda found: _seen(found[0]), written)
+    seen = re.sub(r"[^\x20-\x7e]", lambda found: _escape(found[0]), written)
     if len(seen) <= _MAX_SHOWN_CHARS:
         return seen
     half = _MAX_SHOWN_CHARS // 2
     return f"{seen[:half]} …[{len(seen) - 2 * half}]… {seen[-half:]}"
 
 
-def _seen(char: str) -> str:
+def _escape(char: str) -> str:
     is_hidden = unicodedata.category(char) in ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")
     return f"\\u{ord(char):04x}" if is_hidden else char
 

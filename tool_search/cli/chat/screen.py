@@ -118,25 +118,27 @@ class TerminalScreen:
         if isinstance(event, TextDelta):
             self._stream(event.text)
         elif isinstance(event, ToolCallStarted):
-            self._aside(f"→ {event.tool} {event.call.arguments}")
+            self._print_line(f"→ {event.tool} {event.call.arguments}")
         elif isinstance(event, ToolProgress):
-            self._aside(f"  {event.message}")
+            self._print_line(f"  {event.message}")
         elif isinstance(event, ToolFinished):
-            self._aside(f"← {event.content}", style="red" if event.is_error else "dim")
+            self._print_line(f"← {event.content}", style="red" if event.is_error else "dim")
         elif isinstance(event, ToolsDiscovered):
-            self._aside(self._text("discovered", names=", ".join(event.names), total=event.total))
+            self._print_line(
+                self._text("discovered", names=", ".join(event.names), total=event.total)
+            )
         elif isinstance(event, ProviderSwitched):
-            self._switched(event)
+            self._show_switch(event)
         elif isinstance(event, ContentLeftOut):
-            self._aside(event.text, style="yellow")
+            self._print_line(event.text, style="yellow")
         elif isinstance(event, RunnerWarning):
-            self._aside(self._text("warning", message=event.message), style="yellow")
+            self._print_line(self._text("warning", message=event.message), style="yellow")
         elif isinstance(event, Done):
-            self._done(event)
+            self._show_end(event)
 
     def say(self, key: str, **values: object) -> None:
         """Show a sentence unchanged."""
-        self._beside(_visible(text(key, self.language, **values)))
+        self._print_block(_visible(text(key, self.language, **values)))
 
     def show_tools(self, request: NextRequest, provider: ProviderConfig) -> None:
         """Show the tools of the next request, line by line."""
@@ -158,7 +160,7 @@ class TerminalScreen:
         causes = error.causes if isinstance(error, AllProvidersFailedError) else {"": error}
         listed = "\n".join(str(cause) for cause in causes.values())
         message = self._text("failed", cause=listed)
-        self._beside(_visible(message), style="red")
+        self._print_block(_visible(message), style="red")
 
     def _stream(self, more: str) -> None:
         self._streamed += more
@@ -166,22 +168,22 @@ class TerminalScreen:
             typer.echo(_visible(more), nl=False)
             sys.stdout.flush()
 
-    def _switched(self, event: ProviderSwitched) -> None:
+    def _show_switch(self, event: ProviderSwitched) -> None:
         before, after = event.from_provider, event.to_provider
         cause = _SPOKEN_CAUSES.get(event.cause, event.cause)
         switched = self._text("switched", before=before, after=after, cause=cause)
-        self._aside(switched, style="yellow")
+        self._print_line(switched, style="yellow")
         if event.discarded_text:
-            self._aside(self._text("afresh"), style="yellow")
+            self._print_line(self._text("afresh"), style="yellow")
 
-    def _done(self, event: Done) -> None:
+    def _show_end(self, event: Done) -> None:
         if self._streams and self._streamed.strip():
             self._end_line()
         else:
             typer.echo(_visible(event.answer))
             self._streamed = ""
         usage = event.usage
-        self._aside(
+        self._print_line(
             self._text(
                 "usage",
                 provider=event.provider,
@@ -192,10 +194,10 @@ class TerminalScreen:
             )
         )
 
-    def _aside(self, line: str, *, style: str = "dim") -> None:
-        self._beside(_one_line(line), style=style)
+    def _print_line(self, line: str, *, style: str = "dim") -> None:
+        self._print_block(_one_line(line), style=style)
 
-    def _beside(self, lines: str, *, style: str = "") -> None:
+    def _print_block(self, lines: str, *, style: str = "") -> None:
         self._end_line()
         # The terminal wraps the line, so that copied text has no line feeds.
         side_console().print(Text(lines, style=style), soft_wrap=True)

@@ -37,7 +37,7 @@ def signature(body: Mapping[str, Any], thinking: str) -> str:
     digest = _opening(body)
     for message in body["messages"]:
         digest.update(_canonical(_message(message)))
-    return _signed(digest.hexdigest(), thinking)
+    return _sign(digest.hexdigest(), thinking)
 
 
 def changed_prefixes(body: Mapping[str, Any]) -> Iterator[Violation]:
@@ -81,7 +81,7 @@ def _ours(text: object) -> bool:
     return isinstance(text, str) and text.startswith(f"{_PREFIX}:") and text.count(":") == 2
 
 
-def _signed(bound: str, thinking: str) -> str:
+def _sign(bound: str, thinking: str) -> str:
     return f"{_PREFIX}:{bound}:{_hash(thinking)}"
 
 
@@ -92,23 +92,25 @@ def _hash(text: str) -> str:
 def _opening(body: Mapping[str, Any]) -> hashlib._Hash:
     system = body.get("system") or []
     opening = [_content(system), body.get("tools") or []]
-    return hashlib.sha256(_canonical(_uncached(opening)))
+    return hashlib.sha256(_canonical(_without_breakpoints(opening)))
 
 
 def _message(message: Mapping[str, Any]) -> object:
-    return _uncached([message["role"], _content(message["content"])])
+    return _without_breakpoints([message["role"], _content(message["content"])])
 
 
 def _content(content: object) -> object:
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
-def _uncached(value: object) -> object:
+def _without_breakpoints(value: object) -> object:
     """Return the value without cache breakpoints, which are not content."""
     if isinstance(value, dict):
-        return {key: _uncached(item) for key, item in value.items() if key != "cache_control"}
+        return {
+            key: _without_breakpoints(item) for key, item in value.items() if key != "cache_control"
+        }
     if isinstance(value, list):
-        return [_uncached(item) for item in value]
+        return [_without_breakpoints(item) for item in value]
     return value
 
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from tool_search.testing.anthropic.prefix_binding import signature
 from tool_search.testing.anthropic.rules import check_anthropic
-from tool_search.testing.anthropic.threads import recalled, remember
+from tool_search.testing.anthropic.threads import recall, remember
 from tool_search.testing.anthropic.view import view_of
-from tool_search.testing.server.dialect import Forgetful, StreamEvent, dumped, pieces
+from tool_search.testing.server.dialect import Forgetful, StreamEvent, dump_json, pieces
 from tool_search.testing.violations import Violation, invalid
 
 if TYPE_CHECKING:
@@ -72,16 +72,16 @@ class AnthropicMessages(Forgetful):
         """Return the first rule that the request breaks, or None."""
         return check_anthropic(body, endpoint=endpoint, counting=counting)
 
-    def recalled(self, body: JSON, memory: ReplyMemory) -> JSON | Violation:
+    def recall(self, body: JSON, memory: ReplyMemory) -> JSON | Violation:
         """Return the request after the messages of its thread, or a violation."""
-        return recalled(body, memory)
+        return recall(body, memory)
 
     def remember(self, answer: Answer, memory: ReplyMemory) -> None:
         """Keep the conversation if the request asks for a thread."""
         content = [block for block, _ in _blocks(answer)]
         remember(_reply_id(answer), answer.body, answer.conversation, content, memory)
 
-    def unreadable(self, reason: str) -> Violation:
+    def unreadable_body(self, reason: str) -> Violation:
         """Return the answer to a body that is not a JSON object."""
         return invalid(f"The request body is not valid JSON: {reason}")
 
@@ -89,7 +89,7 @@ class AnthropicMessages(Forgetful):
         """Return the model's view of a request."""
         return view_of(body)
 
-    def counted(self, tokens: int) -> JSON:
+    def count_body(self, tokens: int) -> JSON:
         """Return the body of a token count."""
         return {"input_tokens": tokens}
 
@@ -128,7 +128,7 @@ class AnthropicMessages(Forgetful):
         )
         yield _event({"type": "message_stop"})
 
-    def documented(self, status: int) -> Violation:
+    def documented_error(self, status: int) -> Violation:
         """Return the error that Anthropic documents for a status."""
         fallback = ("api_error" if status >= 500 else "invalid_request_error", f"Error {status}")
         error_type, message = _DOCUMENTED.get(status, fallback)
@@ -154,7 +154,7 @@ def _event(data: JSON) -> StreamEvent:
     delta = data.get("delta", {})
     return StreamEvent(
         name=data["type"],
-        data=dumped(data),
+        data=dump_json(data),
         in_tool_call=delta.get("type") == "input_json_delta" and bool(delta["partial_json"]),
     )
 

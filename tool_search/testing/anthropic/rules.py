@@ -232,14 +232,14 @@ def _tool_choice(body: Mapping[str, Any], tools: list[Any]) -> Iterator[Violatio
 
 def _cache_breakpoints(body: Mapping[str, Any], endpoint: Endpoint) -> Iterator[Violation]:
     system = body.get("system")
-    found = sum(_marked(item) for item in body.get("tools") or ())
-    found += sum(_marked(block) for block in system) if isinstance(system, list) else 0
+    found = sum(_has_breakpoint(item) for item in body.get("tools") or ())
+    found += sum(_has_breakpoint(block) for block in system) if isinstance(system, list) else 0
     for message in body["messages"]:
         for block in message["content"] if isinstance(message["content"], list) else ():
             inner = block.get("content")
-            found += _marked(block)
-            found += sum(_marked(item) for item in inner) if isinstance(inner, list) else 0
-    found += _marked(body)
+            found += _has_breakpoint(block)
+            found += sum(_has_breakpoint(item) for item in inner) if isinstance(inner, list) else 0
+    found += _has_breakpoint(body)
     if found and not endpoint.supports_cache_control:
         yield invalid("cache_control: Extra inputs are not permitted")
     if body.get("thread") and found > MAX_THREAD_BREAKPOINTS:
@@ -256,5 +256,5 @@ def _cache_breakpoints(body: Mapping[str, Any], endpoint: Endpoint) -> Iterator[
         )
 
 
-def _marked(value: Mapping[str, Any]) -> bool:
+def _has_breakpoint(value: Mapping[str, Any]) -> bool:
     return value.get("cache_control") is not None

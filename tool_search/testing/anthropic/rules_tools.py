@@ -163,7 +163,7 @@ def tool_set_violations(tools: list[Mapping[str, Any]], model: str) -> Iterator[
     if len(set(names)) < len(names):
         yield invalid("tools: Tool names must be unique.")
     deferred = [tool for tool in tools if tool.get("defer_loading")]
-    yield from _unsupported(tools, deferred, model)
+    yield from _unsupported_type(tools, deferred, model)
     if deferred and len(deferred) == len(tools):
         yield invalid(
             "At least one tool must have defer_loading=false. All tools cannot be deferred."
@@ -177,7 +177,7 @@ def tool_set_violations(tools: list[Mapping[str, Any]], model: str) -> Iterator[
     yield from _limits(tools, len(deferred))
 
 
-def _unsupported(
+def _unsupported_type(
     tools: list[Mapping[str, Any]], deferred: list[Mapping[str, Any]], model: str
 ) -> Iterator[Violation]:
     if supports_tool_search(model):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     JSON = Mapping[str, Any]
 
-__all__ = ["MAX_THREAD_BREAKPOINTS", "continues", "recalled", "remember", "thread_violations"]
+__all__ = ["MAX_THREAD_BREAKPOINTS", "continues", "recall", "remember", "thread_violations"]
 
 MAX_THREAD_BREAKPOINTS = 3
 """The most cache breakpoints of a request in a thread; the service sets one more."""
@@ -59,7 +59,7 @@ def continues(body: JSON) -> bool:
     return (body.get("thread") or {}).get("type") == "continue"
 
 
-def recalled(body: JSON, memory: ReplyMemory) -> JSON | Violation:
+def recall(body: JSON, memory: ReplyMemory) -> JSON | Violation:
     """Return the request after the conversation that it continues, or a violation."""
     if not continues(body):
         return body
@@ -107,14 +107,17 @@ def remember(
     """
     if not request.get("thread"):
         return
-    said = [*map(_unmarked, conversation["messages"]), {"role": "assistant", "content": content}]
+    said = [
+        *map(_without_breakpoints, conversation["messages"]),
+        {"role": "assistant", "content": content},
+    ]
     fields = {name: conversation[name] for name in _KEPT_FIELDS if name in conversation}
     memory.keep_thread(reply, {**fields, "messages": said})
     if continues(request):
         memory.continued(request["thread"]["previous_message_id"])
 
 
-def _unmarked(message: JSON) -> JSON:
+def _without_breakpoints(message: JSON) -> JSON:
     """Return a message without its cache breakpoints, each of which was set for one request."""
     content = message["content"]
     if isinstance(content, str):

@@ -58,10 +58,10 @@ def _system(system: str | list[JSON] | None) -> ViewMessage | None:
     text = _text(system or "")
     if not text:
         return None
-    return ViewMessage(role="system", text=text, cache_breakpoint=_marked(system))
+    return ViewMessage(role="system", text=text, cache_breakpoint=_has_breakpoint(system))
 
 
-def _marked(content: str | list[JSON] | None) -> bool:
+def _has_breakpoint(content: str | list[JSON] | None) -> bool:
     """True if a prompt cache may end in this content, which counts as at its end."""
     if content is None or isinstance(content, str):
         return False
@@ -89,7 +89,7 @@ def _message(message: JSON, names: dict[str, str]) -> ViewMessage:
         calls=calls,
         results=results,
         brings=tuple(_additions(blocks)),
-        cache_breakpoint=_marked(content),
+        cache_breakpoint=_has_breakpoint(content),
     )
 
 
@@ -113,12 +113,12 @@ def _result(block: JSON, names: dict[str, str]) -> ViewResult:
         call_id=block["tool_use_id"],
         name=names.get(block["tool_use_id"], ""),
         text=_text(content),
-        references=tuple(_referenced(content)),
+        references=tuple(_referenced_names(content)),
         is_error=bool(block.get("is_error")),
     )
 
 
-def _referenced(content: str | list[JSON]) -> Iterator[str]:
+def _referenced_names(content: str | list[JSON]) -> Iterator[str]:
     if isinstance(content, str):
         return
     for item in content:
@@ -145,7 +145,7 @@ def _changes(messages: list[JSON]) -> tuple[set[str], set[str]]:
     for block in _blocks(messages):
         kind = block["type"]
         if kind == "tool_result":
-            shown.update(_referenced(block.get("content") or ""))
+            shown.update(_referenced_names(block.get("content") or ""))
         elif kind == "tool_search_tool_result":
             found = block["content"].get("tool_references", ())
             shown.update(item["tool_name"] for item in found)

@@ -72,13 +72,13 @@ class _Filler:
 
     def record(self, schema: JSON, depth: int) -> dict[str, Any]:
         """Return every required property, and the optional ones the text has a value for."""
-        schema = self._resolved(schema)
+        schema = self._resolve(schema)
         properties = schema.get("properties") or {}
         required = schema.get("required") or []
         filled: dict[str, Any] = {}
         for name, definition in properties.items():
-            inner = self._resolved(definition)
-            if name in required or self._offered(inner):
+            inner = self._resolve(definition)
+            if name in required or self._has_value_for(inner):
                 filled[name] = self.value(inner, depth + 1)
         for name in required:
             filled.setdefault(name, self.text or "value")
@@ -103,7 +103,7 @@ class _Filler:
             return self.record(schema, depth) if depth < _MAX_DEPTH else {}
         return None if kind == "null" else True
 
-    def _resolved(self, schema: Any) -> JSON:
+    def _resolve(self, schema: Any) -> JSON:
         """Return the schema with local references resolved and its first alternative chosen."""
         for _ in range(_MAX_DEPTH):
             if not isinstance(schema, Mapping):
@@ -112,27 +112,27 @@ class _Filler:
             options = [option for option in options if option.get("type") != "null"] or options
             reference = schema.get("$ref")
             if isinstance(reference, str):
-                schema = self._pointed(reference)
+                schema = self._follow_reference(reference)
             elif options:
                 rest = {key: schema[key] for key in schema if key not in ("anyOf", "oneOf")}
                 schema = {**rest, **options[0]}
             elif schema.get("allOf"):
                 merged = {key: schema[key] for key in schema if key != "allOf"}
                 for part in schema["allOf"]:
-                    merged = {**self._resolved(part), **merged}
+                    merged = {**self._resolve(part), **merged}
                 schema = merged
             else:
                 return schema
         return {}
 
-    def _pointed(self, reference: str) -> Any:
+    def _follow_reference(self, reference: str) -> Any:
         target: Any = self.root
         for step in reference.removeprefix("#").strip("/").split("/"):
             if step:
                 target = target.get(step, {}) if isinstance(target, Mapping) else {}
         return target
 
-    def _offered(self, schema: JSON) -> bool:
+    def _has_value_for(self, schema: JSON) -> bool:
         if schema.get("enum"):
             return any(self._says(option) for option in schema["enum"])
         kind = _kind(schema)
@@ -176,7 +176,7 @@ class _Filler:
         return text.ljust(int(shortest or 0), "x")
 
     def _array(self, schema: JSON, depth: int) -> list[Any]:
-        items = self._resolved(schema.get("items") or {})
+        items = self._resolve(schema.get("items") or {})
         wanted = schema.get("minItems") or 0
         if _kind(items) in ("integer", "number"):
             wanted = max(wanted, len(self.numbers), 1)

@@ -71,7 +71,7 @@ class KeywordModel:
     def _next_call(self, view: ModelView) -> ModelReply | None:
         searches = self._searches(view)
         results = [result for result in view.results if result.name in searches]
-        found = [match for result in results for match in _found(result)]
+        found = [match for result in results for match in _found_names(result)]
         if found:
             return self._call_of_found(found, view)
         if results:
@@ -117,7 +117,7 @@ def _answer(view: ModelView, answers: list[ViewResult]) -> str:
     return f"You said: {text}"
 
 
-def _found(result: ViewResult) -> Iterator[Mapping[str, Any]]:
+def _found_names(result: ViewResult) -> Iterator[Mapping[str, Any]]:
     """Return the revealed names: references, or matches of a JSON result, best first."""
     yield from ({"name": name} for name in result.references)
     try:

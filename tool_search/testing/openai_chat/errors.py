@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tool_search.testing.server.dialect import StreamEvent, dumped
+from tool_search.testing.server.dialect import StreamEvent, dump_json
 from tool_search.testing.violations import Violation, invalid
 
 if TYPE_CHECKING:
@@ -71,14 +71,14 @@ class OpenAIErrors:
             ),
         )
 
-    def unreadable(self, reason: str) -> Violation:
+    def unreadable_body(self, reason: str) -> Violation:
         """Return the answer to a body that is not a JSON object."""
         return invalid(
             "We could not parse the JSON body of your request. (HINT: This likely means you "
             f"aren't using your HTTP library correctly. {reason})"
         )
 
-    def documented(self, status: int) -> Violation:
+    def documented_error(self, status: int) -> Violation:
         """Return the error that OpenAI documents for a status."""
         fallback = "server_error" if status >= 500 else "invalid_request_error"
         error_type, message, code = _DOCUMENTED.get(status, (fallback, f"Error {status}", None))
@@ -97,7 +97,7 @@ class OpenAIErrors:
 
     def error_event(self, violation: Violation, request_id: str) -> StreamEvent:
         """Return the error as an event of a stream."""
-        return StreamEvent(data=dumped(self.error_body(violation, request_id)))
+        return StreamEvent(data=dump_json(self.error_body(violation, request_id)))
 
     def headers(self, request_id: str) -> Mapping[str, str]:
         """Return the headers of every answer."""

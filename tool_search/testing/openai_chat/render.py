@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tool_search.testing.openai_chat.errors import CREATED, OpenAIErrors
 from tool_search.testing.openai_chat.rules import check_openai_chat
 from tool_search.testing.openai_chat.view import view_of
-from tool_search.testing.server.dialect import Forgetful, StreamEvent, dumped, pieces
+from tool_search.testing.server.dialect import Forgetful, StreamEvent, dump_json, pieces
 
 if TYPE_CHECKING:
     from tool_search.testing.server.dialect import Answer
@@ -40,7 +40,7 @@ class OpenAIChat(OpenAIErrors, Forgetful):
         """Return the model's view of a request."""
         return view_of(body)
 
-    def counted(self, tokens: int) -> JSON:
+    def count_body(self, tokens: int) -> JSON:
         """Return a token count; never requested, because the API has no such path."""
         return {"input_tokens": tokens}
 
@@ -74,7 +74,7 @@ class OpenAIChat(OpenAIErrors, Forgetful):
         yield _chunk(answer, {}, _finish_reason(answer), with_usage=with_usage)
         if with_usage:
             last = {**_envelope(answer, "chat.completion.chunk"), "choices": []}
-            yield StreamEvent(data=dumped({**last, "usage": _usage(answer)}))
+            yield StreamEvent(data=dump_json({**last, "usage": _usage(answer)}))
         yield StreamEvent(data="[DONE]")
 
 
@@ -146,4 +146,4 @@ def _chunk(
         chunk["usage"] = None
     calls = delta.get("tool_calls")
     in_tool_call = bool(calls and calls[0]["function"]["arguments"])
-    return StreamEvent(data=dumped(chunk), in_tool_call=in_tool_call)
+    return StreamEvent(data=dump_json(chunk), in_tool_call=in_tool_call)

@@ -137,7 +137,7 @@ def tool_choice_violations(choice: Any, tools: list[Mapping[str, Any]]) -> Itera
             code="invalid_value",
         )
         return
-    allowed = _allowed(choice) if choice["type"] == "allowed_tools" else [choice]
+    allowed = _allowed_tools(choice) if choice["type"] == "allowed_tools" else [choice]
     if not allowed:
         yield missing("tool_choice.allowed_tools.tools")
     known = {_tool_name(tool) for tool in tools}
@@ -149,7 +149,7 @@ def tool_choice_violations(choice: Any, tools: list[Mapping[str, Any]]) -> Itera
             )
 
 
-def _allowed(choice: Mapping[str, Any]) -> list[Any]:
+def _allowed_tools(choice: Mapping[str, Any]) -> list[Any]:
     allowed = choice.get("allowed_tools")
     tools = allowed.get("tools") if isinstance(allowed, dict) else None
     return tools if isinstance(tools, list) else []

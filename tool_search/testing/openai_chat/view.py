@@ -26,7 +26,7 @@ def view_of(body: JSON) -> ModelView:
     names: dict[str, str] = {}
     tools = [tool["function"] for tool in body.get("tools") or () if "function" in tool]
     late = [tool["function"] for tool in loaded_by(body["messages"]) if "function" in tool]
-    shown = _allowed(tools, body.get("tool_choice"))
+    shown = _allowed_tools(tools, body.get("tool_choice"))
     return ModelView(
         dialect="openai_chat",
         model=body["model"],
@@ -48,7 +48,7 @@ def _tool_choice(choice: str | JSON | None) -> str:
     return {"required": "any", "none": "none"}.get(choice or "auto", "auto")
 
 
-def _allowed(tools: list[JSON], choice: str | JSON | None) -> list[JSON]:
+def _allowed_tools(tools: list[JSON], choice: str | JSON | None) -> list[JSON]:
     if not isinstance(choice, Mapping) or "allowed_tools" not in choice:
         return tools
     allowed = {

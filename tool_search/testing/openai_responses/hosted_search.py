@@ -48,12 +48,12 @@ def hosted_search(body: JSON, arguments: JSON, *, made: str) -> tuple[JSON, tupl
         "status": "completed",
         "call_id": None,
         "execution": "server",
-        "tools": list(_found(body, arguments)),
+        "tools": list(_found_definitions(body, arguments)),
     }
     return {**body, "input": [*items_of(body), call, output]}, (call, output)
 
 
-def _found(body: JSON, arguments: JSON) -> Iterator[JSON]:
+def _found_definitions(body: JSON, arguments: JSON) -> Iterator[JSON]:
     """Yield the found definitions as the request declares them, in their namespaces."""
     tools = body.get("tools") or ()
     loaded = {tool["name"] for _, tool in loaded_by(items_of(body))}
@@ -62,7 +62,7 @@ def _found(body: JSON, arguments: JSON) -> Iterator[JSON]:
         for namespace, tool in members(tools, loaded=False)
         if tool.get("defer_loading") and tool["name"] not in loaded
     ]
-    chosen = _chosen(waiting, arguments)
+    chosen = _choose_names(waiting, arguments)
     for tool in tools:
         if tool["type"] == "function" and tool["name"] in chosen:
             yield tool
@@ -72,7 +72,7 @@ def _found(body: JSON, arguments: JSON) -> Iterator[JSON]:
                 yield {**tool, "tools": inner}
 
 
-def _chosen(waiting: list[tuple[str | None, JSON]], arguments: JSON) -> set[str]:
+def _choose_names(waiting: list[tuple[str | None, JSON]], arguments: JSON) -> set[str]:
     paths = arguments.get("paths")
     if isinstance(paths, list):
         return {tool["name"] for space, tool in waiting if {tool["name"], space} & set(paths)}

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     JSON = Mapping[str, Any]
 
-__all__ = ["recalled", "remember"]
+__all__ = ["recall", "remember"]
 
 
-def recalled(body: JSON, memory: ReplyMemory) -> JSON | Violation:
+def recall(body: JSON, memory: ReplyMemory) -> JSON | Violation:
     """Return the request after the conversation that it continues, or a violation."""
     named = body.get("conversation")
     if named is not None:
@@ -40,7 +40,7 @@ def recalled(body: JSON, memory: ReplyMemory) -> JSON | Violation:
         before = found
     items: list[JSON] = []
     for item in items_of(body):
-        known = _resolved(item, memory)
+        known = _resolve_item(item, memory)
         if isinstance(known, Violation):
             return known
         items.append(known)
@@ -58,7 +58,7 @@ def remember(reply: str, conversation: JSON, output: Sequence[JSON], memory: Rep
     memory.keep(reply, [*items_of(conversation), *output])
 
 
-def _resolved(item: JSON, memory: ReplyMemory) -> JSON | Violation:
+def _resolve_item(item: JSON, memory: ReplyMemory) -> JSON | Violation:
     """Return the item of a reference; reasoning that is not sent in full must be kept too."""
     name = item.get("id")
     bare = item.get("type") == "reasoning" and name and not item.get("encrypted_content")

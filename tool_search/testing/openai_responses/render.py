@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from tool_search.testing.openai_chat.errors import CREATED, OpenAIErrors
 from tool_search.testing.openai_responses.hosted_search import hosted_search
-from tool_search.testing.openai_responses.memory import recalled, remember
+from tool_search.testing.openai_responses.memory import recall, remember
 from tool_search.testing.openai_responses.rules import check_openai_responses
 from tool_search.testing.openai_responses.rules_tools import loaded_by
 from tool_search.testing.openai_responses.view import items_of, view_of
-from tool_search.testing.server.dialect import StreamEvent, dumped, pieces
+from tool_search.testing.server.dialect import StreamEvent, dump_json, pieces
 
 if TYPE_CHECKING:
     from tool_search.testing.server.dialect import Answer, AnswerCall
@@ -46,9 +46,9 @@ class OpenAIResponses(OpenAIErrors):
     path = "/v1/responses"
     count_path = "/v1/responses/input_tokens"
 
-    def recalled(self, body: JSON, memory: ReplyMemory) -> JSON | Violation:
+    def recall(self, body: JSON, memory: ReplyMemory) -> JSON | Violation:
         """Return the request after the reply that it names, or a violation."""
-        return recalled(body, memory)
+        return recall(body, memory)
 
     def remember(self, answer: Answer, memory: ReplyMemory) -> None:
         """Keep the conversation, unless the request has `store: false`."""
@@ -63,13 +63,13 @@ class OpenAIResponses(OpenAIErrors):
         """Return the model's view of a request."""
         return view_of(body)
 
-    def searched(
+    def run_search(
         self, conversation: JSON, arguments: JSON, *, made: str
     ) -> tuple[JSON, tuple[JSON, ...]]:
         """Return the conversation after a hosted search, and the two items of it."""
         return hosted_search(conversation, arguments, made=made)
 
-    def counted(self, tokens: int) -> JSON:
+    def count_body(self, tokens: int) -> JSON:
         """Return the body of a token count."""
         return {"object": "response.input_tokens", "input_tokens": tokens}
 
@@ -82,14 +82,14 @@ class OpenAIResponses(OpenAIErrors):
         for number, event in enumerate(_events(answer)):
             yield StreamEvent(
                 name=event["type"],
-                data=dumped({**event, "sequence_number": number}),
+                data=dump_json({**event, "sequence_number": number}),
                 in_tool_call=event["type"] == "response.function_call_arguments.delta",
             )
 
     def error_event(self, violation: Violation, request_id: str) -> StreamEvent:
         """Return the `error` event of a stream."""
         body = {"type": "error", **self.error_body(violation, request_id)}
-        return StreamEvent(name="error", data=dumped(body))
+        return StreamEvent(name="error", data=dump_json(body))
 
 
 def _events(answer: Answer) -> Iterator[dict[str, Any]]:
@@ -135,7 +135,7 @@ def _response(answer: Answer, output: list[dict[str, Any]], *, done: bool) -> di
         "temperature": 1.0,
         "text": {"format": {"type": "text"}, "verbosity": "medium"},
         "tool_choice": body.get("tool_choice") or "auto",
-        "tools": _echoed(answer.conversation),
+        "tools": _echo_tools(answer.conversation),
         "top_p": 0.98,
         "truncation": "disabled",
         "usage": _usage(answer) if done else None,
@@ -143,7 +143,7 @@ def _response(answer: Answer, output: list[dict[str, Any]], *, done: bool) -> di
     }
 
 
-def _echoed(body: JSON) -> list[JSON]:
+def _echo_tools(body: JSON) -> list[JSON]:
     """Return the request's tools as the service repeats them: loaded ones last, wrapped."""
     brought: dict[str, list[JSON]] = {}
     for namespace, function in loaded_by(items_of(body)):
@@ -220,11 +220,11 @@ def _call(answer: Answer, index: int, call: AnswerCall) -> dict[str, Any]:
             "id": f"tsc_{made}",
             "type": "tool_search_call",
             "status": "completed",
-            "arguments": _read(call.arguments),
+            "arguments": _read_arguments(call.arguments),
             "call_id": f"call_{made}",
             "execution": "client",
         }
-    is_cut = answer.stop_reason is not None and isinstance(_read(call.arguments), str)
+    is_cut = answer.stop_reason is not None and isinstance(_read_arguments(call.arguments), str)
     item = {
         "id": f"fc_{made}",
         "type": "function_call",
@@ -236,7 +236,7 @@ def _call(answer: Answer, index: int, call: AnswerCall) -> dict[str, Any]:
     return item if call.namespace is None else {**item, "namespace": call.namespace}
 
 
-def _read(arguments: str) -> object:
+def _read_arguments(arguments: str) -> object:
     """Return the arguments as an object, or unchanged if they are not JSON.
 
     The service itself only ever sends an object.

@@ -190,7 +190,7 @@ def _tool_choice(body: JSON) -> Iterator[Violation]:
     if choice.get("type") == "allowed_tools" and choice.get("mode") not in ("auto", "required"):
         yield missing("tool_choice.mode")
     known = {_chosen(tool) for tool in tools if not tool.get("defer_loading")}
-    for item in _wanted(choice):
+    for item in _chosen_tools(choice):
         if _chosen(item) not in known:
             yield invalid(
                 f"Tool choice '{_chosen(item)}' not found in 'tools' parameter.",
@@ -203,7 +203,7 @@ def _adds_tools(body: JSON) -> bool:
     return isinstance(items, list) and any(item.get("tools") for item in items)
 
 
-def _wanted(choice: JSON) -> list[Any]:
+def _chosen_tools(choice: JSON) -> list[Any]:
     if choice.get("type") != "allowed_tools":
         return [choice]
     tools = choice.get("tools")

@@ -167,7 +167,7 @@ def _id(where: str, kind: str, value: Any) -> Iterator[Violation]:
 def _call_id(where: str, value: Any) -> Iterator[Violation]:
     at = f"{where}.call_id"
     if not isinstance(value, str):
-        yield _wanted(at, "a string", value)
+        yield _type_violation(at, "a string", value)
     elif not value:
         yield invalid(
             f"Invalid '{at}': empty string. Expected a string with minimum length 1, but got an "
@@ -191,21 +191,21 @@ def _content(where: str, content: Any, kinds: tuple[str, ...]) -> Iterator[Viola
     if isinstance(content, str):
         return
     if not isinstance(content, list):
-        yield _wanted(where, "one of an array of objects or string", content)
+        yield _type_violation(where, "one of an array of objects or string", content)
         return
     for index, part in enumerate(content):
         kind = part.get("type") if isinstance(part, dict) else None
         if kind not in kinds:
             yield unsupported_value(f"{where}[{index}]", kind, kinds)
         elif kind in ("input_text", "output_text") and not isinstance(part.get("text"), str):
-            yield _wanted(f"{where}[{index}].text", "a string", part.get("text"))
+            yield _type_violation(f"{where}[{index}].text", "a string", part.get("text"))
 
 
 def _call(where: str, item: JSON) -> Iterator[Violation]:
     yield from _call_id(where, item.get("call_id"))
     for field in ("name", "arguments"):
         if not isinstance(item.get(field), str):
-            yield _wanted(f"{where}.{field}", "a string", item.get(field))
+            yield _type_violation(f"{where}.{field}", "a string", item.get(field))
     if len(item["name"]) > MAX_NAME:
         yield too_long(f"{where}.name", item["name"], MAX_NAME)
     if not NAME.fullmatch(item["name"]):
@@ -223,12 +223,12 @@ def _output(where: str, item: JSON) -> Iterator[Violation]:
 def _search_call(where: str, item: JSON) -> Iterator[Violation]:
     yield from _search(where, item)
     if not isinstance(item.get("arguments"), dict):
-        yield _wanted(f"{where}.arguments", "an object", item.get("arguments"))
+        yield _type_violation(f"{where}.arguments", "an object", item.get("arguments"))
 
 
 def _reasoning(where: str, item: JSON) -> Iterator[Violation]:
     if not isinstance(item.get("summary"), list):
-        yield _wanted(f"{where}.summary", "an array of objects", item.get("summary"))
+        yield _type_violation(f"{where}.summary", "an array of objects", item.get("summary"))
 
 
 def _reference(where: str, item: JSON) -> Iterator[Violation]:
@@ -252,12 +252,12 @@ def _definitions(where: str, kind: str, item: JSON, endpoint: Endpoint) -> Itera
         yield unsupported_value(f"{where}.role", item.get("role"), ("developer",))
     tools = item.get("tools")
     if not isinstance(tools, list):
-        yield _wanted(f"{where}.tools", "an array of objects", tools)
+        yield _type_violation(f"{where}.tools", "an array of objects", tools)
         return
     yield from tool_violations(f"{where}.tools", tools, endpoint, top=False)
 
 
-def _wanted(where: str, expected: str, value: Any) -> Violation:
+def _type_violation(where: str, expected: str, value: Any) -> Violation:
     return missing(where) if value is None else wrong_type(where, expected, value)
 
 

@@ -97,7 +97,7 @@ def _pairing(items: list[JSON], *, knows_all: bool) -> Iterator[Violation]:
         if kind in _CALLS:
             call = (kind, item["call_id"])
             if call in waiting:
-                yield _repeated(index, item["call_id"])
+                yield _repeated_ids(index, item["call_id"])
             waiting[call] = None
         elif kind in _OUTPUTS:
             call = (_OUTPUTS[kind][0], item["call_id"])
@@ -105,7 +105,7 @@ def _pairing(items: list[JSON], *, knows_all: bool) -> Iterator[Violation]:
                 waiting.pop(call, None)
                 answered.add(call)
             elif call in answered:
-                yield _repeated(index, item["call_id"])
+                yield _repeated_ids(index, item["call_id"])
             elif knows_all:
                 yield invalid(
                     f"No tool call found for {_OUTPUTS[kind][1]} with call_id {item['call_id']}.",
@@ -121,7 +121,7 @@ def _answers(call: tuple[str, str], hosted: set[str]) -> bool:
     return kind == "function_call" and name in hosted
 
 
-def _repeated(index: int, call: str) -> Violation:
+def _repeated_ids(index: int, call: str) -> Violation:
     return invalid(f"Duplicate value for 'call_id' of '{call}'.", param=f"input[{index}].call_id")
 
 

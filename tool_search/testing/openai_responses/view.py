@@ -42,7 +42,7 @@ def view_of(body: JSON) -> ModelView:
     return ModelView(
         dialect="openai_responses",
         model=body["model"],
-        tools=tuple(_allowed(shown, choice)),
+        tools=tuple(_allowed_tools(shown, choice)),
         tool_choice=_tool_choice(choice),
         messages=(*opening, *_messages(items, names)),
         hidden=hidden,
@@ -87,7 +87,7 @@ def _visible(tool: JSON, namespace: str | None) -> VisibleTool:
     )
 
 
-def _allowed(tools: tuple[VisibleTool, ...], choice: Any) -> Iterator[VisibleTool]:
+def _allowed_tools(tools: tuple[VisibleTool, ...], choice: Any) -> Iterator[VisibleTool]:
     if not isinstance(choice, dict) or choice.get("type") != "allowed_tools":
         yield from tools
         return

@@ -46,7 +46,7 @@ class Asked:
 
     def faulty(self, status: int) -> Violation:
         """Return the documented error of a status, as the fault words it."""
-        documented = self.dialect.documented(status)
+        documented = self.dialect.documented_error(status)
         return replace(
             documented,
             message=documented.message if self.fault.message is None else self.fault.message,
@@ -67,18 +67,18 @@ def outcome(asked: Asked) -> Answer | Counted | Violation:
     fault, request, dialect = asked.fault, asked.request, asked.dialect
     if fault.status is not None and (fault.after_events is None or not request.stream):
         return asked.faulty(fault.status)
-    conversation = _accepted(asked)
+    conversation = _accept(asked)
     if isinstance(conversation, Violation):
-        asked.state.violated(request.number, conversation)
+        asked.state.record_violation(request.number, conversation)
         return conversation
     view = dialect.view(conversation)
     limit, tokens = asked.state.endpoint.context_tokens, input_tokens(view)
     if limit is not None and tokens > limit and request.path != dialect.count_path:
         violation = context_violation(dialect.name, tokens, limit)
-        asked.state.violated(request.number, violation)
+        asked.state.record_violation(request.number, violation)
         return violation
     if request.path == dialect.count_path:
-        return Counted(body=dialect.counted(tokens))
+        return Counted(body=dialect.count_body(tokens))
     return _reply(asked, conversation, view)
 
 
@@ -104,23 +104,23 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def _accepted(asked: Asked) -> Mapping[str, Any] | Violation:
+def _accept(asked: Asked) -> Mapping[str, Any] | Violation:
     """Return the request with the kept part of its conversation, or a violation."""
     dialect, request = asked.dialect, asked.request
     violation = dialect.check_headers(request.headers)
     if violation is not None:
         return violation
     if len(request.raw_body) > _MAX_BODY:
-        return dialect.documented(413)
+        return dialect.documented_error(413)
     try:
         body = parsed_body(request.raw_body)
     except ValueError as exc:
-        return dialect.unreadable(str(exc))
+        return dialect.unreadable_body(str(exc))
     counting = request.path == dialect.count_path
     violation = dialect.check(body, asked.state.endpoint, counting=counting)
     if violation is not None:
         return violation
-    conversation = dialect.recalled(body, asked.state.memory)
+    conversation = dialect.recall(body, asked.state.memory)
     if isinstance(conversation, Violation) or conversation is body:
         return conversation
     violation = dialect.check(conversation, asked.state.endpoint, counting=counting)
@@ -133,7 +133,7 @@ def _reply(asked: Asked, conversation: Mapping[str, Any], view: ModelView) -> An
     searches: list[Mapping[str, Any]] = []
     known = conversation
     while True:
-        reply = _said(asked, view)
+        reply = _ask_model(asked, view)
         if isinstance(reply, Violation):
             return reply
         search = next((call for call in reply.calls if _is_hosted(call, view)), None)
@@ -141,7 +141,7 @@ def _reply(asked: Asked, conversation: Mapping[str, Any], view: ModelView) -> An
             break
         made = f"{digest[:20]}{len(searches):02d}"
         arguments = read_arguments(_text(search))
-        known, items = asked.dialect.searched(known, arguments, made=made)
+        known, items = asked.dialect.run_search(known, arguments, made=made)
         searches += items
         view = asked.dialect.view(known)
     calls = [call for call in reply.calls if not _is_hosted(call, view)]
@@ -161,14 +161,14 @@ def _reply(asked: Asked, conversation: Mapping[str, Any], view: ModelView) -> An
     return answer
 
 
-def _said(asked: Asked, view: ModelView) -> ModelReply | Violation:
+def _ask_model(asked: Asked, view: ModelView) -> ModelReply | Violation:
     """Return the model's reply to its view, or an error if no model could give it."""
     try:
         reply = ModelReply() if asked.fault.empty else asked.state.model.reply(view)
     except Exception as exc:  # noqa: BLE001 - the client gets any error of a test's model
         return _script_error(f"{type(exc).__name__}: {exc}")
     for call in reply.calls:
-        impossible = _impossible(call, view)
+        impossible = _why_impossible(call, view)
         if impossible:
             return _script_error(impossible)
     return reply
@@ -193,7 +193,7 @@ def _script_error(message: str) -> Violation:
     return Violation(status=500, error_type="stand_in_error", message=f"stand-in model: {message}")
 
 
-def _impossible(call: ModelCall, view: ModelView) -> str | None:
+def _why_impossible(call: ModelCall, view: ModelView) -> str | None:
     """Return the reason why a real model cannot make a call, or None."""
     if call.hidden:
         return None

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from tool_search.testing.violations import Violation
 
-__all__ = ["CapturedRequest", "masked_headers", "member_bytes"]
+__all__ = ["CapturedRequest", "member_bytes", "redacted_headers"]
 
 _SECRET_HEADERS = frozenset({"authorization", "x-api-key", "api-key", "cookie"})
 _MASK = "***"
@@ -65,7 +65,7 @@ class CapturedRequest:
         )
 
 
-def masked_headers(headers: Mapping[str, str]) -> dict[str, str]:
+def redacted_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Return the headers by lower-case name, without the value of any secret."""
     lowered = {name.lower(): value for name, value in headers.items()}
     return {name: _MASK if name in _SECRET_HEADERS else text for name, text in lowered.items()}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tool_search.testing.view import ModelView
     from tool_search.testing.violations import Violation
 
-__all__ = ["Answer", "AnswerCall", "Dialect", "Forgetful", "StreamEvent", "dumped", "pieces"]
+__all__ = ["Answer", "AnswerCall", "Dialect", "Forgetful", "StreamEvent", "dump_json", "pieces"]
 
 _PIECE = 16
 
@@ -119,9 +119,7 @@ class Dialect(Protocol):
         """Return the violation of the headers (lower-case names), or None."""
         ...
 
-    def recalled(
-        self, body: Mapping[str, Any], memory: ReplyMemory
-    ) -> Mapping[str, Any] | Violation:
+    def recall(self, body: Mapping[str, Any], memory: ReplyMemory) -> Mapping[str, Any] | Violation:
         """Return the request with the kept part of its conversation, or a violation."""
         ...
 
@@ -132,10 +130,10 @@ class Dialect(Protocol):
     def check(
         self, body: Mapping[str, Any], endpoint: Endpoint, *, counting: bool
     ) -> Violation | None:
-        """Return the first rule that a request from `recalled` breaks, or None."""
+        """Return the first rule that a request from `recall` breaks, or None."""
         ...
 
-    def unreadable(self, reason: str) -> Violation:
+    def unreadable_body(self, reason: str) -> Violation:
         """Return the answer to a body that is not a JSON object."""
         ...
 
@@ -143,7 +141,7 @@ class Dialect(Protocol):
         """Return the model's view of a body that has passed `check`."""
         ...
 
-    def searched(
+    def run_search(
         self, conversation: Mapping[str, Any], arguments: Mapping[str, Any], *, made: str
     ) -> tuple[Mapping[str, Any], tuple[Mapping[str, Any], ...]]:
         """Return the conversation after a hosted search, and the items of that search.
@@ -152,7 +150,7 @@ class Dialect(Protocol):
         """
         ...
 
-    def counted(self, tokens: int) -> Mapping[str, Any]:
+    def count_body(self, tokens: int) -> Mapping[str, Any]:
         """Return the body that answers `count_path`."""
         ...
 
@@ -164,7 +162,7 @@ class Dialect(Protocol):
         """Yield the events of a streamed reply."""
         ...
 
-    def documented(self, status: int) -> Violation:
+    def documented_error(self, status: int) -> Violation:
         """Return the error that the provider documents for that status."""
         ...
 
@@ -184,7 +182,7 @@ class Dialect(Protocol):
 class Forgetful:
     """A dialect whose requests always have the whole conversation."""
 
-    def searched(
+    def run_search(
         self,
         conversation: Mapping[str, Any],
         arguments: Mapping[str, Any],  # noqa: ARG002 - the service runs no search
@@ -194,7 +192,7 @@ class Forgetful:
         """Return the conversation unchanged."""
         return conversation, ()
 
-    def recalled(
+    def recall(
         self,
         body: Mapping[str, Any],
         memory: ReplyMemory,  # noqa: ARG002 - there is nothing to recall
@@ -206,7 +204,7 @@ class Forgetful:
         """Keep nothing."""
 
 
-def dumped(data: Mapping[str, Any]) -> str:
+def dump_json(data: Mapping[str, Any]) -> str:
     """Return JSON as the services write it into a stream."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 

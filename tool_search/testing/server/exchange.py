@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
 
 from tool_search.testing.server.answering import Asked, Counted, outcome, parsed_body
-from tool_search.testing.server.captured import CapturedRequest, masked_headers
+from tool_search.testing.server.captured import CapturedRequest, redacted_headers
 from tool_search.testing.server.dialects import dialect_at
 from tool_search.testing.server.faults import Fault
 from tool_search.testing.violations import Violation
@@ -51,14 +51,14 @@ class Exchange(BaseHTTPRequestHandler):
             self._answer_unknown(path)
             return
         fault = state.faults.take(dialect.name, path) or _NO_FAULT
-        request = self._captured(state, dialect, path, raw)
+        request = self._capture(state, dialect, path, raw)
         try:
             self._exchange(Asked(state=state, dialect=dialect, request=request, fault=fault))
         except ConnectionError:
             # A client that gave up (a time-out, a cancelled turn) is a normal end, like a fault.
             self.close_connection = True
 
-    def _captured(
+    def _capture(
         self, state: ServerState, dialect: Dialect, path: str, raw: bytes
     ) -> CapturedRequest:
         try:
@@ -66,12 +66,12 @@ class Exchange(BaseHTTPRequestHandler):
         except ValueError:
             # The rules reject it later; the capture keeps the bytes.
             body = {}
-        return state.arrived(
+        return state.capture(
             CapturedRequest(
                 number=0,
                 dialect=dialect.name,
                 path=path,
-                headers=masked_headers(dict(self.headers.items())),
+                headers=redacted_headers(dict(self.headers.items())),
                 raw_body=raw,
                 body=body,
                 stream=body.get("stream") is True,
@@ -99,8 +99,8 @@ class Exchange(BaseHTTPRequestHandler):
 
     def _send(self, asked: Asked, status: int, body: Mapping[str, Any]) -> None:
         fault = asked.fault
-        raw = fault.body if fault.body is not None else _encoded(body)
-        asked.state.answered(asked.request.number, status)
+        raw = fault.body if fault.body is not None else _encode(body)
+        asked.state.record_status(asked.request.number, status)
         self._start(asked, status, _JSON)
         self.send_header("content-length", str(len(raw)))
         self.end_headers()
@@ -111,7 +111,7 @@ class Exchange(BaseHTTPRequestHandler):
 
     def _stream(self, asked: Asked, answer: Answer) -> None:
         fault = asked.fault
-        asked.state.answered(asked.request.number, 200)
+        asked.state.record_status(asked.request.number, 200)
         self._start(asked, 200, _SSE)
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
@@ -164,7 +164,7 @@ class Exchange(BaseHTTPRequestHandler):
         raise ConnectionAbortedError("a fault, a reset or the client ended the exchange")
 
     def _answer_unknown(self, path: str) -> None:
-        raw = _encoded({"error": {"type": "not_found_error", "message": f"Not found: {path}"}})
+        raw = _encode({"error": {"type": "not_found_error", "message": f"Not found: {path}"}})
         self.send_response(404)
         self.send_header("content-type", _JSON)
         self.send_header("content-length", str(len(raw)))
@@ -175,7 +175,7 @@ class Exchange(BaseHTTPRequestHandler):
         """Write nothing, because `StandInServer.requests` has every request."""
 
 
-def _encoded(body: Mapping[str, Any]) -> bytes:
+def _encode(body: Mapping[str, Any]) -> bytes:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 

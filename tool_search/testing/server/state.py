@@ -50,19 +50,19 @@ class ServerState:
         with self._lock:
             return tuple(self._requests)
 
-    def arrived(self, request: CapturedRequest) -> CapturedRequest:
+    def capture(self, request: CapturedRequest) -> CapturedRequest:
         """Capture a request; return it with its number."""
         with self._lock:
             numbered = replace(request, number=len(self._requests))
             self._requests.append(numbered)
         return numbered
 
-    def answered(self, number: int, status: int) -> None:
+    def record_status(self, number: int, status: int) -> None:
         """Record the status of an answer, before the client can see it."""
         with self._lock:
             self._requests[number] = replace(self._requests[number], status=status)
 
-    def violated(self, number: int, violation: Violation) -> None:
+    def record_violation(self, number: int, violation: Violation) -> None:
         """Record the rule that a request broke."""
         with self._lock:
             self._requests[number] = replace(self._requests[number], violation=violation)

@@ -57,7 +57,7 @@ def picture_violations(dialect: str, body: JSON, endpoint: Endpoint) -> Iterator
     entries = body.get("input" if dialect == "openai_responses" else "messages")
     for picture in _pictures(entries):
         if not endpoint.takes_pictures:
-            yield _unseen(dialect, picture, body)
+            yield _unseen_picture(dialect, picture, body)
         elif picture.data is not None:
             yield from _unread(dialect, picture)
 
@@ -94,7 +94,7 @@ def _of_url(url: object, index: int, where: str) -> _Picture:
     return _Picture(index, where, head.partition(";")[0], data)
 
 
-def _unseen(dialect: str, picture: _Picture, body: JSON) -> Violation:
+def _unseen_picture(dialect: str, picture: _Picture, body: JSON) -> Violation:
     if dialect == "openai_chat":
         return invalid(_DEEPSEEK.format(index=picture.entry, column=len(str(body))))
     return invalid(f"{body.get('model')} is not a multimodal model")

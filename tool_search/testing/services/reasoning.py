@@ -38,7 +38,7 @@ def chat_reasoning_violations(body: Mapping[str, Any], endpoint: Endpoint) -> It
         if message.get("role") != "assistant":
             continue
         if rule == "refused":
-            yield from _unsupported(index, message)
+            yield from _unsupported_field(index, message)
         elif message.get("tool_calls"):
             yield from _missing(rule, index, message.get("reasoning_content"), body)
 
@@ -116,7 +116,7 @@ def _missing(
         yield _deepseek("reasoning_content") if rule == "deepseek" else _kimi(index)
 
 
-def _unsupported(index: int, message: Mapping[str, Any]) -> Iterator[Violation]:
+def _unsupported_field(index: int, message: Mapping[str, Any]) -> Iterator[Violation]:
     for name in _FIELDS:
         if name in message:
             yield invalid(f"'messages.{index}' : property '{name}' is unsupported")
