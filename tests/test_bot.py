@@ -254,7 +254,7 @@ def test_bot_that_keeps_nothing_makes_no_file(
 async def test_store_that_cannot_be_opened_is_named_at_once(tmp_path: Path) -> None:
     (tmp_path / "bot.db").write_bytes(b"no database" * 100)
     config = BotConfig(providers=(provider(),), store=StoreSettings(path=str(tmp_path / "bot.db")))
-    with pytest.raises(StoreError, match="damaged or no store"):
+    with pytest.raises(StoreError, match="damaged or is not a store"):
         async with open_bot(config):
             pass
 

@@ -236,7 +236,7 @@ def test_a_file_that_is_no_store_is_named(command: Command, write: File) -> None
     path = write("notes.txt", "no database" * 100)
     outcome = command("forget", "--store", path, "--all")
     assert outcome.status == 1
-    assert "notes.txt is damaged or no store" in outcome.err
+    assert "notes.txt is damaged or is not a store" in outcome.err
     assert path.read_text() == "no database" * 100
 
 

@@ -164,7 +164,7 @@ async def test_what_waits_is_written_at_the_end_of_the_bot(
         await runner.aclose()
     assert said(await back.load(KEY)) == ["Hello", "1"]
     assert await gone.load(KEY) is None
-    assert "last turns of 1 conversations end with this process" in caplog.text
+    assert "last turns of 1 conversations are lost" in caplog.text
 
 
 async def test_conversation_that_could_not_be_read_is_joined_with_what_the_store_has(

@@ -67,7 +67,7 @@ class KnowsTools(Protocol):
 
 @dataclass(slots=True, kw_only=True)
 class CallServices:
-    """What all calls of a bot share.
+    """The parts that all calls of a bot share.
 
     Attributes:
         executor: Runs the tools; replaced by `use`.

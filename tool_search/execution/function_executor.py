@@ -211,7 +211,7 @@ class FunctionExecutor:
             raise
         except NoResult:
             return failure_result("failed", "call.no_result", context.language, name=call.name)
-        except Exception as exc:  # noqa: BLE001  # a tool may raise anything; the model is told
+        except Exception as exc:  # noqa: BLE001  # a tool may raise anything; the model reads it
             if clock.is_over:
                 stop.cancel()
                 return _timeout_result(call.name, context, clock)

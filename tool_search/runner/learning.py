@@ -12,7 +12,7 @@ from tool_search.errors import StoreError
 from tool_search.messages import Notice
 from tool_search.search.index.ranking import Votes
 from tool_search.search.learned import Evidence, LearnedQueries, evidence_of
-from tool_search.stores.backlog import Backlog, timely
+from tool_search.stores.backlog import Backlog, within_patience
 from tool_search.stores.base import ConversationStore, EvidenceStore
 from tool_search.stores.memory import MemoryStore
 
@@ -64,7 +64,7 @@ class Learning:
         """
         try:
             async with self._reading:
-                await timely(self._read())
+                await within_patience(self._read())
         except Exception as exc:  # noqa: BLE001  # stores are pluggable: learning must not end a turn
             self._note("evidence cannot be read", exc)
         return self._queries.at(self._clock()) if len(self._queries) else None
@@ -78,11 +78,11 @@ class Learning:
         if not entries:
             return
         self._unwritten = [*self._unwritten, *entries][-_MAX_UNWRITTEN:]
-        if self._backlog is not None and self._backlog.is_resting:
+        if self._backlog is not None and self._backlog.is_cooling_down:
             self._write_later(StoreError(self._backlog.last_error))
             return
         try:
-            await timely(self._write())
+            await within_patience(self._write())
         except Exception as exc:  # noqa: BLE001  # as above
             self._write_later(exc)
 

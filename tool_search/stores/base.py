@@ -1,7 +1,7 @@
-"""The seams of a store: conversations, and what else one may keep.
+"""Protocols of stores: conversations, and optionally evidence, grants and modes.
 
-A store must keep conversations. The other protocols are optional: what a store does not
-keep lives in this process's memory.
+A store must keep conversations. The other protocols are optional: data that the store does
+not support stays in this process's memory.
 """
 
 from __future__ import annotations
@@ -28,71 +28,71 @@ __all__ = [
 ]
 
 ConversationKey = str
-"""Names a conversation in its bot: any text."""
+"""The name of a conversation in its bot: any text."""
 
 
 class ConversationStore(Protocol):
-    """Keeps conversations; every method may be awaited from any task."""
+    """A store of conversations; every method may be awaited from any task."""
 
     async def load(self, key: ConversationKey) -> ConversationRecord | None:
-        """The conversation as it was last saved, or None where it is new."""
+        """Return the conversation as last saved, or None if it is new."""
         ...
 
     async def append_discoveries(
         self, key: ConversationKey, entries: Sequence[Discovery]
     ) -> tuple[Discovery, ...]:
-        """Adds discoveries at once; gives all of the conversation in their order.
+        """Add discoveries in one step; return all discoveries of the conversation in order.
 
-        Entries that are there already keep their place.
+        Known entries keep their place.
         """
         ...
 
     async def save(self, key: ConversationKey, record: ConversationRecord) -> None:
-        """Keeps the conversation; discoveries that were appended meanwhile stay."""
+        """Save the conversation; discoveries that were appended meanwhile stay."""
         ...
 
     async def forget(self, key: ConversationKey) -> None:
-        """Erases the conversation, if it is there."""
+        """Erase the conversation, if it exists."""
         ...
 
 
 @runtime_checkable
 class RevisionStore(Protocol):
-    """Tells whether another process saved or erased a conversation meanwhile.
+    """A store that detects changes of a conversation by another process.
 
-    Without it, the last one that saves a conversation has the last word.
+    Without it, the last save wins.
     """
 
     async def revision(self, key: ConversationKey) -> int | None:
-        """Return what changes whenever the conversation is saved; None if it is not kept."""
+        """Return a number that changes with every save, or None if there is no conversation."""
         ...
 
     async def save_over(
         self, key: ConversationKey, record: ConversationRecord, *, expected: int | None, new: int
     ) -> bool:
-        """Keep the conversation as `save` does, if it has the expected revision.
+        """Save the conversation if it has the expected revision.
 
         Args:
-            key: The conversation's.
-            record: All of it.
-            expected: The revision that `record` was made from; None: it was not kept.
-            new: Its revision from now on, chosen by the caller at random, and not 0.
+            key: The conversation's key.
+            record: The whole conversation.
+            expected: The revision that `record` was made from; None: it did not exist.
+            new: The new revision: a random number other than 0.
 
         Returns:
-            False if it has another revision; nothing has changed then.
+            False if the revision differs; then nothing has changed.
         """
         ...
 
 
 @runtime_checkable
 class SetAsideStore(Protocol):
-    """Puts a record that cannot be read where nothing reads it until it is forgotten.
+    """A store that can set unreadable records aside until they are forgotten.
 
-    Without it, such a conversation is kept in this process alone.
+    Without it, such a conversation is kept only in this process.
     """
 
     async def set_aside(self, key: ConversationKey) -> None:
-        """Put all that is kept of the conversation aside: it is new from now on."""
+        """Set all data of the conversation aside, so that it is new from now on."""
         ...
 
 
@@ -100,8 +100,8 @@ class KeptEvidence(NamedTuple):
     """All evidence of a store at one moment.
 
     Attributes:
-        revision: Grows with every change of the evidence, whoever makes it.
-        entries: In no order.
+        revision: A number that grows with every change of the evidence by any process.
+        entries: The evidence, in any order.
     """
 
     revision: int
@@ -110,40 +110,39 @@ class KeptEvidence(NamedTuple):
 
 @runtime_checkable
 class EvidenceStore(Protocol):
-    """Keeps what searches have taught; every method may be awaited from any task.
+    """A store of evidence from searches; every method may be awaited from any task.
 
-    Stays within the bounds of `tool_search.search.learned.kept`, give or take what
-    was added last.
+    It keeps the bounds of `tool_search.search.learned.kept`, apart from the last addition.
     """
 
     async def evidence_revision(self) -> int:
-        """The revision of now: a cheap way to see whether there is anything new."""
+        """Return the current revision; a cheap check for changes."""
         ...
 
     async def load_evidence(self) -> KeptEvidence:
-        """All of it."""
+        """Return all evidence."""
         ...
 
     async def add_evidence(self, entries: Sequence[Evidence]) -> None:
-        """Adds successes at once; what is known by its words already grows stronger."""
+        """Add successes in one step; evidence for known words grows stronger."""
         ...
 
     async def forget_evidence(self, tool: str | None = None) -> int:
-        """Erases the evidence for one tool, or all of it; gives how much that was."""
+        """Erase the evidence for one tool, or all of it; return the number of entries."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """A rule that a user has allowed for himself.
+    """A rule that a user has allowed for their own calls.
 
     Attributes:
-        rule: As in the settings: `tool`, `tool(argument=pattern)`, `mcp__server__*`.
-        user: Who granted it, and so for whom it holds; None: a user that the bot does not
-            know, for whom it holds in the conversation alone.
-        conversation: Where it holds; None: everywhere.
-        fingerprint: Of the definition it was granted for (`definition_pin`); None: of any
-            definition of the bot's own tools, and of no server's.
+        rule: A rule as in the settings: `tool`, `tool(argument=pattern)`, `mcp__server__*`.
+        user: The user who granted it and whose calls it covers; None: an unknown user, in
+            the conversation alone.
+        conversation: The conversation that it covers; None: all.
+        fingerprint: The fingerprint of the granted definition (`definition_pin`); None: any
+            definition of the bot's own tools, and none of a server's.
     """
 
     rule: str
@@ -152,7 +151,7 @@ class Grant:
     fingerprint: str | None = None
 
     def revokes(self, other: Grant) -> bool:
-        """True if taking this grant back takes the other back, of whichever definition."""
+        """Return True if revoking this grant also revokes the other, for any definition."""
         return (self.rule, self.user, self.conversation) == (
             other.rule,
             other.user,
@@ -160,7 +159,7 @@ class Grant:
         )
 
     def to_dict(self) -> dict[str, str]:
-        """Return the grant as a JSON object without what is None."""
+        """Return the grant as a JSON object without None values."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     @classmethod
@@ -168,9 +167,9 @@ class Grant:
         """Return the grant that `to_dict` wrote.
 
         Raises:
-            ValueError: It is no grant of this version. A grant that says more than is known
-                here may mean less than it seems to, so it is none.
+            ValueError: It is not a grant of this version.
         """
+        # An unknown field may narrow the grant: reading it without the field could widen it.
         unknown = sorted(map(str, set(content) - {each.name for each in fields(cls)}))
         if unknown:
             raise ValueError(f"a grant has no {unknown[0]!r}")
@@ -186,8 +185,8 @@ class KeptGrants(NamedTuple):
     """All grants of a store at one moment.
 
     Attributes:
-        revision: Changes with every change of the grants, whoever makes it.
-        entries: The oldest first.
+        revision: A number that changes with every change of the grants by any process.
+        entries: The grants, oldest first.
     """
 
     revision: int
@@ -196,13 +195,13 @@ class KeptGrants(NamedTuple):
 
 @runtime_checkable
 class GrantStore(Protocol):
-    """Keeps what users have granted; every method may be awaited from any task.
+    """A store of users' grants; every method may be awaited from any task.
 
     `forget` of a conversation erases its grants too.
     """
 
     async def grant_revision(self) -> int:
-        """Return the current revision: asked before each call that needs permission."""
+        """Return the current revision; read before each call that needs permission."""
         ...
 
     async def load_grants(self) -> KeptGrants:
@@ -213,31 +212,31 @@ class GrantStore(Protocol):
         """Keep grants, all or none.
 
         Args:
-            grants: What is there already stays as it is.
-            source: Names where they come from, such as an older file; from one source
-                grants are taken once, so that none comes back after it was revoked.
+            grants: The grants; existing ones stay as they are.
+            source: The name of their source, such as an older file. A source is accepted
+                once, so that no revoked grant comes back.
 
         Returns:
-            True if they were taken.
+            True if they were added.
         """
         ...
 
     async def revoke_grants(self, grants: Sequence[Grant]) -> int:
-        """Take grants back, of whichever definition; return how many those were."""
+        """Revoke grants for all definitions; return the number of revoked grants."""
         ...
 
 
 @runtime_checkable
 class PermissionModeStore(Protocol):
-    """Keeps the permission modes of conversations; every method may be awaited from any task.
+    """A store of permission modes; every method may be awaited from any task.
 
     `forget` of a conversation erases its mode too.
     """
 
     async def load_permission_mode(self, key: ConversationKey) -> str | None:
-        """Return the mode that was last saved, or None."""
+        """Return the last saved mode, or None."""
         ...
 
     async def save_permission_mode(self, key: ConversationKey, mode: str) -> None:
-        """Keep a conversation's mode; the conversation needs not be there yet."""
+        """Save a conversation's mode; the conversation need not exist yet."""
         ...

@@ -1,9 +1,9 @@
-"""Keeps conversations in a store that may fail: nothing is lost, and no turn ends by it.
+"""Conversations in a store that may fail: no turn ends by a failure, and nothing is lost.
 
-What the store does not take stays in memory, and is written as soon as the store is back. A
-conversation that cannot be read begins anew in memory, and what is said there is added to
-what the store has, once that can be read. The same happens where another process of the bot
-went on with a conversation. A record that nobody can read is set aside.
+Data that the store does not accept stays in memory and is written when the store works again.
+A conversation that cannot be read starts again in memory; its new messages are appended to the
+stored ones as soon as these can be read. The same happens after another process has continued
+a conversation. An unreadable record is set aside.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from tool_search.stores import (
     RevisionStore,
     SetAsideStore,
 )
-from tool_search.stores.backlog import Backlog, timely
+from tool_search.stores.backlog import Backlog, within_patience
 from tool_search.values.json import encodable
 
-__all__ = ["ConversationKeeper", "KeptConversation", "OpenedConversation", "joined"]
+__all__ = ["ConversationKeeper", "KeptConversation", "OpenedConversation", "join_records"]
 
-# As many as a memory keeps: what a store never takes must not fill the process.
+# As many as a MemoryStore keeps: writes that never succeed must not fill the memory.
 _MAX_UNWRITTEN = 2_000
 _MAX_TRIES = 8
 _REVISION_BITS = 62
@@ -45,19 +45,19 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True, eq=False)
 class KeptConversation:
-    """One conversation between this process and its store.
+    """The state of one conversation between this process and its store.
 
     Attributes:
-        key: Its name.
-        record: What is to be written; None: nothing, or discoveries alone.
-        discoveries: What the store was not given yet.
-        revision: What the store said when it was last read or written; None: it is new.
-        length: How many messages of the history in memory the store has.
-        is_partial: True if the store has, or may have, what the memory does not.
-        is_forgotten: True if nothing of it may be written any more.
-        tried: What a store did not confirm and may have after all, by its revision: all
-            that was to be written, and how many messages in memory that holds.
-        lock: Held while the store is asked.
+        key: The conversation's key.
+        record: The record to write; None: nothing, or discoveries alone.
+        discoveries: Discoveries that the store does not have yet.
+        revision: The revision at the last read or write; None: it is new.
+        length: The number of messages in memory that the store has.
+        is_partial: True if the store may have messages that the memory lacks.
+        is_forgotten: True if nothing may be written any more.
+        tried: Writes that the store did not confirm but may have done, by revision: the
+            whole record, and the number of messages in memory that it contains.
+        lock: Held during requests to the store.
     """
 
     key: ConversationKey
@@ -72,12 +72,12 @@ class KeptConversation:
 
 
 class OpenedConversation(NamedTuple):
-    """A conversation as a turn goes on with it.
+    """A conversation opened for a turn.
 
     Attributes:
-        kept: What is known of it in the store.
-        record: As it was kept; None: it begins.
-        notice: What an operator should know of that.
+        kept: Its state between process and store.
+        record: The stored record; None: the conversation is new.
+        notice: A problem that an operator should know.
     """
 
     kept: KeptConversation
@@ -86,11 +86,11 @@ class OpenedConversation(NamedTuple):
 
 
 class ConversationKeeper:
-    """What a runner keeps conversations by.
+    """Reads and writes a runner's conversations, and survives failures of the store.
 
     Args:
-        store: Where they live.
-        backlog: What waits for the store.
+        store: The store.
+        backlog: The writes that wait for the store.
     """
 
     def __init__(self, store: ConversationStore, backlog: Backlog) -> None:
@@ -99,27 +99,27 @@ class ConversationKeeper:
         self._unwritten: dict[ConversationKey, KeptConversation] = {}
 
     async def open(self, key: ConversationKey) -> OpenedConversation:
-        """Return a conversation as it was kept, or as a new one, with what is wrong."""
+        """Return a stored or new conversation, with a notice if the store failed."""
         waiting = self._unwritten.get(key)
         if waiting is not None and waiting.record is not None:
             return OpenedConversation(waiting, waiting.record)
-        if _erasing(key) in self._backlog:
+        if _erase_name(key) in self._backlog:
             return OpenedConversation(KeptConversation(key))
         kept = KeptConversation(key, is_partial=True)
         began = time.monotonic()
         try:
-            return await timely(self._read(kept))
+            return await within_patience(self._read(kept))
         except Exception as exc:  # noqa: BLE001  # stores are pluggable: none may end a turn
             if not isinstance(exc, UnreadableRecordError):
                 self._backlog.failed(exc, began=began)
             problem = "it begins without what was said before, until that can be read"
-            return OpenedConversation(kept, notice=_unavailable(kept, problem, str(exc)))
+            return OpenedConversation(kept, notice=_unavailable_notice(kept, problem, str(exc)))
 
     async def is_current(self, kept: KeptConversation) -> bool:
-        """True if a conversation in memory is all there is of it, as far as can be told."""
+        """Return True unless the store is known to have more than the memory."""
         async with kept.lock:
             if kept.key in self._unwritten:
-                await self._asked(kept, "", partial(self._write, kept))
+                await self._ask_store(kept, "", partial(self._write, kept))
             if kept.key in self._unwritten:
                 return True
             if kept.is_partial or kept.is_forgotten:
@@ -128,66 +128,68 @@ class ConversationKeeper:
                 return True
             began = time.monotonic()
             try:
-                return await timely(self._store.revision(kept.key)) == kept.revision
-            except Exception as exc:  # noqa: BLE001  # as above; the end of the turn says so
+                return await within_patience(self._store.revision(kept.key)) == kept.revision
+            except Exception as exc:  # noqa: BLE001  # as above; the end of the turn reports it
                 self._backlog.failed(exc, began=began)
                 return True
 
     async def append(
         self, kept: KeptConversation, new: Sequence[Discovery]
     ) -> tuple[tuple[Discovery, ...], Notice | None]:
-        """Keep discoveries; return all that are known by now, and what went wrong."""
+        """Save discoveries; return all that are known, and a notice of a failure."""
         async with kept.lock:
             if kept.is_forgotten:
                 return tuple(new), None
             kept.discoveries = DiscoveryState((*kept.discoveries, *new)).entries
             append = partial(self._store.append_discoveries, kept.key, kept.discoveries)
-            entries, notice = await self._asked(kept, "what it found is in memory alone", append)
+            entries, notice = await self._ask_store(
+                kept, "what it found is in memory alone", append
+            )
             if entries is None:
                 return kept.discoveries, notice
             kept.discoveries = ()
             return entries, None
 
     async def save(self, kept: KeptConversation, record: ConversationRecord) -> Notice | None:
-        """Keep a conversation; return what went wrong."""
+        """Save a conversation; return a notice of a failure."""
         async with kept.lock:
             if kept.is_forgotten:
                 return None
             kept.record = record
             problem = "it goes on from memory, and is written when the store is back"
-            is_written, notice = await self._asked(kept, problem, partial(self._write, kept))
-            return _erased(kept) if is_written is False else notice
+            is_written, notice = await self._ask_store(kept, problem, partial(self._write, kept))
+            return _erased_notice(kept) if is_written is False else notice
 
     async def forget(self, key: ConversationKey, known: KeptConversation | None) -> None:
-        """Erase a conversation; a turn of it that goes on is not written any more.
+        """Erase a conversation; a running turn of it is not written any more.
 
         Raises:
-            StoreError: The store fails: the conversation is erased when it is back.
+            StoreError: The store fails; the conversation is erased when it works again.
         """
         for kept in (known, self._unwritten.get(key)):
             if kept is not None:
                 kept.is_forgotten = True
                 async with kept.lock:
-                    self._written(kept)
-        # Until it is done nobody reads what is there, whatever becomes of this task.
-        self._backlog.add(_erasing(key), partial(self._store.forget, key))
-        await timely(self._store.forget(key))
-        self._backlog.discard(_erasing(key))
+                    self._mark_written(kept)
+        # If this task is cancelled, the backlog erases it, and nobody reads it until then.
+        self._backlog.add(_erase_name(key), partial(self._store.forget, key))
+        await within_patience(self._store.forget(key))
+        self._backlog.discard(_erase_name(key))
 
     async def aclose(self) -> None:
-        """Write what waits a last time."""
+        """Try all waiting writes a last time."""
         await self._backlog.aclose()
         if self._unwritten:
             _log.error(
-                "store_unavailable: the last turns of %d conversations end with this process, "
-                "for the store did not take them: %s",
+                "store_unavailable: the last turns of %d conversations are lost, because the "
+                "store did not accept them: %s",
                 len(self._unwritten),
                 self._backlog.last_error,
             )
 
     async def _read(self, kept: KeptConversation) -> OpenedConversation:
         store, key = self._store, kept.key
-        # Before the record: what is saved between the two is noticed later.
+        # Read before the record, so that a save between the two reads is noticed later.
         revision = await store.revision(key) if isinstance(store, RevisionStore) else None
         try:
             record = await store.load(key)
@@ -195,38 +197,38 @@ class ConversationKeeper:
             if not isinstance(store, SetAsideStore):
                 raise
             await store.set_aside(key)
-            return OpenedConversation(KeptConversation(key), notice=_set_aside(key, exc))
+            return OpenedConversation(KeptConversation(key), notice=_set_aside_notice(key, exc))
         kept.revision, kept.is_partial = revision, False
         kept.length = len(record.history) if record else 0
         return OpenedConversation(kept, record)
 
-    async def _asked(
+    async def _ask_store(
         self, kept: KeptConversation, problem: str, ask: Callable[[], Awaitable[_T]]
     ) -> tuple[_T | None, Notice | None]:
-        """Ask the store for something; if it fails the conversation waits to be written."""
-        if self._backlog.is_resting:
+        """Run a request to the store; if it fails, the conversation waits to be written."""
+        if self._backlog.is_cooling_down:
             self._wait(kept)
-            return None, _unavailable(kept, problem, self._backlog.last_error)
+            return None, _unavailable_notice(kept, problem, self._backlog.last_error)
         began = time.monotonic()
         try:
-            return await timely(ask()), None
+            return await within_patience(ask()), None
         except Exception as exc:  # noqa: BLE001  # stores are pluggable: none may end a turn
             self._backlog.failed(exc, began=began)
             self._wait(kept)
-            return None, _unavailable(kept, problem, self._backlog.last_error)
+            return None, _unavailable_notice(kept, problem, self._backlog.last_error)
         except asyncio.CancelledError:
             self._wait(kept)
             raise
 
     def _wait(self, kept: KeptConversation) -> None:
         self._unwritten[kept.key] = kept
-        self._backlog.add(_writing(kept.key), partial(self._write_late, kept))
+        self._backlog.add(_write_name(kept.key), partial(self._write_late, kept))
         if len(self._unwritten) > _MAX_UNWRITTEN:
             oldest = next(iter(self._unwritten))
-            self._written(self._unwritten[oldest])
+            self._mark_written(self._unwritten[oldest])
             _log.error(
-                "store_unavailable: the last turns of the conversation %r are lost, for more than "
-                "%d wait for the store: %s",
+                "store_unavailable: the last turns of the conversation %r are lost, because more "
+                "than %d conversations wait for the store: %s",
                 oldest,
                 _MAX_UNWRITTEN,
                 self._backlog.last_error,
@@ -235,37 +237,37 @@ class ConversationKeeper:
     async def _write_late(self, kept: KeptConversation) -> None:
         async with kept.lock:
             if self._unwritten.get(kept.key) is kept and not await self._write(kept):
-                notice = _erased(kept)
+                notice = _erased_notice(kept)
                 _log.warning("%s: %s", notice.code, notice.message)
 
     async def _write(self, kept: KeptConversation) -> bool:
-        """Write what the store does not have; False if another process erased it there."""
+        """Write pending data; return False if another process erased the conversation."""
         is_written = True
-        if _erasing(kept.key) in self._backlog:
+        if _erase_name(kept.key) in self._backlog:
             await self._store.forget(kept.key)
-            self._backlog.discard(_erasing(kept.key))
+            self._backlog.discard(_erase_name(kept.key))
         record = kept.record
         if record is None:
             await self._store.append_discoveries(kept.key, kept.discoveries)
         elif isinstance(self._store, RevisionStore):
             is_written = await self._write_over(kept, record, self._store)
         else:
-            await self._store.save(kept.key, await self._whole(kept, record))
+            await self._store.save(kept.key, await self._merge_stored(kept, record))
         if record is not None:
             kept.length = len(record.history)
-        self._written(kept)
+        self._mark_written(kept)
         return is_written
 
-    def _written(self, kept: KeptConversation) -> None:
+    def _mark_written(self, kept: KeptConversation) -> None:
         kept.record, kept.discoveries = None, ()
         if self._unwritten.get(kept.key) is kept:
             del self._unwritten[kept.key]
-            self._backlog.discard(_writing(kept.key))
+            self._backlog.discard(_write_name(kept.key))
 
     async def _write_over(
         self, kept: KeptConversation, record: ConversationRecord, store: RevisionStore
     ) -> bool:
-        """Write a conversation over what it was made from, or add it to what is there."""
+        """Write a conversation over its old revision, or append to what another process wrote."""
         for tries in range(_MAX_TRIES):
             found = kept.revision
             if tries or kept.is_partial:
@@ -273,8 +275,8 @@ class ConversationKeeper:
                 if found is None and kept.revision is not None:
                     kept.is_forgotten = True
                     return False
-                _compare(kept, found)
-            whole = await self._whole(kept, record)
+                _note_revision(kept, found)
+            whole = await self._merge_stored(kept, record)
             new = secrets.randbits(_REVISION_BITS) | 1
             kept.tried[new] = whole, len(record.history)
             if await store.save_over(kept.key, whole, expected=found, new=new):
@@ -283,15 +285,15 @@ class ConversationKeeper:
                 return True
             del kept.tried[new]
         raise StoreError(
-            f"the conversation {kept.key!r} is written by other processes all the time; let one "
+            f"the conversation {kept.key!r} is changed by other processes all the time; let one "
             "process at a time serve a conversation",
             fault="locked",
         )
 
-    async def _whole(
+    async def _merge_stored(
         self, kept: KeptConversation, record: ConversationRecord
     ) -> ConversationRecord:
-        """Return a record with what the store has of the conversation and the memory does not."""
+        """Return a record with the messages that only the store has."""
         if not kept.is_partial:
             return record
         try:
@@ -300,26 +302,26 @@ class ConversationKeeper:
             if not isinstance(self._store, SetAsideStore):
                 raise
             await self._store.set_aside(kept.key)
-            notice = _set_aside(kept.key, exc)
+            notice = _set_aside_notice(kept.key, exc)
             _log.warning("%s: %s", notice.code, notice.message)
             kept.revision = stored = None
         if stored is None:
             kept.is_partial = False
             return record
-        # Both read a whole history: not in the event loop's time.
+        # Both read a whole history, which must not hold the event loop.
         kept.length = await asyncio.to_thread(_length_in, kept, stored)
-        return await asyncio.to_thread(joined, stored, record, kept.length)
+        return await asyncio.to_thread(join_records, stored, record, kept.length)
 
 
-def joined(
+def join_records(
     stored: ConversationRecord, record: ConversationRecord, length: int
 ) -> ConversationRecord:
-    """Return a conversation as a store has it, with what was said elsewhere after it.
+    """Return a stored conversation with the later messages of the memory appended.
 
     Args:
-        stored: What the store has.
-        record: The same conversation in memory.
-        length: How many messages of that the store has.
+        stored: The record in the store.
+        record: The record in memory.
+        length: The number of messages in memory that the store has.
     """
     discoveries = DiscoveryState((*stored.discoveries, *record.discoveries))
     cancelled = text("call.cancelled", stored.language, name="tool")
@@ -329,48 +331,48 @@ def joined(
     )
 
 
-def _compare(kept: KeptConversation, found: int | None) -> None:
-    """Note what it means that the store has this revision."""
+def _note_revision(kept: KeptConversation, found: int | None) -> None:
+    """Update the state for the revision that the store has."""
     if found is not None and found in kept.tried:
-        # An earlier try of ours was taken, though nobody heard so.
+        # An earlier write of ours succeeded although its answer was lost.
         kept.length = kept.tried[found][1]
     elif found != kept.revision:
         kept.is_partial = True
 
 
 def _length_in(kept: KeptConversation, stored: ConversationRecord) -> int:
-    """Return how many messages in memory a store has, where another process has gone on.
+    """Return the number of messages in memory that a store has, if another process continued.
 
-    What was tried is at the beginning of all that came after it, if it was taken.
+    A write that succeeded unconfirmed is a prefix of the stored history.
     """
-    said = list(map(_said, stored.history))
+    said = list(map(_message_key, stored.history))
     for whole, length in reversed(kept.tried.values()):
-        if said[: len(whole.history)] == list(map(_said, whole.history)):
+        if said[: len(whole.history)] == list(map(_message_key, whole.history)):
             return length
     return kept.length
 
 
-def _said(message: Message) -> tuple[object, ...]:
-    """Return what stays of a message whatever a provider refused of it."""
+def _message_key(message: Message) -> tuple[object, ...]:
+    """Return the parts of a message that stay when a provider refuses some of it."""
     calls = tuple(call.id for call in message.tool_calls)
     return message.role, encodable(message.text), calls, message.tool_call_id
 
 
-def _writing(key: ConversationKey) -> tuple[str, ConversationKey]:
-    """Return under which name a conversation waits to be written."""
+def _write_name(key: ConversationKey) -> tuple[str, ConversationKey]:
+    """Return the name in the backlog for writing a conversation."""
     return "write", key
 
 
-def _erasing(key: ConversationKey) -> tuple[str, ConversationKey]:
-    """Return under which name the erasure of a conversation waits for the store."""
+def _erase_name(key: ConversationKey) -> tuple[str, ConversationKey]:
+    """Return the name in the backlog for erasing a conversation."""
     return "erase", key
 
 
-def _unavailable(kept: KeptConversation, problem: str, cause: str) -> Notice:
+def _unavailable_notice(kept: KeptConversation, problem: str, cause: str) -> Notice:
     return Notice("store_unavailable", f"the conversation {kept.key!r}: {problem}: {cause}")
 
 
-def _erased(kept: KeptConversation) -> Notice:
+def _erased_notice(kept: KeptConversation) -> Notice:
     return Notice(
         "conversation_erased",
         f"the conversation {kept.key!r} was erased by another process while a turn of it went on, "
@@ -378,7 +380,7 @@ def _erased(kept: KeptConversation) -> Notice:
     )
 
 
-def _set_aside(key: ConversationKey, error: UnreadableRecordError) -> Notice:
+def _set_aside_notice(key: ConversationKey, error: UnreadableRecordError) -> Notice:
     return Notice(
         "record_unreadable",
         f"{error}; the conversation {key!r} begins anew, and what cannot be read is set aside: "

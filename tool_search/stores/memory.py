@@ -1,4 +1,4 @@
-"""Conversations, evidence and grants in this process's memory, gone when it ends."""
+"""A store in this process's memory; its data ends with the process."""
 
 from __future__ import annotations
 
@@ -16,20 +16,17 @@ from tool_search.stores.base import ConversationKey, Grant, KeptEvidence, KeptGr
 __all__ = ["DEFAULT_CONVERSATIONS", "MemoryStore"]
 
 DEFAULT_CONVERSATIONS = 2_000
-"""How many conversations a memory keeps unless it is told otherwise: about twice as many as a
-runner has at hand."""
+"""The default number of conversations in memory: about twice as many as a runner has open."""
 _DAY_S = 86_400.0
 
 
 class MemoryStore:
-    """Keeps conversations until there are too many, or until they are forgotten.
-
-    For bots whose conversations may end with the process, and for tests.
+    """A store in memory, for tests and for bots whose conversations may end with the process.
 
     Args:
-        keep_days: Days after its last use that a conversation is kept; None: for ever.
-        keep_conversations: How many are kept, the last used ones; None: all.
-        clock: Gives the seconds since 1970.
+        keep_days: Days that a conversation is kept after its last use; None: forever.
+        keep_conversations: The number of recently used conversations to keep; None: all.
+        clock: Returns the seconds since 1970.
     """
 
     def __init__(
@@ -44,7 +41,7 @@ class MemoryStore:
         self._clock = clock
         self._records: dict[ConversationKey, ConversationRecord] = {}
         self._discoveries: dict[ConversationKey, DiscoveryState] = {}
-        # By their last use, the oldest first.
+        # In order of last use, oldest first.
         self._used: OrderedDict[ConversationKey, float] = OrderedDict()
         self._evidence: tuple[Evidence, ...] = ()
         self._revision = 0
@@ -54,7 +51,7 @@ class MemoryStore:
         self._modes: dict[ConversationKey, str] = {}
 
     async def load(self, key: ConversationKey) -> ConversationRecord | None:
-        """Return the conversation as it was last saved, with all discoveries."""
+        """Return the conversation as last saved, with all discoveries."""
         self._prune()
         record = self._records.get(key)
         if record is None:
@@ -65,7 +62,7 @@ class MemoryStore:
     async def append_discoveries(
         self, key: ConversationKey, entries: Sequence[Discovery]
     ) -> tuple[Discovery, ...]:
-        """Add discoveries; return all of the conversation in their order."""
+        """Add discoveries; return all discoveries of the conversation in order."""
         state = self._discoveries.setdefault(key, DiscoveryState())
         if state.entries != tuple(entries):
             for entry in entries:
@@ -74,7 +71,7 @@ class MemoryStore:
         return state.entries
 
     async def save(self, key: ConversationKey, record: ConversationRecord) -> None:
-        """Keep the conversation."""
+        """Save the conversation."""
         known = await self.append_discoveries(key, record.discoveries)
         # Most turns discover nothing.
         if known != record.discoveries:
@@ -83,7 +80,7 @@ class MemoryStore:
         self._records[key] = record
 
     async def forget(self, key: ConversationKey) -> None:
-        """Erase the conversation and what was granted in it, if it is there."""
+        """Erase the conversation and its grants, if it exists."""
         self._erase(key)
 
     def _use(self, key: ConversationKey) -> None:
@@ -92,7 +89,7 @@ class MemoryStore:
         self._prune()
 
     def _prune(self) -> None:
-        """Erase what was not used for too long, and the oldest of what is too much."""
+        """Erase conversations that are too old or too many."""
         oldest = self._clock() - self._keep_s
         while self._used:
             key, at = next(iter(self._used.items()))
@@ -108,15 +105,15 @@ class MemoryStore:
         self._keep_grants(grant for grant in self._grants if grant.conversation != key)
 
     async def evidence_revision(self) -> int:
-        """How often the evidence has changed."""
+        """Return the number of changes of the evidence."""
         return self._revision
 
     async def load_evidence(self) -> KeptEvidence:
-        """All evidence."""
+        """Return all evidence."""
         return KeptEvidence(self._revision, self._evidence)
 
     async def add_evidence(self, entries: Sequence[Evidence]) -> None:
-        """Adds successes."""
+        """Add successes."""
         if entries:
             newest = max(entry.at for entry in entries)
             self._evidence = tuple(
@@ -125,14 +122,14 @@ class MemoryStore:
             self._revision += 1
 
     async def forget_evidence(self, tool: str | None = None) -> int:
-        """Erases the evidence for one tool, or all of it."""
+        """Erase the evidence for one tool, or all of it; return the number of entries."""
         left = tuple(e for e in self._evidence if tool is not None and e.tool != tool)
         erased, self._evidence = len(self._evidence) - len(left), left
         self._revision += bool(erased)
         return erased
 
     async def grant_revision(self) -> int:
-        """Return how often the grants have changed."""
+        """Return the number of changes of the grants."""
         return self._grant_revision
 
     async def load_grants(self) -> KeptGrants:
@@ -140,7 +137,7 @@ class MemoryStore:
         return KeptGrants(self._grant_revision, self._grants)
 
     async def add_grants(self, grants: Sequence[Grant], *, source: str | None = None) -> bool:
-        """Keep grants; from one source once."""
+        """Add grants; accept each source once."""
         if source in self._sources:
             return False
         if source is not None:
@@ -149,17 +146,17 @@ class MemoryStore:
         return True
 
     async def revoke_grants(self, grants: Sequence[Grant]) -> int:
-        """Take grants back."""
+        """Revoke grants; return the number of revoked grants."""
         before = len(self._grants)
         self._keep_grants(g for g in self._grants if not any(r.revokes(g) for r in grants))
         return before - len(self._grants)
 
     async def load_permission_mode(self, key: ConversationKey) -> str | None:
-        """Return the mode that was last saved, or None."""
+        """Return the last saved mode, or None."""
         return self._modes.get(key)
 
     async def save_permission_mode(self, key: ConversationKey, mode: str) -> None:
-        """Keep a conversation's mode."""
+        """Save a conversation's mode."""
         self._use(key)
         self._modes[key] = mode
         self._use(key)

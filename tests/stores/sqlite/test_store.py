@@ -81,7 +81,7 @@ async def test_the_file_is_nobody_elses(path: Path) -> None:
 def test_a_damaged_file_is_named(path: Path, content: bytes) -> None:
     path.parent.mkdir()
     path.write_bytes(content)
-    with pytest.raises(StoreError, match=r"store\.db is damaged or no store .* move it away"):
+    with pytest.raises(StoreError, match=r"store\.db is damaged or is not a store .* move it away"):
         asyncio.run(SQLiteStore(path).__aenter__())
     assert path.read_bytes() == content
 
@@ -103,7 +103,7 @@ async def test_a_locked_file_is_named(path: Path) -> None:
 
 async def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match="no folder"):
+    with pytest.raises(StoreError, match="not a folder"):
         await SQLiteStore(tmp_path / "file" / "store.db").__aenter__()
 
 
@@ -124,7 +124,7 @@ async def test_a_database_of_somebody_else_is_left_alone(tmp_path: Path) -> None
     other = sqlite3.connect(path)
     other.execute("CREATE TABLE theirs (x)")
     other.commit()
-    with pytest.raises(StoreError, match="no store of this library"):
+    with pytest.raises(StoreError, match="database of another program"):
         await SQLiteStore(path).__aenter__()
     assert other.execute("SELECT name FROM sqlite_master").fetchall() == [("theirs",)]
     other.close()

@@ -7,7 +7,7 @@ import logging
 from typing import cast, get_args
 
 from tool_search.config.permissions import PermissionMode
-from tool_search.stores.backlog import timely
+from tool_search.stores.backlog import within_patience
 from tool_search.stores.base import PermissionModeStore
 
 __all__ = ["ConversationModes"]
@@ -69,7 +69,7 @@ class ConversationModes:
         if self._store is None or conversation in self._unwritten:
             return
         try:
-            kept = await timely(self._store.load_permission_mode(conversation))
+            kept = await within_patience(self._store.load_permission_mode(conversation))
         except Exception as exc:  # noqa: BLE001  # stores are pluggable: none may end a turn
             _log.warning(
                 "permission_mode_unavailable: %r stays in the mode %r: %s",
@@ -85,7 +85,7 @@ class ConversationModes:
         for conversation, mode in tuple(self._unwritten.items()) if store is not None else ():
             try:
                 saving = cast("PermissionModeStore", store).save_permission_mode
-                await timely(saving(conversation, mode))
+                await within_patience(saving(conversation, mode))
             except Exception as exc:  # noqa: BLE001  # as above
                 _log.warning("permission_mode_unavailable: it is written later: %s", exc)
                 return

@@ -1,6 +1,6 @@
-"""Conversations in a store's SQLite file; each function runs in a transaction of the caller's.
+"""Conversations in a store's SQLite file; each function runs in a transaction of its caller.
 
-A history is kept message by message, so that a turn writes what it added and not the whole.
+A history is stored message by message, so that a turn writes only its new messages.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ _TOO_MANY = "SELECT key FROM used ORDER BY at DESC, key LIMIT -1 OFFSET ?"
 
 
 class KeptParts(NamedTuple):
-    """What a conversation had when it was last read or written here.
+    """The state of a conversation when this process last read or wrote it.
 
     Attributes:
-        revision: Of the conversation, at that time.
+        revision: The conversation's revision at that time.
         messages: The history.
-        discoveries: Those of its record; the file may have more.
+        discoveries: The discoveries of the record; the file may have more.
     """
 
     revision: int
@@ -75,9 +75,9 @@ class KeptParts(NamedTuple):
 
 
 def kept_revision(connection: sqlite3.Connection, key: ConversationKey) -> int | None:
-    """Return what changes whenever the conversation is written; None if it is not kept."""
+    """Return a number that changes with every write, or None if there is no conversation."""
     row = connection.execute("SELECT revision FROM used WHERE key = ?", (key,)).fetchone()
-    # Of a conversation that was never saved, discoveries are kept alone.
+    # A conversation that was never saved may have discoveries, with the revision 0.
     return row[0] if row is not None and row[0] else None
 
 
@@ -85,13 +85,13 @@ def kept_record(connection: sqlite3.Connection, key: ConversationKey) -> Convers
     """Return a conversation with all its discoveries, or None if it is new.
 
     Raises:
-        UnreadableRecordError: What is kept is no record of this version.
+        UnreadableRecordError: The stored data is not a record of this version.
     """
     row = connection.execute("SELECT record FROM conversation WHERE key = ?", (key,)).fetchone()
     if row is None:
         return None
     messages = connection.execute(_MESSAGES, (key,)).fetchall()
-    with _named_record(key):
+    with _name_conversation(key):
         content = read_json(_text(row[0]))
         if isinstance(content, dict) and "history" not in content:
             content["history"] = [read_json(_text(text)) for (text,) in messages]
@@ -102,7 +102,7 @@ def kept_record(connection: sqlite3.Connection, key: ConversationKey) -> Convers
 def append_discoveries(
     connection: sqlite3.Connection, key: ConversationKey, entries: Sequence[Discovery], at: float
 ) -> tuple[Discovery, ...]:
-    """Add discoveries; return all of the conversation in their order."""
+    """Add discoveries; return all discoveries of the conversation in order."""
     state = _discoveries(connection, key)
     before = state.entries
     for entry in entries:
@@ -124,16 +124,16 @@ def write_record(
     """Write a conversation; discoveries that were appended meanwhile stay.
 
     Args:
-        connection: In a transaction that writes.
-        key: The conversation's.
-        record: All of it.
-        revision: What it is told by from now on.
-        at: The seconds since 1970.
-        known: What it was when it was last read or written here; what the file has of that
-            is not written again.
+        connection: A connection in a writing transaction.
+        key: The conversation's key.
+        record: The whole conversation.
+        revision: The new revision.
+        at: The current time, in seconds since 1970.
+        known: The state when this process last read or wrote it; those messages are not
+            written again.
 
     Raises:
-        StoreError: The record is not JSON, such as a reply's block with NaN in it.
+        StoreError: The record cannot be written as JSON, such as a block with NaN.
     """
     start = 0
     if known is not None and known.revision != kept_revision(connection, key):
@@ -141,7 +141,7 @@ def write_record(
     if known is None or known.discoveries != record.discoveries:
         _refresh_discoveries(connection, key, record.discoveries)
     if known is not None:
-        start = _common(known.messages, record.history)
+        start = _common_length(known.messages, record.history)
     content = replace(record, history=(), discoveries=()).to_dict()
     del content["history"]
     connection.execute("DELETE FROM message WHERE key = ? AND place >= ?", (key, start))
@@ -149,19 +149,21 @@ def write_record(
         connection.executemany(
             "INSERT INTO message VALUES (?, ?, ?)",
             [
-                (key, place, _encoded(message_to_dict(message)))
+                (key, place, _encode(message_to_dict(message)))
                 for place, message in enumerate(record.history[start:], start)
             ],
         )
-        written = _encoded(content)
+        written = _encode(content)
     except (ValueError, TypeError, RecursionError) as exc:
-        raise StoreError(f"the conversation {key!r} cannot be kept, it is no JSON: {exc}") from exc
+        raise StoreError(
+            f"the conversation {key!r} cannot be written as JSON ({exc}); remove that value"
+        ) from exc
     connection.execute("INSERT OR REPLACE INTO conversation VALUES (?, ?)", (key, written))
     connection.execute(_SET_REVISION, {"key": key, "at": at, "revision": revision})
 
 
 def set_aside(connection: sqlite3.Connection, key: ConversationKey, at: float) -> None:
-    """Put what is kept of a conversation where nothing reads it, until it is forgotten."""
+    """Move the data of a conversation out of reach until it is forgotten."""
     content = written_conversation(connection, key)
     content.pop("set_aside", None)
     connection.execute("INSERT INTO set_aside VALUES (?, ?, ?)", (key, at, json.dumps(content)))
@@ -176,17 +178,17 @@ def prune(
     in_use: Collection[str],
     batch: int,
 ) -> int:
-    """Erase conversations that are too old or too many, the least recently used ones.
+    """Erase the least recently used conversations that are too old or too many.
 
     Args:
-        connection: In a transaction that writes.
-        oldest: What was used before this time goes.
-        most: How many of the others stay; None: all.
-        in_use: Conversations that stay whatever their age.
-        batch: How many go at most.
+        connection: A connection in a writing transaction.
+        oldest: Conversations that were last used before this time are erased.
+        most: The number of others that stay; None: all.
+        in_use: Conversations that stay at any age.
+        batch: The largest number to erase.
 
     Returns:
-        How many went.
+        The number of erased conversations.
     """
     found = connection.execute(_TOO_OLD, (oldest,)).fetchall()
     if most is not None:
@@ -201,10 +203,10 @@ def prune(
 
 
 def written_conversation(connection: sqlite3.Connection, key: ConversationKey) -> dict[str, Any]:
-    """Return what is written of a conversation, also what no version can read.
+    """Return the stored data of a conversation, also data that no version can read.
 
     Returns:
-        JSON; what is none is a text. Empty if nothing is kept.
+        JSON values, with invalid JSON as text; empty if nothing is stored.
     """
     found = connection.execute("SELECT record FROM conversation WHERE key = ?", (key,)).fetchone()
     aside = connection.execute("SELECT content FROM set_aside WHERE key = ?", (key,))
@@ -226,25 +228,25 @@ def _as_json(content: object) -> Any:
 
 def _text(content: object) -> str:
     if not isinstance(content, str):
-        raise ValueError(f"it is no text, but {type(content).__name__}")  # noqa: TRY004
+        raise ValueError(f"it must be text, not {type(content).__name__}")  # noqa: TRY004
     return content
 
 
 def all_keys(connection: sqlite3.Connection) -> tuple[ConversationKey, ...]:
-    """Return the conversations there are, with those that were set aside, sorted."""
+    """Return all conversations, with those that were set aside, sorted."""
     return _sorted(connection.execute(_ALL_KEYS))
 
 
 def kept_conversations(connection: sqlite3.Connection) -> tuple[ConversationKey, ...]:
-    """Return the conversations there are, sorted."""
+    """Return all conversations, sorted."""
     return _sorted(connection.execute(_KEYS))
 
 
 def erase_conversations(connection: sqlite3.Connection, key: ConversationKey | None) -> int:
-    """Erase one conversation, or all of them, with their grants and what was set aside.
+    """Erase one conversation, or all, with grants and data that was set aside.
 
     Returns:
-        How many those were.
+        The number of erased conversations.
     """
     if key is None:
         count = len(all_keys(connection))
@@ -258,13 +260,13 @@ def erase_conversations(connection: sqlite3.Connection, key: ConversationKey | N
 
 
 def _sorted(rows: Iterable[tuple[object]]) -> tuple[ConversationKey, ...]:
-    # A key that somebody else wrote may be no text.
+    # A key that another program wrote may be any SQLite value.
     return tuple(sorted(key if isinstance(key, str) else repr(key) for (key,) in rows))
 
 
 @contextmanager
-def _named_record(key: ConversationKey) -> Iterator[None]:
-    """Say to which conversation it belongs what cannot be read."""
+def _name_conversation(key: ConversationKey) -> Iterator[None]:
+    """Add the conversation's key to errors of unreadable data."""
     try:
         yield
     except UnreadableRecordError as exc:
@@ -280,19 +282,19 @@ def _erase(
         connection.executemany(f"DELETE FROM {table} WHERE key = ?", keys)  # noqa: S608  # ours
 
 
-def _encoded(content: object) -> str:
+def _encode(content: object) -> str:
     return encodable(compact_json(content))
 
 
-def _common(before: Sequence[Message], after: Sequence[Message]) -> int:
-    """Return how many messages at the beginning are the same objects."""
+def _common_length(before: Sequence[Message], after: Sequence[Message]) -> int:
+    """Return the length of the common prefix of messages that are the same objects."""
     return sum(takewhile(bool, map(is_, before, after)))
 
 
 def _discoveries(connection: sqlite3.Connection, key: ConversationKey) -> DiscoveryState:
-    # All at once: a row that cannot be read must not leave the query open, and its snapshot.
+    # Fetched at once: an error in a row must not leave the query and its snapshot open.
     rows = connection.execute(_DISCOVERIES, (key,)).fetchall()
-    with _named_record(key):
+    with _name_conversation(key):
         return DiscoveryState(_discovery(tool, via) for tool, via in rows)
 
 
@@ -305,7 +307,7 @@ def _discovery(tool: object, via: object) -> Discovery:
 def _refresh_discoveries(
     connection: sqlite3.Connection, key: ConversationKey, entries: Iterable[Discovery]
 ) -> None:
-    """Write what is new of a record's discoveries; what was appended meanwhile stays."""
+    """Write new discoveries of a record; those that were appended meanwhile stay."""
     state = _discoveries(connection, key)
     before = state.entries
     for entry in entries:
@@ -320,7 +322,7 @@ def _write_discoveries(
     before: Sequence[Discovery],
     state: DiscoveryState,
 ) -> None:
-    """Write the discoveries that are new, or whose definition is."""
+    """Write discoveries that are new or have a new definition."""
     connection.executemany(
         "INSERT OR REPLACE INTO discovery VALUES (?, ?, ?, ?, ?)",
         [

@@ -1,7 +1,7 @@
-"""What is erased of a store's SQLite file at once, and shown before.
+"""Erasure of selected data from a store's SQLite file, with an export before.
 
-Each function runs in a transaction of the caller's, so that nothing is erased that was not
-shown, and nothing is shown that stays.
+Both functions run in one transaction of the caller, so that exactly the exported data is
+erased.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from tool_search.stores.sqlite.conversations import (
 from tool_search.stores.sqlite.evidence import erase_evidence, kept_evidence
 from tool_search.stores.sqlite.grants import erase_grants, kept_grants, kept_mode
 
-__all__ = ["Erased", "Export", "Selection", "erase", "shown"]
+__all__ = ["Erased", "Export", "Selection", "erase", "preview"]
 
 Export = Callable[[Mapping[str, Iterable[Mapping[str, Any]]]], None]
-"""Writes what is about to be erased, by kind; where it fails nothing is erased."""
+"""Writes the data to be erased, by kind; if it raises, nothing is erased."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """What is to be erased.
+    """A selection of data to erase.
 
     Attributes:
-        conversations: Conversations, with all that belongs to them; None: all.
-        tools: Tools, with the evidence for them; None: all.
-        users: Users, with what they have granted; None: all.
+        conversations: Conversations with all their data; None: all.
+        tools: Tools whose evidence is erased; None: all.
+        users: Users whose grants are erased; None: all.
     """
 
     conversations: tuple[ConversationKey, ...] | None = ()
@@ -43,17 +43,17 @@ class Selection:
 
 
 class Erased(NamedTuple):
-    """How much was erased."""
+    """The numbers of erased entries."""
 
     evidence: int
     conversations: int
     grants: int
 
 
-def shown(
+def preview(
     connection: sqlite3.Connection, selection: Selection
 ) -> dict[str, Iterator[dict[str, Any]]]:
-    """Return what a selection means, as JSON objects by their kind."""
+    """Return the selected data as JSON objects by kind."""
     return {
         "conversations": _conversations(connection, selection.conversations),
         "grants": _grants(connection, selection.users),
@@ -62,7 +62,7 @@ def shown(
 
 
 def erase(connection: sqlite3.Connection, selection: Selection) -> Erased:
-    """Erase what a selection means; return how much that was."""
+    """Erase the selected data; return the numbers of entries."""
     tools, keys = selection.tools, selection.conversations
     before = len(kept_grants(connection))
     erase_grants(connection, _granted(connection, selection.users))
@@ -74,7 +74,7 @@ def erase(connection: sqlite3.Connection, selection: Selection) -> Erased:
 
 
 def _each(names: tuple[str, ...] | None) -> tuple[str | None, ...]:
-    """Return the names, or None once, which means all."""
+    """Return the names without duplicates, or one None for all."""
     return (None,) if names is None else tuple(dict.fromkeys(names))
 
 

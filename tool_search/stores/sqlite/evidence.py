@@ -1,4 +1,4 @@
-"""Evidence in a store's SQLite file; each function runs in a transaction of the caller's."""
+"""Evidence in a store's SQLite file; each function runs in a transaction of its caller."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ DELETE FROM evidence WHERE (tool, words) IN
 
 
 def evidence_revision(connection: sqlite3.Connection) -> int:
-    """Return how often the evidence has changed."""
+    """Return the number of changes of the evidence."""
     row: tuple[int] = connection.execute("SELECT number FROM revision").fetchone()
     return row[0]
 
 
 def kept_evidence(connection: sqlite3.Connection, tool: str | None = None) -> list[Evidence]:
-    """Return the evidence for one tool, or all of it; what somebody else wrote is none."""
+    """Return the evidence for one tool, or all of it; skip rows that cannot be read."""
     if tool is None:
         rows = connection.execute(_SELECT).fetchall()
     else:
         rows = connection.execute(f"{_SELECT} WHERE tool = ?", (tool,)).fetchall()
     entries = [_entry(*row) for row in rows]
     if None in entries:
-        _log.warning("kept evidence cannot be read, and is passed over")
+        _log.warning("stored evidence cannot be read; it is skipped")
     return [entry for entry in entries if entry is not None]
 
 
@@ -50,7 +50,7 @@ def _entry(tool: object, words: object, at: object, strength: object) -> Evidenc
 
 
 def add_evidence(connection: sqlite3.Connection, entries: Sequence[Evidence]) -> None:
-    """Add successes to what is known, within its bounds."""
+    """Add successes to the known evidence, within its bounds."""
     for tool in sorted({entry.tool for entry in entries}):
         known = kept_evidence(connection, tool)
         _add_for_tool(connection, known, [entry for entry in entries if entry.tool == tool])
@@ -60,7 +60,7 @@ def add_evidence(connection: sqlite3.Connection, entries: Sequence[Evidence]) ->
 
 
 def erase_evidence(connection: sqlite3.Connection, tool: str | None) -> int:
-    """Erase the evidence for one tool, or all of it; return how much that was."""
+    """Erase the evidence for one tool, or all of it; return the number of entries."""
     erase = "DELETE FROM evidence WHERE :tool IS NULL OR tool = :tool"
     erased = connection.execute(erase, {"tool": tool}).rowcount
     connection.execute(_COUNT)

@@ -1,4 +1,4 @@
-"""What is wrong with a store's file, and what to do about it.
+"""Problems with a store's file, and their remedies.
 
 Sources: SQLite, "Result and Error Codes"; POSIX, <errno.h>.
 """
@@ -19,15 +19,15 @@ _ADVICE: dict[StoreFault, str] = {
     "locked": "is locked by another process ({error}); end that process, or try again",
     "read_only": "is read-only ({error}); make the file and its folder writable, or the file "
     "system they are on",
-    "missing": "cannot be opened, its folder is missing or no folder ({error}); make the folder, "
-    "or name another store.path",
+    "missing": "cannot be opened, its folder is missing or is not a folder ({error}); create the "
+    "folder, or name another store.path",
     "no_permission": "may not be opened by this user ({error}); give the user the file and its "
     "folder, or name another store.path",
-    "damaged": "is damaged ({error}); move it away, and what `sqlite3 FILE .recover` finds back",
-    "foreign": "is damaged or no store ({error}); move it away, or name another store.path",
-    "disk_failed": "cannot be read or written ({error}); look for a limit on the size of files "
-    "(ulimit -f), or for a failing disk",
-    "unknown": "cannot be used ({error}); look into its folder, or name another store.path",
+    "damaged": "is damaged ({error}); move it away, and restore what `sqlite3 FILE .recover` finds",
+    "foreign": "is damaged or is not a store ({error}); move it away, or name another store.path",
+    "disk_failed": "cannot be read or written ({error}); check the limit on the size of files "
+    "(ulimit -f) and the disk",
+    "unknown": "cannot be used ({error}); check its folder, or name another store.path",
 }
 _OF_SQLITE: dict[int, StoreFault] = {
     sqlite3.SQLITE_FULL: "disk_full",
@@ -38,7 +38,7 @@ _OF_SQLITE: dict[int, StoreFault] = {
     sqlite3.SQLITE_AUTH: "no_permission",
     sqlite3.SQLITE_CORRUPT: "damaged",
     sqlite3.SQLITE_NOTADB: "foreign",
-    # A table that is missing: the marks are ours, the content is not.
+    # A table is missing although the file has the marks of this library.
     sqlite3.SQLITE_ERROR: "damaged",
     sqlite3.SQLITE_IOERR: "disk_failed",
 }
@@ -57,10 +57,10 @@ _OF_SYSTEM: dict[int, StoreFault] = {
 
 
 def fault_of(error: sqlite3.Error | OSError, path: Path) -> tuple[StoreFault, str]:
-    """Return what is wrong with a store's file, and a message that says what to do.
+    """Return the problem of a store's file, and a message with its remedy.
 
     Args:
-        error: What failed.
+        error: The failure.
         path: The store's file.
     """
     fault = _fault(error, path)
@@ -70,15 +70,15 @@ def fault_of(error: sqlite3.Error | OSError, path: Path) -> tuple[StoreFault, st
 def _fault(error: sqlite3.Error | OSError, path: Path) -> StoreFault:
     if isinstance(error, OSError):
         return _OF_SYSTEM.get(error.errno or 0, "unknown")
-    # The lowest byte is the kind of error, the others say more of it.
+    # The lowest byte is the primary result code; the others are details.
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_CANTOPEN:
-        return _why_not_opened(path)
+        return _cannot_open_fault(path)
     return _OF_SQLITE.get(code, "unknown")
 
 
-def _why_not_opened(path: Path) -> StoreFault:
-    """Return why SQLite, which does not say, could not open a file."""
+def _cannot_open_fault(path: Path) -> StoreFault:
+    """Return why a file could not be opened; SQLite's error does not say."""
     if not path.parent.is_dir():
         return "missing"
     if not os.access(path.parent, os.W_OK | os.X_OK) or not os.access(path, os.R_OK | os.W_OK):

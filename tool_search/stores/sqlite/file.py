@@ -1,4 +1,4 @@
-"""A store's SQLite file: opened when needed, changed in transactions, by one thread."""
+"""A store's SQLite file: opened on demand, changed in transactions by one thread."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tool_search.stores.sqlite.faults import fault_of
 __all__ = ["SQLiteFile", "Synchronous"]
 
 Synchronous = Literal["full", "normal", "off"]
-"""When a commit is on the disk and not only with the operating system: at once, at the next
-checkpoint, or whenever the system likes. The end of the process loses nothing in any of them."""
+"""The time when a commit reaches the disk: at once, at the next checkpoint, or whenever the
+operating system writes it. The end of the process loses nothing with any of them."""
 
 _SMALL_BYTES = 32_000_000
 _SWEEP_EVERY_S = 60.0
 _VERSION = 3
 _APPLICATION = int.from_bytes(b"tool", "big")
-# Version 1 had the statements up to the revision, and histories in their records.
+# Version 1 had the statements up to `revision`, and histories inside the records.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS conversation (key TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS discovery (
@@ -70,19 +70,18 @@ _log = logging.getLogger(__name__)
 
 
 class SQLiteFile:
-    """A file that processes may share; made when it is first needed, for its owner alone.
+    """A file that processes may share, created on demand and readable by its owner alone.
 
-    Every method raises StoreError where the file is no such store, cannot be read or
-    written, or stays locked by another process for longer than `patience_s`. What was
-    wrong may pass: the next call tries again.
+    Every method raises StoreError if the file is not a store, cannot be read or written, or
+    stays locked by another process for longer than `patience_s`. The next call tries again.
 
     Args:
         path: The file.
         patience_s: Seconds to wait for another process.
-        synchronous: When a commit is on the disk.
+        synchronous: The time when a commit reaches the disk.
 
     Attributes:
-        has_traces: True if the file may still have what was erased.
+        has_traces: True if the file may still contain erased data.
     """
 
     def __init__(self, path: Path, *, patience_s: float, synchronous: Synchronous) -> None:
@@ -96,18 +95,18 @@ class SQLiteFile:
         self._next_sweep = 0.0
 
     async def read(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
-        """Do the work in the store's thread, on one state of the file."""
+        """Run the work in the store's thread, on one snapshot of the file."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._worker, self._transaction, "BEGIN", work)
 
     async def write(
         self, work: Callable[[sqlite3.Connection], _T], *, is_durable: bool = False
     ) -> _T:
-        """Do the work while no other process writes.
+        """Run the work while no other process writes.
 
         Args:
-            work: What changes the file.
-            is_durable: Wait until it is on the disk, whatever the setting.
+            work: Changes the file.
+            is_durable: True waits for the disk, with any setting.
         """
         loop = asyncio.get_running_loop()
         level: Synchronous = "full" if is_durable else self._synchronous
@@ -119,10 +118,10 @@ class SQLiteFile:
         return result
 
     def submit(self, work: Callable[[sqlite3.Connection], bool]) -> None:
-        """Do the work some time later, while no other process writes.
+        """Run the work later, while no other process writes; log a failure.
 
         Args:
-            work: True if it erased something; the log says if it failed.
+            work: Returns True if it erased something.
         """
         self._worker.submit(self._in_background, work)
 
@@ -131,21 +130,20 @@ class SQLiteFile:
             if self._transaction("BEGIN IMMEDIATE", work):
                 self._empty_log()
         except StoreError as exc:
-            _log.warning("store_unavailable: what is kept for too long stays for now: %s", exc)
+            _log.warning("store_unavailable: conversations beyond the bounds stay for now: %s", exc)
 
     async def leave_no_traces(self, *, at_once: bool) -> None:
-        """Rewrite the file without what was erased, and empty its write-ahead log.
-
-        SQLite overwrites what it deletes, but not the copies that rows left where they
-        were before a page was split (`secure_delete`, measured): only VACUUM does.
+        """Rewrite the file without erased data, and empty its write-ahead log.
 
         Args:
-            at_once: Also a large file, which takes about a second for 100 MB; else it is
-                done some time later, at most once a minute.
+            at_once: True rewrites a large file too, which takes about a second for 100 MB;
+                False does that later, at most once a minute.
 
         Raises:
-            StoreError: Another process goes on reading what was erased, or the disk is full.
+            StoreError: Another process still reads the erased data, or the disk is full.
         """
+        # With `secure_delete` SQLite overwrites deleted rows, but not the copies that rows
+        # leave when a page is split (measured); only VACUUM does.
         loop = asyncio.get_running_loop()
         self.has_traces = True
         if at_once or self._size() <= _SMALL_BYTES:
@@ -161,11 +159,11 @@ class SQLiteFile:
 
     def _sweep(self) -> None:
         try:
-            with self._named_errors():
-                self._current().execute("VACUUM")
+            with self._translate_errors():
+                self._connect().execute("VACUUM")
         except StoreError as exc:
             raise StoreError(
-                f"erased, but traces of it may be left in the file: {exc}; erase once more",
+                f"erased, but traces may be left in the file: {exc}; erase again",
                 fault=exc.fault,
             ) from exc
         self._empty_log()
@@ -178,21 +176,21 @@ class SQLiteFile:
             try:
                 self._sweep()
             except StoreError as exc:
-                _log.warning("store_unavailable: traces of what was erased are left: %s", exc)
+                _log.warning("store_unavailable: traces of erased data are left: %s", exc)
 
     def _empty_log(self) -> None:
-        with self._named_errors():
-            # Waits for readers; also where it says busy, all that could be moved was.
-            (is_busy, *_) = self._current().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        with self._translate_errors():
+            # Waits for readers. If it reports busy, it has moved everything that it could.
+            (is_busy, *_) = self._connect().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if is_busy:
             raise StoreError(
-                f"erased, but {self.path}-wal may have traces of it as long as another process "
-                "reads the store; end that process, or erase once more",
+                f"erased, but {self.path}-wal may have traces as long as another process reads "
+                "the store; end that process, or erase again",
                 fault="locked",
             )
 
     async def aclose(self) -> None:
-        """Close the file, once what was begun is done; it is used no more."""
+        """Close the file after all started work; it cannot be used again."""
         self._next_sweep = 0.0
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self._worker, self._sweep_if_due)
@@ -202,38 +200,38 @@ class SQLiteFile:
     def _transaction(
         self, begin: str, work: Callable[[sqlite3.Connection], _T], level: Synchronous | None = None
     ) -> _T:
-        with self._named_errors():
-            connection = self._current()
+        with self._translate_errors():
+            connection = self._connect()
             if level is not None:
-                # Not in a transaction: there SQLite takes no other level.
+                # Before the transaction: SQLite ignores the level inside one.
                 connection.execute(f"PRAGMA synchronous = {level}")
             connection.execute(begin)
             try:
                 result = work(connection)
                 connection.execute("COMMIT")
             except BaseException:
-                # Also where the commit failed, or else every later transaction would.
+                # Also after a failed commit, or else every later transaction would fail.
                 if connection.in_transaction:
                     connection.rollback()
                 raise
             return result
 
-    def _current(self) -> sqlite3.Connection:
-        """Return the connection; a new one where the file was moved or removed since."""
+    def _connect(self) -> sqlite3.Connection:
+        """Return the connection; a new one if the file was moved or removed."""
         if self._connection is not None and self._identity != _identity(self.path):
             self._close()
-        return self._connection or self._opened()
+        return self._connection or self._open()
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # Conversations are nobody else's: the file is not left to the umask.
+        # Conversations are private: the mode is set here, not by the umask.
         os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
         connection = sqlite3.connect(self.path, timeout=self._patience_s, isolation_level=None)
-        # Text of somebody else's may be none; what it means is found out where it is read.
+        # Another program may have written invalid UTF-8; the reader of the value checks it.
         connection.text_factory = partial(str, encoding="utf-8", errors="replace")
         try:
-            if _marks(connection) != (_APPLICATION, _VERSION):
-                self._make_tables(connection)
+            if _read_marks(connection) != (_APPLICATION, _VERSION):
+                self._create_tables(connection)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA secure_delete = ON")
         except BaseException:
@@ -242,23 +240,21 @@ class SQLiteFile:
         self._connection, self._identity = connection, _identity(self.path)
         return connection
 
-    def _make_tables(self, connection: sqlite3.Connection) -> None:
-        """Make an empty file a store, or an older store a current one.
-
-        Another process may have done so meanwhile.
-        """
+    def _create_tables(self, connection: sqlite3.Connection) -> None:
+        """Create or upgrade the tables; another process may have done so meanwhile."""
         connection.execute("BEGIN IMMEDIATE")
-        application, version = _marks(connection)
+        application, version = _read_marks(connection)
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if tables and application != _APPLICATION:
             raise StoreError(
-                f"{self.path} is a database, and no store of this library; name another store.path",
+                f"{self.path} is a database of another program; name another store.path",
                 fault="foreign",
             )
         if version > _VERSION:
             raise StoreError(
-                f"the store {self.path} is of a newer version of this library: it has "
-                f"version {version}, known is {_VERSION}; update, or name another store.path",
+                f"the store {self.path} was written by a newer version of this library: its "
+                f"format is {version}, this version reads {_VERSION}; update the library, or "
+                "name another store.path",
                 fault="newer",
             )
         for statement in _SCHEMA.split(";"):
@@ -273,12 +269,13 @@ class SQLiteFile:
             self._connection = None
 
     @contextmanager
-    def _named_errors(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except UnicodeEncodeError as exc:
             raise StoreError(
-                f"the store {self.path} takes no text with half a character: {exc.object!r}"
+                f"the store {self.path} cannot write a text with an unpaired surrogate: "
+                f"{exc.object!r}"
             ) from exc
         except (sqlite3.Error, OSError) as exc:
             fault, advice = fault_of(exc, self.path)
@@ -286,7 +283,7 @@ class SQLiteFile:
 
 
 def _identity(path: Path) -> tuple[int, int]:
-    """Return what tells a file from another of its name; zeros where there is none."""
+    """Return the device and inode of a file, or zeros if there is none."""
     try:
         found = path.stat()
     except FileNotFoundError:
@@ -294,8 +291,8 @@ def _identity(path: Path) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-def _marks(connection: sqlite3.Connection) -> tuple[int, int]:
-    """Return whose file it is, and of which version."""
+def _read_marks(connection: sqlite3.Connection) -> tuple[int, int]:
+    """Return the application id and the version of a file."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     return application, version

@@ -1,6 +1,6 @@
-"""Grants and modes in a store's SQLite file; each function runs in a transaction of the caller's.
+"""Grants and modes in a store's SQLite file; each function runs in a transaction of its caller.
 
-A grant is kept as JSON: one that says more than this version knows is passed over whole.
+A grant is stored as JSON; one with fields that this version does not know is skipped.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ _log = logging.getLogger(__name__)
 
 
 def grant_revision(connection: sqlite3.Connection) -> int:
-    """Return how often the grants have changed."""
+    """Return the number of changes of the grants."""
     row: tuple[int] = connection.execute("SELECT number FROM grant_revision").fetchone()
     return row[0]
 
 
 def kept_grants(connection: sqlite3.Connection) -> tuple[Grant, ...]:
-    """Return the grants that can be read, the oldest first; the others grant nothing."""
+    """Return the grants that can be read, oldest first; skip the others."""
     grants = []
     for (entry,) in connection.execute(_SELECT).fetchall():
         try:
             grants.append(Grant.from_dict(json.loads(entry)))
         except (ValueError, TypeError, AttributeError, RecursionError) as exc:
-            _log.error("a kept grant cannot be read, and grants nothing: %s", exc)
+            _log.error("a stored grant cannot be read; it is skipped: %s", exc)
     return tuple(grants)
 
 
 def add_grants(connection: sqlite3.Connection, grants: Sequence[Grant], source: str | None) -> bool:
-    """Add grants; from one source once. Return True if they were taken."""
+    """Add grants, from each source once; return True if they were added."""
     if source is not None:
         new = connection.execute("INSERT OR IGNORE INTO grant_source VALUES (?)", (source,))
         if not new.rowcount:
@@ -62,7 +62,7 @@ def add_grants(connection: sqlite3.Connection, grants: Sequence[Grant], source: 
 
 
 def erase_grants(connection: sqlite3.Connection, grants: Sequence[Grant]) -> int:
-    """Erase grants, of whichever definition; return how many those were."""
+    """Erase grants for all definitions; return the number of erased grants."""
     gone = [one for one in kept_grants(connection) if any(each.revokes(one) for each in grants)]
     erase = "DELETE FROM permission_grant WHERE entry = ?"
     connection.executemany(erase, [(_entry(grant),) for grant in gone])
@@ -73,14 +73,14 @@ def erase_grants(connection: sqlite3.Connection, grants: Sequence[Grant]) -> int
 def erase_grants_of_conversation(
     connection: sqlite3.Connection, key: ConversationKey | None
 ) -> None:
-    """Erase what was granted in one conversation, or in any, and its mode."""
+    """Erase the grants and the mode of one conversation, or of all."""
     connection.execute(_MODES_OF_CONVERSATION, {"key": key})
     if connection.execute(_OF_CONVERSATION, {"key": key}).rowcount:
         connection.execute(_COUNT)
 
 
 def kept_mode(connection: sqlite3.Connection, key: ConversationKey) -> str | None:
-    """Return the permission mode of a conversation, or None if it was never set."""
+    """Return the permission mode of a conversation, or None if none was set."""
     found = connection.execute("SELECT mode FROM permission_mode WHERE key = ?", (key,))
     row: tuple[str] | None = found.fetchone()
     return None if row is None else str(row[0])
@@ -92,5 +92,5 @@ def write_mode(connection: sqlite3.Connection, key: ConversationKey, mode: str) 
 
 
 def _entry(grant: Grant) -> str:
-    """Return what tells a grant from every other, in plain ASCII, whatever its rule holds."""
+    """Return a grant as canonical JSON in ASCII, which identifies it."""
     return json.dumps(grant.to_dict(), sort_keys=True)

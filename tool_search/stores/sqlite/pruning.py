@@ -1,4 +1,4 @@
-"""Bounds of what a SQLite store keeps: applied after saves, by the store's own thread."""
+"""Bounds on the conversations of a SQLite store, applied after saves in its thread."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from tool_search.stores.sqlite.file import SQLiteFile
 __all__ = ["Pruning"]
 
 _DAY_S = 86_400.0
-# A turn reads its conversation, then saves it: what was read this lately may be in a turn.
+# A turn reads its conversation before it saves it: a recent read may belong to a running turn.
 _IN_USE_S = 3600.0
 _EVERY_S = 60.0
-# Of the conversations that are kept, this part may be there beyond the bound.
+# One in this many conversations may exist beyond the bound.
 _SLACK = 20
-# Other work of the store waits for no more than this.
+# Other work of the store waits for at most one batch.
 _BATCH = 100
 
 
 class Pruning:
-    """Erases conversations beyond a store's bounds, none that a turn may be using.
+    """Erases conversations beyond a store's bounds, except those in a running turn.
 
     Args:
-        file: The store's.
-        keep_days: Days after its last use that a conversation is kept; None: for ever.
-        keep_conversations: How many are kept; None: all.
-        clock: Gives the seconds since 1970.
+        file: The store's file.
+        keep_days: Days that a conversation is kept after its last use; None: forever.
+        keep_conversations: The number of conversations to keep; None: all.
+        clock: Returns the seconds since 1970.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Pruning:
             self._in_use[key] = time.monotonic()
 
     def saved(self, key: ConversationKey) -> None:
-        """Note that a turn has ended; prune when there is enough to do."""
+        """Note that a turn has ended; prune from time to time."""
         if not self._is_bounded:
             return
         self._in_use.pop(key, None)

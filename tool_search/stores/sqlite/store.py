@@ -1,4 +1,4 @@
-"""Conversations, evidence and grants in one SQLite file, for any number of processes."""
+"""A store in one SQLite file, for any number of processes."""
 
 from __future__ import annotations
 
@@ -31,25 +31,24 @@ _MAX_PARTS = 1024
 
 
 class SQLiteStore:
-    """Keeps conversations, evidence and grants in a file that processes may share.
+    """A store of conversations, evidence, grants and modes in a file that processes may share.
 
-    The file is made when it is first needed, readable by its owner alone. All work is
-    done in one thread of the store's own. Close it when it is needed no more.
+    The file is created on demand, readable by its owner alone. All work runs in one thread of
+    the store. Close the store after use.
 
-    Every method raises StoreError where the file is no such store, cannot be read or
-    written, or stays locked by another process for longer than `patience_s`. What was
-    wrong may pass: the next call tries again.
+    Every method raises StoreError if the file is not a store, cannot be read or written, or
+    stays locked by another process for longer than `patience_s`. The next call tries again.
 
     Args:
         path: The file.
         patience_s: Seconds to wait for another process.
-        synchronous: When a commit is on the disk: `full` at once, `normal` at the next
-            checkpoint, `off` whenever the system likes. Only a loss of power can take
-            what is not there yet; what is revoked or forgotten is always there at once.
-        keep_days: Days after its last use that a conversation is kept; None: for ever.
-        keep_conversations: How many are kept, the last used ones, give or take a
-            twentieth; None: all.
-        clock: Gives the seconds since 1970.
+        synchronous: The time when a commit reaches the disk: `full` at once, `normal` at the
+            next checkpoint, `off` when the operating system writes it. Before that, only a
+            power failure can lose it. Revocations and erasures always reach it at once.
+        keep_days: Days that a conversation is kept after its last use; None: forever.
+        keep_conversations: The number of recently used conversations to keep, up to 5 %
+            more; None: all.
+        clock: Returns the seconds since 1970.
     """
 
     def __init__(
@@ -69,7 +68,7 @@ class SQLiteStore:
         self._pruning = Pruning(self._file, keep_days, keep_conversations, clock)
 
     async def __aenter__(self) -> Self:
-        """Open the file, so that what is wrong with it shows at once."""
+        """Open the file, so that a problem with it raises at once."""
         try:
             await self.evidence_revision()
         except BaseException:
@@ -81,14 +80,14 @@ class SQLiteStore:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close the file, once what was begun is done; the store is used no more."""
+        """Close the file after all started work; the store cannot be used again."""
         await self._file.aclose()
 
     async def load(self, key: ConversationKey) -> ConversationRecord | None:
-        """Return the conversation as it was last saved, with all discoveries.
+        """Return the conversation as last saved, with all discoveries.
 
         Raises:
-            UnreadableRecordError: What is kept is no record of this version.
+            UnreadableRecordError: The stored data is not a record of this version.
         """
 
         def read(connection: sqlite3.Connection) -> ConversationRecord | None:
@@ -104,18 +103,18 @@ class SQLiteStore:
     async def append_discoveries(
         self, key: ConversationKey, entries: Sequence[Discovery]
     ) -> tuple[Discovery, ...]:
-        """Add discoveries; return all of the conversation in their order."""
+        """Add discoveries; return all discoveries of the conversation in order."""
         at = self._clock()
         return await self._file.write(
             lambda connection: sqlite_conversations.append_discoveries(connection, key, entries, at)
         )
 
     async def save(self, key: ConversationKey, record: ConversationRecord) -> None:
-        """Keep the conversation."""
+        """Save the conversation."""
         await self._save(key, record, lambda _revision: True, secrets.randbits(_REVISION_BITS) | 1)
 
     async def revision(self, key: ConversationKey) -> int | None:
-        """Return what changes whenever the conversation is saved; None if it is not kept."""
+        """Return a number that changes with every save, or None if there is no conversation."""
         self._pruning.used(key)
         return await self._file.read(
             lambda connection: sqlite_conversations.kept_revision(connection, key)
@@ -124,28 +123,28 @@ class SQLiteStore:
     async def save_over(
         self, key: ConversationKey, record: ConversationRecord, *, expected: int | None, new: int
     ) -> bool:
-        """Keep the conversation, unless another process saved or erased it meanwhile."""
+        """Save the conversation, unless another process saved or erased it meanwhile."""
         return await self._save(key, record, lambda revision: revision == expected, new)
 
     async def set_aside(self, key: ConversationKey) -> None:
-        """Put what cannot be read out of the way; `forget` erases it, an export shows it."""
+        """Set unreadable data aside; `forget` erases it, an export shows it."""
         at = self._clock()
         await self._file.write(
             lambda connection: sqlite_conversations.set_aside(connection, key, at)
         )
 
     async def forget(self, key: ConversationKey) -> None:
-        """Erase the conversation and what was granted in it, if it is there.
+        """Erase the conversation and its grants, if it exists.
 
-        Of a file beyond 32 MB, traces may be left for a minute: see `forget_conversations`.
+        In a file over 32 MB, traces may be left for a minute; see `forget_conversations`.
         """
         await self._forget(key, at_once=False)
 
     async def forget_conversations(self, key: ConversationKey | None = None) -> int:
-        """Erase one conversation, or all of them; return how many those were.
+        """Erase one conversation, or all; return the number of conversations.
 
-        No byte of them is left in the file and its write-ahead log. That rewrites the file:
-        about a second for 100 MB.
+        No byte of them is left in the file and its write-ahead log. That rewrites the file,
+        which takes about a second for 100 MB.
         """
         return await self._forget(key, at_once=True)
 
@@ -161,21 +160,21 @@ class SQLiteStore:
         return erased
 
     async def erase(self, selection: Selection, *, export: Export | None = None) -> Erased:
-        """Erase all that a selection means, or nothing; return how much that was.
+        """Erase all selected data, or nothing; return the numbers of entries.
 
         No byte of it is left in the file and its write-ahead log.
 
         Args:
-            selection: What is to be erased.
-            export: Writes it first; runs in the store's thread, while nobody else writes.
+            selection: The data to erase.
+            export: Writes the data first, in the store's thread while nobody else writes.
 
         Raises:
-            Exception: What `export` raises; then nothing was erased.
+            Exception: Any exception of `export`; then nothing was erased.
         """
 
         def work(connection: sqlite3.Connection) -> Erased:
             if export is not None:
-                export(sqlite_erasure.shown(connection, selection))
+                export(sqlite_erasure.preview(connection, selection))
             return sqlite_erasure.erase(connection, selection)
 
         erased = await self._file.write(work, is_durable=True)
@@ -183,11 +182,11 @@ class SQLiteStore:
         return erased
 
     async def conversations(self) -> tuple[ConversationKey, ...]:
-        """Return the conversations there are, sorted."""
+        """Return all conversations, sorted."""
         return await self._file.read(sqlite_conversations.kept_conversations)
 
     async def evidence_revision(self) -> int:
-        """Return how often the evidence has changed."""
+        """Return the number of changes of the evidence."""
         return await self._file.read(sqlite_evidence.evidence_revision)
 
     async def load_evidence(self) -> KeptEvidence:
@@ -207,7 +206,7 @@ class SQLiteStore:
             )
 
     async def forget_evidence(self, tool: str | None = None) -> int:
-        """Erase the evidence for one tool, or all of it."""
+        """Erase the evidence for one tool, or all of it; return the number of entries."""
         erased = await self._file.write(
             lambda connection: sqlite_evidence.erase_evidence(connection, tool), is_durable=True
         )
@@ -215,7 +214,7 @@ class SQLiteStore:
         return erased
 
     async def grant_revision(self) -> int:
-        """Return how often the grants have changed."""
+        """Return the number of changes of the grants."""
         return await self._file.read(sqlite_grants.grant_revision)
 
     async def load_grants(self) -> KeptGrants:
@@ -228,23 +227,23 @@ class SQLiteStore:
         return await self._file.read(read)
 
     async def add_grants(self, grants: Sequence[Grant], *, source: str | None = None) -> bool:
-        """Keep grants; from one source once."""
+        """Add grants; accept each source once."""
         return await self._file.write(
             lambda connection: sqlite_grants.add_grants(connection, grants, source)
         )
 
     async def revoke_grants(self, grants: Sequence[Grant]) -> int:
-        """Take grants back, of whichever definition."""
+        """Revoke grants for all definitions; return the number of revoked grants."""
         return await self._file.write(
             lambda connection: sqlite_grants.erase_grants(connection, grants), is_durable=True
         )
 
     async def load_permission_mode(self, key: ConversationKey) -> str | None:
-        """Return the mode that was last saved, or None."""
+        """Return the last saved mode, or None."""
         return await self._file.read(lambda connection: sqlite_grants.kept_mode(connection, key))
 
     async def save_permission_mode(self, key: ConversationKey, mode: str) -> None:
-        """Keep a conversation's mode."""
+        """Save a conversation's mode."""
         await self._file.write(
             lambda connection: sqlite_grants.write_mode(connection, key, mode), is_durable=True
         )
@@ -265,7 +264,7 @@ class SQLiteStore:
             sqlite_conversations.write_record(
                 connection, key, record, revision=new, at=at, known=known
             )
-            # Should the commit fail, the file has another revision, and this is not used.
+            # If the commit fails, the file has another revision, and this is ignored.
             self._remember(key, KeptParts(new, record.history, record.discoveries))
             return True
 
@@ -275,9 +274,9 @@ class SQLiteStore:
         return is_saved
 
     def _remember(self, key: ConversationKey, parts: KeptParts) -> None:
-        """Note what a conversation had, so that its next turn writes no more than it added.
+        """Note a conversation's parts, so that its next turn writes only its additions.
 
-        In the store's thread alone.
+        Called only in the store's thread.
         """
         self._parts[key] = parts
         self._parts.move_to_end(key)
