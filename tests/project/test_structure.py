@@ -85,3 +85,14 @@ def test_a_conversation_with_default_settings_loads_no_leaf() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_no_other_part_of_the_library_imports_the_workspace_tools() -> None:
+    """They can become a distribution of their own: only examples and configurations use them."""
+    users = {
+        name
+        for name, used in imports(modules()).items()
+        if any(other.startswith("tool_search.workspace") for other in used)
+    }
+    assert users
+    assert {name for name in users if not name.startswith("tool_search.workspace")} == set()

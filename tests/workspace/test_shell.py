@@ -21,7 +21,7 @@ from tool_search import ConfigurationError, ToolCall, ToolContext
 from tool_search.config.permissions import PermissionSettings
 from tool_search.execution import Cancellation
 from tool_search.workspace import ANY_COMMAND, READ_ONLY_COMMANDS, ShellOptions
-from tool_search.workspace.commands import refusal, subjects_of
+from tool_search.workspace.commands import denial_reason, subjects_of
 
 BASH = shutil.which("bash") or ""
 pytestmark = pytest.mark.skipif(not BASH, reason="needs bash")
@@ -184,7 +184,7 @@ async def test_what_is_not_allowed_is_refused_before_the_user_is_asked(tmp_path:
     ],
 )  # fmt: skip
 def test_a_line_that_does_more_than_is_allowed_is_refused(line: str) -> None:
-    assert refusal(line, READ_ONLY_COMMANDS) is not None
+    assert denial_reason(line, READ_ONLY_COMMANDS) is not None
 
 
 @pytest.mark.parametrize(
@@ -197,12 +197,12 @@ def test_a_line_that_does_more_than_is_allowed_is_refused(line: str) -> None:
     ],
 )  # fmt: skip
 def test_a_line_of_allowed_commands_passes(line: str) -> None:
-    assert refusal(line, READ_ONLY_COMMANDS) is None
+    assert denial_reason(line, READ_ONLY_COMMANDS) is None
 
 
 def test_an_entry_of_several_words_allows_what_begins_with_them() -> None:
-    assert refusal("git log --oneline", ["git log"]) is None
-    assert refusal("git -c a=b log", ["git log"]) is not None
+    assert denial_reason("git log --oneline", ["git log"]) is None
+    assert denial_reason("git -c a=b log", ["git log"]) is not None
 
 
 PIECES = (
@@ -221,7 +221,7 @@ def test_a_line_that_passes_runs_nothing_but_what_is_allowed(
 ) -> None:
     """As bash itself runs it: no other command, and no file that it writes."""
     line = f"ok {line}"
-    assume(refusal(line, ["ok"]) is None)
+    assume(denial_reason(line, ["ok"]) is None)
     folder = tmp_path_factory.mktemp("any")
     done = subprocess.run(  # noqa: S603  # its commands do not exist
         [BASH, "--noprofile", "--norc", "-c", f"{TOLD}eval {shlex.quote(line)}"],

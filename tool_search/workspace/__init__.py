@@ -1,4 +1,4 @@
-"""Kode's tools in a workspace: off unless asked for, and kept to one folder.
+"""A tool set for one folder: files, search, notebooks, a shell, web pages, a todo list.
 
 >>> import tempfile
 >>> from tool_search.workspace import workspace_tools
@@ -7,9 +7,10 @@
 >>> [item.tool.name for item in tools][:3]
 ['read_file', 'edit_file', 'multi_edit_file']
 
-What changes something, runs something or goes out needs the user's permission: without
-a rule that allows it, and without a bot that asks, it is refused. What the shell does not
-hold is said in `shell.py`. The extra `workspace` brings `.gitignore` and a faster grep.
+The tools have the names and limits of Kode's. Tools that change files, run commands or reach
+the network need permission: without a rule that allows them, and without a bot that asks, they
+are denied. The limits of the shell are in `shell.py`. The extra `workspace` adds `.gitignore`
+and a faster grep.
 """
 
 from __future__ import annotations
@@ -56,20 +57,20 @@ def workspace_tools(
     web_search: WebSearch | None = None,
     sub_agent: RunSubAgent | None = None,
 ) -> tuple[ExecutableTool, ...]:
-    """Kode's tools, for one folder.
+    """Return the workspace tools for one folder.
 
     Args:
         folder: The workspace.
-        limits: How much is read, shown and written.
+        limits: Limits on reading, showing and writing.
         protected: Names that are read but never written, at any depth.
-        shell: Allows a shell, and what it may run; without it there is none.
-        fetch: How web pages are read.
-        web_search: What searches the web; without it the tool says that nothing does.
-        sub_agent: Runs a task with the tools that only read; without it there is no
-            tool for that.
+        shell: Options of the shell with its allowed commands; None: no shell.
+        fetch: Options of web pages.
+        web_search: A search of the web; None: the tool answers that there is none.
+        sub_agent: Runs a task with the tools that only read; None: no tool for tasks.
 
     Raises:
-        ConfigurationError: There is no such folder, or the system cannot confine tools to it.
+        ConfigurationError: The folder does not exist, or the system cannot confine tools
+            to it.
     """
     workspace, seen = Workspace(folder, limits=limits, protected=protected), ReadFiles()
     desk = EditDesk(workspace, seen, threading.Lock())

@@ -1,8 +1,8 @@
-"""What a line for the shell would run: its commands, or why that cannot be said.
+"""A parser of shell lines: the commands that a line would run.
 
-A line is taken apart at `;`, `&`, `|` and line ends, as bash does. What would have to be
-run to be known (substitutions), and what bash may read in another way than this does
-(groups, comments, here-documents, ANSI quotes), is not taken apart but refused.
+A line is split at `;`, `&`, `|` and line ends, as in bash. Substitutions, whose result only
+running them shows, and syntax that bash may read differently (groups, comments,
+here-documents, ANSI quotes) are refused.
 """
 
 from __future__ import annotations
@@ -14,16 +14,23 @@ from dataclasses import dataclass, field
 
 from tool_search.workspace.workspace import WorkspaceError
 
-__all__ = ["ANY_COMMAND", "READ_ONLY_COMMANDS", "Command", "commands_in", "refusal", "subjects_of"]
+__all__ = [
+    "ANY_COMMAND",
+    "READ_ONLY_COMMANDS",
+    "Command",
+    "commands_in",
+    "denial_reason",
+    "subjects_of",
+]
 
 ANY_COMMAND = "*"
-"""In a list of allowed commands: whatever the model writes."""
+"""An entry of allowed commands that allows every line."""
 
 READ_ONLY_COMMANDS = (
     "cat", "cd", "cmp", "cut", "du", "echo", "false", "grep", "head", "ls", "nl", "pwd", "stat",
     "tail", "tr", "true", "uname", "wc", "whoami",
 )  # fmt: skip
-"""Commands that write nothing, and run nothing else, whatever their arguments."""
+"""Commands that write nothing and run no other program, with any arguments."""
 
 _UNREADABLE = "(what this runs cannot be said)"
 _REDIRECTION = re.compile(r"(?:[0-9]+|&)?(?P<sign>>>|>\||<>|>|<)(?P<dup>&?)")
@@ -38,8 +45,8 @@ class Command:
     """One simple command of a line.
 
     Attributes:
-        words: Its name and arguments, quotes removed, variables as they are written.
-        redirections: Where it reads and writes, such as `>out.txt` or `>&1`.
+        words: The name and arguments without quotes, variables unexpanded.
+        redirections: The redirections, such as `>out.txt` or `>&1`.
     """
 
     words: tuple[str, ...]
@@ -47,15 +54,15 @@ class Command:
 
     @property
     def is_harmless(self) -> bool:
-        """Whether it redirects to nothing but `/dev/null` and streams that are there."""
+        """True if all redirections are to `/dev/null` or existing streams."""
         return all(_HARMLESS.fullmatch(one) for one in self.redirections)
 
 
 def commands_in(line: str) -> tuple[Command, ...]:
-    """The commands of a line, in order.
+    """Return the commands of a line, in order.
 
     Raises:
-        WorkspaceError: What it would run cannot be said; says why.
+        WorkspaceError: The line cannot be parsed for certain; the message says why.
 
     >>> [command.words for command in commands_in("cd a && ls -l | wc -l")]
     [('cd', 'a'), ('ls', '-l'), ('wc', '-l')]
@@ -63,12 +70,12 @@ def commands_in(line: str) -> tuple[Command, ...]:
     return _Scan(line).commands()
 
 
-def refusal(line: str, allowed: Collection[str]) -> str | None:
-    """Why a line may not be run; None: it may.
+def denial_reason(line: str, allowed: Collection[str]) -> str | None:
+    """Return why a line may not be run, or None if it may.
 
     Args:
-        line: For the shell.
-        allowed: Commands, each with the arguments it must begin with: `git status`.
+        line: The line for the shell.
+        allowed: Commands, each with the first arguments that it must have: `git status`.
     """
     if ANY_COMMAND in allowed:
         return None
@@ -85,16 +92,16 @@ def refusal(line: str, allowed: Collection[str]) -> str | None:
             named = words[0] if words else "a redirection alone"
             return f"{named!r} is not allowed; allowed are: {', '.join(sorted(allowed)) or 'none'}"
         if not command.is_harmless:
-            told = ", ".join(command.redirections)
-            return f"the redirection {told} is not allowed: use the tools that write files"
+            listed = ", ".join(command.redirections)
+            return f"the redirection {listed} is not allowed: use the tools that write files"
     return None
 
 
 def subjects_of(line: str) -> tuple[str, ...]:
-    """What rules of permissions look at: each command, each redirection that writes or reads.
+    """Return the subjects for permission rules: each command and each redirection of a file.
 
-    A line that cannot be taken apart has a second subject, which no rule for one command
-    matches: so no rule allows it but one that allows everything.
+    A line that cannot be parsed has a second subject that no rule for one command matches, so
+    only a rule that allows everything allows it.
     """
     try:
         commands = commands_in(line)
@@ -109,7 +116,7 @@ def subjects_of(line: str) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class _Scan:
-    """A line, read once from left to right."""
+    """A scan of a line from left to right."""
 
     line: str
     at: int = 0
@@ -164,7 +171,7 @@ class _Scan:
         return end
 
     def _double(self) -> None:
-        """A text in double quotes, in which `$` and backquotes still mean something."""
+        """Keep a text in double quotes, in which `$` and backquotes are still special."""
         self._keep(1)
         while self.at < len(self.line) and self.line[self.at] != '"':
             if self.line.startswith("\\\n", self.at):
@@ -181,7 +188,7 @@ class _Scan:
         self._keep(1)
 
     def _expansion(self, char: str, *, quoted: bool = False) -> None:
-        """Refuses an expansion that runs something, or that may."""
+        """Raise an error for an expansion that may run something."""
         after = self.line[self.at + 1 : self.at + 2]
         is_plain = after != "{" or _PLAIN_NAME.match(self.line, self.at)
         if char == "`" or after in ("(", "[") or not is_plain:
@@ -205,7 +212,7 @@ class _Scan:
         return True
 
     def _end(self) -> None:
-        """Ends a command, where there is one."""
+        """End the current command, if there is one."""
         try:
             words = tuple(shlex.split(self.text))
         except ValueError as exc:

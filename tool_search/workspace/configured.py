@@ -1,10 +1,10 @@
-"""The same for `bot.yaml`: `tools: ["tool_search.workspace.configured"]`.
+"""The workspace tools for `bot.yaml`: `tools: ["tool_search.workspace.configured"]`.
 
-The environment says what may be used, and without it nothing is:
+Settings come from the environment:
 
-- `TOOL_SEARCH_WORKSPACE`: the folder.
-- `TOOL_SEARCH_WORKSPACE_COMMANDS`: what a shell may run, separated by commas; without it
-  there is no shell.
+- `TOOL_SEARCH_WORKSPACE`: the folder; required.
+- `TOOL_SEARCH_WORKSPACE_COMMANDS`: allowed commands of the shell, separated by commas; without
+  it there is no shell.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _COMMANDS = "TOOL_SEARCH_WORKSPACE_COMMANDS"
 
 
 def tools_from_environment(environment: Mapping[str, str]) -> tuple[ExecutableTool, ...]:
-    """The tools that an environment allows.
+    """Return the tools that an environment configures.
 
     Raises:
-        ConfigurationError: It names no folder.
+        ConfigurationError: The environment names no folder.
     """
     folder = environment.get(_FOLDER, "").strip()
     if not folder:
@@ -39,7 +39,7 @@ def tools_from_environment(environment: Mapping[str, str]) -> tuple[ExecutableTo
 
 
 def __getattr__(name: str) -> Any:
-    """`TOOLS`, made when a configuration asks for it."""
+    """Return `TOOLS`, made on first use: an import must not need the environment."""
     if name == "TOOLS":
         return tools_from_environment(os.environ)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

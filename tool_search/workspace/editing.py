@@ -1,7 +1,7 @@
-"""Changing files: exact replacements, and whole contents, of what was read before.
+"""Tools that change files: exact replacements and whole contents.
 
-None of these is marked destructive, so that the mode `accept` lets them through as
-Kode's `acceptEdits` does: what they replace was read in the same conversation.
+A conversation must have read a file before it changes it. The tools are therefore not marked
+destructive, and the permission mode `accept` allows them, as Kode's `acceptEdits` does.
 """
 
 from __future__ import annotations
@@ -35,11 +35,12 @@ class Edit(BaseModel):
 
 @dataclass(slots=True)
 class EditDesk:
-    """Where changes of a workspace are made, one at a time.
+    """The state for changes of a workspace, which are made one at a time.
 
     Attributes:
-        workspace: Which one.
-        seen: What conversations have read.
+        workspace: The workspace.
+        seen: The files that conversations have read.
+        lock: Held during a change.
     """
 
     workspace: Workspace
@@ -47,27 +48,28 @@ class EditDesk:
     lock: threading.Lock
 
     def fresh(self, path: str, conversation: str) -> tuple[StoredFile, TextFile]:
-        """A file that this conversation may change.
+        """Return a file that this conversation may change.
 
         Raises:
-            WorkspaceError: It was not read, changed since, or is not text.
+            WorkspaceError: The file was not read, has changed since, or is not text.
         """
         file = self.workspace.read(path)
         self.seen.require_fresh(conversation, file)
         return file, TextFile.of(file)
 
-    def replaced(self, old: StoredFile, content: bytes, conversation: str) -> None:
-        """Writes a file, which the conversation then knows."""
+    def replace(self, old: StoredFile, content: bytes, conversation: str) -> None:
+        """Write a file, and note that the conversation knows its content."""
         self.seen.note(conversation, self.workspace.replace(old, content))
 
 
 def checked_before(
     check: Callable[..., object],
 ) -> Callable[[Mapping[str, Any], ToolContext], Awaitable[str | None]]:
-    """A check of arguments that needs the disk: what it raises is what is wrong.
+    """Return a `validate_input` from a check that reads the disk.
 
     Args:
-        check: Takes the arguments by name, and `conversation`; called in a thread.
+        check: Raises a WorkspaceError; takes the arguments by name and `conversation`, and
+            is called in a thread.
     """
 
     async def complaint(arguments: Mapping[str, Any], context: ToolContext) -> str | None:
@@ -81,14 +83,14 @@ def checked_before(
 
 
 def editing_tools(desk: EditDesk) -> tuple[ExecutableTool, ...]:
-    """The tools that change text files."""
+    """Return the tools that change text files."""
     return (_edit(desk), _multi_edit(desk), _write(desk))
 
 
 def _changing(
     desk: EditDesk, function: Callable[..., str], check: Callable[..., None], **definition: Any
 ) -> ExecutableTool:
-    """A tool that changes one file, and says before it is permitted what is wrong with that."""
+    """Return a tool that changes one file, and checks that before it asks for permission."""
     return tool_from_function(
         function,
         tags=("files",),
@@ -119,11 +121,11 @@ def _edit(desk: EditDesk) -> ExecutableTool:
             replace_all: Replace every occurrence.
         """
         edit = Edit(old_string=old_string, new_string=new_string, replace_all=replace_all)
-        return _made(desk, file_path, [edit], context.conversation)
+        return _apply_edits(desk, file_path, [edit], context.conversation)
 
     def check(file_path: str, conversation: str, **edit: Any) -> None:
         file, text = desk.fresh(file_path, conversation)
-        _after(text, [Edit(**edit)], file.path)
+        _edited(text, [Edit(**edit)], file.path)
 
     return _changing(desk, edit_file, check, aliases=("Edit",))
 
@@ -139,11 +141,11 @@ def _multi_edit(desk: EditDesk) -> ExecutableTool:
             edits: The replacements, in order.
             context: Where it is called.
         """
-        return _made(desk, file_path, edits, context.conversation)
+        return _apply_edits(desk, file_path, edits, context.conversation)
 
     def check(file_path: str, edits: list[dict[str, Any]], conversation: str) -> None:
         file, text = desk.fresh(file_path, conversation)
-        _after(text, [Edit(**edit) for edit in edits], file.path)
+        _edited(text, [Edit(**edit) for edit in edits], file.path)
 
     return _changing(desk, multi_edit_file, check, aliases=("MultiEdit",))
 
@@ -167,7 +169,7 @@ def _write(desk: EditDesk) -> ExecutableTool:
                 desk.seen.note(context.conversation, created)
                 return f"Created {created.path} with {_count(content)}."
             file, text = desk.fresh(file_path, context.conversation)
-            desk.replaced(file, text.encoded(content), context.conversation)
+            desk.replace(file, text.encoded(content), context.conversation)
             return f"Wrote {file.path} with {_count(content)}."
 
     def check(file_path: str, content: str, conversation: str) -> None:
@@ -191,21 +193,21 @@ def _count(content: str) -> str:
     return "1 line" if lines == 1 else f"{lines:,} lines"
 
 
-def _made(desk: EditDesk, path: str, edits: Sequence[Edit], conversation: str) -> str:
+def _apply_edits(desk: EditDesk, path: str, edits: Sequence[Edit], conversation: str) -> str:
     with desk.lock:
         file, text = desk.fresh(path, conversation)
-        after, place, count = _after(text, edits, file.path)
-        desk.replaced(file, text.encoded(after), conversation)
+        after, place, count = _edited(text, edits, file.path)
+        desk.replace(file, text.encoded(after), conversation)
     times = "1 replacement" if count == 1 else f"{count:,} replacements"
     last = text.read_as_here(edits[-1].new_string)
     return f"Made {times} in {file.path}. It now reads:\n{snippet(after, place, len(last))}"
 
 
-def _after(text: TextFile, edits: Sequence[Edit], path: str) -> tuple[str, int, int]:
-    """The text after some replacements, where the last of them is, and how many there were.
+def _edited(text: TextFile, edits: Sequence[Edit], path: str) -> tuple[str, int, int]:
+    """Return the text after replacements, the place of the last one, and their number.
 
     Raises:
-        WorkspaceError: A text is not there, is there more than once, or nothing changes.
+        WorkspaceError: A text does not occur, occurs more than once, or nothing changes.
     """
     if not edits:
         raise WorkspaceError("edits is empty: give at least one replacement")

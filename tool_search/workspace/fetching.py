@@ -1,9 +1,9 @@
-"""Reading from the web: http and https, public addresses, bounded in size and time.
+"""Web requests over http and https to public addresses, with limits of size and time.
 
-The address that was checked is the one that is connected to, so that a name which
-resolves otherwise a moment later leads nowhere else. A redirect is followed on the same
-host alone, and checked again; another host is told, because permissions name hosts.
-Nothing is sent but the address: no cookies, no keys; no proxy of the environment is used.
+The connection goes to the checked address, so that a name that resolves differently a moment
+later (DNS rebinding) has no effect. A redirect is followed on the same host only, and checked
+again; a redirect to another host is reported, because permission rules name hosts. A request
+sends no cookies and no keys, and uses no proxy of the environment.
 """
 
 from __future__ import annotations
@@ -34,28 +34,25 @@ __all__ = [
 ]
 
 
-# Which addresses of the network a tool may connect to: public ones.
-
-
 Resolve = Callable[[str, int], Sequence[str]]
-"""The addresses of a host, for a port."""
+"""Returns the addresses of a host for a port."""
 
-# Source: RFC 6052, section 2.1: the well-known prefix of addresses that hold IPv4 ones.
+# The well-known prefix of IPv6 addresses that embed IPv4 ones. Source: RFC 6052, section 2.1.
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 def resolved(host: str, port: int) -> list[str]:
-    """The addresses of a host, as the system finds them.
+    """Return the addresses of a host from the system's resolver.
 
     Raises:
-        OSError: There are none.
+        OSError: The host has no address.
     """
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
 def is_public(address: str) -> bool:
-    """Whether an address is one of the open internet's, not of a private network or this host.
+    """Return True for an address of the public internet, not of a private network or this host.
 
     >>> [is_public(one) for one in ("93.184.216.34", "10.0.0.1", "::ffff:127.0.0.1")]
     [True, False, False]
@@ -78,10 +75,10 @@ def is_public(address: str) -> bool:
 def public_address(
     host: str, port: int, resolve: Resolve, may_connect: Callable[[str], bool]
 ) -> str:
-    """The address to connect to; all that a name has must be allowed.
+    """Return the address to connect to; all addresses of the host must be allowed.
 
     Raises:
-        WorkspaceError: The name has no address, or one that is not allowed.
+        WorkspaceError: The host has no address, or one that is not allowed.
     """
     try:
         addresses = resolve(host, port)
@@ -101,15 +98,15 @@ _MOVED = (301, 302, 303, 307, 308)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """What an address gave.
+    """The response of an address.
 
     Attributes:
-        url: Where it came from, redirects followed.
+        url: The final address after redirects.
         kind: The media type, in lower case, without parameters.
-        charset: As the server names it.
-        body: Its bytes, unpacked.
-        is_cut: Whether there was more.
-        moved_to: The address on another host that it leads to, instead of a body.
+        charset: The charset that the server names.
+        body: The decompressed body.
+        is_cut: True if the body was longer.
+        moved_to: The address of a redirect to another host, without a body.
     """
 
     url: str
@@ -122,23 +119,23 @@ class Page:
 
 @dataclass(slots=True)
 class Line:
-    """The connection of one call, which another thread may cut.
+    """The connection of one call, which another thread may close.
 
     Attributes:
-        is_cut: Whether it was cut.
+        is_cut: True after `cut`.
     """
 
     is_cut: bool = False
     _socket: socket.socket | None = field(default=None, init=False)
 
     def take(self, connected: socket.socket) -> None:
-        """Takes a new connection over."""
+        """Use a new socket."""
         self._socket = connected
         if self.is_cut:
             self.cut()
 
     def cut(self) -> None:
-        """Ends the connection, and every wait for it."""
+        """Close the connection, and end every wait for it."""
         self.is_cut = True
         if self._socket is not None:
             with suppress(OSError):
@@ -146,7 +143,7 @@ class Line:
 
 
 class _Connection(http.client.HTTPConnection):
-    """A connection to an address that was checked, under the name of its host."""
+    """A connection to a checked address under the name of its host."""
 
     def __init__(self, parts: SplitResult, address: str, line: Line, timeout_s: float) -> None:
         is_tls = parts.scheme == "https"
@@ -158,7 +155,7 @@ class _Connection(http.client.HTTPConnection):
         self._wait_s = timeout_s
 
     def connect(self) -> None:
-        """Connects, and shakes hands where that is asked for."""
+        """Connect to the checked address, with TLS for https."""
         plain = socket.create_connection((self._address, self.port), self._wait_s)
         self._line.take(plain)
         self.sock = plain
@@ -181,18 +178,18 @@ def fetched(
     resolve: Resolve,
     may_connect: Callable[[str], bool],
 ) -> Page:
-    """What an address gives.
+    """Fetch an address.
 
     Args:
         url: The address.
-        most: Bytes of the body, unpacked.
-        timeout_s: Seconds that each answer of the network may take.
-        line: Lets others cut the connection.
-        resolve: Finds a host's addresses.
-        may_connect: Whether an address may be connected to.
+        most: The number of bytes of the decompressed body.
+        timeout_s: Seconds that each wait for the network may take.
+        line: Lets another thread close the connection.
+        resolve: Returns a host's addresses.
+        may_connect: Returns True for an address that is allowed.
 
     Raises:
-        WorkspaceError: It is no address to fetch, cannot be reached, or refuses.
+        WorkspaceError: The address is not valid, cannot be reached, or refuses.
     """
     parts = _read(url)
     for _ in range(_REDIRECTS + 1):
@@ -217,7 +214,7 @@ def fetched(
 
 
 def _read(url: str) -> SplitResult:
-    """An address that may be fetched, with what is not ASCII escaped."""
+    """Return a parsed address with non-ASCII characters escaped."""
     if len(url) > _MAX_URL_CHARS:
         raise WorkspaceError(f"the address has {len(url):,} characters: {_MAX_URL_CHARS:,} at most")
     if re.search(r"[\x00-\x20\x7f]", url):
@@ -234,7 +231,7 @@ def _read(url: str) -> SplitResult:
     kept = "%/:=&?~+!$,;'@()*[]"
     path = quote(parts.path or "/", safe=kept, errors="replace")
     query = quote(parts.query, safe=kept, errors="replace")
-    # The very host that rules of permissions read: `socket` would encode by IDNA 2003.
+    # The host as permission rules read it: `socket` alone would encode it by IDNA 2003.
     name = connected_host(host)
     if name is None:
         raise WorkspaceError(f"the host {host!r} cannot be read for certain: write it plainly")
@@ -244,7 +241,7 @@ def _read(url: str) -> SplitResult:
 
 
 def _answer(connection: _Connection, parts: SplitResult, most: int) -> Page | str:
-    """The page, or the address it redirects to."""
+    """Return the page, or the address that it redirects to."""
     target = f"{parts.path}?{parts.query}" if parts.query else parts.path
     headers = {
         "User-Agent": "tool-search",
@@ -270,7 +267,7 @@ def _answer(connection: _Connection, parts: SplitResult, most: int) -> Page | st
 
 
 def _body(answer: http.client.HTTPResponse, most: int) -> tuple[bytes, bool]:
-    """The body, unpacked no further than its limit."""
+    """Return the body, decompressed up to the limit, and True if it was longer."""
     encoding = (answer.getheader("Content-Encoding") or "identity").strip().lower()
     if encoding not in ("identity", "gzip", "x-gzip", "deflate"):
         raise WorkspaceError(f"it is packed as {encoding!r}, which is not read here")

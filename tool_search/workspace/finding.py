@@ -1,4 +1,4 @@
-"""Finding files by name and by content."""
+"""Tools that find files by name and by content."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _KINDS = ((stat.S_ISDIR, "/"), (stat.S_ISLNK, "@"), (stat.S_ISFIFO, "|"), (stat.
 
 
 def finding_tools(workspace: Workspace) -> tuple[ExecutableTool, ...]:
-    """The tools that find files."""
+    """Return the tools that find files."""
     return (_ls(workspace), _glob(workspace), _grep(workspace))
 
 
@@ -79,7 +79,7 @@ def _glob(workspace: Workspace) -> ExecutableTool:
         found.sort(key=lambda file: (-file.changed_ns, file.path))
         shown = [file.path for file in found[:limit]]
         listed = _listed(shown, len(found) - len(shown), "No file fits.")
-        return listed + guard.left_out() + _where_cut(walk)
+        return listed + guard.left_out() + _cut_note(walk)
 
     return tool_from_function(glob, aliases=("Glob",), tags=("files",), annotations=_READS)
 
@@ -118,27 +118,27 @@ def _grep(workspace: Workspace) -> ExecutableTool:
         search = _Search(workspace, walk, glob, guard)
         report = _Report(output_mode, context_lines, head_limit)
         for batch in search.batches():
-            for (name, text), numbers in zip(batch, _matched(matcher, batch), strict=True):
+            for (name, text), numbers in zip(batch, _match_lines(matcher, batch), strict=True):
                 if numbers:
                     report.add(name, text, numbers)
-        return report.text() + search.left_out() + guard.left_out() + _where_cut(walk)
+        return report.text() + search.left_out() + guard.left_out() + _cut_note(walk)
 
     return tool_from_function(
         grep, aliases=("Grep",), tags=("files", "search"), annotations=_READS, timeout_s=60.0
     )
 
 
-def _matched(matcher: LineMatcher, batch: list[tuple[str, str]]) -> list[list[int]]:
+def _match_lines(matcher: LineMatcher, batch: list[tuple[str, str]]) -> list[list[int]]:
     return matcher([text for _, text in batch])
 
 
 class _Guard:
-    """The rules on reading, which hold for whatever shows files.
+    """A filter of files by the permission rules of `read_file`.
 
-    A search would otherwise read to a user what a rule for `read_file` keeps from them.
+    Without it, a search would show files that a rule hides from the user.
 
     Args:
-        context: Where the search is called.
+        context: The context of the search.
     """
 
     def __init__(self, context: ToolContext) -> None:
@@ -146,21 +146,21 @@ class _Guard:
         self._left_out = 0
 
     def shows(self, path: str) -> bool:
-        """Return True if the user may read a file unasked; count it if not."""
+        """Return True if the user may read a file without a question; count it if not."""
         if self._context.allows("read_file", file_path=path):
             return True
         self._left_out += 1
         return False
 
     def left_out(self) -> str:
-        """Say how many files the rules kept back, without their names."""
+        """Return a note with the number of hidden files, without their names."""
         if not self._left_out:
             return ""
         return f"\n[{self._left_out:,} left out: the rules do not let you read them]"
 
 
 class _Search:
-    """The texts that grep looks into."""
+    """The texts that grep searches."""
 
     def __init__(self, workspace: Workspace, walk: Walk, glob: str | None, guard: _Guard) -> None:
         self._workspace = workspace
@@ -172,7 +172,7 @@ class _Search:
         self._too_large = 0
 
     def batches(self) -> Iterator[list[tuple[str, str]]]:
-        """Paths and texts, a few millions of characters at a time."""
+        """Yield batches of paths and texts with about 2 million characters each."""
         batch: list[tuple[str, str]] = []
         characters = 0
         for file in self._walk.files():
@@ -199,15 +199,15 @@ class _Search:
                 return None
             return TextFile.of(stored).text
         except WorkspaceError:
-            return None  # binary, gone, or closed to us
+            return None  # binary, removed, or not readable
 
     def left_out(self) -> str:
-        """Says how many files were too large."""
+        """Return a note with the number of files that were too large."""
         return f"\n[{self._too_large:,} files were too large to search]" if self._too_large else ""
 
 
 class _Report:
-    """What grep shows."""
+    """The output of grep."""
 
     def __init__(self, mode: OutputMode, context_lines: int, limit: int) -> None:
         self._mode = mode
@@ -219,7 +219,7 @@ class _Report:
         self._matches = 0
 
     def add(self, path: str, text: str, numbers: list[int]) -> None:
-        """Takes in the matching lines of a file."""
+        """Add the matching lines of a file."""
         self._files += 1
         self._matches += len(numbers)
         room = self._limit - self._shown
@@ -244,12 +244,12 @@ class _Report:
                 last = at
 
     def text(self) -> str:
-        """All of it, and how much was left out."""
+        """Return the whole output, with notes on omissions."""
         total = self._matches if self._mode == "content" else self._files
-        said = _listed(self._lines, total - self._shown, "Nothing matches.")
+        listed = _listed(self._lines, total - self._shown, "Nothing matches.")
         if not self._files:
-            return said
-        return f"{said}\n[{self._matches:,} matching lines in {self._files:,} files]"
+            return listed
+        return f"{listed}\n[{self._matches:,} matching lines in {self._files:,} files]"
 
 
 def _cut(line: str) -> str:
@@ -265,7 +265,7 @@ def _listed(lines: list[str], left: int, otherwise: str) -> str:
     return "\n".join([*lines, *([f"[{left:,} more left out]"] if left > 0 else [])])
 
 
-def _where_cut(walk: Walk) -> str:
+def _cut_note(walk: Walk) -> str:
     if not walk.is_cut:
         return ""
     most = walk.workspace.limits.entries

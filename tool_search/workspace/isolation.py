@@ -1,11 +1,10 @@
-"""Keeps the bot's own processes out of the sight of its shell.
+"""Isolation of the shell from the bot's own processes.
 
-A clean environment is not enough: on Linux a process reads what another one of its user was
-started with, in `/proc/<pid>/environ`, keys among it. So the shell gets processes of its own
-to see (a PID namespace with a `/proc` of its own). A system that does not give one leaves two
-things: this process is closed to others of its user (`PR_SET_DUMPABLE`, prctl(2)), and a
-shell of root's loses the capabilities that would open it again. What the second way does not
-hide is what other processes of the same user were started with, such as the shell that
+A clean environment is not enough: on Linux a process can read the initial environment of
+others of its user in `/proc/<pid>/environ`, keys included. The shell therefore gets a PID
+namespace with its own `/proc`. If the system offers none, this process is closed to others of
+its user (`PR_SET_DUMPABLE`, prctl(2)), and a shell of root loses the capabilities that would
+open it again. That does not hide other processes of the same user, such as the shell that
 started the bot.
 """
 
@@ -34,9 +33,9 @@ _WITHOUT_CAPABILITIES = ("setpriv", "--bounding-set=-all", "--inh-caps=-all", "-
 
 @cache
 def isolating_launcher() -> tuple[str, ...]:
-    """Return the command line that starts a program out of sight of this process.
+    """Return the command line that starts a program isolated from this process.
 
-    Tries each way once a process. Blocks for as long as the trials take: milliseconds.
+    The first call tries each way, and blocks for some milliseconds.
     """
     if not sys.platform.startswith("linux"):
         return ()
@@ -45,9 +44,9 @@ def isolating_launcher() -> tuple[str, ...]:
             return candidate
     hidden = _close_this_process()
     _log.warning(
-        "the shell shares its view of processes with the bot: namespaces are not to be had here "
-        "(unshare); the bot's own process is %s, but what other processes of this user were "
-        "started with can be read",
+        "the shell sees the bot's processes, because namespaces (unshare) do not work here; the "
+        "bot's own process is %s, and the environment of other processes of this user can be "
+        "read; use a container or `launcher`",
         "closed to it" if hidden else "open to it",
     )
     if os.geteuid() == 0 and _works(_WITHOUT_CAPABILITIES):
@@ -59,7 +58,7 @@ def _works(launcher: tuple[str, ...]) -> bool:
     if shutil.which(launcher[0]) is None:
         return False
     try:
-        done = subprocess.run(  # noqa: S603  # our own words
+        done = subprocess.run(  # noqa: S603  # fixed arguments
             [*launcher, "true"], capture_output=True, timeout=_PROBE_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired):

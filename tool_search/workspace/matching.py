@@ -1,9 +1,9 @@
-"""Regular expressions over lines, in a time that no pattern can stretch.
+"""Regular expressions over lines in bounded time.
 
-RE2 takes a time that is linear in the text. What it does not know (look-around, back
-references), and everything where it is not installed, Python's `re` does in a process of
-its own, which is ended when its time is over. All searches of a turn share that time: a
-model that is led astray would otherwise ask for it again and again.
+RE2 takes time linear in the text. Patterns that it does not support (look-around, back
+references), and all patterns if it is not installed, run with Python's `re` in a separate
+process with a timeout. All searches of a turn share one time budget, or a misled model could
+use it up again and again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tool_search.workspace.workspace import WorkspaceError
 __all__ = ["LineMatcher", "TimeBudget", "TurnBudgets", "line_matcher"]
 
 LineMatcher = Callable[[Sequence[str]], list[list[int]]]
-"""For each text, the numbers from 0 of its lines that match."""
+"""Returns for each text the numbers of its matching lines, from 0."""
 
 _MAX_CHARS = 1_000
 _SECONDS = 15.0
@@ -44,10 +44,10 @@ else:
 
 
 class TimeBudget:
-    """Seconds that several runs share, one after the other.
+    """Seconds that several runs share, one after another.
 
     Args:
-        seconds: What there is in all.
+        seconds: The total.
     """
 
     def __init__(self, seconds: float = _SECONDS) -> None:
@@ -56,10 +56,10 @@ class TimeBudget:
 
     @contextmanager
     def spent(self) -> Iterator[float]:
-        """Wait for earlier runs; give the seconds that are left, and take off what is used.
+        """Wait for earlier runs; yield the remaining seconds, and subtract the used time.
 
         Raises:
-            WorkspaceError: Nothing is left.
+            WorkspaceError: No time is left.
         """
         with self._lock:
             if self._left <= 0:
@@ -75,34 +75,34 @@ class TimeBudget:
 
 
 class TurnBudgets:
-    """A time budget for each turn, for as long as the turn lasts."""
+    """A time budget for each running turn."""
 
     def __init__(self) -> None:
         self._budgets: WeakKeyDictionary[Cancellation, TimeBudget] = WeakKeyDictionary()
         self._lock = threading.Lock()
 
     def of(self, cancellation: Cancellation) -> TimeBudget:
-        """Return the budget of the turn that a call's cancellation belongs to."""
+        """Return the budget of the turn of a call's cancellation."""
         with self._lock:
             return self._budgets.setdefault(cancellation.outermost, TimeBudget())
 
 
 def line_matcher(pattern: str, *, ignore_case: bool, budget: TimeBudget) -> LineMatcher:
-    """What finds the lines of a pattern.
+    """Return a function that finds the lines that match a pattern.
 
     Args:
-        pattern: A regular expression, held against one line at a time.
-        ignore_case: Whether upper and lower case are one.
-        budget: The time that a pattern may take if RE2 does not know it.
+        pattern: A regular expression for one line at a time.
+        ignore_case: True ignores upper and lower case.
+        budget: The time for a pattern that RE2 does not support.
 
     Raises:
-        WorkspaceError: It is empty or too long; an invalid one is told when it is used.
+        WorkspaceError: The pattern is empty or too long; an invalid one raises in use.
     """
     if not pattern or len(pattern) > _MAX_CHARS:
         raise WorkspaceError(f"a pattern must have 1 to {_MAX_CHARS:,} characters")
     compiled = _linear(pattern, ignore_case=ignore_case)
     if compiled is None:
-        return _Aside(pattern, ignore_case=ignore_case, budget=budget)
+        return _ProcessMatcher(pattern, ignore_case=ignore_case, budget=budget)
 
     def lines(texts: Sequence[str]) -> list[list[int]]:
         return [_lines(compiled, text) for text in texts]
@@ -111,9 +111,9 @@ def line_matcher(pattern: str, *, ignore_case: bool, budget: TimeBudget) -> Line
 
 
 def _linear(pattern: str, *, ignore_case: bool) -> Any:
-    """The pattern as RE2 has it; None: it does not, or is not there."""
+    """Return the compiled pattern, or None if RE2 is missing or does not support it."""
     try:
-        import re2  # noqa: PLC0415  # an extra's
+        import re2  # noqa: PLC0415  # optional
     except ImportError:
         return None
     options = re2.Options()
@@ -131,8 +131,8 @@ def _lines(compiled: Any, text: str) -> list[int]:
     return [number for number, line in enumerate(encoded) if compiled.search(line)]
 
 
-class _Aside:
-    """Python's own expressions, in a process."""
+class _ProcessMatcher:
+    """A matcher with Python's `re` in a separate process."""
 
     def __init__(self, pattern: str, *, ignore_case: bool, budget: TimeBudget) -> None:
         self._job = {"pattern": pattern, "ignore_case": ignore_case}
@@ -143,8 +143,8 @@ class _Aside:
         with self._budget.spent() as seconds:
             done = self._run(texts, seconds)
         if done.returncode:
-            said = done.stderr[-200:].decode("utf-8", "replace")
-            raise WorkspaceError(f"the pattern {pattern!r} ended its process: {said}")
+            error = done.stderr[-200:].decode("utf-8", "replace")
+            raise WorkspaceError(f"the pattern {pattern!r} ended its process: {error}")
         answer: dict[str, Any] = json.loads(done.stdout)
         if "error" in answer:
             raise WorkspaceError(f"the pattern {pattern!r} is not valid: {answer['error']}")
@@ -153,7 +153,7 @@ class _Aside:
 
     def _run(self, texts: Sequence[str], seconds: float) -> subprocess.CompletedProcess[bytes]:
         try:
-            return subprocess.run(  # noqa: S603  # our own program
+            return subprocess.run(  # noqa: S603  # a fixed program
                 [sys.executable, "-I", "-S", "-c", _PROGRAM],
                 input=json.dumps({**self._job, "texts": list(texts)}).encode(),
                 capture_output=True,

@@ -1,4 +1,7 @@
-"""Changing a notebook, cell by cell."""
+"""Jupyter notebooks: their cells, and a tool that edits them.
+
+Source: nbformat, "The Notebook file format", version 4.
+"""
 
 from __future__ import annotations
 
@@ -21,23 +24,18 @@ __all__ = [
 ]
 
 
-# Jupyter notebooks: their cells, and the same JSON back.
-#
-# Source: nbformat, "The Notebook file format", version 4.
-
-
 CellKind = Literal["code", "markdown", "raw"]
 _MAX_OUTPUT_CHARS = 4_000
 
 
 @dataclass(slots=True)
 class NotebookFile:
-    """A notebook that was read.
+    """A parsed notebook.
 
     Attributes:
-        path: Where it is.
-        content: Its JSON.
-        indent: How it was written: columns, or a text such as a tab.
+        path: The path, for messages.
+        content: The JSON object.
+        indent: The indentation of the file: a number of spaces, or a text such as a tab.
     """
 
     path: str
@@ -46,10 +44,10 @@ class NotebookFile:
 
     @classmethod
     def of(cls, path: str, text: TextFile) -> NotebookFile:
-        """The notebook of a file.
+        """Return the notebook in a file.
 
         Raises:
-            WorkspaceError: It is none.
+            WorkspaceError: The file is not a notebook of version 4.
         """
         try:
             content = json.loads(text.text)
@@ -68,19 +66,19 @@ class NotebookFile:
         return cells
 
     def written(self, before: str) -> str:
-        """The JSON again.
+        """Return the notebook as JSON text.
 
         Args:
-            before: As it was: whether it ended with a line end is kept.
+            before: The old text; its final line end, or the lack of one, is kept.
         """
         end = "\n" if before.endswith("\n") else ""
         return json.dumps(self.content, ensure_ascii=False, indent=self.indent) + end
 
     def shown(self, most: int) -> str:
-        """The cells and the text of their outputs.
+        """Return the cells and the text of their outputs.
 
         Args:
-            most: Characters; the rest is left out, and said.
+            most: The number of characters; a note replaces the rest.
         """
         parts = [_cell(number, cell) for number, cell in enumerate(self.cells)]
         whole = "\n".join(parts) or f"{self.path!r} has no cells."
@@ -89,13 +87,13 @@ class NotebookFile:
         return f"{whole[:most]}\n[{len(whole) - most:,} characters left out]"
 
     def index(self, cell: str) -> int:
-        """The place of a cell.
+        """Return the index of a cell.
 
         Args:
-            cell: Its id, or its number from 0.
+            cell: The cell's id, or its number from 0.
 
         Raises:
-            WorkspaceError: There is none.
+            WorkspaceError: There is no such cell.
         """
         ids = [item.get("id") for item in self.cells]
         if cell in ids:
@@ -107,7 +105,7 @@ class NotebookFile:
         )
 
     def new_cell(self, kind: CellKind, source: str) -> dict[str, Any]:
-        """A cell that fits this notebook's version."""
+        """Return a new cell in the form of this notebook's version."""
         made: dict[str, Any] = {"cell_type": kind, "metadata": {}, "source": source_lines(source)}
         version = (self.content.get("nbformat"), self.content.get("nbformat_minor"))
         if version[0] == 4 and isinstance(version[1], int) and version[1] >= 5:
@@ -118,7 +116,7 @@ class NotebookFile:
 
 
 def source_lines(source: str) -> list[str]:
-    """A cell's source as notebooks keep it: lines with their ends."""
+    """Return a source as a list of lines with their ends, as notebooks store it."""
     lines = source.split("\n")
     kept = [f"{line}\n" for line in lines[:-1]]
     return [*kept, lines[-1]] if lines[-1] else kept
@@ -129,11 +127,11 @@ def _cell(number: int, cell: dict[str, Any]) -> str:
     lines = [f"[cell {number}{named} {cell.get('cell_type')}]", _joined(cell.get("source"))]
     outputs = cell.get("outputs")
     for output in outputs if isinstance(outputs, list) else ():
-        said = _output(output) if isinstance(output, dict) else ""
-        if said:
-            left = len(said) - _MAX_OUTPUT_CHARS
+        shown = _output(output) if isinstance(output, dict) else ""
+        if shown:
+            left = len(shown) - _MAX_OUTPUT_CHARS
             cut = f" [{left:,} characters left out]" if left > 0 else ""
-            lines.append(f"[output] {said[:_MAX_OUTPUT_CHARS]}{cut}")
+            lines.append(f"[output] {shown[:_MAX_OUTPUT_CHARS]}{cut}")
     return "\n".join(lines)
 
 
@@ -158,7 +156,7 @@ EditMode = Literal["replace", "insert", "delete"]
 
 
 def notebook_tools(desk: EditDesk) -> tuple[ExecutableTool, ...]:
-    """The tool that edits notebooks."""
+    """Return the tool that edits notebooks."""
 
     def edit_notebook(  # noqa: PLR0917  # called by name
         notebook_path: str,
@@ -182,9 +180,9 @@ def notebook_tools(desk: EditDesk) -> tuple[ExecutableTool, ...]:
         with desk.lock:
             file, text = desk.fresh(notebook_path, context.conversation)
             notebook = NotebookFile.of(file.path, text)
-            done = _changed(notebook, edit_mode, cell, new_source, cell_type)
+            done = _change_cell(notebook, edit_mode, cell, new_source, cell_type)
             content = text.encoded(notebook.written(text.text))
-            desk.replaced(file, content, context.conversation)
+            desk.replace(file, content, context.conversation)
         return f"{done} in {file.path}, which has {len(notebook.cells)} cells."
 
     def check(notebook_path: str, conversation: str, **given: Any) -> None:
@@ -192,7 +190,7 @@ def notebook_tools(desk: EditDesk) -> tuple[ExecutableTool, ...]:
         notebook = NotebookFile.of(file.path, text)
         mode = given.get("edit_mode", "replace")
         source, kind = given.get("new_source", ""), given.get("cell_type")
-        _changed(notebook, mode, given.get("cell"), source, kind)
+        _change_cell(notebook, mode, given.get("cell"), source, kind)
 
     return (
         tool_from_function(
@@ -207,10 +205,10 @@ def notebook_tools(desk: EditDesk) -> tuple[ExecutableTool, ...]:
     )
 
 
-def _changed(
+def _change_cell(
     notebook: NotebookFile, mode: EditMode, cell: str | None, source: str, kind: CellKind | None
 ) -> str:
-    """Changes a notebook; says what was done."""
+    """Change a notebook; return a report of the change."""
     if not notebook.path.endswith(".ipynb"):
         raise WorkspaceError(f"{notebook.path!r} is no .ipynb file: use edit_file")
     if mode == "insert":

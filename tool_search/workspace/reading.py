@@ -1,4 +1,4 @@
-"""Reading a file: text by lines, a notebook by cells, a picture as a picture."""
+"""A tool that reads files: text by lines, notebooks by cells, pictures as pictures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PICTURES = {
 
 
 def reading_tools(workspace: Workspace, seen: ReadFiles) -> tuple[ExecutableTool, ...]:
-    """The tool that reads files, and notes which."""
+    """Return the tool that reads files and notes them as read."""
     limits = workspace.limits
 
     def read_file(
@@ -76,7 +76,7 @@ def reading_tools(workspace: Workspace, seen: ReadFiles) -> tuple[ExecutableTool
 
 
 def _lines(workspace: Workspace, text: TextFile, path: str, offset: int, limit: int) -> str:
-    """Numbered lines, and how many there are beside them."""
+    """Return numbered lines, and a note with the number of further lines."""
     if not text.text:
         return f"{path!r} is empty."
     lines = text.text.split("\n")
@@ -100,7 +100,7 @@ def _lines(workspace: Workspace, text: TextFile, path: str, offset: int, limit: 
 
 
 def _picture(file: StoredFile) -> str | None:
-    """The media type of a picture that models take, by its first bytes."""
+    """Return the media type of a picture that models accept, or None, by its first bytes."""
     content = file.content
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         return "image/webp"

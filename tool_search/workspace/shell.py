@@ -1,13 +1,12 @@
-"""A shell that stays: one bash for each conversation, so that `cd` and variables last.
+"""A tool with one bash for each conversation, so that the folder and variables last.
 
-What holds it: the operator's list of allowed commands, the user's permission, a clean
-environment, a view of processes without the bot's own (`isolation.py`), a folder to begin
-in and to be brought back to, a time for each command, an end to its whole process group.
+Protection: the operator's list of allowed commands, the user's permission, a clean
+environment, a view of processes without the bot's own (`isolation.py`), a start folder to
+which the shell is brought back, a timeout for each command, an end of the whole process group.
 
-What does not: bash runs as the user that the bot runs as. A command that is allowed can
-read whatever that user can read outside the workspace, reach the network, and leave its
-process group. Where that matters, run the bot in a container, or have `launcher` put bash
-into a sandbox.
+Limits: bash runs as the bot's user. An allowed command can read every file that this user can
+read outside the workspace, reach the network, and leave its process group. If that matters,
+run the bot in a container, or let `launcher` start bash in a sandbox.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from tool_search.execution import (
 from tool_search.workspace.commands import (
     ANY_COMMAND,
     READ_ONLY_COMMANDS,
-    refusal,
+    denial_reason,
     subjects_of,
 )
 from tool_search.workspace.isolation import isolating_launcher
@@ -50,17 +49,17 @@ _CHUNK = 65_536
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShellOptions:
-    """How the shell is run.
+    """Options of the shell.
 
     Attributes:
-        commands: What may be run, each with the arguments it must begin with, such as
-            `git status`; `*` allows everything. A command that runs others (`env`,
+        commands: The allowed commands, each with the first arguments that it must have, such
+            as `git status`; `*` allows everything. A command that runs others (`env`,
             `xargs`, `find`, `python`, `git` with settings) allows those too.
-        timeout_s: Seconds a command has, where the model asks for no other time.
-        longest_output: Characters that the model reads; of more, both ends.
-        environment: Variables beside `PATH`, `HOME` and `LANG`; nothing is inherited.
-        path: Where commands are looked for.
-        launcher: What bash is started by, such as a sandbox's command line; None: what
+        timeout_s: Seconds that a command may take, unless the model asks for another time.
+        longest_output: Characters that the model reads; longer output keeps both ends.
+        environment: Variables in addition to `PATH`, `HOME` and `LANG`; none is inherited.
+        path: The `PATH` of the shell.
+        launcher: The command line that starts bash, such as a sandbox; None: the one that
             hides the bot's own processes on this system.
 
     Raises:
@@ -87,10 +86,10 @@ class ShellOptions:
 
 
 def shell_tools(workspace: Workspace, options: ShellOptions) -> tuple[ExecutableTool, ...]:
-    """The tool that runs commands."""
+    """Return the tool that runs commands."""
     shells = _Shells(workspace, options)
     allowed = options.commands
-    said = "any" if ANY_COMMAND in allowed else ", ".join(sorted(allowed))
+    listed = "any" if ANY_COMMAND in allowed else ", ".join(sorted(allowed))
 
     async def bash(
         command: str,
@@ -111,16 +110,18 @@ def shell_tools(workspace: Workspace, options: ShellOptions) -> tuple[Executable
         aliases=("Bash",),
         tags=("shell",),
         annotations={"read_only": False, "destructive": True, "concurrency_safe": False},
-        validate_input=lambda arguments, _: refusal(arguments["command"], allowed),
+        validate_input=lambda arguments, _: denial_reason(arguments["command"], allowed),
         needs_permission=True,
-        is_read_only=lambda given: refusal(given.get("command", ""), READ_ONLY_COMMANDS) is None,
+        is_read_only=lambda given: (
+            denial_reason(given.get("command", ""), READ_ONLY_COMMANDS) is None
+        ),
         subjects=lambda given: subjects_of(given.get("command", "")),
         timeout_s=_MAX_SECONDS + 30.0,
         close=shells.close,
         forget=shells.forget,
         description=(
             "Run a command in a bash that lasts for the conversation: the folder and variables "
-            f"stay. It begins in the workspace. Allowed commands: {said}."
+            f"stay. It begins in the workspace. Allowed commands: {listed}."
         ),
     )
     return (made,)
@@ -135,26 +136,26 @@ class _Shells:
         self._shells: dict[str, _Shell] = {}
 
     async def run(self, command: str, context: ToolContext, seconds: int) -> ExecutionResult:
-        """Runs a command; what it writes is shown as it comes."""
+        """Run a command, and show its output at once."""
         key = context.conversation
         shell = self._shells.setdefault(key, _Shell(self._workspace, self._options))
         async with shell.lock:
             return await shell.run(command, context, seconds)
 
     async def forget(self, conversation: str) -> None:
-        """Ends a conversation's shell, and what it left running."""
+        """End a conversation's shell and the processes it left running."""
         shell = self._shells.pop(conversation, None)
         if shell is not None:
             await shell.end()
 
     async def close(self) -> None:
-        """Ends all."""
+        """End all shells."""
         for conversation in list(self._shells):
             await self.forget(conversation)
 
 
 class _Shell:
-    """One bash, started when it is needed."""
+    """One bash, started on demand."""
 
     def __init__(self, workspace: Workspace, options: ShellOptions) -> None:
         self._workspace = workspace
@@ -164,11 +165,11 @@ class _Shell:
         self.lock = asyncio.Lock()
 
     async def run(self, command: str, context: ToolContext, seconds: int) -> ExecutionResult:
-        """Runs one command to its end, or to the end of its time."""
+        """Run one command to its end or its timeout."""
         output = _Output(context, self._options.longest_output)
         try:
             async with asyncio.timeout(seconds):
-                status, folder = await self._ran(command, output)
+                status, folder = await self._execute(command, output)
         except TimeoutError:
             await self.end()
             content = output.text(
@@ -179,17 +180,17 @@ class _Shell:
             await self.end()
             return ExecutionResult(content=output.text(f"[{exc}]"), is_error=True, failure="failed")
         except BaseException:
-            # Cancelled: what it wrote so far has been passed on.
+            # Cancelled: the output so far has been passed on.
             await self.end()
             raise
-        told = [] if status == 0 else [f"[exit status {status}]"]
-        told += [await self._brought_back(folder)]
+        notes = [] if status == 0 else [f"[exit status {status}]"]
+        notes += [await self._return_to_workspace(folder)]
         return ExecutionResult(
-            content=output.text(*told), data={"exit_status": status, "output": output.text()}
+            content=output.text(*notes), data={"exit_status": status, "output": output.text()}
         )
 
     async def end(self) -> None:
-        """Kills bash and everything in its process group."""
+        """Kill bash and its process group."""
         process, self._process = self._process, None
         self._left = b""
         if process is None:
@@ -201,9 +202,9 @@ class _Shell:
         if transport is not None:
             transport.close()
 
-    async def _ran(self, command: str, output: _Output) -> tuple[int, str]:
-        """The exit status of a command, and the folder it leaves the shell in."""
-        process = await self._started()
+    async def _execute(self, command: str, output: _Output) -> tuple[int, str]:
+        """Run a command; return its exit status and the shell's folder afterwards."""
+        process = await self._start_if_needed()
         if process.stdin is None or process.stdout is None:
             raise WorkspaceError("the shell has no streams")
         mark = secrets.token_hex(16)
@@ -232,20 +233,20 @@ class _Shell:
             before, found, after = held.partition(mark)
             if found and b"\n" in after:
                 output.add(before)
-                # What follows is of programs that were left running: the next command's output.
-                told, _, self._left = after.partition(b"\n")
-                status, _, folder = told.decode("utf-8", "replace").partition(" ")
+                # Later output is from background programs: it belongs to the next command.
+                report, _, self._left = after.partition(b"\n")
+                status, _, folder = report.decode("utf-8", "replace").partition(" ")
                 return int(status), folder
             if found:
                 continue
-            # What may be the beginning of the mark is held back.
+            # A possible beginning of the mark is held back.
             keep = next((n for n in range(len(mark) - 1, 0, -1) if held.endswith(mark[:n])), 0)
             output.add(held[: len(held) - keep])
             held = held[len(held) - keep :]
             if output.bytes > _MAX_BYTES:
                 raise WorkspaceError(f"ended after {_MAX_BYTES:,} bytes of output")
 
-    async def _started(self) -> asyncio.subprocess.Process:
+    async def _start_if_needed(self) -> asyncio.subprocess.Process:
         if self._process is not None and self._process.returncode is None:
             return self._process
         await self.end()
@@ -280,8 +281,8 @@ class _Shell:
             raise WorkspaceError(f"the shell cannot be started: {exc.strerror}") from exc
         return self._process
 
-    async def _brought_back(self, folder: str) -> str:
-        """Brings the shell back where a command has led it out; says so."""
+    async def _return_to_workspace(self, folder: str) -> str:
+        """Bring the shell back if a command left the workspace; return a note."""
         root = str(self._workspace.folder)
         if folder == root:
             return ""
@@ -296,7 +297,7 @@ class _Shell:
 
 
 class _Output:
-    """What a command writes: shown at once up to a point, kept by its ends."""
+    """The output of a command: its start is shown at once, and both ends are kept."""
 
     def __init__(self, context: ToolContext, longest: int) -> None:
         self._context = context
@@ -307,7 +308,7 @@ class _Output:
         self.bytes = 0
 
     def add(self, piece: bytes) -> None:
-        """Takes in what was written."""
+        """Add a piece of output."""
         if not piece:
             return
         self.bytes += len(piece)
@@ -319,10 +320,10 @@ class _Output:
         self._head += piece[:room]
         self._tail = (self._tail + piece[room:])[-self._half :]
 
-    def text(self, *told: str) -> str:
-        """The ends of it, how much is missing between them, and what else is told."""
+    def text(self, *notes: str) -> str:
+        """Return both ends of the output, the size of the gap, and the notes."""
         left = self.bytes - len(self._head) - len(self._tail)
         head, tail = (part.decode("utf-8", "replace") for part in (self._head, self._tail))
         middle = f"\n... [{left:,} bytes left out] ...\n" if left else ""
-        said = [(head + middle + tail).strip("\n"), *told]
-        return "\n".join(part for part in said if part)
+        parts = [(head + middle + tail).strip("\n"), *notes]
+        return "\n".join(part for part in parts if part)

@@ -1,4 +1,4 @@
-"""Files as text: encoding and line endings are found out, and kept by what is written."""
+"""Files as text; changes keep the encoding and the line ends of a file."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _MAX_CONVERSATIONS = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextFile:
-    r"""Text, and how it was written.
+    r"""The text of a file, with its encoding.
 
     Attributes:
-        text: With `\n` at line ends where they are all alike.
-        encoding: UTF-8, UTF-16 with its mark, or else GB 18030.
+        text: The text, with `\n` as line ends unless they differ.
+        encoding: UTF-8, UTF-16 with a byte order mark, or else GB 18030.
         mark: The byte order mark, if any.
-        newline: What ends lines; "" where they differ, and stay as they are.
+        newline: The line end; "" if they differ, and they stay as they are.
     """
 
     text: str
@@ -37,10 +37,10 @@ class TextFile:
 
     @classmethod
     def of(cls, file: StoredFile) -> TextFile:
-        """The text of a file.
+        """Return the text of a file.
 
         Raises:
-            WorkspaceError: It is not text, or of an unknown encoding.
+            WorkspaceError: The file is not text, or its encoding is unknown.
         """
         content = file.content
         mark, encoding = next((m for m in _MARKS if content.startswith(m[0])), (b"", ""))
@@ -52,7 +52,7 @@ class TextFile:
                 text = body.decode(candidate)
             except UnicodeDecodeError:
                 continue
-            # What would not come back byte for byte is not taken for this encoding.
+            # An encoding that does not round-trip byte for byte is not the file's.
             if text.encode(candidate) == body:
                 return cls._with_lines(text, candidate, mark)
         raise WorkspaceError(f"{file.path!r} is not text in UTF-8, UTF-16 or GB 18030")
@@ -65,14 +65,14 @@ class TextFile:
         return cls(text=shown, encoding=encoding, mark=mark, newline=newline)
 
     def read_as_here(self, written: str) -> str:
-        """A model's text with the line ends that `text` has."""
+        """Return a model's text with the line ends of `text`."""
         return written.replace("\r\n", "\n") if self.newline == "\r\n" else written
 
     def encoded(self, text: str) -> bytes:
-        """Another text, written as this one was.
+        """Return another text as bytes in this file's encoding.
 
         Raises:
-            WorkspaceError: The encoding has no such character.
+            WorkspaceError: The encoding lacks a character.
         """
         if self.newline == "\r\n":
             text = text.replace("\r\n", "\n").replace("\n", "\r\n")
@@ -84,16 +84,16 @@ class TextFile:
 
 
 class ReadFiles:
-    """What of a workspace each conversation has read, and how it was then.
+    """The files that each conversation has read, with hashes of their content.
 
-    A file counts as unchanged while its content is the same, whatever its time says.
+    A file is unchanged as long as its content is the same; its time does not matter.
     """
 
     def __init__(self) -> None:
         self._seen: OrderedDict[str, dict[str, bytes]] = OrderedDict()
 
     def note(self, conversation: str, file: StoredFile) -> None:
-        """Remembers that a conversation knows a file as it is."""
+        """Remember that a conversation knows a file's content."""
         known = self._seen.setdefault(conversation, {})
         known[file.path] = _digest(file)
         self._seen.move_to_end(conversation)
@@ -101,10 +101,10 @@ class ReadFiles:
             self._seen.popitem(last=False)
 
     def require_fresh(self, conversation: str, file: StoredFile) -> None:
-        """Refuses to change what a conversation has not read, or what changed since.
+        """Raise an error unless a conversation knows a file's current content.
 
         Raises:
-            WorkspaceError: It has to read the file first.
+            WorkspaceError: The conversation has to read the file first.
         """
         known = self._seen.get(conversation, {}).get(file.path)
         if known is None:
@@ -117,7 +117,7 @@ class ReadFiles:
             )
 
     async def forget(self, conversation: str) -> None:
-        """Drops what a conversation has read."""
+        """Drop the state of a conversation."""
         self._seen.pop(conversation, None)
 
 
@@ -126,7 +126,7 @@ def _digest(file: StoredFile) -> bytes:
 
 
 def numbered(lines: list[str], first: int, *, longest: int) -> str:
-    """Lines with their numbers, a long one cut."""
+    """Return lines with their numbers, each cut to `longest` characters."""
     shown = []
     for number, line in enumerate(lines, first):
         left = len(line) - longest
@@ -136,13 +136,13 @@ def numbered(lines: list[str], first: int, *, longest: int) -> str:
 
 
 def snippet(text: str, start: int, length: int, *, longest: int = 300) -> str:
-    """The numbered lines about a place of a text, at most 20.
+    """Return the numbered lines around a place of a text, at most 20.
 
     Args:
         text: The whole text.
-        start: Where the place begins, in characters.
-        length: How long it is.
-        longest: Characters of a line that are shown.
+        start: The start of the place, in characters.
+        length: The length of the place, in characters.
+        longest: The number of characters to show of a line.
     """
     lines = text.split("\n")
     first = max(0, text.count("\n", 0, start) - 3)

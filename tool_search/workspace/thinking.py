@@ -1,4 +1,4 @@
-"""Tools for the model's own order: thoughts, a list of what is to do, a task for another."""
+"""Tools for the model's own work: thoughts, a todo list, and tasks for a sub-agent."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class SubAgentTask:
 
     Attributes:
         description: The task in a few words.
-        prompt: All it has to know: it sees nothing of the conversation.
-        tools: What it may use, for a loop that runs them itself.
-        context: Where the task was given, for progress and cancellation.
+        prompt: The whole task; the sub-agent does not see the conversation.
+        tools: The tools that it may use, for a loop that runs them itself.
+        context: The context of the call, for progress and cancellation.
     """
 
     description: str
@@ -48,11 +48,11 @@ class SubAgentTask:
     context: ToolContext
 
     async def call(self, name: str, /, **arguments: Any) -> Any:
-        """What one of its tools returns, checked and permitted as in the conversation.
+        """Return the value of one of its tools, checked and permitted as in the conversation.
 
         Raises:
-            ToolCallError: The call failed, or was denied.
-            WorkspaceError: It is none of the sub-agent's tools.
+            ToolCallError: The call failed or was denied.
+            WorkspaceError: The sub-agent has no such tool.
         """
         names = [item.tool.name for item in self.tools]
         if name not in names:
@@ -61,17 +61,17 @@ class SubAgentTask:
 
 
 RunSubAgent = Callable[[SubAgentTask], Awaitable[str]]
-"""Does a task, and gives what it comes to: a loop of its own, with a model or without."""
+"""Runs a task and returns its result, in a loop of its own with or without a model."""
 
 
 def thinking_tools(
     tools: Sequence[ExecutableTool], sub_agent: RunSubAgent | None
 ) -> tuple[ExecutableTool, ...]:
-    """The tools that touch nothing, and the one that gives a task away.
+    """Return the tools that change nothing, and the one that delegates a task.
 
     Args:
-        tools: Of which a sub-agent may use those that only read.
-        sub_agent: Does tasks; without it there is no tool for them.
+        tools: All tools; a sub-agent may use those that only read.
+        sub_agent: Runs tasks; None: no tool for tasks.
     """
     own = (_think(), _todo())
     reading = tuple(item for item in tools if item.tool.annotations.get("read_only") is True)
@@ -79,7 +79,7 @@ def thinking_tools(
 
 
 def _think() -> ExecutableTool:
-    def think(thought: str) -> str:  # noqa: ARG001  # to have written it is all
+    def think(thought: str) -> str:  # noqa: ARG001  # writing it is the effect
         """Write a thought down before going on: it changes nothing and shows nothing new.
 
         Args:
@@ -101,7 +101,7 @@ class TodoList:
         self._todos: list[TodoItem] = []
 
     def __call__(self, todos: Annotated[list[TodoItem], Field(max_length=100)]) -> str:
-        """Replaces the list, and says what has changed."""
+        """Replace the list, and report the changes."""
         if sum(item.status == "in_progress" for item in todos) > 1:
             raise WorkspaceError("more than one item is in_progress: finish one first")
         before = {item.content for item in self._todos if item.status == "completed"}

@@ -1,4 +1,4 @@
-"""The files of a workspace: what there is, what is ignored, and which names a glob means."""
+"""Walks over the files of a workspace, with `.gitignore` and globs."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _MAX_IGNORE_CHARS = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundFile:
-    """A regular file that a walk came by.
+    """A regular file that a walk found.
 
     Attributes:
-        path: Relative to the workspace.
-        size: In bytes.
-        changed_ns: When it was changed.
+        path: The path relative to the workspace.
+        size: The size in bytes.
+        changed_ns: The time of the last change, in nanoseconds since 1970.
     """
 
     path: str
@@ -40,16 +40,16 @@ class _Ignored(Protocol):
 
 @dataclass(slots=True)
 class Walk:
-    """The regular files below a folder, by path; no link is followed.
+    """A walk over the regular files below a folder; links are not followed.
 
-    `.git` is left out, and what `.gitignore` files name where pathspec is installed.
+    `.git` is skipped, and the files that `.gitignore` names if pathspec is installed.
 
     Attributes:
-        workspace: Where.
+        workspace: The workspace.
         start: The folder, or one file.
-        is_cancelled: Asked now and then whether to stop.
-        visited: How many entries there were so far.
-        is_cut: Whether it ended at the limit of entries.
+        is_cancelled: Returns True if the walk should stop.
+        visited: The number of visited entries.
+        is_cut: True if the walk ended at the limit of entries.
     """
 
     workspace: Workspace
@@ -60,10 +60,10 @@ class Walk:
     _rules: dict[str, list[tuple[str, _Ignored]]] = field(default_factory=dict)
 
     def files(self) -> Iterator[FoundFile]:
-        """The files, folder by folder.
+        """Yield the files, folder by folder.
 
         Raises:
-            WorkspaceError: There is nothing at the start.
+            WorkspaceError: The start does not exist.
         """
         workspace, place = self.workspace, self.workspace.located(self.start)
         full = workspace.folder / place
@@ -72,7 +72,7 @@ class Walk:
             yield FoundFile(path=place, size=found.st_size, changed_ns=found.st_mtime_ns)
             return
         pending = [place]
-        self._take_in_above(place)
+        self._read_rules_above(place)
         while pending and not self.is_cut and not self.is_cancelled():
             folder = pending.pop()
             try:
@@ -80,12 +80,12 @@ class Walk:
             except WorkspaceError:
                 if folder == place:
                     raise
-                continue  # gone, or closed to us: a walk takes what it finds
+                continue  # removed, or not readable
             inner: list[str] = []
-            yield from self._taken(folder, entries, inner)
+            yield from self._visit(folder, entries, inner)
             pending.extend(reversed(inner))
 
-    def _taken(
+    def _visit(
         self, folder: str, entries: list[tuple[str, os.stat_result]], inner: list[str]
     ) -> Iterator[FoundFile]:
         if folder != ".":
@@ -106,8 +106,8 @@ class Walk:
             elif stat.S_ISREG(found.st_mode):
                 yield FoundFile(path=path, size=found.st_size, changed_ns=found.st_mtime_ns)
 
-    def _take_in_above(self, place: str) -> None:
-        """The rules of the folders that a start lies in."""
+    def _read_rules_above(self, place: str) -> None:
+        """Read the rules of the folders above the start."""
         parts = place.split("/") if place != "." else []
         above = "."
         for depth in range(len(parts)):
@@ -123,13 +123,13 @@ class Walk:
         try:
             written = self.workspace.read(path, most=_MAX_IGNORE_CHARS).content
         except WorkspaceError:
-            return  # too large, a link out, gone: it ignores nothing
+            return  # too large, a link out of the workspace, or removed: no rules
         rules = _ignore_rules(written.decode("utf-8", "replace"))
         if rules is not None:
             self._rules[folder] = [*self._rules.get(folder, []), (folder, rules)]
 
     def _is_ignored(self, folder: str, path: str, *, is_folder: bool) -> bool:
-        """Whether some `.gitignore` above names it; one below cannot take that back."""
+        """Return True if a `.gitignore` above names it; one below cannot revert that."""
         shown = f"{path}/" if is_folder else path
         return any(
             rules.match_file(shown if home == "." else shown.removeprefix(f"{home}/"))
@@ -139,7 +139,7 @@ class Walk:
 
 def _ignore_rules(written: str) -> _Ignored | None:
     try:
-        from pathspec import GitIgnoreSpec  # noqa: PLC0415  # an extra's
+        from pathspec import GitIgnoreSpec  # noqa: PLC0415  # optional
     except ImportError:
         return None
     kept: list[Any] = []
@@ -147,20 +147,20 @@ def _ignore_rules(written: str) -> _Ignored | None:
         try:
             kept.extend(GitIgnoreSpec.from_lines([line]).patterns)
         except ValueError:
-            continue  # git passes over what it cannot read, too
+            continue  # git also skips lines that it cannot read
     rules: _Ignored = GitIgnoreSpec(kept)
     return rules
 
 
 def glob_matcher(pattern: str, *, anywhere: bool = False) -> Callable[[str], bool]:
-    """Tells whether a relative path fits a glob: `*`, `?`, `[…]`, `**`, `{a,b}`.
+    """Return a function that is True for paths that fit a glob: `*`, `?`, `[…]`, `**`, `{a,b}`.
 
     Args:
-        pattern: The glob; `**` is any number of folders.
-        anywhere: Whether one without a slash means a name in any folder.
+        pattern: The glob for relative paths; `**` is any number of folders.
+        anywhere: True if a glob without a slash matches names in any folder.
 
     Raises:
-        WorkspaceError: It is too long, or has too many alternatives.
+        WorkspaceError: The glob is too long, or has too many alternatives.
 
     >>> glob_matcher("src/**/*.{py,pyi}")("src/a/b/c.py")
     True

@@ -1,4 +1,4 @@
-"""The web: reading a page, and searching with whatever the bot's owner has for that."""
+"""Tools for the web: read a page as text, and search with a service of the bot's owner."""
 
 from __future__ import annotations
 
@@ -29,13 +29,9 @@ __all__ = [
 ]
 
 
-# Web pages as text.
-#
-# Pages are parsed in a process of its own, which is ended when its time is over: what
-# parsers need for a hostile page grows with the square of its length (100 KB of `<a ` keeps
-# Python's busy for eight minutes, 1 MB of `<div>` kept lexbor's for over nine).
-
-
+# Pages are parsed in a separate process with a timeout: the time that parsers need for a
+# hostile page grows with the square of its length. 100 KB of `<a ` take Python's parser eight
+# minutes, 1 MB of `<div>` took lexbor over nine (measured).
 _SECONDS = 10.0
 _PROGRAM = r"""
 import re, sys
@@ -90,13 +86,13 @@ sys.stdout.buffer.write(re.sub(r"\n{3,}", "\n\n", text).strip().encode("utf-8", 
 
 
 def html_text(page: str) -> str:
-    """What a page says: headings, lists and tables marked, addresses of links in brackets.
+    """Return a page's text with marks for headings, lists and tables, and addresses of links.
 
     Raises:
-        WorkspaceError: It takes too long to read.
+        WorkspaceError: Parsing takes too long or fails.
     """
     try:
-        done = subprocess.run(  # noqa: S603  # our own program
+        done = subprocess.run(  # noqa: S603  # a fixed program
             [sys.executable, "-I", "-S", "-c", _PROGRAM],
             input=page.encode("utf-8", "replace"),
             capture_output=True,
@@ -107,8 +103,8 @@ def html_text(page: str) -> str:
     except subprocess.TimeoutExpired as exc:
         raise WorkspaceError(f"the page took longer than {_SECONDS:g} s to read") from exc
     if done.returncode:
-        said = done.stderr[-200:].decode("utf-8", "replace")
-        raise WorkspaceError(f"the page cannot be read: {said}")
+        error = done.stderr[-200:].decode("utf-8", "replace")
+        raise WorkspaceError(f"the page cannot be read: {error}")
     return done.stdout.decode("utf-8", "replace")
 
 
@@ -116,7 +112,7 @@ _OUTSIDE = {"read_only": True, "concurrency_safe": True, "open_world": True}
 _TEXT_KINDS = re.compile(r"text/.*|application/(.*\+)?(json|xml|javascript|yaml|x-yaml|toml)")
 _PAGE_KINDS = ("text/html", "application/xhtml+xml")
 _MAX_CACHED = 64
-# The encodings of the WHATWG's standard that Python has, by Python's names.
+# The encodings of the WHATWG Encoding Standard that Python supports, by Python's names.
 _CODECS = frozenset(
     {
         "ascii", "utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "gbk", "gb2312",
@@ -132,16 +128,16 @@ _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchOptions:
-    """How web pages are read.
+    """Options of web pages.
 
     Attributes:
-        most_bytes: Of a page; what is beyond is left out.
-        characters: Of a page's text that one call shows.
+        most_bytes: Bytes of a page that are read; the rest is left out.
+        characters: Characters of a page's text that one call shows.
         timeout_s: Seconds that a call may take.
-        cached_s: Seconds that a page is kept.
-        resolve: Finds a host's addresses.
-        may_connect: Whether an address may be connected to; default: public ones.
-        clock: Seconds that only go forward.
+        cached_s: Seconds that a page is cached.
+        resolve: Returns a host's addresses.
+        may_connect: Returns True for an address that is allowed; default: public ones.
+        clock: A monotonic clock, in seconds.
     """
 
     most_bytes: int = 2_000_000
@@ -158,9 +154,9 @@ class WebHit:
     """One result of a web search.
 
     Attributes:
-        title: The page's.
-        url: Its address.
-        snippet: What of it fits the query.
+        title: The page's title.
+        url: The page's address.
+        snippet: The part of the page that fits the query.
     """
 
     title: str
@@ -169,15 +165,15 @@ class WebHit:
 
 
 class WebSearch(Protocol):
-    """Searches the web: a service of the bot owner's choice."""
+    """A search of the web, by a service that the bot's owner chooses."""
 
     async def search(self, query: str, *, limit: int) -> Sequence[WebHit]:
-        """The hits of a query, best first."""
+        """Return the hits of a query, best first."""
         ...
 
 
 def web_tools(options: FetchOptions, search: WebSearch | None) -> tuple[ExecutableTool, ...]:
-    """The tools of the web."""
+    """Return the tools for the web."""
     return (_fetch(options), _search(search))
 
 
@@ -198,7 +194,7 @@ def _fetch(options: FetchOptions) -> ExecutableTool:
             page, text = pages.get(url, line)
         finally:
             stop()
-        return _told(page, text, start, options.characters)
+        return _page_report(page, text, start, options.characters)
 
     return tool_from_function(
         web_fetch,
@@ -211,7 +207,7 @@ def _fetch(options: FetchOptions) -> ExecutableTool:
 
 
 class _Pages:
-    """Pages and their texts, kept for a while."""
+    """A cache of pages and their texts."""
 
     def __init__(self, options: FetchOptions) -> None:
         self._options = options
@@ -219,7 +215,7 @@ class _Pages:
         self._lock = threading.Lock()
 
     def get(self, url: str, line: Line) -> tuple[Page, str]:
-        """A page and its text, fetched where they are not kept."""
+        """Return a page and its text, fetched unless they are cached."""
         options = self._options
         key = url.partition("#")[0]
         with self._lock:
@@ -252,18 +248,16 @@ def _text(page: Page) -> str:
 
 
 def _decoded(page: Page) -> str:
-    """The body as text: by the server's word, the page's own, or else UTF-8."""
+    """Return the body as text, in the server's charset, the page's own, or else UTF-8."""
     named = _CHARSET.search(page.body[:2_048]) if page.kind in _PAGE_KINDS else None
     charset = page.charset or (named[1].decode("ascii") if named else "utf-8")
     return page.body.decode(_codec(charset), "replace")
 
 
 def _codec(charset: str) -> str:
-    """Return Python's codec for a charset that the web has, or UTF-8 for any other.
-
-    Python has codecs that are no charset of the web and decode in quadratic time (punycode,
-    idna), unpack (zip through `codecs`), or read escapes.
-    """
+    """Return Python's codec for a charset of the web, or UTF-8 for any other."""
+    # Other codecs of Python decode in quadratic time (punycode, idna), decompress (zip), or
+    # interpret escapes.
     try:
         name = codecs.lookup(charset).name
     except (LookupError, ValueError):
@@ -271,7 +265,7 @@ def _codec(charset: str) -> str:
     return name if name in _CODECS else "utf-8"
 
 
-def _told(page: Page, text: str, start: int, most: int) -> str:
+def _page_report(page: Page, text: str, start: int, most: int) -> str:
     if page.moved_to is not None:
         return (
             f"{page.url} redirects to another host: {page.moved_to} To read that, call web_fetch "

@@ -1,10 +1,9 @@
-"""One folder, and no way out of it: paths, links, devices, sizes, atomic writes.
+"""Confinement to one folder: paths, links, devices, sizes, atomic writes.
 
-A path is resolved first, links and all, and must then lie in the folder. What is opened
-is the resolved path, one component after the other and following no link, so a link that
-is put there in between is refused, not followed. What this cannot see is a hard link to a
-file outside: it is that file. Such a file can be read here, but a write replaces the name
-and leaves the file itself alone.
+A path is resolved first, links included, and must then be inside the folder. The resolved path
+is opened component by component without following links, so that a link that appears in
+between is refused. A hard link to a file outside cannot be detected: such a file can be read,
+but a write replaces the name and leaves the file itself unchanged.
 """
 
 from __future__ import annotations
@@ -32,15 +31,15 @@ PROTECTED = (
     ".netrc", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", ".pip", ".cargo", ".vscode", ".idea",
     ".devcontainer", ".claude", ".cursor", ".mcp.json", ".ripgreprc", ".wgetrc", ".curlrc",
 )  # fmt: skip
-"""Files and folders that other programs execute, or take orders from, by being there.
+"""Files and folders that other programs execute or read as configuration.
 
-The shell's home is the workspace, so a profile, a configuration of git or an ssh key there
-would be used by the next command. `HEAD` makes a folder a repository, whose configuration
-names programs. A name without a slash is one at any depth, in any case of letters."""
+The shell's home is the workspace, so the next command would use a profile, a configuration of
+git or an ssh key there. `HEAD` makes a folder a repository, whose configuration names programs.
+Names match at any depth, in upper and lower case."""
 
 
 def _flags(*names: str) -> int:
-    """Flags of `os.open`; a system that lacks some is refused when a workspace is made."""
+    """Return flags of `os.open`; `Workspace` refuses a system that lacks some."""
     return sum(getattr(os, f"O_{name}", 0) for name in names)
 
 
@@ -58,21 +57,21 @@ _KINDS = (
 
 
 class WorkspaceError(ToolSearchError):
-    """A workspace tool cannot do what was asked; the model reads why."""
+    """A workspace tool cannot do what the call asks; the model reads the message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much of a workspace is read, shown and written.
+    """Limits on reading, showing and writing in a workspace.
 
     Attributes:
-        file_bytes: The largest file that is read or written.
-        picture_bytes: The largest picture that is shown.
-        searched_bytes: The largest file that grep looks into.
-        lines: Lines that one read shows.
-        line_characters: Characters of a line that are shown.
-        characters: Characters that one result shows.
-        entries: Files and folders that one search walks over.
+        file_bytes: The largest file to read or write.
+        picture_bytes: The largest picture to show.
+        searched_bytes: The largest file that grep searches.
+        lines: The number of lines that one read shows.
+        line_characters: The number of characters to show of a line.
+        characters: The number of characters in one result.
+        entries: The number of files and folders that one search visits.
     """
 
     file_bytes: int = 10_000_000
@@ -86,13 +85,13 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
-    """A file as it was read.
+    """The content and state of a file at one time.
 
     Attributes:
-        path: Relative to the workspace, links resolved.
-        content: Its bytes.
-        mode: Its permission bits.
-        stamp: Device, inode, size and time of change in nanoseconds.
+        path: The path relative to the workspace, links resolved.
+        content: The bytes.
+        mode: The permission bits.
+        stamp: Device, inode, size, and time of change in nanoseconds.
     """
 
     path: str
@@ -102,16 +101,16 @@ class StoredFile:
 
 
 class Workspace:
-    """A folder that tools work in.
+    """A folder to which tools are confined.
 
     Args:
         folder: The folder.
-        limits: How much is read, shown and written.
+        limits: Limits on reading, showing and writing.
         protected: Names that are read but never written.
 
     Raises:
-        ConfigurationError: There is no such folder, or the system cannot open files
-            relative to one.
+        ConfigurationError: The folder does not exist, or the system cannot open files
+            relative to a folder.
     """
 
     def __init__(
@@ -128,20 +127,20 @@ class Workspace:
             )
         self.folder = Path(folder).expanduser().resolve()
         self.limits = limits or Limits()
-        self._protected = tuple(tuple(_folded(name).split("/")) for name in protected)
+        self._protected = tuple(tuple(_normalized(name).split("/")) for name in protected)
         if not self.folder.is_dir():
             raise ConfigurationError(
                 f"the workspace {str(folder)!r} is not a folder: create it, or name another"
             )
 
     def located(self, path: str) -> str:
-        """Where a path leads, relative to the workspace; "." is the workspace itself.
+        """Return the resolved path, relative to the workspace; "." is the workspace itself.
 
         Args:
-            path: Relative to the workspace, or absolute and inside of it.
+            path: A path relative to the workspace, or an absolute path inside it.
 
         Raises:
-            WorkspaceError: It leads out.
+            WorkspaceError: The path leads out of the workspace.
         """
         root = str(self.folder)
         try:
@@ -160,10 +159,10 @@ class Workspace:
         raise WorkspaceError(f"{path!r} is outside of the workspace: use a path relative to it")
 
     def subjects(self, argument: str) -> Callable[[Mapping[str, Any]], tuple[str, ...]]:
-        """What rules of permissions look at in a call: where its path leads, in one spelling.
+        """Return a function that gives permission rules the resolved path of a call.
 
         Args:
-            argument: The path's name among the call's arguments.
+            argument: The name of the argument with the path.
         """
 
         def leads_to(arguments: Mapping[str, Any]) -> tuple[str, ...]:
@@ -171,19 +170,19 @@ class Workspace:
             try:
                 return (self.located(path),)
             except WorkspaceError:
-                return (path,)  # the call will say what is wrong with it
+                return (path,)  # the call itself will report the problem
 
         return leads_to
 
     def read(self, path: str, *, most: int | None = None) -> StoredFile:
-        """A regular file.
+        """Read a regular file.
 
         Args:
-            path: Where.
-            most: The most bytes it may have; default: the limit of files.
+            path: The path.
+            most: The largest size in bytes; default: `limits.file_bytes`.
 
         Raises:
-            WorkspaceError: There is none, it is too large, or it is no regular file.
+            WorkspaceError: The file does not exist, is too large, or is not a regular file.
         """
         place = self.located(path)
         most = self.limits.file_bytes if most is None else most
@@ -201,20 +200,20 @@ class Workspace:
         )
 
     def exists(self, path: str) -> bool:
-        """Whether there is anything at a path.
+        """Return True if a path exists.
 
         Raises:
-            WorkspaceError: It leads out.
+            WorkspaceError: The path leads out of the workspace.
         """
         place = self.located(path)
         return place == "." or os.path.lexists(self.folder / place)
 
     def replace(self, old: StoredFile, content: bytes) -> StoredFile:
-        """Writes another content in the place of a file, all of it or nothing.
+        """Replace the content of a file atomically.
 
         Raises:
-            WorkspaceError: The file is another than the one that was read, or the
-                content is too large.
+            WorkspaceError: The file has changed since it was read, or the content is too
+                large.
         """
         self._require_writable(old.path)
         self._require_size(old.path, content)
@@ -227,10 +226,10 @@ class Workspace:
         return self.read(old.path)
 
     def create(self, path: str, content: bytes) -> StoredFile:
-        """Writes a new file, with the folders it needs; all of it or nothing.
+        """Create a file atomically, with missing folders.
 
         Raises:
-            WorkspaceError: There is something at that path, or the content is too large.
+            WorkspaceError: The path exists already, or the content is too large.
         """
         place = self.located(path)
         self._require_writable(place)
@@ -239,18 +238,18 @@ class Workspace:
             self._parent(place, create=True) as (folder, name),
             self._new(folder, content) as temporary,
         ):
-            # A rename would replace what somebody else has put there since.
+            # A rename would replace a file that appeared meanwhile; a link fails instead.
             os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
         return self.read(place)
 
     def entries(self, path: str) -> list[tuple[str, os.stat_result]]:
-        """What a folder holds, by name, no link followed.
+        """Return the entries of a folder, sorted by name; links are not followed.
 
         Raises:
-            WorkspaceError: There is no such folder.
+            WorkspaceError: The folder does not exist.
         """
         place = self.located(path)
-        with self._opened(place) as folder:
+        with self._open(place) as folder:
             found = []
             for name in sorted(os.listdir(folder)):  # noqa: PTH208  # a descriptor
                 with suppress(FileNotFoundError):
@@ -258,7 +257,7 @@ class Workspace:
         return found
 
     def _require_writable(self, place: str) -> None:
-        parts = _folded(place).split("/")
+        parts = _normalized(place).split("/")
         for name in self._protected:
             if any(tuple(parts[n : n + len(name)]) == name for n in range(len(parts))):
                 raise WorkspaceError(
@@ -275,17 +274,17 @@ class Workspace:
 
     @contextmanager
     def _parent(self, place: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
-        """The open folder of a located path, and its last name."""
+        """Open the folder of a resolved path; yield it with the last name."""
         above, _, name = place.rpartition("/")
         if name in ("", "."):
             raise WorkspaceError("the workspace itself is a folder, not a file")
-        with self._opened(above or ".", create=create) as folder, _told(place):
+        with self._open(above or ".", create=create) as folder, _translate_errors(place):
             yield folder, name
 
     @contextmanager
-    def _opened(self, place: str, *, create: bool = False) -> Iterator[int]:
-        """A folder, opened component by component, no link followed."""
-        with _told(place):
+    def _open(self, place: str, *, create: bool = False) -> Iterator[int]:
+        """Open a folder component by component, without following links."""
+        with _translate_errors(place):
             folder = os.open(self.folder, _FOLDER)
             try:
                 for name in place.split("/") if place != "." else ():
@@ -301,7 +300,7 @@ class Workspace:
 
     @contextmanager
     def _new(self, folder: int, content: bytes) -> Iterator[str]:
-        """A file beside others that is gone at the end, unless it was renamed."""
+        """Write a temporary file; remove it at the end unless it was renamed."""
         temporary = f".{secrets.token_hex(8)}.tmp"
         try:
             with os.fdopen(os.open(temporary, _NEW, 0o666, dir_fd=folder), "wb") as file:
@@ -314,8 +313,8 @@ class Workspace:
                 os.unlink(temporary, dir_fd=folder)
 
 
-def _folded(path: str) -> str:
-    """Return a path as a file system compares it that is blind to case or to composition."""
+def _normalized(path: str) -> str:
+    """Return a path as file systems compare it that ignore case and Unicode composition."""
     return unicodedata.normalize("NFKC", path).casefold()
 
 
@@ -331,8 +330,8 @@ _REASONS = {
 
 
 @contextmanager
-def _told(path: str) -> Iterator[None]:
-    """Says what went wrong in words, without a path of the machine."""
+def _translate_errors(path: str) -> Iterator[None]:
+    """Replace OS errors with messages that contain no path of the machine."""
     try:
         yield
     except OSError as exc:
