@@ -1,1 +1,1 @@
-"""The demo: a toolbox of real offline tools and the conversation that searches it."""
+"""The demo: a toolbox of real offline tools and a conversation that searches it."""

@@ -1,8 +1,8 @@
-"""What each request of a conversation cost, and what of the prompt prefix stayed.
+"""The tokens of each request of a conversation, and the kept part of its prompt prefix.
 
-Measured on the plans, so the figures are the same whatever provider answers. A
-prompt is what the model is shown, in the order that providers render it: tools,
-system text, messages, with a referenced definition where its reference stands.
+The figures come from the plans, so they are the same for every provider. A prompt is the text
+that the model sees, in the order in which providers render it: tools, system text, messages,
+with a referenced definition in the place of its reference.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class RequestFigures:
 
     Attributes:
         provider: The provider's `id`.
-        strategy: What planned it.
+        strategy: The strategy that planned it.
         tools_declared: The length of the tool list.
-        tools_loaded: How many definitions the model was shown.
-        tokens: Of the whole prompt.
-        full_tokens: Of the same prompt with every definition of the catalog.
+        tools_loaded: The number of definitions that the model sees.
+        tokens: The tokens of the whole prompt.
+        full_tokens: The tokens of the same prompt with every definition of the catalog.
         prefix_kept: The share of this provider's previous prompt that the new one
             begins with, from 0 to 1; None for its first.
     """
@@ -52,7 +52,7 @@ class Ledger:
     """The figures of a conversation's requests, in the order they were sent.
 
     Attributes:
-        catalog: What `full` mode would send with each request.
+        catalog: The tools that the mode `full` would send with each request.
         requests: The figures.
         durations_s: Seconds until the last byte of each reply, or until it failed.
     """
@@ -64,17 +64,17 @@ class Ledger:
 
     @property
     def saving(self) -> float:
-        """The share of tokens that `full` mode would have cost more, from 0 to 1."""
+        """The share of tokens saved compared with the mode `full`, from 0 to 1."""
         full = sum(request.full_tokens for request in self.requests)
         return 1 - sum(request.tokens for request in self.requests) / full if full else 0.0
 
     def add(self, provider: str, plan: RequestPlan) -> None:
-        """Takes one request in."""
-        tools = [_shown(tool) for tool in plan.tools.loaded]
+        """Add one request."""
+        tools = [_tool_text(tool) for tool in plan.tools.loaded]
         referenced = list(_referenced(plan))
         prompt = [*tools, plan.system, *_messages(plan)]
-        said = sum(map(estimate_tokens, (plan.system, *_messages(plan, expanded=False))))
-        catalog = sum(estimate_tokens(_shown(tool)) for tool in self.catalog.active)
+        spoken = sum(map(estimate_tokens, (plan.system, *_messages(plan, expanded=False))))
+        catalog = sum(estimate_tokens(_tool_text(tool)) for tool in self.catalog.active)
         self.requests.append(
             RequestFigures(
                 provider=provider,
@@ -82,20 +82,20 @@ class Ledger:
                 tools_declared=len(plan.tools),
                 tools_loaded=len(tools) + len(referenced),
                 tokens=sum(map(estimate_tokens, prompt)),
-                full_tokens=said + catalog,
-                prefix_kept=_kept(self._prompts.get(provider), prompt),
+                full_tokens=spoken + catalog,
+                prefix_kept=_kept_share(self._prompts.get(provider), prompt),
             )
         )
         self._prompts[provider] = prompt
 
 
 class RecordedProvider:
-    """A provider whose requests are entered in a ledger.
+    """A provider whose requests are recorded in a ledger.
 
     Args:
-        name: Its `id`.
-        provider: What answers.
-        ledger: Takes the figures.
+        name: The provider's `id`.
+        provider: The provider that answers.
+        ledger: The ledger for the figures.
     """
 
     def __init__(self, name: str, provider: ChatProvider, ledger: Ledger) -> None:
@@ -105,16 +105,16 @@ class RecordedProvider:
 
     @property
     def profile(self) -> ProviderProfile:
-        """What the provider can do."""
+        """The provider's profile."""
         return self._provider.profile
 
     @profile.setter
     def profile(self, learned: ProviderProfile) -> None:
-        """What was learned of it goes to the provider itself."""
+        """Set the profile of the provider itself."""
         self._provider.profile = learned
 
     async def stream(self, plan: RequestPlan) -> AsyncGenerator[ReplyEvent, None]:
-        """The provider's reply."""
+        """Stream the provider's reply, and record the request."""
         self._ledger.add(self._name, plan)
         began = perf_counter()
         try:
@@ -125,19 +125,19 @@ class RecordedProvider:
             self._ledger.durations_s.append(perf_counter() - began)
 
 
-def _shown(tool: Tool) -> str:
+def _tool_text(tool: Tool) -> str:
     return compact_json([tool.name, tool.description, tool.schema_json])
 
 
 def _referenced(plan: RequestPlan) -> Iterator[str]:
-    """The names that references bring into the prompt, each once, where it comes first."""
+    """Return the names in references, each once, in order of first occurrence."""
     parts = (part for message in plan.messages for part in _parts(message))
     names = (name for part in parts if isinstance(part, ReferencePart) for name in part.names)
     return iter(dict.fromkeys(names))
 
 
 def _messages(plan: RequestPlan, *, expanded: bool = True) -> list[str]:
-    """Each message as text, definitions in the place of their references."""
+    """Return each message as text, with definitions in the place of their references."""
     definitions = {entry.tool.name: entry.tool for entry in plan.tools if entry.deferred}
     shown = []
     for message in plan.messages:
@@ -145,7 +145,7 @@ def _messages(plan: RequestPlan, *, expanded: bool = True) -> list[str]:
         for part in _parts(message):
             if isinstance(part, ReferencePart):
                 known = [definitions.pop(n) for n in part.names if n in definitions]
-                pieces += [_shown(tool) for tool in known] if expanded else part.names
+                pieces += [_tool_text(tool) for tool in known] if expanded else part.names
             elif isinstance(part, TextPart):
                 pieces.append(part.text)
         pieces += [f"{call.name}{call.arguments}" for call in message.tool_calls]
@@ -158,7 +158,7 @@ def _parts(message: Message) -> tuple[ContentPart, ...]:
     return (TextPart(content),) if isinstance(content, str) else content
 
 
-def _kept(before: list[str] | None, now: list[str]) -> float | None:
+def _kept_share(before: list[str] | None, now: list[str]) -> float | None:
     if before is None:
         return None
     same = 0

@@ -35,20 +35,20 @@ _LIVE_FAILURE_TURN = 2
 
 @dataclass(frozen=True, slots=True)
 class UserTurn:
-    """The user speaks; what follows until the next one is the bot's."""
+    """A message of the user; the events up to the next one are the bot's."""
 
     text: str
 
 
 @dataclass(slots=True, kw_only=True)
 class Demo:
-    """What happened so far; whole once the conversation is over.
+    """The state of the demo; complete at the end of the conversation.
 
     Attributes:
         ledger: The figures of every request.
-        discovered: Tools the conversation found, in order.
-        switches: Each change of provider, with what was discovered before it.
-        calls: Each tool call, with the provider whose model made it.
+        discovered: The discovered tools, in order.
+        switches: The changes of provider, with the tools discovered before each.
+        calls: The tool calls, with the provider whose model made each.
         answer: The last answer.
     """
 
@@ -59,7 +59,7 @@ class Demo:
     answer: str = ""
 
     def note(self, event: RunnerEvent) -> None:
-        """Takes one event in."""
+        """Record one event."""
         if isinstance(event, ToolsDiscovered):
             self.discovered += event.names
         elif isinstance(event, ProviderSwitched):
@@ -88,7 +88,7 @@ class Demo:
 
     @property
     def carried_over(self) -> tuple[str, ...]:
-        """Tools discovered before the last switch and called with success after it."""
+        """The tools discovered before the last switch and called with success after it."""
         if not self.switches:
             return ()
         switch = self.switches[-1]
@@ -97,7 +97,7 @@ class Demo:
         return tuple(name for name in called if name in switch["discovered_before"])
 
     def to_dict(self) -> dict[str, Any]:
-        """The demo as `tool-search demo --json` prints it."""
+        """Return the demo as `tool-search demo --json` prints it."""
         return {
             "requests": [asdict(request) for request in self.ledger.requests],
             "discovered": self.discovered,
@@ -111,7 +111,7 @@ class Demo:
 async def _conversation(
     demo: Demo, runner: ToolSearchRunner, *, broken: _Breakable | None = None
 ) -> AsyncGenerator[UserTurn | RunnerEvent, None]:
-    """The conversation, turn by turn; each event is noted in `demo` before it is given."""
+    """Yield the conversation, turn by turn; record each event in `demo` before."""
     for number, text in enumerate(TURNS):
         if broken is not None:
             broken.is_broken = number == _LIVE_FAILURE_TURN
@@ -125,10 +125,10 @@ async def _conversation(
 async def prepared_demo(
     *, live: bool, environment: Mapping[str, str] = os.environ
 ) -> AsyncGenerator[tuple[Demo, AsyncGenerator[UserTurn | RunnerEvent, None]], None]:
-    """The demo, ready to be run through: on the stand-in server, or on real providers.
+    """Prepare the demo on the stand-in server, or on real providers if `live`.
 
     Raises:
-        ConfigurationError: `live` without any API key in the environment.
+        ConfigurationError: `live` is True and the environment has no API key.
     """
     async with AsyncExitStack() as stack:
         if live:
@@ -197,7 +197,7 @@ def _live_providers(environment: Mapping[str, str]) -> tuple[ProviderConfig, ...
 
 
 class _Breakable:
-    """A provider that can be told to fail, since a real one does not do so on demand."""
+    """A provider that fails on demand."""
 
     def __init__(self, name: str, provider: ChatProvider) -> None:
         self.profile: ProviderProfile = provider.profile

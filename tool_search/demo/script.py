@@ -1,7 +1,7 @@
-"""What is said in the demo conversation, and how the stand-in model answers.
+"""The script of the demo conversation: the user's messages and the stand-in model's replies.
 
-The stand-in has no wits: each turn's steps are written here. What it calls, finds
-and quotes is real: the search, the tools and their results.
+The stand-in follows the steps of each turn below. The searches, the calls and the results that
+it quotes are real.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TURNS = (MARATHON, MORTGAGE, WAY_BACK, NEW_YEAR)
 
 
 def script() -> ScriptedModel:
-    """A model that answers the demo's turns, on any provider."""
+    """Return a model that answers the demo's turns, on any provider."""
     return ScriptedModel(
         turns={
             MARATHON: (
@@ -32,7 +32,7 @@ def script() -> ScriptedModel:
             MORTGAGE: (
                 _search("贷款 月供 等额本息"),
                 _call("loan_payment", principal=1_000_000, annual_rate=3.9, months=360),
-                # Said twice: the first provider breaks off in the middle of it.
+                # Twice, because the first provider breaks off in the middle of it.
                 _quote("每月还款 {monthly_payment} 元，共付利息 {total_interest} 元。"),
                 _quote("每月还款 {monthly_payment} 元，共付利息 {total_interest} 元。"),
             ),
@@ -64,7 +64,7 @@ def _call(name: str, **arguments: object) -> ModelReply:
 
 
 def _quote(sentence: str) -> Callable[[ModelView], ModelReply]:
-    """A reply that quotes the last result, or its members by name, and so needs it."""
+    """Return a reply that quotes the last result, or its members by name."""
 
     def answer(view: ModelView) -> ModelReply:
         result = view.results[-1].text

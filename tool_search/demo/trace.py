@@ -23,27 +23,27 @@ __all__ = ["Trace"]
 
 @dataclass(slots=True)
 class Trace:
-    """What happened in which request, with how long it took.
+    """The events of a conversation by request, with durations.
 
     Attributes:
         ledger: The conversation's requests.
-        turns: What is known by now, as JSON objects.
+        turns: The turns so far, as JSON objects.
     """
 
     ledger: Ledger
     turns: list[dict[str, Any]] = field(default_factory=list)
-    _said: dict[str, list[str]] = field(default_factory=dict)
+    _messages: dict[str, list[str]] = field(default_factory=dict)
 
     def note(self, event: UserTurn | RunnerEvent) -> None:
-        """Takes one event in."""
+        """Add one event."""
         if isinstance(event, UserTurn):
             self.turns.append({"user": event.text, "requests": []})
             return
-        self._take_requests()
+        self._add_requests()
         if isinstance(event, ToolProgress):
-            self._said.setdefault(event.call.id, []).append(event.message)
+            self._messages.setdefault(event.call.id, []).append(event.message)
         elif isinstance(event, ToolOutputDelta):
-            self._said.setdefault(event.call.id, []).append(event.content)
+            self._messages.setdefault(event.call.id, []).append(event.content)
         elif isinstance(event, ToolFinished):
             self._requests[-1]["calls"].append(self._call(event))
         elif isinstance(event, ProviderSwitched):
@@ -52,7 +52,7 @@ class Trace:
             self.turns[-1]["answer"] = event.answer
 
     def to_json(self) -> list[dict[str, Any]]:
-        """The tree as JSON values; durations in seconds."""
+        """Return the tree as JSON values; durations in seconds."""
         numbers = iter(self.ledger.durations_s)
         for turn in self.turns:
             for request in turn["requests"]:
@@ -64,7 +64,7 @@ class Trace:
         requests: list[dict[str, Any]] = self.turns[-1]["requests"]
         return requests
 
-    def _take_requests(self) -> None:
+    def _add_requests(self) -> None:
         known = sum(len(turn["requests"]) for turn in self.turns)
         for figures in self.ledger.requests[known:]:
             self._requests.append(
@@ -81,15 +81,14 @@ class Trace:
                 {"name": step.name, "duration_s": round(step.duration_s, 6)} for step in event.steps
             ],
         }
-        said = self._said.pop(event.call.id, [])
-        if said:
-            call["said"] = said
+        if messages := self._messages.pop(event.call.id, []):
+            call["said"] = messages
         found = list(_found(event.content))
         return {**call, "found": found} if found else call
 
 
 def _found(content: str) -> Iterable[str]:
-    """The names in a search's result; nothing in any other."""
+    """Yield the names in a search's result; nothing for other results."""
     try:
         read = json.loads(content)
     except ValueError:

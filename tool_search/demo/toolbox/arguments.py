@@ -1,4 +1,4 @@
-"""What the toolbox holds its arguments to: one wording for every refusal."""
+"""Checks of arguments, with one wording of errors for the whole toolbox."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _Value = TypeVar("_Value")
 
 
 def choose(name: str, value: _Key, table: Mapping[_Key, _Value]) -> _Value:
-    """Look a choice up in a table.
+    """Look up a choice in a table.
 
     Raises:
         ValueError: The table has no such key; the message lists those it has.

@@ -1,4 +1,4 @@
-"""When the Sun reaches a longitude and when the Moon is new, to about a minute.
+"""The times of solar longitudes and of new moons, to about a minute.
 
 Source: J. Meeus, Astronomical Algorithms, 2nd edition: chapter 25 with the VSOP87
 terms of appendix III for the Sun, chapter 49 for the Moon. The difference of dynamical
@@ -71,7 +71,7 @@ _PLANETS = (
 
 
 def sun_longitude(days: float) -> float:
-    """Give the Sun's apparent longitude in degrees, `days` of dynamical time after J2000."""
+    """Return the Sun's apparent longitude in degrees, `days` of dynamical time after J2000."""
     millennia = days / 365250
     series = (_LONGITUDE_0, _LONGITUDE_1, _LONGITUDE_2)
     radians = sum(
@@ -124,7 +124,7 @@ def new_moon(lunation: int) -> datetime:
 
 
 def lunation_near(moment: datetime) -> int:
-    """Give the number of the lunation whose mean new moon is nearest to a moment."""
+    """Return the number of the lunation whose mean new moon is nearest to a moment."""
     days = (moment - J2000) / timedelta(days=1)
     return round((days - 5.09766) / _SYNODIC_MONTH)
 
@@ -135,7 +135,7 @@ def _universal(days: float) -> datetime:
 
 
 def _delta_t(year: float) -> float:
-    """Seconds by which dynamical time is ahead of universal time, for 1900 to 2100."""
+    """Return the seconds of dynamical time ahead of universal time, for 1900 to 2100."""
     if year < 1920:
         t = year - 1900
         return -2.79 + 1.494119 * t - 0.0598939 * t**2 + 0.0061966 * t**3 - 0.000197 * t**4
@@ -152,5 +152,5 @@ def _delta_t(year: float) -> float:
         t = year - 2000
         low = 63.86 + 0.3345 * t - 0.060374 * t**2 + 0.0017275 * t**3
         return low + 0.000651814 * t**4 + 0.00002373599 * t**5
-    # What was observed since 2005; the published polynomial runs ahead of it.
+    # Observed values since 2005; the published polynomial runs ahead of them.
     return 64.7 + 0.25 * (year - 2005)

@@ -96,7 +96,7 @@ def half_life_remaining(amount: float, half_life: float, elapsed: float) -> floa
 
 
 def _part_mass(part: str, weights: dict[str, float], formula: str) -> float:
-    """The mass of what stands between two dots; a number in front counts it so often."""
+    """Return the mass of a part between two dots; a number in front multiplies it."""
     times = re.match(r"\d{0,6}", part, re.ASCII)
     position = times.end() if times else 0
     factor = int(part[:position] or 1)

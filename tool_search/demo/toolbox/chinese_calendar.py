@@ -2,8 +2,8 @@
 
 The rules are those of GB/T 33661-2017, in Beijing time: a month begins on the day of a
 new moon, the winter solstice lies in month 11, and where thirteen months lie between two
-solstices, the first without a principal term is the leap month. After 2080 the Earth's
-rotation is not foreseen well enough for every date, so the tools stop there.
+solstices, the first without a principal term is the leap month. The rotation of the
+Earth cannot be predicted well enough for every date after 2080, so the tools end there.
 """
 
 # ruff: noqa: D415  (a tool's first line ends with a Chinese full stop)

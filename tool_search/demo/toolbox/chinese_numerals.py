@@ -17,7 +17,7 @@ _DIGIT_VALUES = {
     for digits in ("零一二三四五六七八九", "零壹贰叁肆伍陆柒捌玖", "〇一两三四五六七八九")
     for value, character in enumerate(digits)
 }
-# What speech leaves out: 二百五 is 250, while 205 is 二百零五.
+# Speech omits the last unit: 二百五 is 250, while 205 is 二百零五.
 _SPOKEN = re.compile(r".*([百佰千仟万亿])[一壹二贰两三叁四肆五伍六陆七柒八捌九玖]")
 _LEFT_OUT = {"百": "十", "佰": "十", "千": "百", "仟": "百", "万": "千", "亿": "千万"}
 _UNIT_VALUES = {"十": 10, "拾": 10, "百": 100, "佰": 100, "千": 1000, "仟": 1000}

@@ -26,7 +26,7 @@ class Country(NamedTuple):
 
 @cache
 def countries() -> tuple[Country, ...]:
-    """Give all rows, by continent and code."""
+    """Return all rows, by continent and code."""
     rows = []
     for continent, lines in _TABLES.items():
         split = (line.split("|") for line in lines.strip().splitlines())

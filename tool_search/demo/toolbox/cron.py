@@ -1,4 +1,4 @@
-"""Cron expressions: what they say, and when they come next."""
+"""Cron expressions: explanations and next times."""
 
 # ruff: noqa: D415  (a tool's first line ends with a Chinese full stop)
 

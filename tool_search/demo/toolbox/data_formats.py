@@ -173,7 +173,7 @@ def _refuse_constant(constant: str) -> NoReturn:
 
 
 def _leaves(value: object, path: str = "") -> dict[str, str]:
-    """Every value that holds no other, by its path, as JSON."""
+    """Return every value that contains no other, by its path, as JSON."""
     parts: dict[str, object] = {}
     if isinstance(value, dict):
         parts = {f"{path}.{key}" if path else str(key): part for key, part in value.items()}

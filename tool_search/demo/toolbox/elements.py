@@ -22,7 +22,7 @@ class Element(NamedTuple):
 
 @cache
 def elements() -> tuple[Element, ...]:
-    """Give all 118 elements by number."""
+    """Return all 118 elements by number."""
     rows = (line.split() for line in _TABLE.strip().splitlines())
     return tuple(
         Element(number, symbol, name, chinese, float(weight))

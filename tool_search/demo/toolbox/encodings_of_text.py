@@ -1,4 +1,4 @@
-"""Ways to write a text otherwise: Base64, URLs, HTML, Morse, Caesar, Unicode, compression."""
+"""Encodings of text: Base64, URLs, HTML, Morse, Caesar, Unicode, compression."""
 
 # ruff: noqa: D415  (a tool's first line ends with a Chinese full stop)
 

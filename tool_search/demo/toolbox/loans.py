@@ -1,4 +1,4 @@
-"""Loans: payments, schedules, and what a payment can carry."""
+"""Loans: payments, schedules, and the loan that a payment can carry."""
 
 # ruff: noqa: D415  (a tool's first line ends with a Chinese full stop)
 

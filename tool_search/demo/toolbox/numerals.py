@@ -123,7 +123,7 @@ def ordinal_number(number: int) -> str:
 
 
 def _thousands(number: int) -> list[tuple[int, int]]:
-    """The groups of three digits that are not 0, each with its power of a thousand."""
+    """Return the groups of three digits other than 0, each with its power of a thousand."""
     groups = []
     scale = 0
     while number:

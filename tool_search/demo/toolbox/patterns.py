@@ -1,7 +1,7 @@
-"""Regular expressions, run aside so that a runaway pattern harms nobody.
+"""Regular expressions in a separate process with a timeout.
 
 A pattern such as (a+)+$ can run for years on forty characters, and Python can stop neither
-the match nor the thread it is in. So it runs in a process of its own, which is ended.
+the match nor the thread it is in. A process can be ended.
 """
 
 # ruff: noqa: D415  (a tool's first line ends with a Chinese full stop)

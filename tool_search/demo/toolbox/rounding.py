@@ -1,4 +1,4 @@
-"""How the toolbox rounds what it computes, so that a chat sees 0.3 and not 0.30000000000000004."""
+"""Rounding of results, so that a chat shows 0.3 and not 0.30000000000000004."""
 
 from __future__ import annotations
 

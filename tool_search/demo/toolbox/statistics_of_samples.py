@@ -1,4 +1,4 @@
-"""Statistics: what describes a sample, and the chances of two distributions."""
+"""Statistics: descriptions of samples, and probabilities of two distributions."""
 
 # ruff: noqa: D415  (a tool's first line ends with a Chinese full stop)
 

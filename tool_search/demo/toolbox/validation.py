@@ -1,4 +1,4 @@
-"""Numbers with a check digit, and addresses: is it well formed, and what does it say."""
+"""Validation of numbers with a check digit, and of addresses."""
 
 # ruff: noqa: D415  (a tool's first line ends with a Chinese full stop)
 
