@@ -224,7 +224,7 @@ def test_forget_wants_to_know_what(command: Command, store: Path) -> None:
 
 def test_only_one_place_can_be_named(command: Command, store: Path) -> None:
     both = command("learned", "--store", store, "--config", store)
-    assert is_refused(both, "one of --config and --store")
+    assert is_refused(both, "give --config or --store, not both")
 
 
 def test_a_bot_that_keeps_nothing_is_named(command: Command, write: File) -> None:

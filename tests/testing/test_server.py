@@ -312,5 +312,5 @@ def test_server_that_does_not_run_has_no_address() -> None:
 
 
 def test_server_starts_once() -> None:
-    with StandInServer() as server, pytest.raises(StandInServerError, match="already runs"):
+    with StandInServer() as server, pytest.raises(StandInServerError, match="already running"):
         server.start()

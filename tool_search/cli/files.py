@@ -117,7 +117,7 @@ def _entries(path: Path) -> Iterator[tuple[str, Any]]:
 def _query(entry: Any, place: str) -> str:
     query = entry.get("query") if isinstance(entry, dict) else None
     if not isinstance(query, str):
-        raise ConfigurationError(f'{place}: must be an object with a "query", a text')
+        raise ConfigurationError(f'{place}: must be an object with a "query", which is a text')
     return query
 
 
@@ -128,7 +128,7 @@ def store_file(config: Path | None, store: Path | None) -> Path:
         ConfigurationError: Both are given, or the bot's store is in memory.
     """
     if config is not None and store is not None:
-        raise ConfigurationError("give one of --config and --store")
+        raise ConfigurationError("give --config or --store, not both")
     if store is not None:
         return store
     if config is None:
@@ -136,7 +136,7 @@ def store_file(config: Path | None, store: Path | None) -> Path:
     settings = load_config(config).store
     if settings.type == "memory":
         raise ConfigurationError(
-            f"{config}: store.type is 'memory': nothing outlives the bot's process; "
+            f"{config}: store.type is 'memory', which ends with the bot's process; "
             "set it to sqlite to keep what is learned"
         )
     return settings.file(config)

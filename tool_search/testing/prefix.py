@@ -150,7 +150,7 @@ def prefix_change(before: bytes, after: bytes) -> PrefixChange | None:
 def _read(raw: bytes) -> dict[str, Any]:
     body = _without_marks(json.loads(raw))
     if not isinstance(body, dict):
-        raise ValueError("a request's body is a JSON object")  # noqa: TRY004 - the wire's value
+        raise ValueError("the body of a request must be a JSON object")  # noqa: TRY004 - the wire's value
     return body
 
 

@@ -44,7 +44,7 @@ def check_request(
         if known.name == dialect:
             return known.check(body, endpoint, counting=False)
     names = ", ".join(known.name for known in DIALECTS)
-    raise UnknownDialectError(f"there is no dialect {dialect!r}; the dialects are {names}")
+    raise UnknownDialectError(f"dialect {dialect!r} is not known; use one of {names}")
 
 
 def dialect_at(path: str) -> Dialect | None:

@@ -63,7 +63,7 @@ class StandInServer:
             StandInServerError: It is already running.
         """
         if self._listener is not None:
-            raise StandInServerError("the stand-in server already runs; close it first")
+            raise StandInServerError("the stand-in server is already running; close it first")
         self._listener = _Listener(self._state)
         self._thread = threading.Thread(
             target=self._listener.serve_forever,
@@ -139,7 +139,7 @@ class StandInServer:
             StandInServerError: It is not running.
         """
         if self._listener is None:
-            raise StandInServerError("the stand-in server does not run; use it in a with block")
+            raise StandInServerError("the stand-in server is not running; use it in a with block")
         return f"http://127.0.0.1:{self._listener.server_address[1]}"
 
     @property
@@ -195,7 +195,7 @@ class _Listener(ThreadingHTTPServer):
             if thread.is_alive():
                 raise StandInServerError(
                     f"a connection did not end within {_JOIN_SECONDS:.0f} seconds: "
-                    "the stand-in model's own code blocks"
+                    "the code of the stand-in model did not return"
                 )
 
     def handle_error(self, request: Any, client_address: Any) -> None:
