@@ -55,7 +55,8 @@ from tool_search.stores.memory import DEFAULT_CONVERSATIONS
 __all__ = ["Bot", "open_bot", "tools_from_modules"]
 
 _WRONG_SETTING: tuple[StoreFault, ...] = ("foreign", "newer", "missing", "no_permission")
-_WITHOUT_ANSWER = ("answer_missing", "message_refused")
+# Warnings that say why a turn has no answer of the model.
+_WITHOUT_ANSWER = ("answer_missing", "message_refused", "reply_refused", "turn_timed_out")
 _FORMER_MODULES = {"tool_search.demo.workspace_tools": "tool_search.workspace"}
 _log = logging.getLogger(__name__)
 

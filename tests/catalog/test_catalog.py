@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -256,3 +257,33 @@ def test_a_catalog_weighs_the_bytes_of_its_active_tools() -> None:
     )
     catalog = ToolCatalog([Tool(name="a", description="天"), Tool(name="b", active=False)])
     assert 0 <= catalog.text_bytes - len(sent.encode()) <= 4
+
+
+@pytest.mark.parametrize(
+    ("stated", "always_load"),
+    [
+        ({"defer_loading": True}, False),
+        ({"defer_loading": False}, True),
+        ({"defer_loading": None, "always_load": True}, True),
+        ({"defer_loading": False, "always_load": True}, True),
+    ],
+)
+def test_defer_loading_is_the_inverse_of_always_load(
+    stated: dict[str, bool | None], always_load: bool
+) -> None:
+    tool = Tool.from_dict({"name": "a", **stated})
+    assert tool.always_load is always_load
+    assert tool == Tool(name="a", always_load=always_load)
+    assert replace(tool, description="b").always_load is always_load
+
+
+@pytest.mark.parametrize(
+    ("stated", "problem"),
+    [
+        ({"defer_loading": True, "always_load": True}, "leave one out"),
+        ({"defer_loading": "yes"}, "must be true or false, not 'yes'"),
+    ],
+)
+def test_defer_loading_that_contradicts_is_refused(stated: dict[str, Any], problem: str) -> None:
+    with pytest.raises(InvalidToolError, match=problem):
+        Tool.from_dict({"name": "a", **stated})

@@ -293,3 +293,15 @@ KEYS = st.sampled_from(
 @given(st.dictionaries(KEYS, JSON_VALUES, max_size=6))
 def test_any_object_gives_tools_or_a_catalog_error(value: dict[str, Any]) -> None:
     assert refusal(json.dumps(value)).startswith("catalog")
+
+
+def test_a_definition_may_state_defer_loading_and_a_server_may_not() -> None:
+    anthropic = {"name": "a", "input_schema": {"type": "object"}, "defer_loading": False}
+    chat = {"type": "function", "function": {"name": "b", "defer_loading": True}}
+    listed = parse_tools(json.dumps([anthropic, chat]))
+    assert [tool.always_load for tool in listed] == [True, False]
+    of_server = tool_from_definition(anthropic, server="s")
+    assert of_server is not None
+    assert not of_server.always_load
+    with pytest.raises(InvalidToolError, match="defer_loading must be true or false"):
+        parse_tools('{"name": "a", "defer_loading": 1}')

@@ -26,8 +26,8 @@ _SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema")
 _OTHER_NAMES = {"outputSchema": "output_schema", "input_examples": "examples"}
 _HINTS = {"readOnlyHint": "read_only", "destructiveHint": "destructive"}
 # Keys that only the bot's owner may set for a tool.
-_CLAIMS = frozenset(("kind", "server", "listed_name", "always_load"))
-_SWITCHES = ("active", "always_load")
+_CLAIMS = frozenset(("kind", "server", "listed_name", "always_load", "defer_loading"))
+_SWITCHES = ("active", "always_load", "defer_loading")
 _FORMATS = (
     "a tool is {name, description, parameters}, an OpenAI or Anthropic tool, "
     "or an entry of an MCP tools/list result"

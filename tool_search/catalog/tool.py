@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import InitVar, dataclass, field, fields
 from functools import cached_property
 from operator import itemgetter
 from typing import Any, Literal, get_args
@@ -68,6 +68,8 @@ class Tool:
         roles: Roles that may call it; empty: everybody may.
         active: False for a tool that is in no list.
         always_load: True for a core tool.
+        defer_loading: The inverse of `always_load`, under the name that Claude's API has;
+            an argument only.
         listed_name: The name under which its source lists and runs it, if that is not
             `name`: a catalog renames a tool that has another tool's name.
 
@@ -94,11 +96,14 @@ class Tool:
     active: bool = True
     always_load: bool = False
     listed_name: str | None = None
+    defer_loading: InitVar[bool | None] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, defer_loading: bool | None) -> None:
         name = _checked_name(self.name)
         _check_texts(self)
         own = self.__dict__
+        if defer_loading is not None:
+            own["always_load"] = _loads_always(self, defer_loading)
         if name != self.name:
             own.update(name=name, listed_name=self.listed_name or self.name)
         parameters, parameters_json = normalized_parameters(name, self.parameters)
@@ -186,7 +191,7 @@ class Tool:
     @classmethod
     def from_dict(cls, definition: Mapping[str, Any]) -> Tool:
         """Return the tool that `to_dict` wrote; unknown keys are passed over."""
-        known = {*_BESIDE_PARAMETERS, "parameters"}
+        known = {*_BESIDE_PARAMETERS, "parameters", "defer_loading"}
         return cls(**{key: value for key, value in definition.items() if key in known})
 
 
@@ -210,6 +215,20 @@ def _checked_name(given: object) -> str:
     if not is_plain and not _UNFIT.isdisjoint(map(unicodedata.category, name)):
         raise InvalidToolError(f"tool {given!r}: the name has a control character; {_NAMES}")
     return name
+
+
+def _loads_always(tool: Tool, defer_loading: object) -> bool:
+    """Return `always_load` as `defer_loading` states it."""
+    if not isinstance(defer_loading, bool):
+        raise InvalidToolError(
+            f"tool {tool.name!r}: defer_loading must be true or false, not {shown(defer_loading)}"
+        )
+    if defer_loading and tool.always_load:
+        raise InvalidToolError(
+            f"tool {tool.name!r}: always_load and defer_loading are both true, and one is the "
+            "inverse of the other; leave one out"
+        )
+    return not defer_loading
 
 
 def _check_texts(tool: Tool) -> None:

@@ -18,12 +18,20 @@ from tool_search.catalog.validation import complaints_about
 from tool_search.discovery.search_tool import ToolSearchTool
 from tool_search.discovery.state import DiscoveryState
 from tool_search.i18n import Language, text
-from tool_search.messages import ContentPart, Message, ToolCall
+from tool_search.messages import (
+    ContentPart,
+    ImagePart,
+    Message,
+    TextPart,
+    ToolCall,
+    plain_text,
+    user_message,
+)
 from tool_search.search.index.protocol import SearchResult
 from tool_search.strategies.arguments import inner_call, under_own_keys
 from tool_search.values.arguments import read_arguments
 from tool_search.values.clean_text import quoted
-from tool_search.values.json import compact_json, read_json
+from tool_search.values.json import compact_json, encodable, read_json
 from tool_search.values.look_alikes import look_alike_keys
 
 __all__ = [
@@ -33,6 +41,7 @@ __all__ = [
     "CallResult",
     "RunCall",
     "allowed_to_all",
+    "result_message",
 ]
 
 _MAX_SHOWN_CHARS = 200
@@ -317,3 +326,22 @@ class CallResolver:
     @staticmethod
     def _refuse(call: ToolCall, content: str) -> AnsweredCall:
         return AnsweredCall(call=call, content=content, is_error=True)
+
+
+def result_message(result: CallResult, language: Language) -> Message:
+    """Return the message that a call's result is in the history."""
+    call, content = result.decision.call, encodable(result.content)
+    pictures = sum(isinstance(part, ImagePart) for part in result.parts)
+    parts = result.parts
+    if pictures and not plain_text(parts).strip():
+        # Providers that take no pictures in results would read nothing.
+        noted = text("call.pictures", language, count=pictures)
+        parts = (TextPart(content if content.strip() else noted), *parts)
+    written = content if content.strip() else text("call.empty_result", language)
+    return Message(
+        role="tool",
+        tool_call_id=call.id,
+        name=call.name,
+        content=user_message(parts).content if parts else written,
+        is_error=result.is_error,
+    )

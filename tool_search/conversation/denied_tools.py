@@ -9,16 +9,18 @@ a change from the turn before is announced: it ends the prompt cache.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Literal
 
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
 from tool_search.config.permissions import HiddenTools
 from tool_search.discovery.modes import Mode
+from tool_search.discovery.state import DiscoveryState
+from tool_search.messages import Message
 from tool_search.providers.profiles import ProviderProfile
 
-__all__ = ["LeftOut"]
+__all__ = ["LeftOut", "referred_names"]
 
 _Form = Literal["every tool", "what is shown"]
 
@@ -91,3 +93,17 @@ class LeftOut:
 def _digest(names: frozenset[str]) -> str:
     written = "\0".join(sorted(names)).encode("utf-8", "replace")
     return hashlib.sha256(written).hexdigest()[:16] if names else ""
+
+
+def referred_names(
+    discoveries: DiscoveryState, history: Iterable[Message], catalog: ToolCatalog
+) -> Iterator[str]:
+    """Yield the tools that a conversation refers to: discovered, or called with success.
+
+    A call that failed is not a reference: a user who guesses a hidden name would learn of it.
+    """
+    yield from discoveries.names
+    for message in history:
+        if message.role == "tool" and message.name and not message.is_error:
+            tool = catalog.by_wire_name.get(message.name)
+            yield message.name if tool is None else tool.name

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.names import wire_name
@@ -26,8 +28,9 @@ from tool_search.conversation.calls import (
     RunCall,
     allowed_to_all,
     declared_to_all,
+    result_message,
 )
-from tool_search.conversation.denied_tools import LeftOut
+from tool_search.conversation.denied_tools import LeftOut, referred_names
 from tool_search.conversation.history import (
     checked,
     pair_results,
@@ -36,6 +39,7 @@ from tool_search.conversation.history import (
     without_blocks,
 )
 from tool_search.conversation.message_log import MessageLog
+from tool_search.conversation.own_loop import RunsCalls, catalog_and_runner, run_call
 from tool_search.conversation.record import ConversationRecord
 from tool_search.conversation.search_trail import Lesson
 from tool_search.conversation.sent_history import SentHistory
@@ -49,21 +53,17 @@ from tool_search.errors import SessionError
 from tool_search.i18n import Language, text
 from tool_search.messages import (
     ContentPart,
-    ImagePart,
     KeptWork,
     Message,
     Notice,
     Phase,
     RequestPlan,
-    TextPart,
     ToolCall,
-    plain_text,
     user_message,
 )
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.search.index.ranking import Votes
 from tool_search.strategies import PlanInput, StrategySet, ToolsAssembler, ToolSearchStrategy
-from tool_search.values.json import encodable
 from tool_search.values.look_alikes import look_alike_keys
 
 __all__ = ["CallResult", "ToolSearchSession"]
@@ -78,6 +78,7 @@ class ToolSearchSession:
 
     Args:
         catalog: The tools.
+        tools: Functions and `ExecutableTool`s that `run` executes; instead of a catalog.
         config: The settings.
         system_prompt: The system prompt of the bot's owner.
         max_tools: The longest tool list that every provider of the bot takes.
@@ -93,8 +94,9 @@ class ToolSearchSession:
 
     def __init__(
         self,
-        catalog: ToolCatalog,
+        catalog: ToolCatalog | None = None,
         *,
+        tools: Iterable[Any] = (),
         config: ToolSearchConfig | None = None,
         system_prompt: str = "",
         max_tools: int | None = None,
@@ -103,6 +105,7 @@ class ToolSearchSession:
         history: HistorySettings | None = None,
         strategies: Iterable[ToolSearchStrategy] = (),
     ) -> None:
+        catalog, self._runner = catalog_and_runner(catalog, tools)
         self._config = config or ToolSearchConfig()
         name = record.search_tool.name if record else self._config.search_tool_name
         self._system_prompt = system_prompt
@@ -362,13 +365,8 @@ class ToolSearchSession:
         """
         before = len(self.discoveries)
         for result in results:
-            call = result.decision.call
-            if not self._log.awaits(call.id):
-                raise SessionError(
-                    f"call {call.id!r} of {call.name!r} has its result already, or was not in "
-                    "the last reply; commit one result for each call that accept() gave"
-                )
-            self._log.append(self._result_message(result))
+            self._check_awaited(result.decision.call)
+            self._log.append(result_message(result, self.language))
             self._discover(result.decision)
             self._tools.trail.answered(result.decision, is_error=result.is_error)
         new = self.discoveries.entries[before:]
@@ -376,13 +374,36 @@ class ToolSearchSession:
         self._tools.notice_schemas(entry.tool for entry in new)
         return new
 
+    async def run(
+        self, call: ToolCall, *, runner: RunsCalls | None = None, context: Any = None
+    ) -> CallResult:
+        """Decide, execute and commit a call that `accept` returned; return its result.
+
+        Args:
+            call: The call.
+            runner: A `CallRunner`; None: that of the session's `tools`.
+            context: The `ToolContext` for tools; None: the turn's language and roles.
+
+        Raises:
+            SessionError: Nothing runs calls, or the call has its result already.
+        """
+        self._check_awaited(call)
+        return await run_call(self, call, runner or self._runner, context, roles=self._roles)
+
+    def _check_awaited(self, call: ToolCall) -> None:
+        if not self._log.awaits(call.id):
+            raise SessionError(
+                f"call {call.id!r} of {call.name!r} has its result already, or was not in "
+                "the last reply; commit one result for each call that accept() gave"
+            )
+
     def close_open_calls(self) -> None:
         """Answer calls that were cancelled, so that the history stays valid."""
         for call in self._log.unanswered_calls:
             cancelled = text("call.cancelled", self.language, name=call.name)
             decision = AnsweredCall(call=call, content=cancelled, is_error=True)
             result = CallResult(decision=decision, content=cancelled, is_error=True)
-            self._log.append(self._result_message(result))
+            self._log.append(result_message(result, self.language))
 
     def adopt_history(self, history: Iterable[Message]) -> None:
         """Go on with a history of the bot's own: compacted, imported or re-read.
@@ -536,7 +557,7 @@ class ToolSearchSession:
             mode,
             catalog=self._tools.catalog,
             shown=self._shown_tools,
-            referred=self._referred_names,
+            referred=partial(referred_names, self.discoveries, self.history, self._tools.catalog),
             permits=self.permits,
         )
         if is_new:
@@ -556,33 +577,6 @@ class ToolSearchSession:
                 yield tool
         for entry in self.discoveries:
             yield catalog.get(entry.name) or entry.tool
-
-    def _referred_names(self) -> Iterator[str]:
-        """Yield the tools that the conversation refers to: discovered, or called with success."""
-        # A failed call is not a reference: it would confirm a guessed name of a hidden tool.
-        yield from self.discoveries.names
-        by_wire_name = self._tools.catalog.by_wire_name
-        for message in self.history:
-            if message.role == "tool" and message.name and not message.is_error:
-                tool = by_wire_name.get(message.name)
-                yield message.name if tool is None else tool.name
-
-    def _result_message(self, result: CallResult) -> Message:
-        call, content = result.decision.call, encodable(result.content)
-        pictures = sum(isinstance(part, ImagePart) for part in result.parts)
-        parts = result.parts
-        if pictures and not plain_text(parts).strip():
-            # Providers that take no pictures in results would read nothing.
-            noted = text("call.pictures", self.language, count=pictures)
-            parts = (TextPart(content if content.strip() else noted), *parts)
-        written = content if content.strip() else text("call.empty_result", self.language)
-        return Message(
-            role="tool",
-            tool_call_id=call.id,
-            name=call.name,
-            content=user_message(parts).content if parts else written,
-            is_error=result.is_error,
-        )
 
     def _discover(self, decision: CallDecision) -> None:
         """Commit the discoveries of one call: tools that a search returned, or that it named."""
