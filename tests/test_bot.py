@@ -53,7 +53,7 @@ def names(*modules: str) -> list[str]:
 def test_public_functions_of_a_module_are_its_tools(module: Module) -> None:
     source = (
         "from json import dumps\nfrom pathlib import Path\n"
-        f"async def zero() -> int:\n    return 0\n{ADD}"
+        f"async def zero() -> int:\n    'Give zero.'\n    return 0\n{ADD}"
         "def _hidden() -> None: ...\nLIMIT = 5\nclass Thing: ...\n"
     )
     assert names(module(source)) == ["zero", "add"]

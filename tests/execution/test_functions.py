@@ -72,7 +72,11 @@ async def run(
     function: Callable[..., Any] | ExecutableTool, timeout_s: float = 5.0, /, **arguments: Any
 ) -> ExecutionResult:
     """The one result of a call."""
-    made = function if isinstance(function, ExecutableTool) else tool_from_function(function)
+    made = (
+        function
+        if isinstance(function, ExecutableTool)
+        else tool_from_function(function, description="Serve.")
+    )
     executor = FunctionExecutor([made], timeout_s=timeout_s)
     call = ToolCall(id="1", name=made.tool.name, arguments=json.dumps(arguments))
     events = [event async for event in executor.run(call, CONTEXT)]
@@ -121,7 +125,7 @@ def test_a_function_without_parameters_takes_no_arguments() -> None:
     def now() -> str:
         return "noon"
 
-    assert tool_from_function(now).tool.parameters == {}
+    assert tool_from_function(now, description="Give it.").tool.parameters == {}
 
 
 @pytest.mark.parametrize("name", ["json", "schema", "copy", "model_config", "self_", "dict"])
@@ -129,7 +133,7 @@ async def test_a_parameter_may_have_any_name(name: str) -> None:
     """Names that pydantic's models use for themselves too."""
     scope: dict[str, Any] = {}
     exec(f"def f({name}: str = 'x'):\n    return {name}", scope)  # noqa: S102
-    made = tool_from_function(scope["f"])
+    made = tool_from_function(scope["f"], description="Take it.")
     assert list(made.tool.parameters["properties"]) == [name]
     assert await run(scope["f"], **{name: "y"}) == ExecutionResult(content="y")
 
@@ -189,7 +193,9 @@ def test_a_function_that_cannot_be_described_is_an_error_that_names_it(
 
 def test_a_lambda_needs_a_name() -> None:
     """Its own is no name for a model, but a given one does."""
-    assert tool_from_function(lambda city: city, name="echo").tool.name == "echo"
+    assert (
+        tool_from_function(lambda city: city, name="echo", description="Echo.").tool.name == "echo"
+    )
 
 
 async def test_objects_partials_and_methods_are_functions_too() -> None:
@@ -200,7 +206,7 @@ async def test_objects_partials_and_methods_are_functions_too() -> None:
         async def wave(self, name: str) -> str:
             return f"wave {name}"
 
-    made = tool_from_function(Greeter(), name="greet")
+    made = tool_from_function(Greeter(), name="greet", description="Greet.")
     assert made.tool.parameters["properties"]["name"] == {"type": "string"}
     assert (await run(made, name="Bo")).content == "hi Bo"
     assert (await run(Greeter().wave, name="Bo")).content == "wave Bo"
@@ -215,7 +221,7 @@ async def test_the_context_is_given_and_is_no_argument(kind: Any) -> None:
         return f"{context.user} in {context.conversation}"
 
     who.__annotations__ = {"context": kind, "return": str}
-    assert tool_from_function(who).tool.parameters == {}
+    assert tool_from_function(who, description="Say who.").tool.parameters == {}
     assert (await run(who)).content == "ann in c"
     assert (await run(who, context={"user": "eve"})).is_error
 

@@ -101,7 +101,8 @@ def tool_from_function(function: ToolFunction, **definition: Any) -> ExecutableT
             `ExecutableTool`, such as `timeout_s`.
 
     Raises:
-        InvalidToolError: A parameter cannot be described as JSON or passed by name.
+        InvalidToolError: It has no docstring, or a parameter cannot be described as JSON or
+            passed by name.
 
     >>> def add(a: int, b: int = 1) -> int:
     ...     "Add two numbers."
@@ -114,12 +115,18 @@ def tool_from_function(function: ToolFunction, **definition: Any) -> ExecutableT
     documented = docstring_parser.parse(inspect.getdoc(function) or "")
     described = {item.arg_name: item.description or "" for item in documented.params}
     about = [documented.short_description, documented.long_description]
+    description = definition.pop("description", "\n\n".join(part for part in about if part))
+    if not description:
+        raise InvalidToolError(
+            f"tool {name!r}: the function has no docstring, and a model cannot know its purpose; "
+            "write one, or give description= to tool_from_function"
+        )
     arguments = _arguments_model(name, function, described)
     schema = _without_titles(arguments.model_json_schema())
     tool = Tool(
         **{
             "name": name,
-            "description": "\n\n".join(part for part in about if part),
+            "description": description,
             "parameters": schema if schema.get("properties") else {},
             **definition,
         }
