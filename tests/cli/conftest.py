@@ -47,7 +47,7 @@ COMMAND = (sys.executable, "-c", "from tool_search.cli import main; main()")
 
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch) -> Command:
-    """Runs `tool-search` in this process."""
+    """Run `tool-search` in this process."""
     monkeypatch.setattr(sys, "path", [*sys.path])
 
     def run(*arguments: object, typed: str = "", env: Mapping[str, str] | None = None) -> Outcome:
@@ -61,7 +61,7 @@ def command(monkeypatch: pytest.MonkeyPatch) -> Command:
 
 @pytest.fixture
 def process() -> Command:
-    """Runs `tool-search` in a process of its own."""
+    """Run `tool-search` in a process of its own."""
 
     def run(*arguments: object, typed: str = "", env: Mapping[str, str] | None = None) -> Outcome:
         done = subprocess.run(  # noqa: S603  # our own command
@@ -84,7 +84,7 @@ def process() -> Command:
 
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[[str, str], Path]:
-    """Writes a file for a command to read."""
+    """Write a file for a command to read."""
 
     def file(name: str, content: str) -> Path:
         path = tmp_path / name
@@ -101,13 +101,13 @@ def as_lines(entries: Sequence[Mapping[str, Any]]) -> str:
 
 @pytest.fixture
 def catalog(write: Callable[[str, str], Path]) -> Path:
-    """A file of five tools."""
+    """Return a file of five tools."""
     return write("tools.jsonl", as_lines(TOOLS))
 
 
 @pytest.fixture
 def large_catalog(write: Callable[[str, str], Path]) -> Path:
-    """A file of 200 tools of two servers, and one core tool."""
+    """Return a file of 200 tools of two servers, and one core tool."""
     many = [
         {
             "name": f"tool_{index:03}",
@@ -122,6 +122,6 @@ def large_catalog(write: Callable[[str, str], Path]) -> Path:
 
 @pytest.fixture
 def server() -> Iterator[StandInServer]:
-    """A provider on loopback."""
+    """Yield a provider on loopback."""
     with StandInServer() as running:
         yield running

@@ -25,7 +25,7 @@ File = Callable[[str, str], Path]
 
 @pytest.fixture
 def queries(write: File) -> Path:
-    """Two queries: one is answered fully, one by half."""
+    """Return two queries: one is answered fully, one by half."""
     return write(
         "q.jsonl",
         '{"query": "weather", "relevant": ["get_weather"], "lang": "en"}\n'

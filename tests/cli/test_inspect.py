@@ -96,7 +96,6 @@ def test_inspect_anthropic_declares_all_and_loads_the_core(
 
 
 def test_inspect_openai_declares_the_core_alone(command: Command, large_catalog: Path) -> None:
-    """A filtered list: the core and the search tool."""
     options = ("--catalog", large_catalog, "--provider", "openai-chat")
     shown = command("inspect", *options).json
     assert (shown["model"], shown["strategy"]) == ("gpt-5.4", "generic")
@@ -143,7 +142,6 @@ def test_inspect_discovered_tools_follow_in_their_order(
 def test_inspect_discovered_tools_change_no_byte_for_claude(
     command: Command, large_catalog: Path
 ) -> None:
-    """They are shown by reference: the list stays, what is shown grows."""
     options = ("--catalog", large_catalog, "--provider", "anthropic")
     found = ("--discovered", "tool_009,tool_003")
     assert command("inspect", *options, *found).out == command("inspect", *options).out
@@ -157,7 +155,6 @@ def test_inspect_discovered_tools_change_no_byte_for_claude(
 def test_inspect_mode_and_model_can_be_named(
     command: Command, catalog: Path, mode: str, model: str | None, declared: int
 ) -> None:
-    """The mode that is asked for, on the model that is asked for."""
     named = ("--model", model) if model else ()
     options = ("--catalog", catalog, "--provider", "openai-chat", "--mode", mode, *named)
     shown = command("inspect", *options).json
@@ -166,7 +163,6 @@ def test_inspect_mode_and_model_can_be_named(
 
 
 def test_inspect_skills_like_shows_empty_schemas(command: Command, large_catalog: Path) -> None:
-    """Its first phase: names and descriptions."""
     options = ("--catalog", large_catalog, "--provider", "anthropic", "--mode", "skills_like")
     shown = command("inspect", *options).json
     assert all(not tool["input_schema"]["properties"] for tool in shown["tools"])

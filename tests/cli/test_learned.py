@@ -26,7 +26,7 @@ CALL = ModelReply(calls=(ModelCall(name="hex_to_rgb", arguments={"color": "#ff88
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    """A store with evidence for two tools, and two conversations."""
+    """Return a store with evidence for two tools, and two conversations."""
     path = tmp_path / "kept.db"
 
     async def fill() -> None:
@@ -124,7 +124,6 @@ def test_forget_erases_what_is_named_and_says_so(
     said: str,
     counts: tuple[int, int],
 ) -> None:
-    """And nothing else."""
     outcome = command("forget", "--store", store, *arguments)
     assert outcome.status == 0
     assert said in outcome.out
@@ -133,7 +132,6 @@ def test_forget_erases_what_is_named_and_says_so(
 
 
 def test_forget_json_counts(command: Command, store: Path) -> None:
-    """For scripts."""
     outcome = command("forget", "--store", store, "--all", "--json")
     assert outcome.json == {
         "store": str(store),
@@ -153,7 +151,6 @@ def test_erased_words_are_not_left_in_the_file(command: Command, store: Path) ->
 def test_what_is_forgotten_is_exported_before(
     command: Command, store: Path, tmp_path: Path
 ) -> None:
-    """As JSON, for the user who wants it; and nothing else is in it."""
     file = tmp_path / "export.json"
     wanted = ("--conversation", "group:1", "--conversation", "none", "--user", "ann")
     outcome = command("forget", "--store", store, *wanted, "--export", file, "--json")

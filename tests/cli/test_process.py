@@ -42,7 +42,6 @@ def test_process_ends_with_2_for_a_wrong_file(process: Command, write: File) -> 
 def test_process_ends_with_1_where_a_piped_message_got_no_answer(
     process: Command, write: File
 ) -> None:
-    """So that a script sees it."""
     bot = write(
         "bot.yaml",
         "providers:\n"
@@ -81,7 +80,6 @@ def test_process_ends_quietly_where_its_reader_is_gone(write: File, catalog: Pat
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_process_says_that_the_output_is_full(catalog: Path) -> None:
-    """And ends with 1: the command failed."""
     options = ("search", "--catalog", catalog, "--query", "mail", "--json")
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(

@@ -90,7 +90,6 @@ def test_search_explain_says_what_each_word_and_field_gave(command: Command, cat
 
 
 def test_search_explain_table_has_a_line_a_word(command: Command, catalog: Path) -> None:
-    """The same for people."""
     out = command("search", "--catalog", catalog, "--query", "weather", "--explain").out
     assert "- weather 1." in out
     assert "sum 1." in out
@@ -138,7 +137,6 @@ def test_search_with_a_store_that_is_not_there_is_refused(
 
 
 def test_search_table_shows_tools_and_counts(command: Command, catalog: Path) -> None:
-    """For people: the best first, and what no tool has."""
     outcome = command("search", "--catalog", catalog, "--query", "weather zzxqw")
     assert "get_weather" in outcome.out
     assert "1 of 1 found, 5 searched; no tool has: zzxqw" in outcome.out

@@ -102,7 +102,7 @@ def test_block_of_an_error_is_a_warning_with_its_text() -> None:
 
 @pytest.fixture
 def issues(write: Callable[[str, str], Path]) -> Path:
-    """Seven tools that one word finds."""
+    """Return seven tools that one word finds."""
     return write("issues.jsonl", as_lines(COUNT_ISSUES))
 
 

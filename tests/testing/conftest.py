@@ -24,7 +24,7 @@ QUESTION = {"role": "user", "content": "What is the weather in Paris?"}
 
 @pytest.fixture(scope="session")
 def running() -> Iterator[StandInServer]:
-    """One server for all tests of the folder."""
+    """Yield one server for all tests of the folder."""
     from tool_search.testing import StandInServer  # noqa: PLC0415
 
     with StandInServer() as server:
@@ -33,14 +33,14 @@ def running() -> Iterator[StandInServer]:
 
 @pytest.fixture
 def server(running: StandInServer) -> StandInServer:
-    """The server without a trace of the test before."""
+    """Return the server without a trace of the test before."""
     running.reset()
     return running
 
 
 @pytest.fixture
 async def claude(server: StandInServer) -> AsyncIterator[anthropic.AsyncAnthropic]:
-    """A real client that does not repeat failed requests."""
+    """Yield a real client that does not repeat failed requests."""
     import anthropic  # noqa: PLC0415
 
     # Loading the certificates for a plain-text connection would take most of a test's time.
@@ -56,7 +56,7 @@ async def claude(server: StandInServer) -> AsyncIterator[anthropic.AsyncAnthropi
 
 @pytest.fixture
 async def gpt(server: StandInServer) -> AsyncIterator[openai.AsyncOpenAI]:
-    """A real client that does not repeat failed requests."""
+    """Yield a real client that does not repeat failed requests."""
     import openai  # noqa: PLC0415
 
     http_client = openai.DefaultAsyncHttpxClient(verify=False)
@@ -71,7 +71,7 @@ async def gpt(server: StandInServer) -> AsyncIterator[openai.AsyncOpenAI]:
 
 @pytest.fixture
 def claude_body() -> dict[str, Any]:
-    """A valid request to Claude."""
+    """Return a valid request to Claude."""
     tool = {"name": "get_weather", "description": "The weather.", "input_schema": SCHEMA}
     return {
         "model": "claude-sonnet-4-6",
@@ -83,7 +83,7 @@ def claude_body() -> dict[str, Any]:
 
 @pytest.fixture
 def gpt_body() -> dict[str, Any]:
-    """A valid request to OpenAI."""
+    """Return a valid request to OpenAI."""
     function = {"name": "get_weather", "description": "The weather.", "parameters": SCHEMA}
     tool = {"type": "function", "function": function}
     return {"model": "gpt-5.4", "messages": [QUESTION], "tools": [tool]}
@@ -91,7 +91,7 @@ def gpt_body() -> dict[str, Any]:
 
 @pytest.fixture
 def conversation() -> dict[str, Any]:
-    """A conversation with everything: deferred tools, references, a server search."""
+    """Return a conversation with everything: deferred tools, references, a server search."""
     schema = {"type": "object", "properties": {"city": {"type": "string"}}}
     return {
         "model": "claude-sonnet-4-6",

@@ -162,7 +162,6 @@ async def test_delay_before_the_answer_lets_the_client_time_out(
 async def test_client_that_gave_up_during_a_delay_takes_no_step_of_the_script(
     server: StandInServer, gpt: AsyncOpenAI, gpt_body: Any
 ) -> None:
-    """The reply that nobody waits for stays in the script."""
     model = ScriptedModel([ModelReply(text="For the second request.")])
     server.reset(model=model)
     server.faults.add(Fault(delay_s=0.3))
@@ -196,7 +195,6 @@ async def test_short_delays_only_slow_a_stream_down(
 async def test_connection_broken_before_an_answer(
     server: StandInServer, claude: AsyncAnthropic, claude_body: Any, stream: bool
 ) -> None:
-    """No status, no body: the client sees a connection error."""
     server.faults.add(Fault(broken=True))
     with pytest.raises(anthropic.APIConnectionError):
         await claude.messages.create(**claude_body, stream=stream)
@@ -332,7 +330,6 @@ async def test_body_and_content_type_of_something_else(
 async def test_body_that_is_no_json_in_a_good_answer(
     server: StandInServer, claude: AsyncAnthropic, claude_body: Any
 ) -> None:
-    """200 and nonsense: the SDK itself does not know what to make of it."""
     server.faults.add(Fault(body=b"{oops"))
     with pytest.raises((anthropic.AnthropicError, ValueError)):
         await claude.messages.create(**claude_body)

@@ -135,7 +135,6 @@ def test_keyword_model_answers_with_the_result() -> None:
     "text", ['{"matches": [], "hint": "no tool matches"}', "[]", "not JSON", ""]
 )
 def test_keyword_model_gives_up_when_a_search_found_nothing(text: str) -> None:
-    """It does not search again for the same words."""
     reply = KeywordModel().reply(view("dance", *exchange("tool_search", text)))
     assert (reply.text, reply.calls) == ("No tool was found for: dance", ())
 

@@ -20,7 +20,7 @@ Change = Callable[[dict[str, Any]], object]
 async def thought(
     server: StandInServer, claude: AsyncAnthropic, claude_body: dict[str, Any]
 ) -> dict[str, Any]:
-    """A request whose history has a thinking block of the server."""
+    """Return a request whose history has a thinking block of the server."""
     server.reset(model=ScriptedModel([ModelReply(text="Hello.", thinking="A greeting.")]))
     claude_body.update(model="claude-fable-5-2", system="Be brief.")
     message = await claude.messages.create(**claude_body)

@@ -128,7 +128,7 @@ MOVED = [
 
 @pytest.fixture
 def body() -> dict[str, Any]:
-    """A request in the Anthropic dialect."""
+    """Return a request in the Anthropic dialect."""
     schema = {"type": "object", "properties": {}}
     found = [{"type": "tool_reference", "tool_name": "get_time"}]
     return {
@@ -262,7 +262,6 @@ def test_body_that_is_no_object_is_an_error() -> None:
     ],
 )
 def test_requests_of_a_native_search_only_go_on(profile: ProviderProfile, wire: Any) -> None:
-    """A search, a call, an answer and a new turn: nothing that was sent is changed."""
     chat = Chat(toolbox(40, core=2))
     bodies = [wire.encode(chat.begin(profile), profile)]
     chat.find("tool_003", "tool_017")

@@ -27,7 +27,7 @@ class Answers:
 
 @pytest.fixture(autouse=True)
 def answering(server: StandInServer) -> None:
-    """A server whose cache is empty."""
+    """Return a server whose cache is empty."""
     server.reset(model=Answers())
 
 

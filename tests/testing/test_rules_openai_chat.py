@@ -14,7 +14,7 @@ Change = Callable[[dict[str, Any]], object]
 
 @pytest.fixture
 def conversation() -> dict[str, Any]:
-    """A conversation with a call, two results and an answer."""
+    """Return a conversation with a call, two results and an answer."""
     schema = {"type": "object", "properties": {"city": {"type": "string"}}}
     return {
         "model": "gpt-5.4",

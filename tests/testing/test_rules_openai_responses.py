@@ -31,7 +31,7 @@ def output(call_id: str) -> dict[str, Any]:
 
 @pytest.fixture
 def conversation() -> dict[str, Any]:
-    """A conversation with a plain call, a search, and a call of what it found."""
+    """Return a conversation with a plain call, a search, and a call of what it found."""
     return {
         "model": "gpt-5.4",
         "tools": [

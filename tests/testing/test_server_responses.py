@@ -49,7 +49,7 @@ REPLY = ModelReply(
 
 @pytest.fixture
 def body() -> dict[str, Any]:
-    """A valid request."""
+    """Return a valid request."""
     return {"model": "gpt-5.4", "input": [QUESTION], "tools": [SEARCH, WEATHER]}
 
 
@@ -194,7 +194,6 @@ async def test_keyword_model_searches_calls_and_answers(
 async def test_conversation_goes_on_from_a_reply_that_is_kept(
     server: StandInServer, gpt: AsyncOpenAI, body: Any
 ) -> None:
-    """With `previous_response_id` only the new items are sent, and the model sees all."""
     texts: list[str] = []
 
     def look(view: ModelView) -> ModelReply:
@@ -390,7 +389,7 @@ CRM: dict[str, Any] = {
 
 @pytest.fixture
 def hosted() -> dict[str, Any]:
-    """A request that lets the service search."""
+    """Return a request that lets the service search."""
     deferred = {**WEATHER, "defer_loading": True}
     return {
         "model": "gpt-5.4",

@@ -71,7 +71,6 @@ async def test_yes_for_longer_grants_the_narrowest_rule_and_says_so(
 async def test_question_of_a_tools_own_is_shown_and_grants_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """However long the person would have it hold."""
     question = replace(MAIL, question="Overwrite it?")
     assert await _answer("a\n", question) == (True, "once")
     assert "send_mail asks: Overwrite it?" in capsys.readouterr().err

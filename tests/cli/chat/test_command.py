@@ -33,7 +33,7 @@ SECRET = "sk-very-secret-0123456789"
 
 @pytest.fixture
 def bot(write: File, server: StandInServer) -> Path:
-    """A bot of two providers and more than 25 tools."""
+    """Return a bot of two providers and more than 25 tools."""
     return write(
         "bot.yaml",
         f"tools: {MODULES}\n"
@@ -236,7 +236,6 @@ def test_chat_shows_no_key_that_a_provider_quotes(
 def test_chat_shows_no_control_characters_of_a_model(
     command: Command, bot: Path, server: StandInServer
 ) -> None:
-    """A model must not steer the terminal."""
     server.reset(model=ScriptedModel([ModelReply(text="a\x1b[2Jb\x07\tc")]))
     assert command("chat", "--config", bot, typed="Hello\n").out == "a[2Jb\tc\n"
 

@@ -66,7 +66,7 @@ class Terminal:
 
 @pytest.fixture
 def terminal(write: Callable[[str, str], Path], server: StandInServer) -> Iterator[Terminal]:
-    """A chat with a bot of a few tools, its prompt shown."""
+    """Yield a chat with a bot of a few tools, its prompt shown."""
     bot = write(
         "bot.yaml",
         "tools: [tool_search.demo.toolbox.cron, tool_search.demo.toolbox.colors]\n"
@@ -135,6 +135,5 @@ def test_terminal_ctrl_c_at_the_prompt_ends_the_chat(terminal: Terminal) -> None
 
 
 def test_terminal_end_of_input_ends_the_chat(terminal: Terminal) -> None:
-    """Ctrl-D: nothing more is to come."""
     terminal.type("\x04")
     assert terminal.process.wait(30) == 0
