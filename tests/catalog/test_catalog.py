@@ -136,12 +136,12 @@ def test_what_one_field_ends_with_is_not_what_the_next_begins_with() -> None:
         (Tool(name="t", kind="mcp", always_load=True), True),
     ],
 )
-def test_core_is_what_the_design_says(tool: Tool, *, is_core: bool) -> None:
+def test_core_tools_are_chosen_by_kind_and_mark(tool: Tool, *, is_core: bool) -> None:
     assert CorePolicy().is_core(tool) is is_core
 
 
 @pytest.mark.parametrize("kind", ["builtin", "handoff"])
-def test_only_handoffs_stay_core_where_builtin_tools_are_not(kind: Any) -> None:
+def test_only_handoffs_stay_core_if_builtin_tools_are_not(kind: Any) -> None:
     policy = CorePolicy(auto_always_load_builtin=False)
     assert policy.is_core(Tool(name="t", kind=kind)) is (kind == "handoff")
 
@@ -215,7 +215,7 @@ def test_another_core_is_another_fingerprint() -> None:
 
 
 def test_two_own_tools_of_one_name_are_an_error_that_names_it() -> None:
-    """Which of the two would run could not be told, and both are the operator's to rename."""
+    """A call could mean either, and the operator can rename both."""
     with pytest.raises(DuplicateToolError, match="'get_time'"):
         ToolCatalog([Tool(name="get_time"), Tool(name="b"), Tool(name="get_time")])
 
@@ -250,7 +250,7 @@ def test_a_tool_is_found_by_what_a_dialect_calls_it() -> None:
 
 
 def test_a_catalog_weighs_the_bytes_of_its_active_tools() -> None:
-    """What counts against Claude's limit: definitions as they are sent, in UTF-8."""
+    """Claude's limit counts definitions as they are sent, in UTF-8."""
     sent = (
         '{"name":"a","description":"天","input_schema":{"type":"object","properties":{}},'
         '"defer_loading":true},'

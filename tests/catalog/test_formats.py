@@ -1,4 +1,4 @@
-"""Catalogs as text: every format is told apart, every fault is named with its place."""
+"""Catalogs as text: every format is detected, every fault is named with its place."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ def test_definition_in_each_format_gives_the_same_tool(definition: dict[str, Any
 
 
 def test_lines_of_mixed_formats_are_read_together() -> None:
-    """Each line is told apart for itself."""
     lines = [
         json.dumps(definition).replace("get_weather", f"tool_{index}")
         for index, definition in enumerate(FORMATS.values())
@@ -77,7 +76,7 @@ def test_mcp_definition_keeps_title_output_and_hints() -> None:
     assert tool.annotations == {"read_only": False, "destructive": True}
 
 
-def test_annotated_title_stands_in_for_a_missing_one() -> None:
+def test_annotated_title_replaces_a_missing_one() -> None:
     tool = tool_from_definition({"name": "a", "annotations": {"title": "A tool"}})
     assert tool is not None
     assert (tool.title, tool.annotations) == ("A tool", {})
@@ -99,7 +98,7 @@ def test_kind_follows_server_unless_it_is_given(extra: dict[str, Any], kind: str
     assert tool.kind == kind
 
 
-def test_server_beside_a_listing_holds_for_its_tools() -> None:
+def test_server_next_to_a_listing_holds_for_its_tools() -> None:
     (tool,) = parse_tools('{"server": "files", "tools": [{"name": "read"}]}')
     assert (tool.server, tool.kind) == ("files", "mcp")
 
@@ -232,7 +231,7 @@ def test_json_values_give_each_value_with_its_line() -> None:
 
 
 def refusal(text: str) -> str:
-    """What is said against a text; "catalog" where nothing is."""
+    """Return the error about a text; "catalog" if there is none."""
     try:
         parse_tools(text)
     except CatalogError as error:

@@ -24,7 +24,7 @@ SCHEMA = {
 
 
 def complaints(schema: dict[str, Any], arguments: dict[str, Any]) -> tuple[str, ...]:
-    """What is wrong with arguments under a schema."""
+    """Return the errors in arguments under a schema."""
     return complaints_about(Tool(name="t", parameters=schema), arguments)
 
 
@@ -135,7 +135,7 @@ def test_a_schema_of_many_alternatives_is_checked_in_bounded_work(
 
 
 def test_a_wrong_call_that_is_costly_to_explain_gets_a_plain_complaint() -> None:
-    """Whether it fits is quick to say; a validator would collect the errors of each branch."""
+    """A yes or no is quick; a validator would collect the errors of each branch."""
     (said,) = complaints(doubling("anyOf", 8), {"a": 1})
     assert said.startswith("some value in them does not fit")
 

@@ -44,13 +44,13 @@ def read(folder: Path, text: str) -> BotConfig:
 
 
 def complaint(folder: Path, text: str) -> str:
-    """What is said about a file with this text, without the file's place."""
+    """Return the error about a file with this text, without the file's place."""
     with pytest.raises(ConfigurationError) as caught:
         read(folder, text)
     return str(caught.value).replace(str(folder / "bot.yaml"), "bot.yaml")
 
 
-def test_a_whole_file_is_read_as_it_stands(tmp_path: Path) -> None:
+def test_a_whole_file_is_read_as_it_is(tmp_path: Path) -> None:
     config = read(tmp_path, WHOLE)
     claude, local = config.providers
     assert config.tool_search.tool_schema_mode == "tool_search"
@@ -149,7 +149,7 @@ def test_a_file_that_cannot_be_settings_is_a_configuration_error(tmp_path: Path,
 
 
 def test_permissions_are_read_with_their_levels(tmp_path: Path) -> None:
-    """Rules, policy, roles, and where grants are kept: beside the file that names it."""
+    """The file of grants is relative to the file that names it."""
     text = """
 permissions:
   mode: never-ask
@@ -211,13 +211,13 @@ def test_a_file_that_is_not_utf_8_is_a_configuration_error(tmp_path: Path) -> No
         load_config(tmp_path / "bot.yaml")
 
 
-def test_whole_numbers_do_where_fractions_are_meant(tmp_path: Path) -> None:
+def test_whole_numbers_are_taken_for_fractions(tmp_path: Path) -> None:
     """YAML writes 1 for 1.0."""
     config = read(tmp_path, "tool_search: {search: {min_relevance: 1}}\n")
     assert config.tool_search.search.min_relevance == 1.0
 
 
-def test_the_mode_in_the_tool_search_section_is_sent_beside_it(tmp_path: Path) -> None:
+def test_the_mode_in_the_tool_search_section_is_sent_next_to_it(tmp_path: Path) -> None:
     said = complaint(tmp_path, "tool_search:\n  tool_schema_mode: full\n")
     assert "line 2: tool_schema_mode belongs next to tool_search" in said
 

@@ -64,7 +64,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def engines(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """That distribution, for this process."""
+    """Install that distribution for this process."""
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.delitem(sys.modules, "someones_search", raising=False)
 
@@ -76,7 +76,6 @@ def test_engine_of_a_package_is_chosen_by_its_name(engines: None) -> None:
 
 
 def test_engine_of_a_package_is_given_the_settings(engines: None) -> None:
-    """What else is set is the engine's to heed."""
     index = build_index(TOOLS, SearchSettings(engine="backwards", min_relevance=0.4))
     assert index.settings.min_relevance == 0.4  # type: ignore[attr-defined]
 
@@ -118,7 +117,7 @@ def test_engine_of_this_package_is_never_replaced(engines: None) -> None:
         ("nothing", "built no ToolSearchIndex.*None"),
     ],
 )
-def test_broken_engine_of_a_package_says_what_is_wrong(
+def test_broken_engine_of_a_package_gives_the_reason(
     engines: None, engine: str, message: str
 ) -> None:
     with pytest.raises(SearchError, match=message):

@@ -21,13 +21,13 @@ def profiles(**entries: Mapping[str, Any]) -> dict[str, ProfileSettings]:
 
 
 def proxied(entries: Mapping[str, ProfileSettings], **more: Any) -> ProviderProfile:
-    """The profile of Claude behind a proxy of one's own."""
+    """Return the profile of Claude at a proxy of one's own."""
     model = more.pop("model", "claude-sonnet-4-6")
     options = {"base_url": PROXY, "profiles": entries, **more}
     return profile_for("anthropic", model, **options)
 
 
-def test_a_profile_says_how_a_proxy_is_told_of_tools() -> None:
+def test_a_profile_has_the_strategy_of_a_proxy() -> None:
     entries = profiles(
         mine={"match": {"host": "llm.example.com", "model": "claude-*"}, "strategy": "claude",
               "max_tools": 64, "cache": "none"}
@@ -83,7 +83,7 @@ def test_null_takes_a_limit_away() -> None:
 
 
 def test_a_profile_makes_a_model_of_ones_own_one_with_tool_search() -> None:
-    """And only for it, and a provider's own entry goes before it."""
+    """It holds for that model only, and a provider's own entry goes before it."""
     entries = profiles(mine={"match": {"model": "house-*"}, "strategy": "claude"})
     assert proxied(entries, model="house-large").strategy == "claude"
     assert proxied(entries, model="house-large", strategy="claude").strategy == "claude"
@@ -98,7 +98,7 @@ def test_a_profiles_strategy_of_another_dialect_is_an_error() -> None:
         profile_for("openai_chat", "m", profiles=entries)
 
 
-def test_a_responses_model_of_ones_own_is_told_by_its_form() -> None:
+def test_a_responses_model_of_ones_own_gets_its_search_form() -> None:
     entries = profiles(
         wide={"match": {"type": "openai_responses"}, "strategy": "openai_responses"},
         old={"match": {"model": "house-old"}, "search_form": "additional"},
@@ -129,7 +129,7 @@ def test_a_responses_model_of_ones_own_is_told_by_its_form() -> None:
     ],
 )
 def test_a_mistake_in_a_profile_names_its_key(tmp_path: Path, entry: str, said: str) -> None:
-    """And what is allowed, also where the user's name for it is one of our keys."""
+    """The error has the allowed values too, even if the user's name for it is one of our keys."""
     for name in ("mine", "search"):
         file = tmp_path / "bot.yaml"
         file.write_text(f"profiles:\n  {name}: {entry}\n", "utf-8")

@@ -1,4 +1,4 @@
-"""Where a bot's store is."""
+"""The place of a bot's store."""
 
 from __future__ import annotations
 

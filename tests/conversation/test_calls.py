@@ -1,4 +1,4 @@
-"""What becomes of a model's call: run, searched, or answered with what went wrong."""
+"""Decisions on a model's calls: run, searched, or answered with an error."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_deferred_tool_that_ran_without_a_search_is_discovered(chat: Chat) -> 
 
 
 def test_a_deferred_tool_called_with_wrong_arguments_answers_with_its_schema(chat: Chat) -> None:
-    """And is discovered: the model has its definition from the next request on."""
+    """The tool is discovered too: the model has its definition from the next request on."""
     result = chat.call("tool_003", {"count": "two"})
     assert result.is_error
     assert '"two" is not of type "integer"' in result.text
@@ -92,7 +92,7 @@ def test_an_endless_name_is_cut(chat: Chat) -> None:
     assert len(refusal(chat, "x" * 100_000)) < 600
 
 
-def test_full_mode_says_what_is_near_and_speaks_of_no_search() -> None:
+def test_full_mode_names_near_tools_and_no_search() -> None:
     chat = Chat(toolbox(3), {"tool_schema_mode": "full"})
     chat.begin()
     assert "tool_001" in refusal(chat, "tool_01")
@@ -160,7 +160,7 @@ def test_call_tool_with_nonsense_is_an_error(chat: Chat, arguments: Any) -> None
 
 
 def test_call_tool_checks_arguments_and_shows_the_schema_each_time(chat: Chat) -> None:
-    """What it calls is in no list, so nothing else shows it."""
+    """The called tool is in no list, so nothing else shows its schema."""
     chat.find("tool_003")
     wrong = json.dumps({"name": "tool_003", "arguments": {"count": "x"}})
     assert "The schema is:" in refusal(chat, "call_tool", wrong)
@@ -203,7 +203,7 @@ def test_a_refused_tool_is_found_by_no_search_and_its_alias_is_refused_like_its_
 
 
 def test_a_restricted_tool_runs_for_its_role_only(chat: Chat) -> None:
-    """Nobody else learns that it exists, nor discovers it by a call that was refused."""
+    """No other user learns that it exists, nor discovers it by a denied call."""
     unknown = refusal(chat, "shutdown_everything").replace("_everything", "_server")
     assert refusal(chat, "shutdown_server", '{"count": 1}') == unknown
     chat.call("shutdown_server", {"count": "x"})

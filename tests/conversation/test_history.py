@@ -42,18 +42,18 @@ FOUND = SearchResult(
 
 
 def asks(*ids: str, text: str = "", name: str = "get") -> Message:
-    """A reply with calls of these ids."""
+    """Return a reply with calls of these ids."""
     calls = tuple(ToolCall(id=call_id, name=name) for call_id in ids)
     return Message(role="assistant", content=text, tool_calls=calls)
 
 
 def result(call_id: str | None, content: str = "ok", name: str | None = "get") -> Message:
-    """A result for a call."""
+    """Return a result for a call."""
     return Message(role="tool", tool_call_id=call_id, name=name, content=content)
 
 
 def contents(history: tuple[Message, ...]) -> list[str]:
-    """What the results of a history say."""
+    """Return the texts of a history's results."""
     return [message.text for message in history if message.role == "tool"]
 
 
@@ -80,7 +80,7 @@ def test_a_second_result_of_a_call_is_left_out() -> None:
     ]
 
 
-def test_a_late_result_moves_behind_its_call() -> None:
+def test_a_late_result_moves_after_its_call() -> None:
     history = pair_results([asks("1"), HELLO, result("1", "late")], answer="lost")
     assert history == (asks("1"), result("1", "late"), HELLO)
 
@@ -110,7 +110,7 @@ def test_a_result_after_later_calls_finds_its_own() -> None:
     assert contents(history) == ["one", "two"]
 
 
-def test_a_result_before_its_call_is_its_result_where_the_id_is_unique() -> None:
+def test_a_result_before_its_call_is_its_result_if_the_id_is_unique() -> None:
     given = [HELLO, result("1", "early"), asks("1"), HELLO]
     assert contents(pair_results(given, answer="lost")) == ["early"]
     repeated = [result("c", "old"), asks("c"), result("c", "new"), asks("c")]
@@ -161,7 +161,7 @@ def test_a_result_without_an_id_leaves_a_call_to_the_result_of_its_id() -> None:
         (Message(role="assistant", tool_calls=("x",)), "id of a call must be text, not None"),  # type: ignore[arg-type]
     ],
 )  # fmt: skip
-def test_what_is_no_message_is_refused_by_name(wrong: Any, says: str) -> None:
+def test_a_value_that_is_not_a_message_is_refused_by_name(wrong: Any, says: str) -> None:
     chat = Chat(toolbox(2))
     chat.turn(OPENAI)
     before = chat.session.history
@@ -296,7 +296,7 @@ _MESSAGES = st.lists(
 
 
 @given(_MESSAGES)
-def test_any_history_becomes_one_in_which_each_call_has_one_result_behind_it(
+def test_any_history_becomes_one_in_which_each_call_has_one_result_after_it(
     history: list[Message],
 ) -> None:
     valid = pair_results(history, answer="lost")
@@ -365,7 +365,7 @@ def test_a_search_result_introduces_its_matches_and_what_was_loaded() -> None:
         (FOUND.to_json(), "other"), ("[" * 100_000, "tool_search"),
     ],
 )  # fmt: skip
-def test_what_is_no_search_result_introduces_nothing(text: str, name: str) -> None:
+def test_a_text_that_is_not_a_search_result_introduces_nothing(text: str, name: str) -> None:
     assert visible_names([result("1", text, name=name)], "tool_search") == frozenset()
 
 

@@ -156,7 +156,7 @@ def test_kept_work_changes_no_request(
 
 
 def test_messages_that_were_shown_are_the_same_objects() -> None:
-    """So that nothing has to be written twice; a changed list shows most of them as before."""
+    """Nothing has to be written twice; a changed list shows most of them as before."""
     chat = Chat([*toolbox(4), tool("core", always_load=True)])
     chat.begin(CLAUDE)
     chat.search("tool_001")
@@ -184,7 +184,7 @@ def _turn(chat: Chat, profile: ProviderProfile, watch: PrefixMonitor, number: in
 
 
 def _calls_of(work: Callable[[], None]) -> int:
-    """How many functions, ours and the interpreter's, are called."""
+    """Return the number of function calls, ours and the interpreter's."""
     count = 0
 
     def note(frame: FrameType, event: str, argument: object) -> None:

@@ -115,7 +115,7 @@ def test_a_record_survives_json(record: ConversationRecord) -> None:
 
 @given(MESSAGES)
 def test_a_message_survives_json(message: Message) -> None:
-    """To the last part: what was sent once must be sent again the same."""
+    """A message that was sent once must be sent again unchanged."""
     assert message_from_dict(json.loads(json.dumps(message_to_dict(message)))) == message
 
 

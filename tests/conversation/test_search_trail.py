@@ -1,4 +1,4 @@
-"""Which searches teach what, in a driven session."""
+"""The lessons of searches in a driven session."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def chat() -> Chat:
 
 
 def lessons(made: Chat) -> list[tuple[str, str, float]]:
-    """What was learned since the last look."""
+    """Return the lessons since the last look."""
     return [(each.query, each.tool, each.strength) for each in made.session.drain_lessons()]
 
 
@@ -32,7 +32,7 @@ def test_a_search_that_led_to_a_call_is_a_lesson() -> None:
     assert lessons(made) == []
 
 
-def test_a_second_call_is_no_second_lesson() -> None:
+def test_a_second_call_is_not_a_second_lesson() -> None:
     made = chat()
     made.search("weather")
     made.call("get_forecast")
@@ -122,7 +122,7 @@ def test_a_search_that_found_nothing_learns_from_the_one_that_did() -> None:
     assert lessons(made) == [("mail", "send_mail", 1.0)]
 
 
-def test_a_search_beside_another_is_no_other_wording_of_it() -> None:
+def test_a_search_at_the_same_time_is_not_another_wording() -> None:
     """They were asked at once, for two things."""
     made = chat()
     made.calls(("tool_search", {"query": "天气"}), ("tool_search", {"query": "mail"}))
@@ -141,7 +141,7 @@ def test_a_miss_of_an_earlier_turn_is_forgotten() -> None:
     assert lessons(made) == [("mail", "send_mail", 1.0)]
 
 
-def test_names_and_operators_are_no_lesson() -> None:
+def test_names_and_operators_are_not_lessons() -> None:
     """They say nothing about what a tool is for."""
     made = chat()
     for query in ("get_forecast", "GET_FORECAST", "select:get_forecast", "weather -rain"):

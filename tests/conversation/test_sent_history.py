@@ -1,4 +1,4 @@
-"""What requests leave out of a history: limits, refusals, and turns that are taken back."""
+"""Omissions of requests: limits, refusals, and turns that are taken back."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def long_chat(turns: int, **limits: Any) -> Chat:
 
 
 def texts(plan: RequestPlan, role: str = "user") -> list[str]:
-    """What a role says in a request."""
+    """Return the texts of one role in a request."""
     return [message.text for message in plan.messages if message.role == role]
 
 
@@ -97,7 +97,7 @@ def test_results_of_earlier_turns_are_shortened_before_turns_are_left_out() -> N
     assert texts(plan)[0] == "Question 0?"
 
 
-def test_turns_are_left_out_where_shorter_results_are_not_enough() -> None:
+def test_turns_are_left_out_if_shorter_results_are_not_enough() -> None:
     """A line says so, the tool that was found in them is shown again, the record is whole."""
     chat = long_chat(6)
     before = chat.session.history
@@ -115,7 +115,7 @@ def test_turns_are_left_out_where_shorter_results_are_not_enough() -> None:
 
 
 def test_results_of_the_present_turn_are_shortened_last() -> None:
-    """One large result must not end a conversation, even where it is all there is."""
+    """One large result must not end a conversation, even if it is the only one."""
     chat = Chat(toolbox(3, core=1))
     chat.begin()
     chat.call("core_000", {"count": 1}, result=_LONG * 20)
@@ -187,7 +187,7 @@ def test_restart_goes_on_with_what_was_left_out() -> None:
         {"turns_before": 2},
     ],
 )
-def test_record_that_leaves_out_what_is_not_there_is_refused(broken: dict[str, Any]) -> None:
+def test_record_that_leaves_out_missing_messages_is_refused(broken: dict[str, Any]) -> None:
     chat = long_chat(2)
     chat.begin()
     chat.session.sent.shorten(OPENAI, share=0.05)

@@ -40,7 +40,7 @@ from tool_search.providers.profiles import ProviderProfile
 
 
 def roles(chat: Chat) -> list[str]:
-    """Who speaks, in order."""
+    """Return the roles of a request's messages, in order."""
     return [message.role for message in chat.session.history]
 
 
@@ -334,7 +334,7 @@ def test_claude_lists_are_identical_and_filtered_lists_grow(profile: ProviderPro
 
 
 def test_what_full_mode_discovered_is_shown_when_a_swap_moves_the_mode() -> None:
-    """Within the turn: no list has room for it, so its schema stands before the question."""
+    """No list has room for it within the turn, so its schema comes before the question."""
     chat = Chat(toolbox(9), {"tool_schema_mode": "full"})
     chat.begin(UNLIMITED)
     chat.call("tool_005", {"count": 1})

@@ -19,8 +19,8 @@ def said(text: str) -> Message:
     return Message(role="user", content=text)
 
 
-def exchanges(history: tuple[Message, ...]) -> list[int]:
-    """The places of the calls that nobody made."""
+def synthetic_searches(history: tuple[Message, ...]) -> list[int]:
+    """Return the places of synthetic searches."""
     return [
         place
         for place, message in enumerate(history)
@@ -48,7 +48,7 @@ def chat() -> Chat:
 def test_what_the_history_shows_is_not_shown_again(chat: Chat) -> None:
     """A swap alone needs nothing: the results are there."""
     chat.turn(CLAUDE)
-    assert exchanges(chat.session.history) == []
+    assert synthetic_searches(chat.session.history) == []
 
 
 def test_after_a_compaction_discoveries_come_before_the_users_message(chat: Chat) -> None:
@@ -84,7 +84,7 @@ def test_an_exchange_is_written_once_and_repeated_unchanged(chat: Chat) -> None:
     before = chat.turn(CLAUDE, "two").messages
     after = chat.turn(CLAUDE, "three").messages
     assert after[: len(before)] == before
-    assert len(exchanges(chat.session.history)) == 1
+    assert len(synthetic_searches(chat.session.history)) == 1
 
 
 def test_only_what_is_missing_is_shown(chat: Chat) -> None:
@@ -109,7 +109,7 @@ def test_full_mode_writes_nothing() -> None:
     assert len(chat.session.history) == 1
 
 
-def test_no_exchange_stands_between_a_call_and_its_result(chat: Chat) -> None:
+def test_no_synthetic_search_is_between_a_call_and_its_result(chat: Chat) -> None:
     chat.begin(text="next")
     chat.session.accept(Message(role="assistant", tool_calls=chat.session.history[1].tool_calls))
     chat.session.adopt_history(chat.session.history[-1:])
@@ -118,7 +118,7 @@ def test_no_exchange_stands_between_a_call_and_its_result(chat: Chat) -> None:
     assert roles == ["assistant", "tool", "assistant", "tool", "user"]
 
 
-def test_a_bot_that_reads_its_own_history_each_turn_gets_the_exchange_in_its_place() -> None:
+def test_a_bot_that_reads_its_own_history_each_turn_gets_the_search_in_its_place() -> None:
     """Byte for byte, though its history never has it; through restarts too."""
     chat = Chat(toolbox(9))
     own: list[Message] = []
@@ -135,7 +135,7 @@ def test_a_bot_that_reads_its_own_history_each_turn_gets_the_exchange_in_its_pla
         chat.answer(f"answer {number}")
         own += [said("hi"), Message(role="assistant", content=f"answer {number}")]
         before = chat.session.plan(CLAUDE).messages
-    assert len(exchanges(chat.session.history)) == 1
+    assert len(synthetic_searches(chat.session.history)) == 1
 
 
 def test_a_bot_that_keeps_our_exchange_does_not_get_it_twice(chat: Chat) -> None:
@@ -143,7 +143,7 @@ def test_a_bot_that_keeps_our_exchange_does_not_get_it_twice(chat: Chat) -> None
     for _ in range(3):
         chat.turn(CLAUDE)
         chat.session.adopt_history(chat.session.history)
-    assert len(exchanges(chat.session.history)) == 1
+    assert len(synthetic_searches(chat.session.history)) == 1
 
 
 def test_an_exchange_whose_place_is_gone_is_written_anew(chat: Chat) -> None:
@@ -151,7 +151,7 @@ def test_an_exchange_whose_place_is_gone_is_written_anew(chat: Chat) -> None:
     chat.turn(CLAUDE, "two")
     chat.session.adopt_history([said("Summary of all.")])
     assert referred(chat.turn(CLAUDE, "three")) == ["tool_003", "tool_001"]
-    assert exchanges(chat.session.history) == [1]
+    assert synthetic_searches(chat.session.history) == [1]
 
 
 def test_an_imported_history_discovers_what_its_searches_found(chat: Chat) -> None:
@@ -207,7 +207,7 @@ def test_no_compaction_loses_a_discovery(steps: list[tuple[str, int]], name: str
         found = now
 
 
-def test_an_exchange_of_many_tools_has_a_stable_id() -> None:
+def test_a_synthetic_search_of_many_tools_has_a_stable_id() -> None:
     """The same discoveries at the same place give the same bytes in every process."""
 
     def written() -> tuple[Message, ...]:

@@ -49,7 +49,7 @@ def say(
 
 
 def search(session: ToolSearchSession, profile: ProviderProfile) -> RequestPlan:
-    """A reply that searches, its answer; gives the request behind it."""
+    """Search, answer, and return the next request."""
     session.plan(profile)
     call = ToolCall(id="t1", name="tool_search", arguments='{"query": "thing 7"}')
     (call,) = session.accept(reply("searching", call))
@@ -150,7 +150,7 @@ def test_thinking_from_before_another_kind_of_model_is_left_out(
 
 
 def test_a_model_without_binding_gets_every_block_back(session: ToolSearchSession) -> None:
-    """Blocks are left out only where they would be refused."""
+    """Blocks are left out only if they would be refused."""
     say(session, UNBOUND, "one")
     changed = session.catalog.updated(added=[Tool(name="another")])
     assert thoughts(say(session, UNBOUND, "two", catalog=changed)) == ["answer to one"]
@@ -186,7 +186,7 @@ def test_a_history_that_is_read_again_keeps_its_thinking(session: ToolSearchSess
 
 
 def test_an_imported_history_is_sent_without_thinking(session: ToolSearchSession) -> None:
-    """Nobody knows what its blocks were bound to."""
+    """The prefix that its blocks were bound to is unknown."""
     session.adopt_history([Message(role="user", content="hi"), reply("imported")])
     assert thoughts(say(session, BOUND, "one")) == []
 

@@ -1,4 +1,4 @@
-"""What the first turn settles, and the one move that a mode makes."""
+"""The settings that the first turn freezes, and the one change that a mode makes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SKILLS = {"tool_schema_mode": "skills_like"}
 
 
 def names(chat: Chat, profile: ProviderProfile = OPENAI) -> tuple[str, ...]:
-    """What a request to the provider declares now."""
+    """Return the names that a request to the provider declares now."""
     return chat.session.plan(profile).tools.names
 
 
@@ -181,7 +181,7 @@ def test_full_mode_serves_a_tool_with_our_name(name: str, profile: ProviderProfi
     assert chat.call(name, {"count": 1}).text == "ok"
 
 
-def test_full_mode_stays_where_our_name_is_taken() -> None:
+def test_full_mode_stays_if_our_name_is_taken() -> None:
     chat = Chat([*toolbox(2), tool("tool_search")], AUTO)
     chat.turn()
     chat.turn(tools=[*toolbox(60), tool("tool_search")])
@@ -273,7 +273,7 @@ def test_always_loaded_tools_of_the_configuration_are_core() -> None:
 
 
 def test_what_every_provider_has_no_room_for_is_deferred_though_it_is_core() -> None:
-    """The list leaves places for discoveries, and the operator is told."""
+    """The list leaves places for discoveries, and the operator gets a notice."""
     chat = Chat(toolbox(0, core=200), max_tools=128)
     assert len(chat.begin().tools) == 113
     assert chat.codes == ["catalog_over_limit"]
@@ -283,7 +283,7 @@ def test_what_every_provider_has_no_room_for_is_deferred_though_it_is_core() -> 
 
 @pytest.mark.parametrize("config", [FULL, SKILLS], ids=["full", "skills_like"])
 def test_core_tools_that_fill_a_list_are_all_sent(config: dict[str, Any]) -> None:
-    """A limit that nobody knew of is no reason to search before it is passed."""
+    """An unknown limit is not a reason to search before it is passed."""
     declared = Chat(toolbox(0, core=128), config).begin().tools.names
     assert len(declared) == 128
     assert "tool_search" not in declared

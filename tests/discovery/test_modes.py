@@ -1,4 +1,4 @@
-"""Which mode a catalog gets, and why."""
+"""The mode of a catalog, and the reason for it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_auto_counts_core_tools_too_and_inactive_ones_not() -> None:
     assert resolve_mode("auto", ToolCatalog(tools[1:])).mode == "full"
 
 
-def test_auto_searches_above_the_weight_where_one_is_set() -> None:
+def test_auto_searches_above_the_weight_if_one_is_set() -> None:
     catalog = ToolCatalog(toolbox(3))
     weight = sum(map(tool_tokens, catalog.active))
     at, above = (resolve_mode("auto", catalog, threshold_tokens=weight - n) for n in (0, 1))

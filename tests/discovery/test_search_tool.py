@@ -1,4 +1,4 @@
-"""The tool that a model calls to find tools: what it says, takes and gives."""
+"""The search tool: its texts, its arguments and its answers."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_a_query_of_another_type_is_taken_as_it_can_be(query: Any, names: set[st
      -float("inf"), True, False, [1], {}, 2.7, "9" * 400, "٣", "²"],
 )  # fmt: skip
 def test_any_limit_gives_at_least_one_and_at_most_max_results(limit: Any) -> None:
-    """What is no limit counts for none."""
+    """An invalid limit counts as none."""
     many = search_tool(toolbox(20), max_results=5)
     assert 1 <= len(many.run({"query": "common", "limit": limit}).matches) <= 5
 
@@ -283,7 +283,7 @@ def test_the_name_and_the_limit_are_the_configured_ones() -> None:
 
 
 def test_a_catalog_of_restricted_tools_only_is_searched_for_those_who_may() -> None:
-    """Nobody else learns that there is anything."""
+    """No other user learns that there is anything."""
     chat = Chat([tool("vault_open", roles=["boss"])])
     chat.begin(roles=["boss"])
     assert chat.search("vault open")["matches"][0]["name"] == "vault_open"

@@ -1,4 +1,4 @@
-"""What a conversation has discovered: ordered, and only growing."""
+"""The discoveries of a conversation: ordered, and only growing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What catalogs that change do to the tool lists of a conversation."""
+"""The tool lists of a conversation under changing catalogs."""
 
 from __future__ import annotations
 
@@ -65,7 +65,6 @@ def test_discovered_tools_are_appended_in_the_order_of_discovery() -> None:
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)
 def test_an_equal_relisting_changes_nothing(profile: ProviderProfile) -> None:
-    """Not a byte, and nobody is told."""
     chat = chat_with("tool_004", profile=profile)
     before = chat.turn(profile).tools
     again = [Tool.from_dict(item.to_dict()) for item in reversed(TOOLS)]
@@ -73,7 +72,7 @@ def test_an_equal_relisting_changes_nothing(profile: ProviderProfile) -> None:
     assert chat.codes == []
 
 
-def test_late_tools_come_behind_those_there_were() -> None:
+def test_added_tools_come_after_earlier_ones() -> None:
     """Deferred ones wait, a core one is declared at once; Claude's new list is announced."""
     chat = chat_with("tool_004")
     late = [*TOOLS, tool("a_late"), tool("a_core", always_load=True)]
@@ -131,7 +130,7 @@ def test_a_discovered_tool_that_is_gone_stays_declared(profile: ProviderProfile)
     assert chat.codes == []
 
 
-def test_a_tool_that_is_gone_is_no_hit_and_answers_calls_with_an_error() -> None:
+def test_a_tool_that_is_gone_is_not_found_and_answers_calls_with_an_error() -> None:
     chat = chat_with("tool_004")
     chat.begin(tools=without("tool_004"))
     assert "tool_004" not in str(chat.search("tool_004")["matches"])

@@ -1,4 +1,4 @@
-"""What models and people read, in each language."""
+"""Texts for models and people, in each language."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_sentence_has_the_same_placeholders_in_every_language() -> None:
 
 
 def test_every_sentence_is_used() -> None:
-    """Under its whole key, or by its last word where a module has keys of one group."""
+    """By its whole key, or by its last word in a module with keys of one group."""
     everything = "".join(SOURCES.values())
     unused = []
     for key in KEYS:

@@ -1,4 +1,4 @@
-"""Arguments as models write them: repaired where that can mean one thing."""
+"""Arguments as models write them, repaired if they can mean one thing."""
 
 from __future__ import annotations
 

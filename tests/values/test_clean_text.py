@@ -40,7 +40,7 @@ LOUD: dict[str, Any] = {
 }
 
 
-def test_no_dialect_sends_what_nobody_sees() -> None:
+def test_no_dialect_sends_invisible_characters() -> None:
     """In names, descriptions and schemas; joiners of a value that is compared stay."""
     tool = Tool(name=f"go{UNSEEN[:3]}", description=f"Go{UNSEEN} there.", parameters=LOUD)
     chat = Chat([tool], {"tool_schema_mode": "full"})
@@ -129,7 +129,7 @@ def test_texts_within_the_limits_are_sent_whole() -> None:
 
 
 def test_the_operators_own_tools_are_not_cut() -> None:
-    """Who wrote them pays for them."""
+    """The operator who wrote them pays for them."""
     own = Tool(name="own", description="w" * 9_000)
     chat = Chat([own], {"tool_schema_mode": "full"})
     chat.begin()

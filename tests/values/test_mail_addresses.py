@@ -36,5 +36,5 @@ def test_plain_addresses_are_read(text: str, boxes: list[str]) -> None:
         "bo@x.org\u200b",
     ],
 )  # fmt: skip
-def test_what_mail_programs_read_in_different_ways_is_no_address(text: str) -> None:
+def test_an_ambiguous_mailbox_is_not_an_address(text: str) -> None:
     assert read_mailboxes(text) is None

@@ -65,7 +65,7 @@ def test_number_is_one_in_every_spelling(number: float) -> None:
 
 
 @given(TEXTS)
-def test_denied_text_is_found_behind_what_a_program_strips_or_decodes(text: str) -> None:
+def test_denied_text_is_found_in_text_that_a_program_strips_or_decodes(text: str) -> None:
     encoded = "".join(f"%{byte:02x}" for byte in text.encode())
     disguises = [f" {text}\n", f"\u200b{text}", encoded, encoded.replace("%", "%25")]
     if text == text.strip() and text.isprintable() and text.isascii() and text:

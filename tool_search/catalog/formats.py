@@ -186,31 +186,31 @@ def _of_server(definition: Mapping[str, Any], server: str) -> dict[str, Any]:
 def _settled(content: dict[str, Any]) -> dict[str, Any]:
     """Return the definition under our own keys."""
     name = content["name"]
-    settled = {_OTHER_NAMES.get(key, key): value for key, value in content.items()}
+    renamed = {_OTHER_NAMES.get(key, key): value for key, value in content.items()}
     schema_key = next((key for key in _SCHEMA_KEYS if key in content), None)
     if schema_key is not None:
-        settled["parameters"] = content[schema_key]
+        renamed["parameters"] = content[schema_key]
     elif _SERVER_TOOL.fullmatch(str(content.get("type", ""))):
         raise InvalidToolError(
             f"tool {name!r}: its type {content['type']!r} is one that the provider runs "
             "itself; leave it out of the catalog"
         )
     for key in _SWITCHES:
-        if not isinstance(settled.get(key, True), bool):
+        if not isinstance(renamed.get(key, True), bool):
             raise InvalidToolError(
-                f"tool {name!r}: {key} must be true or false, not {_preview(settled[key])}"
+                f"tool {name!r}: {key} must be true or false, not {_preview(renamed[key])}"
             )
-    settled.setdefault("kind", "mcp" if settled.get("server") else "plugin")
-    annotations = settled.get("annotations")
+    renamed.setdefault("kind", "mcp" if renamed.get("server") else "plugin")
+    annotations = renamed.get("annotations")
     if isinstance(annotations, dict):
         # A fact in both spellings stays in both: the two may contradict each other.
         facts = {
             key if _HINTS.get(key) in annotations else _HINTS.get(key, key): fact
             for key, fact in annotations.items()
         }
-        settled.setdefault("title", facts.pop("title", None))
-        settled["annotations"] = {key: fact for key, fact in facts.items() if fact is not None}
-    return settled
+        renamed.setdefault("title", facts.pop("title", None))
+        renamed["annotations"] = {key: fact for key, fact in facts.items() if fact is not None}
+    return renamed
 
 
 def _is_json(line: str) -> bool:

@@ -86,7 +86,7 @@ class MessageLog:
         self._note(message)
 
     def insert(self, place: int, messages: Iterable[Message]) -> None:
-        """Add complete exchanges before a message: no call among them waits for a result."""
+        """Add calls with their results before a message."""
         new = list(messages)
         self._messages[place:place] = new
         self._whole = None

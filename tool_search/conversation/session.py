@@ -507,15 +507,15 @@ class ToolSearchSession:
         # A tool that this turn's user may not call is shown in the turn of a user who may.
         missing = [t for t in hidden if self._is_active(t.name) and self.permits(t)]
         if missing:
-            exchange = self._searches.write(
+            search = self._searches.write(
                 missing,
                 before=self.history[place],
                 history=self.history[:place],
                 total_tools=self._tools.open_tools,
                 language=self.language,
             )
-            self._log.insert(place, exchange)
-            self.sent.follow_inserted(place, len(exchange))
+            self._log.insert(place, search)
+            self.sent.follow_inserted(place, len(search))
 
     def _is_active(self, name: str) -> bool:
         tool = self._tools.catalog.get(name)

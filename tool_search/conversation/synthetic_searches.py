@@ -107,7 +107,7 @@ class SyntheticSearches:
             total_tools: The number of deferred tools that everybody may call.
             language: The language of the opening line.
         """
-        messages = self._exchange(tools, place=len(history), total_tools=total_tools)
+        messages = self._search_messages(tools, place=len(history), total_tools=total_tools)
         if not history:
             messages = (_opening_line(language), *messages)
         fingerprint = _fingerprint(before)
@@ -131,7 +131,7 @@ class SyntheticSearches:
         line = Message(role="user", content=text("left_out.turns", language))
         if not tools:
             return (line,)
-        return (line, *self._exchange(tools, place=place, total_tools=total_tools))
+        return (line, *self._search_messages(tools, place=place, total_tools=total_tools))
 
     def take_back(self, history: Sequence[Message], place: int) -> int:
         """Forget the search right before a message, and return the index at which it began."""
@@ -155,7 +155,7 @@ class SyntheticSearches:
         """
         if reply.native is None or not found:
             return (reply,)
-        messages = self._exchange(found, place=place, total_tools=total_tools)
+        messages = self._search_messages(found, place=place, total_tools=total_tools)
         native = replace(reply.native, found=(), told=messages[0].tool_calls[0].id)
         return (*messages, replace(reply, native=native))
 
@@ -187,7 +187,7 @@ class SyntheticSearches:
         self._points = found
         return whole
 
-    def _exchange(
+    def _search_messages(
         self, tools: Sequence[Tool], *, place: int, total_tools: int
     ) -> tuple[Message, ...]:
         query = f"select:{','.join(tool.name for tool in tools)}"

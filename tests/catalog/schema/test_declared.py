@@ -73,7 +73,7 @@ def test_what_is_declared_is_stable_and_needs_no_repair(schema: dict[str, Any]) 
 @many
 @given(hostile_schemas(), st.dictionaries(KEYS, VALUES, max_size=4))
 def test_arguments_go_to_the_wire_and_back(schema: dict[str, Any], given_: dict[str, Any]) -> None:
-    """What fits is never refused on the wire, and what fits there fits the tool."""
+    """Valid arguments are never refused on the wire, and those valid there fit the tool."""
     found = Tool(name="t", parameters=schema).declared_schema
     own, twice = found.canonical(given_)
     if twice:
@@ -139,7 +139,7 @@ def test_keys_are_renamed_at_every_level_and_wherever_they_are_named() -> None:
     assert (list(row[0]["properties"]), row[0]["required"]) == ([USER], [USER])
 
 
-def test_arguments_are_renamed_where_the_schema_names_them_and_nowhere_else() -> None:
+def test_only_arguments_that_the_schema_names_are_renamed() -> None:
     shown = {
         FILTER: "x",
         "rows": [{USER: 1}, {"next": {USER: 2}}],

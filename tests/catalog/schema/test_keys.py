@@ -28,7 +28,7 @@ def test_a_key_that_fits_is_its_own_name(key: str) -> None:
         ("x" * 65, "x" * 55 + "_"), ("a\n", "a_"), ("\u200b", "key_"),
     ],
 )  # fmt: skip
-def test_another_key_keeps_what_can_be_read_and_is_told_apart(key: str, head: str) -> None:
+def test_another_key_keeps_its_readable_part_and_stays_distinct(key: str, head: str) -> None:
     assert not is_wire_key(key)
     assert re.fullmatch(re.escape(head) + "[0-9a-f]{8}", wire_key(key))
 

@@ -16,7 +16,7 @@ def declared(schema: dict[str, Any]) -> DeclaredSchema:
 
 
 def of_property(part: Any, **more: Any) -> tuple[Any, list[tuple[str, str]]]:
-    """What is declared of a property, and the kinds and places of its changes."""
+    """Return the declared form of a property, and the kinds and places of its changes."""
     found = declared({"type": "object", "properties": {"p": part}, **more})
     jsonschema_rs.meta.validate(dict(found.schema))
     return found.schema["properties"]["p"], [(each.kind, each.place) for each in found.changes]
@@ -113,7 +113,7 @@ def test_what_is_not_plain_is_left_out_by_its_place(given: Any, left: Any, place
     ],
 )
 def test_leaving_something_out_never_refuses_more(part: Any) -> None:
-    """Where a schema decides by what it refuses, saying less would take less."""
+    """If a schema decides by what it refuses, demanding less would accept less."""
     check = jsonschema_rs.Draft202012Validator(of_property(part)[0])
     for value in ("x", ["x"], {"a": 1}, {"b": 1}):
         assert check.is_valid(value)
