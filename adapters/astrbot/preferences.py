@@ -81,7 +81,7 @@ async def restricted_tools(
     Args:
         manager: AstrBot's manager of tools.
         definitions: The definitions, by name.
-        tools: AstrBot's own, by name. If none has a guard, there are no permissions.
+        tools: AstrBot's own, by name. Without guards, nothing is restricted.
     """
     if all(without_guard(tool) is tool for tool in tools.values()):
         return frozenset()

@@ -4,7 +4,7 @@ import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-# The zip brings the library along; a copy that is installed otherwise comes second.
+# The zip contains the library; it precedes a copy that is installed otherwise.
 _LIBRARY = str(Path(__file__).parent / "library")
 if _LIBRARY not in sys.path:
     sys.path.insert(0, _LIBRARY)
@@ -23,7 +23,7 @@ Replies = AsyncIterator[MessageEventResult]
 
 
 class ToolSearchPlugin(Star):
-    """Hands AstrBot's requests to the library, and takes its commands."""
+    """The plugin: it passes AstrBot's requests and its commands to the library."""
 
     def __init__(self, context: Context, config: AstrBotConfig) -> None:
         super().__init__(context)
@@ -32,11 +32,11 @@ class ToolSearchPlugin(Star):
         self.commands = AstrBotCommands(self.tool_search, context)
 
     async def initialize(self) -> None:
-        """AstrBot has loaded the plugin."""
+        """Install the hooks; AstrBot calls this after it has loaded the plugin."""
         self.tool_search.install()
 
     async def terminate(self) -> None:
-        """AstrBot unloads the plugin: nothing of it stays."""
+        """Remove the hooks and the library; AstrBot calls this when it unloads the plugin."""
         await self.tool_search.close()
         for name in [n for n in sys.modules if n.partition(".")[0] == "tool_search"]:
             if str(getattr(sys.modules[name], "__file__", "")).startswith(_LIBRARY):
@@ -44,10 +44,10 @@ class ToolSearchPlugin(Star):
         if _LIBRARY in sys.path:
             sys.path.remove(_LIBRARY)
 
-    # After all other plugins, so that what they add is seen.
+    # After all other plugins, so that the tools that they add are seen.
     @filter.on_llm_request(priority=-1_000_000)
     async def search_tools(self, event: AstrMessageEvent, req: ProviderRequest) -> None:
-        """Replaces the request's tools by ones that are searched."""
+        """Replace the request's tools by a set that is searched."""
         await self.tool_search.prepare(event, req)
 
     @filter.on_llm_tool_respond()
@@ -58,7 +58,7 @@ class ToolSearchPlugin(Star):
         tool_args: dict[str, object] | None,
         _result: object,
     ) -> None:
-        """Lets searches learn which tools were called."""
+        """Let search learn which tools were called."""
         self.tool_search.observe(event, tool, tool_args)
 
     @filter.command_group("tool_search")

@@ -40,7 +40,7 @@ QUESTION = Message(role="user", content="What is the weather in Paris?")
 
 
 def http_library(sdk: ModuleType) -> ModuleType:
-    """The HTTP library of an SDK: httpx, or httpx2 for newer SDKs."""
+    """Return the HTTP library of an SDK: httpx, or httpx2 for newer SDKs."""
     client = sdk.DefaultAsyncHttpxClient.__mro__[1]
     return sys.modules[client.__module__.partition(".")[0]]
 
@@ -58,7 +58,7 @@ class Responses:
         self.came = asyncio.Event()
 
     async def note(self, response: Any) -> None:
-        """Takes one in."""
+        """Take one in."""
         self.seen.append(response)
         self.came.set()
 
@@ -90,17 +90,17 @@ class Adapter:
     strategy: StrategyChoice = "auto"
 
     def profile(self, server: StandInServer | None = None) -> ProviderProfile:
-        """The profile of the model, at the server or at its vendor."""
+        """Return the profile of the model, at the server or at its vendor."""
         url = self.base_url(server) if server else None
         return profile_for(self.dialect, self.model, base_url=url, strategy=self.strategy)
 
     def connect(self, server: StandInServer, **options: Any) -> Provider:
-        """A provider that asks the server."""
+        """Return a provider that asks the server."""
         settings = {"profile": self.profile(server), "base_url": self.base_url(server)}
         return self.provider(**{"api_key": KEY, "id": "tested", **settings, **options})
 
     def client(self, server: StandInServer, responses: Responses) -> Client:
-        """A client of the SDK that notes the responses it gets."""
+        """Return a client of the SDK that notes the responses it gets."""
         kind = self.sdk.DefaultAsyncHttpxClient
         http = kind(event_hooks={"response": [responses.note]}, verify=tls_context(kind))
         make: Callable[..., Client] = (
@@ -143,7 +143,7 @@ ADAPTERS = (
 
 
 def plan_of(*messages: Message, tools: tuple[Tool, ...] = (WEATHER,), **more: Any) -> RequestPlan:
-    """A generic plan of these messages, or of a question."""
+    """Return a generic plan of these messages, or of a question."""
     settings: Mapping[str, Any] = {"strategy": "generic", "system": "You are helpful.", **more}
     return RequestPlan(
         tools=ToolList(map(DeclaredTool, tools)), messages=messages or (QUESTION,), **settings
@@ -151,13 +151,13 @@ def plan_of(*messages: Message, tools: tuple[Tool, ...] = (WEATHER,), **more: An
 
 
 async def events_of(provider: Provider, plan: RequestPlan) -> list[ReplyEvent]:
-    """The events of one reply; the provider is closed afterwards."""
+    """Return the events of one reply; the provider is closed afterwards."""
     async with provider, aclosing(provider.stream(plan)) as stream:
         return [event async for event in stream]
 
 
 async def reply_of(provider: Provider, plan: RequestPlan) -> ReplyEnd:
-    """The end of one reply."""
+    """Return the end of one reply."""
     last = (await events_of(provider, plan))[-1]
     assert isinstance(last, ReplyEnd)
     return last

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.adapters.recorded_traffic import IMPORTERS, WRITERS
+from tests.adapters.recorded.traffic import IMPORTERS, WRITERS
 from tests.conversations import CLAUDE, OPENAI, Chat, toolbox
 from tool_search.conversation.history import checked
 from tool_search.providers.profiles import ProviderProfile, profile_for

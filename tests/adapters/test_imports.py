@@ -22,7 +22,7 @@ WITHOUT_SDK = (
 
 
 def run(code: str) -> subprocess.CompletedProcess[str]:
-    """The code in a fresh interpreter."""
+    """Return the code in a fresh interpreter."""
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)  # noqa: S603 - our own code
 
 

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.skipif(not SPECIFICATION.is_file(), reason=REASON)
 
 @cache
 def components() -> Any:
-    """The specification's schemas; dates among their examples are texts in JSON."""
+    """Return the specification's schemas; dates among their examples are texts in JSON."""
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     text = SPECIFICATION.read_text(encoding="utf-8")
     content = yaml.load(text, Loader=loader)  # noqa: S506 - safe
@@ -43,7 +43,7 @@ def components() -> Any:
 
 
 def _by_its_type(schema: dict[str, Any]) -> dict[str, Any]:
-    """A choice that a type decides, as one of any: some of the choices overlap."""
+    """Return a choice that a type decides, as one of any: some of the choices overlap."""
     if "discriminator" not in schema or "oneOf" not in schema:
         return schema
     return {("anyOf" if key == "oneOf" else key): value for key, value in schema.items()}
@@ -51,18 +51,18 @@ def _by_its_type(schema: dict[str, Any]) -> dict[str, Any]:
 
 @cache
 def specified(schema: str) -> jsonschema_rs.Draft202012Validator:
-    """The validator of one schema."""
+    """Return the validator of one schema."""
     reference = {"$ref": f"#/components/schemas/{schema}", "components": components()}
     return jsonschema_rs.Draft202012Validator(reference)
 
 
 def problems(schema: str, body: Mapping[str, Any]) -> list[str]:
-    """The errors of a request, by the specification."""
+    """Return the errors of a request, by the specification."""
     return [f"{error.instance_path}: {error}" for error in specified(schema).iter_errors(body)]
 
 
 def begun(plan: RequestPlan) -> RequestPlan:
-    """The plan after a question: every request has a message."""
+    """Return the plan after a question: every request has a message."""
     return replace(plan, messages=(QUESTION, *plan.messages))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.adapters.contract import plan_of
-from tests.adapters.recorded_traffic import READERS
+from tests.adapters.recorded.traffic import READERS
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
 from tool_search.config.providers import Dialect
@@ -32,23 +32,23 @@ SILENT = {
 
 
 def completion(**message: Any) -> dict[str, Any]:
-    """A whole reply of Chat Completions."""
+    """Return a whole reply of Chat Completions."""
     said = {"role": "assistant", **message}
     return {"choices": [{"index": 0, "message": said, "finish_reason": "tool_calls"}]}
 
 
 def chunk(finish_reason: str | None = None, **delta: Any) -> dict[str, Any]:
-    """A part of a streamed one."""
+    """Return a part of a streamed one."""
     return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]}
 
 
 def response(*items: dict[str, Any]) -> dict[str, Any]:
-    """A whole reply of Responses."""
+    """Return a whole reply of Responses."""
     return {"id": "resp_1", "status": "completed", "output": list(items)}
 
 
 def block(index: int, content: dict[str, Any], *deltas: dict[str, Any]) -> list[dict[str, Any]]:
-    """The events of a block of Anthropic's."""
+    """Return the events of a block of Anthropic's."""
     return [
         {"type": "content_block_start", "index": index, "content_block": content},
         *({"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas),
@@ -57,7 +57,7 @@ def block(index: int, content: dict[str, Any], *deltas: dict[str, Any]) -> list[
 
 
 def item(index: int, content: dict[str, Any], *texts: str) -> list[dict[str, Any]]:
-    """The events of an item of Responses."""
+    """Return the events of an item of Responses."""
     place = {"output_index": index}
     return [
         {"type": "response.output_item.added", "item": content, **place},
@@ -100,7 +100,7 @@ STREAMED: list[tuple[Dialect, list[Any]]] = [
 
 
 def streamed(dialect: Dialect, events: Iterable[Any]) -> list[ReplyEvent]:
-    """The contents of a streamed reply."""
+    """Return the contents of a streamed reply."""
     reply = READERS[dialect].StreamedReply(plan_of(), PROFILES[dialect])
     told = [event for given in events for event in reply.read(given)]
     return [*told, *reply.end()]
@@ -123,7 +123,7 @@ def test_streamed_reply_of_calls_alone_tells_of_no_text(
 
 
 def part(index: int, arguments: str, **more: Any) -> dict[str, Any]:
-    """A piece of a call, all calls under one id."""
+    """Return a piece of a call, all calls under one id."""
     return {"index": index, "id": "same", "function": {"arguments": arguments, **more}}
 
 
@@ -160,7 +160,7 @@ def test_calls_with_one_id_are_told_apart_by_their_index(pieces: list[Any]) -> N
 
 
 def begun(arguments: str, name: str, call_id: str, **place: int) -> dict[str, Any]:
-    """The first piece of a call."""
+    """Return the first piece of a call."""
     return {"id": call_id, "function": {"name": name, "arguments": arguments}, **place}
 
 

@@ -57,7 +57,7 @@ OPENAI_RESPONSES: TypeAdapter[Any] = TypeAdapter(ResponseCreateParamsStreaming)
 
 
 def camel(tag: str) -> str:
-    """A tag as a type's name has it."""
+    """Return a tag as a type's name has it."""
     return "".join(word.capitalize() for word in tag.split("_"))
 
 
@@ -78,7 +78,7 @@ REASON = "the public data sets are not there: ../shared/data beside the checkout
 
 
 def read(value: Any) -> Any:
-    """The value with every lazy iterable in it read to its end."""
+    """Return the value with every lazy iterable in it read to its end."""
     if isinstance(value, Mapping):
         return {key: read(item) for key, item in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, str | bytes):
@@ -87,7 +87,7 @@ def read(value: Any) -> Any:
 
 
 def without_unknown(value: Any) -> Any:
-    """The value without the entries of lists that this SDK has no type for."""
+    """Return the value without the entries of lists that this SDK has no type for."""
     if isinstance(value, dict):
         return {key: without_unknown(item) for key, item in value.items()}
     if not isinstance(value, list):

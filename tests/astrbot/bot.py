@@ -56,7 +56,7 @@ _users = count(1)
 
 
 def new_user() -> str:
-    """A user nobody has talked with yet."""
+    """Return a user nobody has talked with yet."""
     return f"user{next(_users)}"
 
 
@@ -219,7 +219,7 @@ class AstrBot:
         assert not failed, failed
 
     def stop(self) -> None:
-        """Ends the process."""
+        """End the process."""
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.close()
             self._process.wait(20)
@@ -228,7 +228,7 @@ class AstrBot:
             self._process = None
 
     def ask(self, operation: str, **arguments: Any) -> Any:
-        """The result of one operation of `bot_process.Bot`."""
+        """Return the result of one operation of `bot_process.Bot`."""
         process = self._process
         assert process is not None
         assert process.stdin is not None
@@ -242,7 +242,7 @@ class AstrBot:
         return answer["result"]
 
     def set_runner(self, **settings: Any) -> None:
-        """Changes settings of AstrBot's runner, under the names of `_PLACES`."""
+        """Change settings of AstrBot's runner, under the names of `_PLACES`."""
         changes: dict[str, Any] = {}
         for name, value in settings.items():
             for path in _PLACES[name]:
@@ -262,7 +262,7 @@ class AstrBot:
             self.set_runner(**{name: _USUAL[name] for name in settings})
 
     def say(self, text: str, user: str = "u1", **more: Any) -> str:
-        """The bot's answer to a message: its last message, if it sent several."""
+        """Return the bot's answer to a message: its last message, if it sent several."""
         sent = self.ask("say", text=text, user=user, **more)
         return sent[-1] if sent else ""
 
@@ -274,5 +274,5 @@ class AstrBot:
 
 
 def lists(requests: Sequence[CapturedRequest]) -> list[tuple[str, ...]]:
-    """The tool names of each request."""
+    """Return the tool names of each request."""
     return [request.tool_names for request in requests]

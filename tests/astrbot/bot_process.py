@@ -29,7 +29,7 @@ PLUGIN = "astrbot_plugin_tool_search"
 
 
 def merged(target: Any, changes: dict[str, Any]) -> None:
-    """Changes nested settings in place."""
+    """Change nested settings in place."""
     for key, value in changes.items():
         if isinstance(value, dict) and isinstance(target.get(key), dict):
             merged(target[key], value)
@@ -61,7 +61,7 @@ class Bot:
         return {"failed": str(self.lifecycle.plugin_manager.failed_plugin_info or "")}
 
     async def mcp_ready(self) -> None:
-        """Waits for the MCP servers of the setup."""
+        """Wait for for the MCP servers of the setup."""
         manager = self.lifecycle.provider_manager.llm_tools
         for _ in range(600):
             served = [tool for tool in manager.func_list if hasattr(tool, "mcp_server_name")]
@@ -86,7 +86,7 @@ class Bot:
         return list(await asyncio.gather(*(self.say(**message) for message in messages)))
 
     async def history(self, user: str = "u1") -> list[dict[str, Any]]:
-        """The saved history of a user's conversation."""
+        """Return the saved history of a user's conversation."""
         manager = self.lifecycle.star_context.conversation_manager
         umo = f"probe:FriendMessage:{user}"
         current = await manager.get_curr_conversation_id(umo)
@@ -94,31 +94,31 @@ class Bot:
         return json.loads(found.history or "[]") if found else []
 
     async def configure(self, changes: dict[str, Any]) -> None:
-        """Changes AstrBot's settings, and builds its pipeline anew."""
+        """Change AstrBot's settings, and builds its pipeline anew."""
         config = self.lifecycle.astrbot_config
         merged(config, changes)
         (key,) = self.lifecycle.pipeline_scheduler_mapping
         await self.lifecycle.reload_pipeline_scheduler(key)
 
     async def settings(self, changes: dict[str, Any]) -> None:
-        """Changes the plugin's settings, and loads it anew, as the WebUI does."""
+        """Change the plugin's settings, and loads it anew, as the WebUI does."""
         star = self._star()
         star.config.update(changes)
         star.config.save_config()
         await self.reload()
 
     async def reload(self) -> None:
-        """Loads the plugin anew."""
+        """Load the plugin anew."""
         done, problem = await self.lifecycle.plugin_manager.reload(PLUGIN)
         if not done:
             raise RuntimeError(problem)
 
     async def uninstall(self) -> None:
-        """Takes the plugin away."""
+        """Take the plugin away."""
         await self.lifecycle.plugin_manager.uninstall_plugin(PLUGIN, delete_config=True)
 
     async def switch(self, tool: str, active: bool) -> None:
-        """Switches a tool on or off, as the WebUI does."""
+        """Switch a tool on or off, as the WebUI does."""
         context = self.lifecycle.star_context
         change = context.activate_llm_tool if active else context.deactivate_llm_tool
         for _ in range(50):
@@ -133,7 +133,7 @@ class Bot:
         raise RuntimeError(f"{tool} could not be switched: the database stayed locked")
 
     async def permit(self, tool: str, who: str) -> None:
-        """Says who may call a tool, as the WebUI does."""
+        """Set who may call a tool, as the WebUI does."""
         from astrbot.core import sp
 
         kept = await sp.global_get("tool_permissions", {})
@@ -141,14 +141,14 @@ class Bot:
         await sp.global_put("tool_permissions", kept)
 
     async def run(self, code: str) -> Any:
-        """Runs the body of an async function `(bot)` of a test, and gives what it returns."""
+        """Run the body of an async function `(bot)` of a test, and gives what it returns."""
         body = "\n".join(f"    {line}" for line in code.splitlines())
         scope: dict[str, Any] = {}
         exec(f"async def _(bot):\n{body}", scope)  # noqa: S102 - a test's own lines
         return await scope["_"](self)
 
     def methods(self) -> list[int]:
-        """The objects of AstrBot that the plugin replaces, by identity."""
+        """Return the objects of AstrBot that the plugin replaces, by identity."""
         from astrbot.core.agent.runners.tool_loop_agent_runner import ToolLoopAgentRunner
         from astrbot.core.provider.sources.anthropic_source import ProviderAnthropic
 
@@ -162,7 +162,7 @@ class Bot:
         return [id(method) for method in (*touched, ToolLoopAgentRunner.reset)]
 
     async def state(self) -> dict[str, Any]:
-        """The parts of the plugin that are left in the process."""
+        """Return the parts of the plugin that are left in the process."""
         library = sys.modules.get("tool_search")
         return {
             "untouched": self.methods() == self.before,
@@ -229,7 +229,7 @@ class Bot:
 
 
 async def main() -> None:
-    """Answers one line after the other until the input ends."""
+    """Answer one line after the other until the input ends."""
     bot = Bot()
     loop = asyncio.get_running_loop()
     while line := await loop.run_in_executor(None, sys.stdin.readline):

@@ -52,7 +52,7 @@ def service(answer: Answer) -> Iterator[Service]:
             self.wfile.write(text.encode())
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the class's own name
-            """Says nothing."""
+            """Send nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     served.append(Service(f"http://127.0.0.1:{server.server_port}", answer))

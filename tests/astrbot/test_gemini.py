@@ -16,12 +16,12 @@ ASK = "convert a length from metres to feet"
 
 
 def called(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """A reply of Gemini's that calls one function."""
+    """Return a reply of Gemini's that calls one function."""
     return replied({"functionCall": {"name": name, "args": arguments}})
 
 
 def replied(part: dict[str, Any]) -> dict[str, Any]:
-    """A reply of Gemini's."""
+    """Return a reply of Gemini's."""
     content = {"role": "model", "parts": [part]}
     return {"candidates": [{"content": content, "finishReason": "STOP", "index": 0}]}
 
@@ -43,7 +43,7 @@ def model(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def declared(body: dict[str, Any]) -> tuple[str, ...]:
-    """The functions that a request declares, in order."""
+    """Return the functions that a request declares, in order."""
     (tools,) = body["tools"]
     return tuple(tool["name"] for tool in tools["functionDeclarations"])
 

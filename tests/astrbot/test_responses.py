@@ -22,7 +22,7 @@ ASK = "convert a length from metres to feet"
 
 
 def items(request: CapturedRequest, kind: str) -> list[dict[str, Any]]:
-    """The items of one kind in a request's input."""
+    """Return the items of one kind in a request's input."""
     return [item for item in request.body["input"] if item.get("type") == kind]
 
 

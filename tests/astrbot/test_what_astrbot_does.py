@@ -22,12 +22,12 @@ GUARDED = pytest.mark.skipif(VERSION < (4, 26), reason="4.26 was the first to gu
 
 
 def calling(name: str, arguments: dict[str, Any]) -> ModelReply:
-    """A reply that calls one tool, which may not be shown."""
+    """Return a reply that calls one tool, which may not be shown."""
     return ModelReply(calls=(ModelCall(name=name, arguments=arguments, hidden=True),))
 
 
 def ending(seen: list[str]) -> Callable[[ModelView], ModelReply]:
-    """The last step of a script: keeps the results that the model reads."""
+    """Return the last step of a script: keeps the results that the model reads."""
 
     def step(view: ModelView) -> ModelReply:
         seen.extend(result.text for result in view.results)

@@ -18,7 +18,7 @@ server: Any = Server("toolbox")
 
 @server.list_tools()
 async def list_tools() -> list[types.Tool]:
-    """Every tool of the file."""
+    """Return every tool of the file."""
     return [
         types.Tool(
             name=tool["name"], description=tool["description"], inputSchema=tool["parameters"]
@@ -29,12 +29,12 @@ async def list_tools() -> list[types.Tool]:
 
 @server.call_tool(validate_input=False)
 async def call_tool(name: str, arguments: dict[str, Any]) -> list[types.TextContent]:
-    """Says what was called."""
+    """Return the name and the arguments of a call."""
     return [types.TextContent(type="text", text=f"mcp {name} {json.dumps(arguments)}")]
 
 
 async def main() -> None:
-    """Serves until the input ends."""
+    """Serve until the input ends."""
     async with stdio_server() as (incoming, outgoing):
         await server.run(incoming, outgoing, server.create_initialization_options())
 

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from tests.adapters.contract import ADAPTERS, Adapter
-from tests.adapters.raw_server import BEGINNINGS, ENDS, WORDS, event
-from tests.adapters.test_fuzzed_streams import read
+from tests.adapters.sdk.raw_server import BEGINNINGS, ENDS, WORDS, event
+from tests.adapters.sdk.test_fuzzed_streams import read
 from tests.runner.bench import SEARCHING, assert_paired
 from tool_search import ToolCall, ToolSearchRunner
 from tool_search.adapters.openai_chat.wire import encode

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.raw_server import (
+from tests.adapters.sdk.raw_server import (
     BEGINNINGS,
     DIALECTS,
     ENDS,

@@ -30,7 +30,7 @@ PATHS = {
 
 
 def vendor_error(message: str) -> object:
-    """A refusal as Anthropic and OpenAI write it."""
+    """Return a refusal as Anthropic and OpenAI write it."""
     return {"type": "error", "error": {"message": message, "type": "invalid_request_error"}}
 
 
@@ -47,7 +47,7 @@ def google_error(message: str) -> object:
 
 
 def groq_error(message: str) -> object:
-    """A call of the model's own that could not be read, as Groq writes it."""
+    """Return a call of the model's own that could not be read, as Groq writes it."""
     error = {"message": message, "type": "invalid_request_error", "code": "tool_use_failed"}
     return {"error": {**error, "failed_generation": "<function=tool_search{query}"}}
 
@@ -165,7 +165,7 @@ class Step:
 
 
 def _said(dialect: str, body: JSON) -> tuple[list[str], int]:
-    """The user's texts in order, and the results since the last of them."""
+    """Return the user's texts in order, and the results since the last of them."""
     texts: list[str] = []
     results = 0
     for entry in body["messages"] if dialect != "openai_responses" else body["input"]:

@@ -34,7 +34,7 @@ KIMI = (
 
 
 def calling(body: JSON) -> list[tuple[int, JSON]]:
-    """The messages with calls, by their index."""
+    """Return the messages with calls, by their index."""
     return [(n, m) for n, m in enumerate(body["messages"]) if m.get("tool_calls")]
 
 
@@ -97,7 +97,7 @@ def signed_calls(body: JSON) -> str | None:
 
 
 def own_details(body: JSON) -> str | None:
-    """A gateway's rule: what it sent comes back as it was."""
+    """Return a gateway's rule: what it sent comes back as it was."""
     for _, message in calling(body):
         if not message["tool_calls"][0]["id"].startswith("call_"):
             continue

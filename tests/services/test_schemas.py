@@ -28,7 +28,7 @@ TOOLS = tuple(SCHEMAS)
 
 
 def functions(body: JSON) -> Iterator[tuple[str, JSON]]:
-    """The name and the schema of each definition in a request, in its order."""
+    """Yield the name and the schema of each definition in a request, in its order."""
     brought = [item for item in body.get("input", ()) if "tools" in item]
     for tool in [*body.get("tools", ()), *(tool for item in brought for tool in item["tools"])]:
         for each in tool["tools"] if tool.get("type") == "namespace" else [tool]:
@@ -39,7 +39,7 @@ def functions(body: JSON) -> Iterator[tuple[str, JSON]]:
 
 
 def parts(schema: Any) -> Iterator[JSON]:
-    """All objects in a schema."""
+    """Yield all objects in a schema."""
     if isinstance(schema, dict):
         yield schema
         for inner in schema.values():
@@ -87,7 +87,7 @@ def array_items(body: JSON) -> str | None:
 
 
 def by_place(name: str, text: str) -> Rule:
-    """An unknown fault, which the service reports by the tool's place."""
+    """Return an unknown fault, which the service reports by the tool's place."""
 
     def rule(body: JSON) -> str | None:
         names = [known for known, _ in functions(body)]

@@ -52,7 +52,7 @@ class Bot:
     async def turn(
         self, message: str | Sequence[ContentPart], provider: str | None = None
     ) -> list[RunnerEvent]:
-        """The events of one turn."""
+        """Return the events of one turn."""
         if provider is not None:
             self.runner.use(provider, conversation="c")
         async with asyncio.timeout(20), aclosing(self.runner.run(message, conversation="c")) as run:
@@ -67,7 +67,7 @@ class Bot:
 
 
 def report_tool(name: str) -> ExecutableTool:
-    """A tool that a search finds by its name, with a long result."""
+    """Return a tool that a search finds by its name, with a long result."""
     schema = {"type": "object", "properties": {"text": {"type": "string"}}}
     words = name.replace("_", " ")
 
@@ -112,17 +112,17 @@ async def bot(
 
 
 def entries(body: JSON) -> Any:
-    """The messages or items of a request."""
+    """Return the messages or items of a request."""
     return body["messages"] if "messages" in body else body["input"]
 
 
 def size_of(body: JSON) -> int:
-    """The tokens of a request's messages, as the services here count them."""
+    """Return the tokens of a request's messages, as the services here count them."""
     return len(json.dumps(entries(body), ensure_ascii=False)) // 4
 
 
 def too_long(wording: str, limit: int = LIMIT) -> Rule:
-    """A context of so many tokens, and what the service says beyond it."""
+    """Return a context of so many tokens, and what the service says beyond it."""
 
     def rule(body: JSON) -> str | None:
         sent = size_of(body)
@@ -132,7 +132,7 @@ def too_long(wording: str, limit: int = LIMIT) -> Rule:
 
 
 def loaded(body: JSON) -> set[str]:
-    """The tools that a request lets the model call without a search."""
+    """Return the tools that a request lets the model call without a search."""
     found = set()
     for tool in body.get("tools", ()):
         if not tool.get("defer_loading"):
@@ -147,12 +147,12 @@ def loaded(body: JSON) -> set[str]:
 
 
 def codes(events: Sequence[RunnerEvent]) -> list[str]:
-    """The codes of the warnings."""
+    """Return the codes of the warnings."""
     return [event.code for event in events if isinstance(event, RunnerWarning)]
 
 
 def answers(events: Sequence[RunnerEvent]) -> list[str]:
-    """The answers of the turns."""
+    """Return the answers of the turns."""
     return [event.answer for event in events if isinstance(event, Done)]
 
 
@@ -310,13 +310,13 @@ async def test_message_that_is_too_long_for_one_is_another_ones() -> None:
 
 
 def pictures_in(body: JSON) -> int:
-    """The number of pictures in a request."""
+    """Return the number of pictures in a request."""
     text = json.dumps(body)
     return sum(text.count(f'"type": "{kind}"') for kind in ("image_url", "input_image", "image"))
 
 
 def cannot_read(wording: str) -> Rule:
-    """A service that reads no picture."""
+    """Return a service that reads no picture."""
     return lambda body: wording if pictures_in(body) else None
 
 
@@ -418,7 +418,7 @@ async def test_message_that_filters_refuse_is_answered_and_left_out(kind: str) -
 
 
 def picture_tool() -> ExecutableTool:
-    """A tool whose result is a picture."""
+    """Return a tool whose result is a picture."""
 
     async def run(text: str = "") -> list[ContentPart]:
         return [TextPart(f"a chart {text}"), PICTURE]

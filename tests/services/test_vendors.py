@@ -88,7 +88,7 @@ class Bot:
         )
 
     def tool(self, name: str) -> Callable[..., object]:
-        """A function of a name that notes its calls."""
+        """Return a function of a name that notes its calls."""
 
         def function(text: str) -> str:
             self.ran.append(name)
@@ -100,12 +100,12 @@ class Bot:
 
 
 async def ask(runner: ToolSearchRunner, text: str) -> list[RunnerEvent]:
-    """The events of one turn."""
+    """Return the events of one turn."""
     return [event async for event in runner.run(text)]
 
 
 def warned(events: list[RunnerEvent]) -> list[str]:
-    """The codes of the warnings."""
+    """Return the codes of the warnings."""
     return [event.code for event in events if isinstance(event, RunnerWarning)]
 
 

@@ -22,7 +22,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from tests.adapters.test_recorded_histories import CASES, imported
+from tests.adapters.recorded.test_histories import CASES, imported
 from tests.stateful.model import ObedientModel, tools_of, uncallable
 from tool_search import (
     AllProvidersFailedError,

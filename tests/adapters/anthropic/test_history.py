@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from anthropic.types.beta import BetaMessage
 
-from tests.adapters.recorded_traffic import WRITERS
+from tests.adapters.recorded.traffic import WRITERS
 from tests.conversations import CLAUDE, OPENAI
 from tool_search.adapters.anthropic import wire as anthropic_wire
 from tool_search.adapters.anthropic.history import history_from_wire
@@ -27,18 +27,18 @@ USER = {"role": "user", "content": "Weather?"}
 
 
 def reference(name: str) -> dict[str, str]:
-    """A block that names a tool."""
+    """Return a block that names a tool."""
     return {"type": "tool_reference", "tool_name": name}
 
 
 def server_call(call_id: str, **given: Any) -> dict[str, Any]:
-    """A server-side search."""
+    """Return a server-side search."""
     name = "tool_search_tool_regex" if "pattern" in given else "tool_search_tool_bm25"
     return {"type": "server_tool_use", "id": call_id, "name": name, "input": given}
 
 
 def server_result(call_id: str, *names: str) -> dict[str, Any]:
-    """The result of a server-side search."""
+    """Return the result of a server-side search."""
     content = {
         "type": "tool_search_tool_search_result",
         "tool_references": [reference(name) for name in names],
@@ -47,22 +47,22 @@ def server_result(call_id: str, *names: str) -> dict[str, Any]:
 
 
 def call(call_id: str, name: str, **given: Any) -> dict[str, Any]:
-    """An ordinary call."""
+    """Return an ordinary call."""
     return {"type": "tool_use", "id": call_id, "name": name, "input": given}
 
 
 def result(call_id: str, content: Any, **more: Any) -> dict[str, Any]:
-    """An ordinary result."""
+    """Return an ordinary result."""
     return {"type": "tool_result", "tool_use_id": call_id, "content": content, **more}
 
 
 def text(value: str) -> dict[str, str]:
-    """A text block."""
+    """Return a text block."""
     return {"type": "text", "text": value}
 
 
 def found(message: Message) -> list[str]:
-    """The names in a search result."""
+    """Return the names in a search result."""
     return [match["name"] for match in json.loads(message.text)["matches"]]
 
 
@@ -236,22 +236,22 @@ COMPACTION = {
 
 
 def assistant(*blocks: dict[str, Any]) -> dict[str, Any]:
-    """A reply."""
+    """Return a reply."""
     return {"role": "assistant", "content": list(blocks)}
 
 
 def user(*blocks: dict[str, Any]) -> dict[str, Any]:
-    """A user's message."""
+    """Return a user's message."""
     return {"role": "user", "content": list(blocks)}
 
 
 def shape(history: Sequence[Message]) -> list[Any]:
-    """Each message as its role, and what it calls, answers or says."""
+    """Return each message as its role, and what it calls, answers or says."""
     return [(m.role, [c.id for c in m.tool_calls] or m.tool_call_id or m.text) for m in history]
 
 
 def written(history: Sequence[Message], profile: ProviderProfile = CLAUDE) -> list[Any]:
-    """The messages of a request that goes on from a history, which breaks no rule."""
+    """Return the messages of a request that goes on from a history, which breaks no rule."""
     session = ToolSearchSession(ToolCatalog([Tool(name="a")]))
     session.adopt_history(history)
     session.begin_turn("And now?", profile=profile)

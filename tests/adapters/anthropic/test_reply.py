@@ -19,7 +19,7 @@ STOP = {"type": "message_stop"}
 
 
 def block(index: int, start: dict[str, Any], *deltas: dict[str, Any]) -> list[dict[str, Any]]:
-    """The events of one block."""
+    """Return the events of one block."""
     return [
         {"type": "content_block_start", "index": index, "content_block": start},
         *({"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas),
@@ -28,17 +28,17 @@ def block(index: int, start: dict[str, Any], *deltas: dict[str, Any]) -> list[di
 
 
 def use(**more: Any) -> dict[str, Any]:
-    """The start of a call."""
+    """Return the start of a call."""
     return {"type": "tool_use", "id": "t1", "name": "get_weather", "input": {}, **more}
 
 
 def part(text: str) -> dict[str, Any]:
-    """A part of a call's arguments."""
+    """Return a part of a call's arguments."""
     return {"type": "input_json_delta", "partial_json": text}
 
 
 def streamed(*events: Any) -> tuple[list[ReplyEvent], ReplyEnd]:
-    """The events of a stream, and its end."""
+    """Return the events of a stream, and its end."""
     reply = StreamedReply(plan_of(), CLAUDE)
     read = [out for event in events for out in reply.read(event)]
     (end,) = reply.end()
@@ -47,7 +47,7 @@ def streamed(*events: Any) -> tuple[list[ReplyEvent], ReplyEnd]:
 
 
 def whole(*content: Any, **more: Any) -> ReplyEnd:
-    """A reply that is not streamed."""
+    """Return a reply that is not streamed."""
     return from_wire({"content": list(content), **more}, plan_of(), CLAUDE)
 
 

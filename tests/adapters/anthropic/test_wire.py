@@ -37,13 +37,13 @@ CALL = ToolCall(id="c1", name="tool_search", arguments='{"query": "weather"}')
 
 
 def claude_plan(*messages: Message, **more: Any) -> RequestPlan:
-    """A plan of the Claude strategy: a search tool and a deferred one."""
+    """Return a plan of the Claude strategy: a search tool and a deferred one."""
     tools = (DeclaredTool(SEARCH, cache_breakpoint=True), DeclaredTool(WEATHER, deferred=True))
     return replace(plan_of(*messages, **{"strategy": "claude", **more}), tools=ToolList(tools))
 
 
 def found(*names: str, **more: Any) -> Message:
-    """A search result that refers to tools."""
+    """Return a search result that refers to tools."""
     content = more.pop("content", (ReferencePart(names),))
     return Message(role="tool", tool_call_id="c1", name="tool_search", content=content, **more)
 
@@ -260,7 +260,7 @@ USE = {"type": "tool_use", "id": "c1", "name": "tool_search", "input": {"query":
 
 
 def native_plan(profile: ProviderProfile, *blocks: dict[str, Any]) -> list[Any]:
-    """The blocks sent for a reply that has blocks of its own."""
+    """Return the blocks sent for a reply that has blocks of its own."""
     native = NativeReply(CLAUDE.origin, blocks)
     reply = Message(role="assistant", tool_calls=(CALL,), native=native)
     plan = plan_of(QUESTION, reply, found(content="{}"), cached_messages=(1,))

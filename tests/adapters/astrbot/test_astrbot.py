@@ -44,7 +44,7 @@ class MCPTool(FunctionTool):
 
 
 def guarded(tool: FunctionTool) -> FunctionTool:
-    """A tool in AstrBot's permission guard."""
+    """Return a tool in AstrBot's permission guard."""
     return FunctionTool(tool.name, _wrapped=tool, handler_module_path=tool.handler_module_path)
 
 
@@ -147,7 +147,7 @@ def test_ids_and_names_of_a_history_are_read_as_text() -> None:
 
 
 def a_run(*names: str) -> AstrBotRun:
-    """A run on some deferred tools, in `tool_search` mode."""
+    """Return a run on some deferred tools, in `tool_search` mode."""
     catalog = ToolCatalog([Tool(name=name, description=f"Does {name}.") for name in names])
     session = ToolSearchSession(catalog, config=ToolSearchConfig(tool_schema_mode="tool_search"))
     session.begin_turn("hi", profile=CLAUDE)
@@ -221,15 +221,15 @@ class Provider:
     base_url = "https://api.anthropic.com"
 
     def get_model(self) -> str:
-        """A model with tool search."""
+        """Return a model with tool search."""
         return "claude-sonnet-4-6"
 
     async def text_chat(self, **_given: Any) -> str:
-        """A reply."""
+        """Return a reply."""
         return "reply"
 
     async def text_chat_stream(self, **_given: Any) -> AsyncIterator[str]:
-        """The same in pieces."""
+        """Yield the same in pieces."""
         yield "reply"
 
 

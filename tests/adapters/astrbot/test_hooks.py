@@ -29,7 +29,7 @@ class Provider:
         self._model = model
 
     def get_model(self) -> str:
-        """The model."""
+        """Return the model."""
         return self._model
 
     async def _query(self, payloads: Any, tools: Any) -> Any:
@@ -180,11 +180,11 @@ class Preferences:
         return self.kept.get((umo, key), default)
 
     async def session_put(self, umo: str, key: str, value: Any) -> None:
-        """Keeps it."""
+        """Keep it."""
         self.kept[umo, key] = value
 
     async def session_remove(self, umo: str, key: str) -> None:
-        """Forgets it."""
+        """Forget it."""
         del self.kept[umo, key]
 
     async def global_get(self, key: str, default: Any) -> Any:
@@ -213,7 +213,7 @@ async def test_settings_of_a_place_are_kept_and_taken_back(preferences: Preferen
 
 
 def guarded(name: str) -> Any:
-    """A tool in AstrBot's guard."""
+    """Return a tool in AstrBot's guard."""
     return SimpleNamespace(name=name, _wrapped=SimpleNamespace(name=name))
 
 

@@ -26,7 +26,7 @@ NAMES = ("alpha", "beta", "gamma")
 
 
 def a_run() -> AstrBotRun:
-    """A run on some deferred tools, in `tool_search` mode."""
+    """Return a run on some deferred tools, in `tool_search` mode."""
     catalog = ToolCatalog([Tool(name=name, description=f"Does {name}.") for name in NAMES])
     session = ToolSearchSession(catalog, config=ToolSearchConfig(tool_schema_mode="tool_search"))
     session.begin_turn("hi", profile=NATIVE)
@@ -35,12 +35,12 @@ def a_run() -> AstrBotRun:
 
 
 def call(call_id: str, name: str, arguments: str = "{}") -> dict[str, Any]:
-    """A call as AstrBot writes it."""
+    """Return a call as AstrBot writes it."""
     return {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments}
 
 
 def output(call_id: str, text: str) -> dict[str, Any]:
-    """A result as AstrBot writes it."""
+    """Return a result as AstrBot writes it."""
     return {"type": "function_call_output", "call_id": call_id, "output": text}
 
 
@@ -54,13 +54,13 @@ REASONING: dict[str, Any] = {
 
 
 def searched(run: AstrBotRun, call_id: str, query: str) -> list[dict[str, Any]]:
-    """A search and what it found."""
+    """Return a search and what it found."""
     said = json.dumps({"query": query})
     return [call(call_id, "tool_search", said), output(call_id, run.search({"query": query}))]
 
 
 def kinds(items: list[dict[str, Any]]) -> list[str]:
-    """The types of items."""
+    """Return the types of items."""
     return [item["type"] for item in items]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from openai.types.chat import ChatCompletionMessage
 
-from tests.adapters.recorded_traffic import WRITERS
+from tests.adapters.recorded.traffic import WRITERS
 from tests.conversations import CLAUDE, OPENAI, Chat, toolbox
 from tool_search.adapters.openai_chat import history_from_wire
 from tool_search.catalog.catalog import ToolCatalog
@@ -27,32 +27,32 @@ KIMI = profile_for("openai_chat", "kimi-k3", base_url="https://api.moonshot.ai/v
 
 
 def call(call_id: Any, name: Any = "get_weather", arguments: Any = "{}") -> dict[str, Any]:
-    """A call."""
+    """Return a call."""
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def asks(*calls: dict[str, Any], content: Any = None, **more: Any) -> dict[str, Any]:
-    """A reply with calls."""
+    """Return a reply with calls."""
     return {"role": "assistant", "content": content, "tool_calls": list(calls), **more}
 
 
 def result(call_id: Any, content: Any = "ok", **more: Any) -> dict[str, Any]:
-    """A call's result."""
+    """Return a call's result."""
     return {"role": "tool", "tool_call_id": call_id, "content": content, **more}
 
 
 def shape(history: Sequence[Message]) -> list[tuple[str, Any]]:
-    """Each message's role, and what it calls, answers or says."""
+    """Return each message's role, and what it calls, answers or says."""
     return [(m.role, [c.id for c in m.tool_calls] or m.tool_call_id or m.text) for m in history]
 
 
 def found(message: Message) -> list[str]:
-    """The names in a search's result."""
+    """Return the names in a search's result."""
     return [match["name"] for match in json.loads(message.text)["matches"]]
 
 
 def written(history: Sequence[Message], profile: ProviderProfile = OPENAI) -> list[Any]:
-    """The messages of a request that goes on from a history, which breaks no rule."""
+    """Return the messages of a request that goes on from a history, which breaks no rule."""
     config = ToolSearchConfig(tool_schema_mode="tool_search")
     session = ToolSearchSession(ToolCatalog([Tool(name="get_weather")]), config=config)
     session.adopt_history(history)

@@ -17,12 +17,12 @@ GPT = profile_for("openai_chat", "gpt-5.4")
 
 
 def delta(finish_reason: str | None = None, **content: Any) -> dict[str, Any]:
-    """A chunk."""
+    """Return a chunk."""
     return {"choices": [{"index": 0, "delta": content, "finish_reason": finish_reason}]}
 
 
 def piece(arguments: Any = None, **more: Any) -> dict[str, Any]:
-    """A part of a call; `name` is in its function."""
+    """Return a part of a call; `name` is in its function."""
     function: dict[str, Any] = {"arguments": arguments} if arguments is not None else {}
     if "name" in more:
         function["name"] = more.pop("name")
@@ -30,7 +30,7 @@ def piece(arguments: Any = None, **more: Any) -> dict[str, Any]:
 
 
 def streamed(*chunks: Any) -> tuple[list[ReplyEvent], ReplyEnd]:
-    """The events of a stream, and its end."""
+    """Return the events of a stream, and its end."""
     reply = StreamedReply(plan_of(), GPT)
     events = [event for chunk in chunks for event in reply.read(chunk)]
     *last, end = reply.end()
@@ -39,7 +39,7 @@ def streamed(*chunks: Any) -> tuple[list[ReplyEvent], ReplyEnd]:
 
 
 def calls_of(*pieces: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
-    """The calls that a stream of these parts makes."""
+    """Return the calls that a stream of these parts makes."""
     _, end = streamed(*(delta(tool_calls=part) for part in pieces), delta("tool_calls"))
     return [(call.id, call.name, call.arguments) for call in end.message.tool_calls]
 
@@ -191,7 +191,7 @@ def test_thinking_and_signatures_are_kept_and_not_shown() -> None:
 
 
 def detail(**fields: Any) -> dict[str, Any]:
-    """A chunk with one entry of `reasoning_details`."""
+    """Return a chunk with one entry of `reasoning_details`."""
     chunk = delta(content="")
     chunk["choices"][0]["delta"] |= {"reasoning": "…", "reasoning_details": [fields]}
     return chunk

@@ -181,7 +181,7 @@ def test_to_wire_reply_of_nothing_is_left_out() -> None:
 
 
 def own(origin: str) -> Message:
-    """A reply with thinking and a signed call."""
+    """Return a reply with thinking and a signed call."""
     block = {"reasoning_content": "hm", "extra_content": [{"google": {"s": "x"}}]}
     return replace(CALLED, native=NativeReply(origin, (block,)))
 

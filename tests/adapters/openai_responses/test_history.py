@@ -10,7 +10,7 @@ from openai.types.responses import ResponseFunctionToolCall
 
 from tests.adapters.contract import WEATHER
 from tests.adapters.openai_responses.test_wire import CLIENT, found, items, searching
-from tests.adapters.recorded_traffic import WRITERS
+from tests.adapters.recorded.traffic import WRITERS
 from tests.conversations import OPENAI
 from tool_search.adapters.openai_responses.history import history_from_wire
 from tool_search.catalog.catalog import ToolCatalog
@@ -33,14 +33,14 @@ TOOLS = [
 
 
 def shape(history: tuple[Message, ...]) -> list[tuple[str, Any]]:
-    """Each message's role, and what it calls, answers or says."""
+    """Return each message's role, and what it calls, answers or says."""
     return [
         (m.role, [call.name for call in m.tool_calls] or m.tool_call_id or m.text) for m in history
     ]
 
 
 def matches(message: Message) -> list[str]:
-    """The names in a search's result."""
+    """Return the names in a search's result."""
     return [match["name"] for match in json.loads(message.text)["matches"]]
 
 
@@ -135,7 +135,7 @@ def test_what_we_write_is_read_back() -> None:
 
 
 def written(history: tuple[Message, ...], profile: ProviderProfile = CLIENT) -> list[Any]:
-    """The input of a request that goes on from a history, which breaks no rule."""
+    """Return the input of a request that goes on from a history, which breaks no rule."""
     config = ToolSearchConfig(tool_schema_mode="tool_search")
     session = ToolSearchSession(ToolCatalog([Tool(name="get_weather")]), config=config)
     session.adopt_history(history)

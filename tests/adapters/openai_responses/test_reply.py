@@ -34,22 +34,22 @@ REASONED = {
 
 
 def response(*output: Any, **more: Any) -> dict[str, Any]:
-    """A response with these items."""
+    """Return a response with these items."""
     return {"id": "resp_1", "status": "completed", "output": list(output), **more}
 
 
 def read(*output: Any, **more: Any) -> ReplyEnd:
-    """The end of a reply with these items."""
+    """Return the end of a reply with these items."""
     return from_wire(response(*output, **more), searching(), CLIENT)
 
 
 def done(index: int, item: Any) -> dict[str, Any]:
-    """The event of a complete item."""
+    """Return the event of a complete item."""
     return {"type": "response.output_item.done", "output_index": index, "item": item}
 
 
 def delta(index: int, text: str) -> dict[str, Any]:
-    """The event of more text."""
+    """Return the event of more text."""
     return {"type": "response.output_text.delta", "output_index": index, "delta": text}
 
 
@@ -57,7 +57,7 @@ COMPLETED = {"type": "response.completed", "response": response()}
 
 
 def streamed(events: Sequence[Any]) -> list[ReplyEvent]:
-    """The reading of a stream's events."""
+    """Return the reading of a stream's events."""
     reply = StreamedReply(searching(), CLIENT)
     read_events = [made for event in events for made in reply.read(event)]
     return [*read_events, *reply.end()]

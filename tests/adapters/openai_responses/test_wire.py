@@ -45,7 +45,7 @@ FIND = ToolCall(id="call_2", name="tool_search", arguments='{"query": "weather"}
 
 
 def searching(*messages: Message, deferred: tuple[Tool, ...] = (), **more: Any) -> RequestPlan:
-    """A plan with the service's own search tool."""
+    """Return a plan with the service's own search tool."""
     entries = (DeclaredTool(SEARCH, is_search=True), *(DeclaredTool(t, True) for t in deferred))
     return RequestPlan(
         strategy="openai_responses",
@@ -56,14 +56,14 @@ def searching(*messages: Message, deferred: tuple[Tool, ...] = (), **more: Any) 
 
 
 def found(*tools: Tool, call: ToolCall = FIND) -> tuple[Message, Message]:
-    """A search, and its result."""
+    """Return a search, and its result."""
     part = ReferencePart(tuple(tool.name for tool in tools), tools)
     result = Message(role="tool", tool_call_id=call.id, name=call.name, content=(part,))
     return Message(role="assistant", tool_calls=(call,)), result
 
 
 def items(plan: RequestPlan, profile: Any = CLIENT, **more: Any) -> list[Any]:
-    """The input of a plan's request."""
+    """Return the input of a plan's request."""
     written: list[Any] = to_wire(plan, profile, **more)["input"]
     return written
 
@@ -357,7 +357,7 @@ def test_search_that_was_a_function_becomes_one_of_the_service() -> None:
 
 
 def kept(plan: RequestPlan, name: str = "resp_1", text: str = "Sunny.") -> Message:
-    """A reply to a plan that the service keeps."""
+    """Return a reply to a plan that the service keeps."""
     output = [{"type": "message", "role": "assistant", "content": [{"text": text}]}]
     return from_wire({"id": name, "output": output}, plan, KEEPING).message
 

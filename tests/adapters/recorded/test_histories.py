@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.adapters import test_recorded
-from tests.adapters.recorded_requests import SEARCH, Exchange, recordings
-from tests.adapters.recorded_traffic import IMPORTERS, REASON, RECORDED, WRITERS
-from tests.adapters.recorded_wire import MESSAGES
-from tests.adapters.test_recorded import TARGETS
+from tests.adapters.recorded import test_replies
+from tests.adapters.recorded.comparing import MESSAGES
+from tests.adapters.recorded.sessions import SEARCH, Exchange, recordings
+from tests.adapters.recorded.test_replies import TARGETS
+from tests.adapters.recorded.traffic import IMPORTERS, REASON, RECORDED, WRITERS
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ToolSearchConfig
@@ -51,7 +51,7 @@ def results(exchange: Exchange) -> Iterator[str]:
 
 
 def anthropic_results(message: Mapping[str, Any]) -> Iterator[str]:
-    """The same in one message: results, and tools that a system message adds."""
+    """Yield the same in one message: results, and tools that a system message adds."""
     content = message["content"]
     blocks = [] if isinstance(content, str) else content
     for block in blocks:
@@ -65,7 +65,7 @@ def anthropic_results(message: Mapping[str, Any]) -> Iterator[str]:
 
 
 def said(content: Any) -> str:
-    """A result's text, or the names of the tools that it brings."""
+    """Return a result's text, or the names of the tools that it brings."""
     if isinstance(content, str):
         search = search_names(content)
         return content if search is None else named(search)
@@ -77,7 +77,7 @@ def said(content: Any) -> str:
 
 
 def search_names(content: str) -> Sequence[str] | None:
-    """The names in a search's result as recorded, or in ours; None for other text."""
+    """Return the names in a search's result as recorded, or in ours; None for other text."""
     result = SearchResult.from_json(content)
     if result is not None:
         return result.names
@@ -90,17 +90,17 @@ def search_names(content: str) -> Sequence[str] | None:
 
 
 def named(names: Iterable[Any]) -> str:
-    """The names in place of a search's result."""
+    """Return the names in place of a search's result."""
     return f"found: {', '.join(sorted(map(str, names)))}"
 
 
 def neutral(history: Iterable[Message]) -> list[str]:
-    """The text of each result of a neutral history."""
+    """Return the text of each result of a neutral history."""
     return [said(message.text) for message in history if message.role == "tool"]
 
 
 def on_the_wire(dialect: str, body: Mapping[str, Any]) -> int:
-    """The number of results in a request of ours."""
+    """Return the number of results in a request of ours."""
     if dialect == "anthropic":
         blocks = [b for m in body["messages"] for b in m["content"]]
         return sum(block["type"] == "tool_result" for block in blocks)
@@ -116,7 +116,7 @@ def is_cancelled(content: str) -> bool:
 
 
 def imported(exchange: Exchange) -> tuple[Message, ...]:
-    """A recorded request's history, its replies bound to who wrote them."""
+    """Return a recorded request's history, its replies bound to who wrote them."""
     messages = exchange.request[MESSAGES[exchange.dialect]]
     profile = profile_of(exchange)
     read = IMPORTERS[exchange.dialect].history_from_wire
@@ -125,12 +125,12 @@ def imported(exchange: Exchange) -> tuple[Message, ...]:
 
 
 def profile_of(exchange: Exchange) -> ProviderProfile:
-    """The service that was asked."""
+    """Return the service that was asked."""
     return profile_for(exchange.dialect, exchange.request["model"])
 
 
 def session_over(exchange: Exchange, history: Iterable[Message]) -> ToolSearchSession:
-    """A session that goes on from a history, with the tools of its request."""
+    """Return a session that goes on from a history, with the tools of its request."""
     tools = {tool.name: tool for tool, _ in exchange.tools}
     config = ToolSearchConfig(tool_schema_mode="tool_search", search_tool_name=SEARCH)
     session = ToolSearchSession(ToolCatalog([*tools.values(), Tool(name="unused")]), config=config)
@@ -138,8 +138,8 @@ def session_over(exchange: Exchange, history: Iterable[Message]) -> ToolSearchSe
     return session
 
 
-def answered(exchange: test_recorded.Exchange) -> tuple[list[Any], int]:
-    """A recorded reply with a result for each of its calls, and how many it made.
+def answered(exchange: test_replies.Exchange) -> tuple[list[Any], int]:
+    """Return a recorded reply with a result for each of its calls, and how many it made.
 
     Not the request before it, whose results the other test counts.
     """
@@ -168,10 +168,10 @@ def answered(exchange: test_recorded.Exchange) -> tuple[list[Any], int]:
 @needs_recordings
 @pytest.mark.parametrize(
     "exchange",
-    [e for e in test_recorded.EXCHANGES if not e.streamed],
+    [e for e in test_replies.EXCHANGES if not e.streamed],
     ids=lambda exchange: exchange.label,
 )
-def test_recorded_reply_keeps_the_result_of_each_call(exchange: test_recorded.Exchange) -> None:
+def test_recorded_reply_keeps_the_result_of_each_call(exchange: test_replies.Exchange) -> None:
     messages, count = answered(exchange)
     history = IMPORTERS[exchange.dialect].history_from_wire(messages, origin="nobody")
     asked = [call for message in history for call in message.tool_calls]
@@ -208,7 +208,7 @@ def test_recorded_history_keeps_every_result_everywhere(exchange: Exchange) -> N
 
 
 def added(exchange: Exchange, history: Iterable[Message]) -> Counter[str]:
-    """The searches that represent items with definitions that no result had."""
+    """Return the searches that represent items with definitions that no result had."""
     found = [m for m in history if m.role == "tool" and str(m.tool_call_id).startswith("added_")]
     if exchange.dialect == "anthropic":
         return Counter()

@@ -17,7 +17,7 @@ from tool_search.adapters.openai_responses import reply as openai_responses_repl
 from tool_search.adapters.openai_responses import wire as openai_responses_wire
 from tool_search.config.providers import Dialect
 
-RECORDED = Path(__file__).parents[3] / "shared" / "recorded"
+RECORDED = Path(__file__).parents[4] / "shared" / "recorded"
 REASON = "the recorded traffic is not there: ../shared/recorded beside the checkout"
 DIALECTS: Mapping[str, Dialect] = {
     "https://api.anthropic.com/v1/messages": "anthropic",

@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 import yaml
 
-from tests.adapters.recorded_traffic import DIALECTS, IMPORTERS, READERS, RECORDED, WRITERS
-from tests.adapters.recorded_wire import COMPARERS, MESSAGES, SEARCH_TOOLS
+from tests.adapters.recorded.comparing import COMPARERS, MESSAGES, SEARCH_TOOLS
+from tests.adapters.recorded.traffic import DIALECTS, IMPORTERS, READERS, RECORDED, WRITERS
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ToolSearchConfig
@@ -52,7 +52,7 @@ class Exchange:
     reply: Any
 
     def read(self, plan: RequestPlan, profile: ProviderProfile) -> ReplyEnd:
-        """The reply as the adapter reads it."""
+        """Return the reply as the adapter reads it."""
         reader = READERS[self.dialect]
         if isinstance(self.reply, dict):
             end: ReplyEnd = reader.from_wire(self.reply, plan, profile)
@@ -98,7 +98,7 @@ def _tool(function: Mapping[str, Any]) -> Tool:
 
 
 def recordings() -> Iterator[tuple[str, dict[int, Exchange]]]:
-    """The exchanges of each recording in our dialects, by their number in it."""
+    """Yield the exchanges of each recording in our dialects, by their number in it."""
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     for path in sorted(RECORDED.glob("pydantic-ai/**/*.yaml")):
         entries = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)["interactions"]  # noqa: S506 - safe
@@ -128,7 +128,7 @@ class Led:
 
     @classmethod
     def over(cls, exchanges: Sequence[Exchange], way: Way) -> Led:
-        """A session at the beginning of a recorded request, its history imported.
+        """Return a session at the beginning of a recorded request, its history imported.
 
         Args:
             exchanges: That request's, and those that follow it, whose tools may be found.
@@ -162,7 +162,7 @@ class Led:
             self.session.commit([self._result(call, given[-1])])
 
     def go_on(self, end: ReplyEnd, history: Sequence[Message]) -> None:
-        """Takes a reply in, and what the next request's history answers it with."""
+        """Take a reply in, and what the next request's history answers it with."""
         calls = self.session.accept(end.message)
         self.answer(calls, history)
         if not calls:
@@ -177,7 +177,7 @@ class Led:
         return CallResult(decision=answer, content=answer.content)
 
     def next_request(self, recorded: Mapping[str, Any]) -> tuple[RequestPlan, dict[str, Any]]:
-        """The next request, with what the recorded one's caller had settled."""
+        """Return the next request, with what the recorded one's caller had settled."""
         plan = self.session.plan(self.profile)
         settings = {key: recorded.get(key) for key in _SETTINGS}
         writer = WRITERS[self.profile.dialect]
@@ -204,7 +204,7 @@ def _found(history: Iterable[Message]) -> Iterator[str]:
 
 
 def comparable(dialect: Dialect, body: Mapping[str, Any], *, search: bool = True) -> dict[str, Any]:
-    """A request without what may differ.
+    """Return a request without what may differ.
 
     Args:
         dialect: Its format.

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.adapters.contract import plan_of
-from tests.adapters.recorded_traffic import DIALECTS, READERS, REASON, RECORDED, WRITERS
+from tests.adapters.recorded.traffic import DIALECTS, READERS, REASON, RECORDED, WRITERS
 from tool_search.adapters.anthropic import reply as anthropic_reply
 from tool_search.adapters.anthropic.history import history_from_wire
 from tool_search.adapters.openai_responses import history as openai_responses_history
@@ -62,7 +62,7 @@ class Exchange:
 
 
 def exchanges() -> Iterator[Exchange]:
-    """Every recorded exchange in one of our dialects."""
+    """Yield every recorded exchange in one of our dialects."""
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     for path in sorted(RECORDED.glob("pydantic-ai/**/*.yaml")):
         recorded = yaml.load(path.read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 - safe
@@ -96,7 +96,7 @@ EXCHANGES = list(exchanges()) if RECORDED.is_dir() else []
 
 
 def read(exchange: Exchange) -> list[ReplyEvent]:
-    """The events that an adapter makes of a recorded reply."""
+    """Return the events that an adapter makes of a recorded reply."""
     reader, profile = READERS[exchange.dialect], PROFILES[exchange.dialect]
     if not exchange.streamed:
         return list(reader.events_of(exchange.reply, plan_of(), profile))
@@ -110,7 +110,7 @@ def read(exchange: Exchange) -> list[ReplyEvent]:
 
 
 def _steps(events: Sequence[Any]) -> Iterator[list[Any]]:
-    """The streams of a recording that has several, one after the other."""
+    """Yield the streams of a recording that has several, one after the other."""
     starts = [n for n, event in enumerate(events) if event.get("type") in STARTS] or [0]
     for start, stop in zip(starts, [*starts[1:], len(events)], strict=True):
         yield list(events[start:stop])
@@ -139,7 +139,7 @@ def test_recordings_have_all_dialects_and_both_ways() -> None:
 
 
 def conversations() -> list[tuple[str, list[Any], list[Any]]]:
-    """Each recorded Anthropic history with its reply, and the tools it had."""
+    """Return each recorded Anthropic history with its reply, and the tools it had."""
     found: list[tuple[str, list[Any], list[Any]]] = []
     for exchange in EXCHANGES:
         if exchange.dialect == "anthropic" and exchange.request:
@@ -150,7 +150,7 @@ def conversations() -> list[tuple[str, list[Any], list[Any]]]:
 
 
 def responses_conversations() -> list[tuple[str, Any, list[Any]]]:
-    """Each recorded Responses history with its reply, and the functions it had."""
+    """Return each recorded Responses history with its reply, and the functions it had."""
     found: list[tuple[str, Any, list[Any]]] = []
     for exchange in EXCHANGES:
         if exchange.dialect == "openai_responses" and exchange.request:
@@ -167,13 +167,13 @@ def _brought(items: Sequence[Any]) -> list[Any]:
 
 
 def _functions(tools: Sequence[Any]) -> list[Any]:
-    """The functions as Anthropic has them, each once, those in namespaces too."""
+    """Return the functions as Anthropic has them, each once, those in namespaces too."""
     members = [m for tool in tools for m in (tool.get("tools") or [tool]) if "name" in m]
     return list({m["name"]: {**m, "input_schema": m["parameters"]} for m in members}.values())
 
 
 def session_over(history: Sequence[Message], tools: Sequence[Any]) -> ToolSearchSession:
-    """A session that goes on with an imported history and its tools."""
+    """Return a session that goes on with an imported history and its tools."""
     catalog = [
         Tool(name=t["name"], description=t.get("description") or "", parameters=t["input_schema"])
         for t in tools
@@ -187,13 +187,13 @@ def session_over(history: Sequence[Message], tools: Sequence[Any]) -> ToolSearch
 
 
 def matched(history: Sequence[Message]) -> list[str]:
-    """The names that the searches of a history found, in order."""
+    """Return the names that the searches of a history found, in order."""
     results = [json.loads(m.text) for m in history if m.name == "tool_search"]
     return [match["name"] for result in results for match in result.get("matches", ())]
 
 
 def referenced(messages: Sequence[Any]) -> list[str]:
-    """The names that a recorded history refers to, in order."""
+    """Return the names that a recorded history refers to, in order."""
     text = json.dumps(messages)
     reference = json.JSONDecoder(
         object_hook=lambda o: names.append(o["tool_name"]) if "tool_name" in o else o

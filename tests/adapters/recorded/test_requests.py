@@ -1,7 +1,7 @@
 """Every recorded request of our dialects: our session sends it too, or there is a reason.
 
 A run of requests is led: its first history is imported, the recorded replies are read by
-the adapter, and the recorded results committed. What may differ: `recorded_requests`.
+the adapter, and the recorded results committed. The allowed differences are in `sessions`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Literal
 
 import pytest
 
-from tests.adapters.recorded_requests import Led, Way, comparable, recordings
-from tests.adapters.recorded_traffic import REASON, RECORDED
+from tests.adapters.recorded.sessions import Led, Way, comparable, recordings
+from tests.adapters.recorded.traffic import REASON, RECORDED
 
 needs_recordings = pytest.mark.skipif(not RECORDED.is_dir(), reason=REASON)
 
@@ -121,7 +121,7 @@ Run = tuple[str, Way, tuple[int, ...]]
 
 
 def runs_of(table: Runs) -> list[Run]:
-    """Each run by itself."""
+    """Return each run by itself."""
     return [(name, way, run) for name, (way, runs) in table.items() for run in runs]
 
 

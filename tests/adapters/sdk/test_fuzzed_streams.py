@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.adapters.contract import ADAPTERS, QUESTION, Adapter, plan_of
-from tests.adapters.raw_server import BEGINNINGS, ENDS, WORDS, event
+from tests.adapters.sdk.raw_server import BEGINNINGS, ENDS, WORDS, event
 from tool_search.adapters.anthropic import reply as anthropic_reply
 from tool_search.adapters.openai_chat import reply as openai_chat_reply
 from tool_search.adapters.openai_responses import reply as openai_responses_reply
@@ -116,13 +116,13 @@ class Sent:
         self._data = data
 
     async def aiter_bytes(self) -> AsyncIterator[bytes]:
-        """The bytes, in pieces of no meaning."""
+        """Yield the bytes, in pieces of no meaning."""
         for start in range(0, len(self._data), 997):
             yield self._data[start : start + 997]
 
 
 def read(adapter: Adapter, data: bytes) -> list[ReplyEvent] | None:
-    """The events of a stream; None: it is a provider's error."""
+    """Return the events of a stream; None: it is a provider's error."""
 
     async def reading() -> list[ReplyEvent]:
         reader = READERS[adapter.dialect](plan_of(), adapter.profile())
@@ -156,7 +156,7 @@ def assert_usable(adapter: Adapter, events: list[ReplyEvent]) -> None:
 
 
 def changed(data: st.DataObject, value: Any) -> Any:
-    """A value, some place in which holds something else."""
+    """Return a value, some place in which holds something else."""
     if isinstance(value, list) and value and data.draw(st.booleans()):
         place = data.draw(st.integers(0, len(value) - 1))
         return [*value[:place], changed(data, value[place]), *value[place + 1 :]]

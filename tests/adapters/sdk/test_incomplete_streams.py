@@ -23,14 +23,14 @@ USAGE = {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}}
 
 
 def chat(*chunks: Any, announced: bool) -> list[ReplyEvent]:
-    """The events of a Chat stream that ended with `[DONE]`, or without."""
+    """Return the events of a Chat stream that ended with `[DONE]`, or without."""
     reply = StreamedReply(plan_of(), GPT)
     events = [event for chunk in chunks for event in reply.read(chunk)]
     return [*events, *reply.end(announced=announced)]
 
 
 def end_of(events: list[ReplyEvent]) -> ReplyEnd:
-    """The last event."""
+    """Return the last event."""
     assert isinstance(events[-1], ReplyEnd)
     return events[-1]
 
@@ -41,18 +41,18 @@ def without_place(*events: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def added(index: int, item: Any) -> dict[str, Any]:
-    """The event of an item that begins."""
+    """Return the event of an item that begins."""
     opened = {**item, "arguments": ""} if "arguments" in item else {**item, "content": []}
     return {"type": "response.output_item.added", "output_index": index, "item": opened}
 
 
 def done(index: int, item: Any) -> dict[str, Any]:
-    """The event of a complete item."""
+    """Return the event of a complete item."""
     return {"type": "response.output_item.done", "output_index": index, "item": item}
 
 
 def text_delta(index: int, item: Any, text: str) -> dict[str, Any]:
-    """The event of more text of an item."""
+    """Return the event of more text of an item."""
     kind = "response.output_text.delta"
     return {"type": kind, "output_index": index, "item_id": item["id"], "delta": text}
 

@@ -38,7 +38,7 @@ MAPS: dict[ModuleType, ErrorMap] = {
 
 
 def exceptions_of(sdk: ModuleType) -> Iterator[type[Exception]]:
-    """The exception classes that an SDK has by a public name, and those below them.
+    """Yield the exception classes that an SDK has by a public name, and those below them.
 
     Only names of exceptions are asked for: the SDKs load the rest when it is.
     """
@@ -55,7 +55,7 @@ IDS = [f"{sdk.__name__}-{kind.__name__}" for sdk, kind in CASES]
 
 
 def made(sdk: ModuleType, kind: type[Exception], body: Any) -> Exception:
-    """An exception as the SDK makes it, or as near to that as its arguments allow."""
+    """Return an exception as the SDK makes it, or as near to that as its arguments allow."""
     request = REQUESTS[sdk]
     response = HTTP[sdk].Response(418, request=request, json=body)
     attempts: tuple[dict[str, Any], ...] = (

@@ -22,7 +22,7 @@ TOOLS: dict[str, Any] = {name: SimpleNamespace(name=name) for name in LISTED}
 
 
 def a_run() -> AstrBotRun:
-    """A run whose conversation knows the tools above."""
+    """Return a run whose conversation knows the tools above."""
     session = ToolSearchSession(
         ToolCatalog(LISTED.values()), config=ToolSearchConfig(tool_schema_mode="tool_search")
     )

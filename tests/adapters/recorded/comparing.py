@@ -24,12 +24,12 @@ class _Ids:
         self._count = 0
 
     def made(self, call_id: str) -> int:
-        """The number of a new call."""
+        """Return the number of a new call."""
         self._calls[call_id] = self._count = self._count + 1
         return self._count
 
     def answered(self, call_id: str) -> int:
-        """The number of the call that a result answers."""
+        """Return the number of the call that a result answers."""
         return self._calls[call_id]
 
 

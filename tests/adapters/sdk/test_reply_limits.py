@@ -40,7 +40,7 @@ MODELS = {
 
 
 def asked(model: str, **settings: Any) -> int | None:
-    """The tokens that a request of Anthropic's dialect asks for."""
+    """Return the tokens that a request of Anthropic's dialect asks for."""
     profile = profile_for("anthropic", model, **settings)
     limit: int | None = DIALECT_MODULES["anthropic"].to_wire(plan_of(), profile)["max_tokens"]
     return limit

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.adapters.contract import ADAPTERS, Adapter, events_of, plan_of, reply_of
-from tests.adapters.raw_server import (
+from tests.adapters.sdk.raw_server import (
     Script,
     Send,
     begun,
@@ -45,7 +45,7 @@ def adapter(request: pytest.FixtureRequest) -> Adapter:
 async def failure_of(
     adapter: Adapter, script: Script, *, head: bytes | None = None, **options: Any
 ) -> ProviderError:
-    """The error that a reply ends in; what it had to say by then is void."""
+    """Return the error that a reply ends in; what it had to say by then is void."""
     async with asyncio.timeout(20.0), serving(script, head=head) as server:
         with pytest.raises(ProviderError) as caught:
             await reply_of(server.provider(adapter, **options), plan_of())
@@ -53,12 +53,12 @@ async def failure_of(
 
 
 async def forever(send: Send) -> None:
-    """Says nothing more, for good."""
+    """Stay silent for good."""
     await asyncio.Event().wait()
 
 
 def then_nothing(*pieces: bytes) -> Script:
-    """A script that sends some pieces, and falls silent."""
+    """Return a script that sends some pieces, and falls silent."""
 
     async def script(send: Send) -> None:
         await sends(*pieces)(send)
@@ -157,12 +157,12 @@ async def test_whole_reply_may_take_long_to_begin_and_no_longer(adapter: Adapter
 
 
 def endless(piece: bytes, *first: bytes) -> Script:
-    """A script that sends as fast as it is read."""
+    """Return a script that sends as fast as it is read."""
     return sends_for_ever(first, piece * (1 + 8_192 // len(piece)), every_s=0)
 
 
 def floods(adapter: Adapter) -> Iterable[tuple[str, Script]]:
-    """Each kind of flood."""
+    """Yield each kind of flood."""
     yield "text", endless(word(adapter, "x" * 1_000), begun(adapter))
     yield "one event", endless(b"x" * 1_000, begun(adapter), b'data: "')
     yield "one line of fields", endless(b"data: x\n", begun(adapter))

@@ -60,7 +60,7 @@ _HOSTED = {
 
 
 def _blocks(ids: list[str], names: list[str], extra: str) -> tuple[Mapping[str, Any], ...]:
-    """A Responses reply's own items, which say what its calls say."""
+    """Return a Responses reply's own items, which say what its calls say."""
     calls = [
         {"type": "function_call", "call_id": call_id, "name": name, "arguments": "{}"}
         for call_id, name in zip(ids, names, strict=False)

@@ -33,7 +33,7 @@ class RawServer:
         self._head = head
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Reads one request, and sends the head and what the script says."""
+        """Read one request, and sends the head and what the script says."""
         try:
             head = await reader.readuntil(b"\r\n\r\n")
             (length,) = [
@@ -57,7 +57,7 @@ class RawServer:
             writer.close()
 
     def provider(self, adapter: Adapter, **options: Any) -> Provider:
-        """A provider of a dialect that asks this server."""
+        """Return a provider of a dialect that asks this server."""
         url = f"http://127.0.0.1:{self.port}"
         if adapter.dialect != "anthropic":
             url += "/v1"
@@ -66,7 +66,7 @@ class RawServer:
 
 
 def head_of(content_type: str = STREAM, *, status: str = "200 OK", more: str = "") -> bytes:
-    """The head of an answer that ends with its connection."""
+    """Return the head of an answer that ends with its connection."""
     lines = [f"HTTP/1.1 {status}", f"content-type: {content_type}", "connection: close"]
     return "\r\n".join([*lines, more, "", ""] if more else [*lines, "", ""]).encode()
 
@@ -95,7 +95,7 @@ async def serving(script: Script, *, head: bytes | None = None) -> AsyncIterator
 
 
 def event(data: object, *, name: str | None = None) -> bytes:
-    """A server-sent event of JSON, or of a text as it is."""
+    """Return a server-sent event of JSON, or of a text as it is."""
     text = data if isinstance(data, str) else json.dumps(data)
     if name is None and isinstance(data, dict) and isinstance(data.get("type"), str):
         name = data["type"]
@@ -104,7 +104,7 @@ def event(data: object, *, name: str | None = None) -> bytes:
 
 
 def begun(adapter: Adapter) -> bytes:
-    """A reply's beginning, up to a first word."""
+    """Return a reply's beginning, up to a first word."""
     return b"".join(event(data) for data in BEGINNINGS[adapter.dialect])
 
 
@@ -114,17 +114,17 @@ def word(adapter: Adapter, text: str = "x") -> bytes:
 
 
 def ended(adapter: Adapter) -> bytes:
-    """The end of a reply that said one word."""
+    """Return the end of a reply that said one word."""
     return b"".join(event(data) for data in ENDS[adapter.dialect])
 
 
 def keep_alive(adapter: Adapter) -> bytes:
-    """The bytes that the service sends while nothing happens."""
+    """Return the bytes that the service sends while nothing happens."""
     return KEEP_ALIVES[adapter.dialect]
 
 
 def sends(*pieces: bytes) -> Script:
-    """A script that sends these pieces."""
+    """Return a script that sends these pieces."""
 
     async def script(send: Send) -> None:
         for piece in pieces:
@@ -134,7 +134,7 @@ def sends(*pieces: bytes) -> Script:
 
 
 def sends_for_ever(first: Iterable[bytes], then: bytes, *, every_s: float = 0.005) -> Script:
-    """A script that sends some pieces, and another one again and again."""
+    """Return a script that sends some pieces, and another one again and again."""
 
     async def script(send: Send) -> None:
         for piece in first:
