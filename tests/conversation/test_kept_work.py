@@ -166,12 +166,12 @@ def test_messages_that_were_shown_are_the_same_objects() -> None:
     assert all(old is new for old, new in zip(before, after, strict=False))
 
 
-def _turn(chat: Chat, profile: ProviderProfile, watch: PrefixMonitor, number: int) -> None:
+def _turn(chat: Chat, profile: ProviderProfile, monitor: PrefixMonitor, number: int) -> None:
     """A user turn with a call; each request is planned, looked at and encoded."""
 
     def request() -> None:
         plan = chat.session.plan(profile)
-        watch.look("it", profile, plan, history=chat.session.history)
+        monitor.check("it", profile, plan, history=chat.session.history)
         _WIRES[profile.dialect](plan, profile)
 
     chat.session.begin_turn(f"and {number}?", profile=profile)
@@ -205,18 +205,18 @@ def _calls_of(work: Callable[[], None]) -> int:
 @pytest.mark.parametrize("discovers", [False, True], ids=["plain", "discovering"])
 def test_late_turn_works_no_more_than_an_early_one(name: str, *, discovers: bool) -> None:
     """Counted in calls, since a time says little on a busy machine."""
-    chat, profile, watch = Chat(toolbox(5, core=1)), _PROFILES[name], PrefixMonitor()
+    chat, profile, monitor = Chat(toolbox(5, core=1)), _PROFILES[name], PrefixMonitor()
 
     def calls(number: int, found: str) -> int:
         """Return how many calls a turn takes, after its discovery if turns discover."""
         if not discovers:
-            return _calls_of(lambda: _turn(chat, profile, watch, number))
+            return _calls_of(lambda: _turn(chat, profile, monitor, number))
         chat.find(found)
-        return _calls_of(lambda: _turn(chat, profile, watch, number))
+        return _calls_of(lambda: _turn(chat, profile, monitor, number))
 
     for number in range(5):
-        _turn(chat, profile, watch, number)
+        _turn(chat, profile, monitor, number)
     early = calls(5, "tool_002")
     for number in range(6, 60):
-        _turn(chat, profile, watch, number)
+        _turn(chat, profile, monitor, number)
     assert calls(60, "tool_003") <= 1.1 * early

@@ -10,7 +10,7 @@ import pytest
 
 from tool_search import load_config
 from tool_search.config.providers import Dialect
-from tool_search.providers.known import CLAUDE_MOST_DEFERRED, KNOWN_PROVIDERS, KnownProvider
+from tool_search.providers.known import CLAUDE_MAX_DEFERRED, KNOWN_PROVIDERS, KnownProvider
 from tool_search.providers.profiles import ProviderProfile, profile_for, profile_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,7 +52,7 @@ def form(profile: ProviderProfile) -> str:
 def tools(profile: ProviderProfile) -> str:
     """How many tools it takes, in the page's words."""
     if profile.max_deferred is not None:
-        assert profile.max_deferred == CLAUDE_MOST_DEFERRED
+        assert profile.max_deferred == CLAUDE_MAX_DEFERRED
         return f"{profile.max_deferred:,} deferred"
     return "no limit" if profile.max_tools is None else str(profile.max_tools)
 
@@ -70,7 +70,7 @@ def test_row_of_the_page_is_what_a_bot_gets(row: list[str]) -> None:
     "row", [r for r in KNOWN_PROVIDERS if r.hosts != ("*",)], ids=lambda row: row.hosts[0]
 )
 def test_every_known_address_is_on_the_page(row: KnownProvider) -> None:
-    fits = [row.fit(cast("Dialect", kind), host, model) for host, model, kind, *_ in KNOWN]
+    fits = [row.match_rank(cast("Dialect", kind), host, model) for host, model, kind, *_ in KNOWN]
     assert any(fit is not None for fit in fits), row.source
 
 

@@ -233,7 +233,7 @@ def test_an_endpoint_that_knows_no_tool_search_gets_the_generic_strategy(
     detail: str, status: int
 ) -> None:
     said = verdict(detail, "claude", status=status)
-    assert (said.remedy, said.rests) == ("generic_strategy", False)
+    assert (said.remedy, said.cools_down) == ("generic_strategy", False)
     assert said.profile == CLAUDE.generic()
 
 
@@ -437,7 +437,7 @@ def test_what_says_nothing_about_the_request_makes_the_provider_rest(
 ) -> None:
     """Whatever the message: another provider is asked, and this one left alone for a while."""
     assert verdict(detail, "claude", status=status) == ErrorAction(
-        remedy="next_provider", rests=True
+        remedy="next_provider", cools_down=True
     )
 
 

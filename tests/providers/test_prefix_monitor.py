@@ -83,23 +83,27 @@ def test_first_message_that_differs_is_named(chat: Chat) -> None:
 
 
 @pytest.fixture
-def watch() -> PrefixMonitor:
-    """A watch that has seen nothing."""
+def monitor() -> PrefixMonitor:
+    """A monitor that has seen nothing."""
     return PrefixMonitor()
 
 
 def look(
-    watch: PrefixMonitor, chat: Chat, plan: RequestPlan, *announced: NoticeCode, provider: str = "a"
+    monitor: PrefixMonitor,
+    chat: Chat,
+    plan: RequestPlan,
+    *announced: NoticeCode,
+    provider: str = "a",
 ) -> str | None:
-    """What the watch says to a plan of this conversation."""
+    """What the monitor says to a plan of this conversation."""
     history = chat.session.history
-    return watch.look(provider, OPENAI, plan, history=history, announced=announced)
+    return monitor.check(provider, OPENAI, plan, history=history, announced=announced)
 
 
-def test_unannounced_move_is_told_once(watch: PrefixMonitor, chat: Chat) -> None:
+def test_unannounced_move_is_told_once(monitor: PrefixMonitor, chat: Chat) -> None:
     plan = chat.session.plan(OPENAI)
     moved = replace(plan, system="other")
-    told = [look(watch, chat, each) for each in (plan, plan, moved, moved)]
+    told = [look(monitor, chat, each) for each in (plan, plan, moved, moved)]
     assert told == [None, None, "system", None]
 
 
@@ -107,45 +111,45 @@ def test_unannounced_move_is_told_once(watch: PrefixMonitor, chat: Chat) -> None
     "code", ["catalog_changed", "schema_changed", "mode_changed", "core_tool_gone"]
 )
 def test_announced_move_is_not_told_again(
-    watch: PrefixMonitor, chat: Chat, code: NoticeCode
+    monitor: PrefixMonitor, chat: Chat, code: NoticeCode
 ) -> None:
     plan = chat.session.plan(OPENAI)
-    look(watch, chat, plan)
-    look(watch, chat, plan, provider="b")
+    look(monitor, chat, plan)
+    look(monitor, chat, plan, provider="b")
     moved = replace(plan, system="other")
-    assert look(watch, chat, moved, code) is None
-    assert look(watch, chat, moved, provider="b") is None
-    assert look(watch, chat, plan, "answer_missing") == "system"
+    assert look(monitor, chat, moved, code) is None
+    assert look(monitor, chat, moved, provider="b") is None
+    assert look(monitor, chat, plan, "answer_missing") == "system"
 
 
-def test_each_provider_has_a_prefix_of_its_own(watch: PrefixMonitor, chat: Chat) -> None:
+def test_each_provider_has_a_prefix_of_its_own(monitor: PrefixMonitor, chat: Chat) -> None:
     plan = chat.session.plan(OPENAI)
     moved = replace(plan, system="other")
-    look(watch, chat, plan)
-    assert look(watch, chat, moved, provider="b") is None
+    look(monitor, chat, plan)
+    assert look(monitor, chat, moved, provider="b") is None
     smaller = replace(OPENAI, max_tools=20)
-    assert watch.look("a", smaller, moved, history=chat.session.history) is None
+    assert monitor.check("a", smaller, moved, history=chat.session.history) is None
 
 
-def test_what_a_refusal_taught_is_expected_to_move(watch: PrefixMonitor, chat: Chat) -> None:
+def test_what_a_refusal_taught_is_expected_to_move(monitor: PrefixMonitor, chat: Chat) -> None:
     plan = chat.session.plan(OPENAI)
-    look(watch, chat, plan)
-    watch.forget("a")
-    assert look(watch, chat, replace(plan, system="other")) is None
+    look(monitor, chat, plan)
+    monitor.forget("a")
+    assert look(monitor, chat, replace(plan, system="other")) is None
 
 
-def test_history_that_the_bot_replaced_is_its_own_doing(watch: PrefixMonitor, chat: Chat) -> None:
+def test_history_that_the_bot_replaced_is_its_own_doing(monitor: PrefixMonitor, chat: Chat) -> None:
     """A compaction moves every prefix, and nobody has to be told."""
-    look(watch, chat, chat.session.plan(OPENAI))
+    look(monitor, chat, chat.session.plan(OPENAI))
     chat.session.adopt_history([Message(role="user", content="What we said so far.")])
-    assert look(watch, chat, chat.begin(OPENAI)) is None
+    assert look(monitor, chat, chat.begin(OPENAI)) is None
 
 
-def test_phases_of_skills_like_stand_outside(watch: PrefixMonitor, chat: Chat) -> None:
+def test_phases_of_skills_like_stand_outside(monitor: PrefixMonitor, chat: Chat) -> None:
     plan = chat.session.plan(OPENAI)
-    look(watch, chat, plan)
-    assert look(watch, chat, replace(without_tool(plan, 0), phase="select")) is None
-    assert look(watch, chat, plan) is None
+    look(monitor, chat, plan)
+    assert look(monitor, chat, replace(without_tool(plan, 0), phase="select")) is None
+    assert look(monitor, chat, plan) is None
 
 
 STEPS = st.lists(
@@ -158,7 +162,7 @@ STEPS = st.lists(
 def test_no_conversation_moves_its_prefix_unannounced(
     steps: list[tuple[str, int]], profile: ProviderProfile
 ) -> None:
-    watch, chat = PrefixMonitor(), Chat(toolbox(10, core=1))
+    monitor, chat = PrefixMonitor(), Chat(toolbox(10, core=1))
     chat.begin(profile)
     for step, chosen in steps:
         if step == "find":
@@ -173,11 +177,11 @@ def test_no_conversation_moves_its_prefix_unannounced(
         plan = chat.session.plan(profile)
         codes = [notice.code for notice in chat.session.take_notices()]
         history = chat.session.history
-        assert watch.look("a", profile, plan, history=history, announced=codes) is None
+        assert monitor.check("a", profile, plan, history=history, announced=codes) is None
 
 
 def test_a_tool_that_was_called_before_it_was_there_is_named_as_the_cause() -> None:
-    watch, chat = PrefixMonitor(), Chat(toolbox(1, core=1))
+    monitor, chat = PrefixMonitor(), Chat(toolbox(1, core=1))
     chat.begin(RESPONSES)
     chat.call("tool_001", {"count": 1})
     chat.answer()
@@ -185,6 +189,6 @@ def test_a_tool_that_was_called_before_it_was_there_is_named_as_the_cause() -> N
     chat.begin(RESPONSES, tools=toolbox(2, core=1))
     for _ in range(2):
         plan = chat.session.plan(RESPONSES)
-        told.append(watch.look("a", RESPONSES, plan, history=chat.session.history))
+        told.append(monitor.check("a", RESPONSES, plan, history=chat.session.history))
         chat.find("tool_001")
     assert told == [None, "messages[1] (assistant, which called a tool before it was there)"]

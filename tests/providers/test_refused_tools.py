@@ -81,7 +81,7 @@ def test_the_refused_tool_is_set_aside(profile: ProviderProfile, detail: str, st
 
 
 def test_a_tool_that_a_message_brought_is_found_by_its_name() -> None:
-    sent = SentTools(brought=[ODD])
+    sent = SentTools(loaded=[ODD])
     said = verdict(f"Invalid schema for function '{WIRE}': no.", RESPONSES, sent)
     assert said.set_aside == (ODD,)
 

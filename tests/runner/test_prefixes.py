@@ -41,9 +41,9 @@ async def test_request_that_leaves_its_prefix_untold_is_a_warning(
     session.begin_turn("Hi", profile=gpt.profile)
     plan = session.plan(gpt.profile)
     keeper = ConversationKeeper(MemoryStore(), Backlog())
-    watch = PrefixMonitor()
+    monitor = PrefixMonitor()
     last = plan if system is None else replace(plan, system=system)
-    watch.look("gpt", gpt.profile, last, history=session.history)
+    monitor.check("gpt", gpt.profile, last, history=session.history)
     asked = Turn(
         session=session,
         pool=ProviderPool({"gpt": gpt}, {"gpt": 1.0}),
@@ -53,7 +53,7 @@ async def test_request_that_leaves_its_prefix_untold_is_a_warning(
         keys=TurnCalls("c"),
         keep=partial(keeper.append, KeptConversation("c")),
         max_steps=2,
-        prefixes=watch,
+        prefixes=monitor,
     )
     warnings = named([event async for event in asked.run()], RunnerWarning)
     assert [warning.code for warning in warnings] == codes

@@ -1,4 +1,4 @@
-"""The `profiles` section of a configuration: what a bot's owner knows of a provider."""
+"""The `profiles` section of a configuration: facts of the bot's owner about a provider."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ __all__ = [
 ]
 
 CacheKind = Literal["explicit", "automatic", "none"]
-"""`explicit`: prefixes are cached where a request marks them; `automatic`: wherever they
-are equal; `none`: nowhere."""
+"""`explicit`: requests mark the prefixes to cache; `automatic`: equal prefixes are cached;
+`none`: nothing is cached."""
 
 MessageRules = Literal["openai", "mistral"]
 """`mistral`: ids of calls have nine letters or digits, a reply follows results, and it has text
@@ -38,12 +38,12 @@ _ToolName = Annotated[str, Field(min_length=1, max_length=256)]
 
 
 class ProfileMatch(Settings):
-    """Which providers a profile is for: those that fit all that is named.
+    """The providers that a profile is for: those that match all keys that are set.
 
     Attributes:
         type: Their dialect.
-        host: Globs, one of which their host fits, with or without its port.
-        model: Globs, one of which their model's name fits, in any case.
+        host: Globs of their host, with or without its port; one has to match.
+        model: Globs of their model's name, in any case; one has to match.
     """
 
     type: ProviderKind | None = None
@@ -70,34 +70,34 @@ class ProfileMatch(Settings):
 
 
 class ProfileSettings(Settings):
-    """One entry of `profiles`: what is left out stays as it is known.
+    """One entry of `profiles`; a key that is left out keeps the known fact.
 
     Attributes:
-        match: Which providers it is for.
-        strategy: How they are told of tools, where their own entry says `auto`.
+        match: The providers that it is for.
+        strategy: The strategy that presents tools to them, if their own entry says `auto`.
         max_tools: The longest tool list they take; null: no limit.
         max_output_tokens: The most tokens of a reply that requests ask for: always in
-            Anthropic's dialect, which wants a number, in the others where it is named here.
+            Anthropic's dialect, which wants a number, in the others if it is set here.
         max_deferred: The most deferred tools, under the strategy `claude`; null: no limit.
         max_tool_bytes: The most UTF-8 bytes of definitions, likewise.
-        name_rule: What tool names may be: `common` is `[a-zA-Z0-9_-]{1,64}`,
+        name_rule: The rule for tool names: `common` is `[a-zA-Z0-9_-]{1,64}`,
             `identifier` the same without `-` or a digit first, of three characters at least.
-        cache: How prompts are cached; `explicit` writes breakpoints in Anthropic's dialect.
-        thinking_bound_to_prefix: Whether thinking is refused once what is before it changed.
+        cache: The kind of prompt cache; `explicit` writes breakpoints in Anthropic's dialect.
+        thinking_bound_to_prefix: True if thinking is refused after the prefix has changed.
         search_form: Of the strategy `openai_responses`: `client`, or `additional` for
             models without tool search.
-        gives_reasoning: Of OpenAI Responses: whether reasoning is asked for, encrypted.
+        gives_reasoning: Of OpenAI Responses: true if requests ask for encrypted reasoning.
         returns_reasoning: Of OpenAI Chat: true if a reply's reasoning goes back with it.
         missing_reasoning: The reasoning that a reply with calls gets if it has none of this
             model (DeepSeek and Kimi take an empty text); null: none is written.
-        message_rules: Of OpenAI Chat: whose rules messages keep; `mistral` for Mistral's models.
-        schema_rules: Of OpenAI Chat: what schemas may be; `moonshot` for Kimi.
+        message_rules: Of OpenAI Chat: the rules of messages; `mistral` for Mistral's models.
+        schema_rules: Of OpenAI Chat: the rules of schemas; `moonshot` for Kimi.
         takes_pictures: True if the model sees pictures; false: a line of text is sent in
             their place, and a fallback that sees them is asked about the user's newest.
         takes_stream_options: Of OpenAI Chat: true if a stream may be asked for its usage.
         takes_tool_choice_none: Of OpenAI Chat: true if `tool_choice` may be `none`; false: a
             request for an answer without tools declares none.
-        set_aside: Names of tools that are not declared to them: they refuse the definitions.
+        set_aside: Names of tools that are not declared, because they refuse the definitions.
     """
 
     match: ProfileMatch
@@ -122,5 +122,5 @@ class ProfileSettings(Settings):
 
     @property
     def stated(self) -> dict[str, Any]:
-        """What the entry says, by name; all else is its default and means nothing."""
+        """The values that the entry sets, by key, without `match`."""
         return {name: getattr(self, name) for name in self.model_fields_set - {"match"}}

@@ -1,4 +1,4 @@
-"""What a chat provider is to the runner: a plan in, a reply out, piece by piece."""
+"""The interface of chat providers: a plan in, a streamed reply out."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ __all__ = [
 ]
 
 StopReason = Literal["answer", "calls", "length", "refusal", "pause", "other"]
-"""Why a model stopped, in one word on every provider: `answer`, it had said all; `calls`,
-it waits for results; `length`, the reply was cut at its longest, or where the context is
-full; `refusal`, the model declined, or a filter of the service ended the reply; `pause`, the
-service wants the reply back to go on with it; `other`, anything else."""
+"""The reason for the end of a reply, the same on every provider: `answer`, it is complete;
+`calls`, the model waits for results; `length`, the reply reached its limit or filled the
+context; `refusal`, the model declined, or a filter of the service ended the reply; `pause`,
+the service continues the reply when it is sent back; `other`, anything else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,10 +33,10 @@ class Usage:
     """Tokens of one or more requests, as the provider counted them.
 
     Attributes:
-        input_tokens: All that was read, cached tokens included.
-        output_tokens: All that was written.
-        cache_read_tokens: Of the input: read from the prompt cache.
-        cache_write_tokens: Of the input: written to the prompt cache.
+        input_tokens: All input tokens, cached ones included.
+        output_tokens: All output tokens.
+        cache_read_tokens: Input tokens that were read from the prompt cache.
+        cache_write_tokens: Input tokens that were written to the prompt cache.
     """
 
     input_tokens: int = 0
@@ -46,7 +46,7 @@ class Usage:
 
     @property
     def uncached_tokens(self) -> int:
-        """Of the input: what was read anew, written to the cache or not."""
+        """Input tokens that were not read from the prompt cache."""
         return max(0, self.input_tokens - self.cache_read_tokens)
 
     def __add__(self, other: Usage) -> Usage:
@@ -67,7 +67,7 @@ class ReplyDelta:
 
 @dataclass(frozen=True, slots=True)
 class CallDelta:
-    """A tool call that is complete, before the reply is."""
+    """A complete tool call of a reply that goes on."""
 
     call: ToolCall
 
@@ -78,9 +78,9 @@ class ReplyEnd:
 
     Attributes:
         message: An assistant message under canonical names.
-        stop_reason: Why the model stopped.
-        usage: What the request cost.
-        detail: What the service says about the reason; empty: nothing.
+        stop_reason: The reason for the end of the reply.
+        usage: The tokens of the request.
+        detail: The service's own words about the reason; empty if it gave none.
     """
 
     message: Message
@@ -96,33 +96,33 @@ class ChatProvider(Protocol):
     """One model at one endpoint.
 
     Attributes:
-        profile: What it can do; a runner replaces it where the endpoint teaches it
-            otherwise, and the next request is written by the new one.
+        profile: Its capabilities. A runner replaces the profile when a refusal of the
+            endpoint corrects it; the next request is written by the new one.
     """
 
     profile: ProviderProfile
 
     def stream(self, plan: RequestPlan) -> AsyncIterator[ReplyEvent]:
-        """Sends the request; yields the reply as it comes, `ReplyEnd` last.
+        """Send the request, and yield the reply as it arrives, `ReplyEnd` last.
 
         Raises:
             ProviderError: The provider refused, could not be reached, or broke off;
-                what was yielded before is then void.
+                discard the events that were yielded before.
         """
         ...
 
 
 class ConnectedProvider(ChatProvider, Protocol):
-    """A provider that holds connections, and lets them go at the end of a `with` block.
+    """A provider that holds connections and closes them at the end of a `with` block.
 
     Attributes:
-        id: Names it in errors.
+        id: Its name in errors.
     """
 
     id: str
 
     async def aclose(self) -> None:
-        """Closes its connections; a second call does nothing."""
+        """Close its connections; a second call does nothing."""
         ...
 
     async def __aenter__(self) -> Self: ...

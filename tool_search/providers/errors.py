@@ -1,4 +1,4 @@
-"""Which provider next, and what a provider's error means."""
+"""Actions on the errors of providers, and the order in which providers are asked."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ Action = Literal[
 MAX_REPEATS: Mapping[Action, int] = {
     "with_reasoning": 3, "in_its_form": 3, "without_tool": 8, "shorten": 8, "leave_out": 4,
 }  # fmt: skip
-"""The most requests of one reply that a remedy repeats at a provider; 1 for the others."""
+"""The most repeated requests for one reply at a provider, by action; 1 for the others."""
 
 MAX_WAIT_S = 5.0
-"""The longest wait for a provider that says how long: a person is waiting too."""
+"""The longest wait for a provider that names a time, in seconds: a person waits too."""
 
 MAX_SET_ASIDE = 30
-"""The most tools that are set aside for one endpoint: beyond, it is not one tool's fault."""
+"""The most tools that are set aside for one endpoint; with more, no single tool is at fault."""
 
-# Where less is left, it is the conversation that is too long.
+# With fewer left, the conversation is too long, not the reply.
 _MIN_REPLY_TOKENS = 1_024
 _REJECTED = (400, 404, 413, 422)
 _TOO_LARGE = 413
 _RATE_LIMITED = 429
-# Tokens are estimated, and a conversation goes on: what just fits would be cut again at once.
+# Tokens are estimated and a conversation goes on: a tight fit would be cut again at once.
 _MARGIN = 0.75
 _UNCOUNTED = 0.7
 _FEWER_BYTES = 0.5
@@ -68,31 +68,31 @@ _LIMIT = re.compile(
     r"(?P<most>\d{1,3}(?:[,_]\d{3})+|\d+)",
     re.IGNORECASE,
 )
-# An empty text is DeepSeek's own form (recorded). Serializers on the way drop empty strings, so a
-# space comes next (octopus 251). One gateway wants the effort stated too (kimi-cli 1616).
+# An empty text is DeepSeek's own form (recorded). Some proxies drop empty strings, so a space
+# comes next (octopus 251). One gateway wants the effort stated too (kimi-cli 1616).
 _EMPTY_REASONING = ""
 _BLANK_REASONING = " "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErrorAction:
-    """What to do about a provider's error.
+    """The action on a provider's error.
 
     Attributes:
         remedy: `next_provider`, or a way to send the request here once more.
-        rests: Whether the provider should not be asked again for a while.
-        profile: The provider's profile from now on, where the error taught something.
+        cools_down: True if the provider is skipped until its cooldown ends.
+        profile: The provider's corrected profile; None if the error corrects nothing.
         references: Wire names of refused references.
-        replies: The provider's own blocks of earlier replies were refused.
-        set_aside: Tools that are not declared there any more.
+        replies: True if the provider refused its own blocks of earlier replies.
+        set_aside: Tools that are not declared to the provider from now on.
         wait_s: Seconds to wait before the request is sent once more.
-        share: The size that the messages should have, of the present one.
-        measure: What was too much of it.
-        left_out: Why the newest content is to be left out.
+        share: The size that the messages should have, as a share of the current size.
+        measure: The unit of that size.
+        left_out: The reason to leave out the newest content.
     """
 
     remedy: Action
-    rests: bool = False
+    cools_down: bool = False
     wait_s: float = 0.0
     profile: ProviderProfile | None = None
     references: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ class _Refusal:
 
     Attributes:
         said: The service's code and message.
-        found: The place of the wording.
+        found: The first place that has the wording.
         profile: The profile that the request was written for.
         sent: The tools that were sent.
     """
@@ -128,36 +128,36 @@ class _Refusal:
 def classify_error(
     error: ProviderError, profile: ProviderProfile, sent: SentTools | None = None
 ) -> ErrorAction:
-    """Decide what to do about a provider's error, given what was asked of it.
+    """Return the action on a provider's error.
 
-    Time-outs, lost connections, 401, 403, 408, 409, 429 and 5xx say nothing about
-    the request: the next provider takes over and this one rests. A 400 of any other
-    meaning is not repeated, and the provider may have the next turn. The services' wordings
-    are in the table beside each dialect's adapter; the first row that has a remedy counts.
-    A provider that says itself that it can be asked again in a few seconds is waited for once.
+    Time-outs, lost connections, 401, 403, 408, 409, 429 and 5xx mean nothing about the
+    request: the next provider takes over, and this one cools down. An unknown 400 is not
+    repeated, and the provider may have the next turn. The wordings of services are a table
+    in each adapter; the first row that has an action counts. A provider that can be asked
+    again in a few seconds, by its own words, is waited for once.
 
     Args:
-        error: What it answered.
-        profile: Who was asked, and by which strategy.
-        sent: The tools that it was sent.
+        error: The provider's answer.
+        profile: The profile that the request was written for.
+        sent: The tools that were sent.
     """
     said = f"{error.code or ''} {error.detail}"
     if error.status == _RATE_LIMITED:
         answers = dict(reversed(list(read_answers(profile.dialect, said))))
-        if "context_too_long" in answers:  # larger than what a whole minute may have
+        if "context_too_long" in answers:  # more tokens than the limit of a whole minute
             return _shortened(
                 _Refusal(said, answers["context_too_long"], profile, sent or SentTools())
             )
     if error.status not in _REJECTED:
         wait_s = error.retry_after_s
         if wait_s is not None and wait_s <= MAX_WAIT_S:
-            return ErrorAction(remedy="wait", rests=True, wait_s=wait_s)
-        return ErrorAction(remedy="next_provider", rests=True)
+            return ErrorAction(remedy="wait", cools_down=True, wait_s=wait_s)
+        return ErrorAction(remedy="next_provider", cools_down=True)
     facts = (sent and sent.facts) or profile.facts
     for meaning, found in read_answers(profile.dialect, said, facts.rejected_by):
-        verdict = _REMEDIES[meaning](_Refusal(said, found, profile, sent or SentTools()))
-        if verdict is not None:
-            return verdict
+        action = _REMEDIES[meaning](_Refusal(said, found, profile, sent or SentTools()))
+        if action is not None:
+            return action
     if error.status == _TOO_LARGE:
         return ErrorAction(remedy="shorten", share=_FEWER_BYTES, measure="bytes")
     return ErrorAction(remedy="next_provider")
@@ -193,7 +193,7 @@ def _without_replies(refusal: _Refusal) -> ErrorAction:
 
 
 def _with_reasoning(refusal: _Refusal) -> ErrorAction | None:
-    """The next form of missing reasoning that some service takes; none is left: None."""
+    """Return the next form of missing reasoning that some service takes, if one is left."""
     profile = refusal.profile
     if profile.missing_reasoning is None or not profile.returns_reasoning:
         form = replace(profile, missing_reasoning=_EMPTY_REASONING, returns_reasoning=True)
@@ -260,7 +260,7 @@ def _without_tool(refusal: _Refusal) -> ErrorAction | None:
 
 
 def _once_more(refusal: _Refusal) -> ErrorAction:
-    """The request was right: the model wrote a broken call, and may write a good one."""
+    # The request was right: the model wrote a broken call, and may write a good one.
     del refusal
     return ErrorAction(remedy="once_more")
 
@@ -277,7 +277,7 @@ def _with_plain_names(refusal: _Refusal) -> ErrorAction | None:
 
 
 def _with_shorter_reply(refusal: _Refusal) -> ErrorAction | None:
-    """A reply as long as the service allows; what a user set himself stays as it is."""
+    """Return a limit that the service allows; a limit of the user's stays as it is."""
     profile, named = refusal.profile, refusal.found.groupdict()
     if profile.dialect != "anthropic":
         return None  # no request of ours asked for any length
@@ -294,7 +294,7 @@ def _with_shorter_reply(refusal: _Refusal) -> ErrorAction | None:
 
 
 def _shortened(refusal: _Refusal) -> ErrorAction:
-    """A request within the limit that the message names, or noticeably shorter."""
+    """Return a size within the limit that the message names, or a noticeably smaller one."""
     groups = refusal.found.groupdict()
     limit, sent, reserved = (
         int((groups.get(name) or "0").replace(",", "")) for name in ("limit", "sent", "reserved")
@@ -327,7 +327,7 @@ _REMEDIES: Mapping[Meaning, Callable[[_Refusal], ErrorAction | None]] = {
     "feature_unknown": _without_feature,
     "strategy_rejected": _without_strategy,
     "reference_unknown": _without_reference,
-    # Which reference is wrong is not said: none is sent any more.
+    # The message does not say which reference is wrong: no more are sent.
     "references_unknown": _without_feature,
     "cache_marks_unknown": _without_cache_marks,
     "replies_refused": _without_replies,
@@ -370,10 +370,10 @@ def _shorter(refusal: _Refusal) -> ProviderProfile:
 
 
 class ProviderHealth:
-    """Which providers may be asked, in which order; the time is an argument.
+    """The cooldowns of providers, and the order in which to ask them; time is an argument.
 
     Args:
-        cooldowns: Seconds a failed provider rests, by `id`, the primary first.
+        cooldowns: Seconds of a failed provider's cooldown, by `id`, the primary first.
 
     >>> health = ProviderHealth({"claude": 60, "gpt": 60})
     >>> health.failed("claude", now=0)
@@ -385,23 +385,23 @@ class ProviderHealth:
         if not cooldowns:
             raise ConfigurationError("a bot needs at least one provider; providers is empty")
         self._cooldowns = dict(cooldowns)
-        self._resting_until: dict[str, float] = {}
+        self._cooldown_until: dict[str, float] = {}
 
     def failed(self, provider: str, *, now: float) -> None:
-        """Notes a failure: the provider rests until its cool-down is over."""
-        self._resting_until[provider] = now + self._cooldowns[provider]
+        """Start the cooldown of a provider that failed."""
+        self._cooldown_until[provider] = now + self._cooldowns[provider]
 
     def succeeded(self, provider: str) -> None:
-        """Notes an answer, or an operator's word: the provider no longer rests."""
-        self._resting_until.pop(provider, None)
+        """End the cooldown of a provider that answered, or that an operator chose."""
+        self._cooldown_until.pop(provider, None)
 
     def order(self, *, now: float, preferred: str | None = None) -> tuple[str, ...]:
-        """Every provider in the order to ask: the preferred, then as configured.
+        """Return every provider in the order to ask: the preferred, then as configured.
 
-        Those that rest come last, the one whose rest ends first before the others,
-        so that a bot whose providers all failed still tries.
+        Providers that are cooling down come last, by the end of their cooldown: a bot
+        whose providers all failed still tries.
         """
         ids = sorted(self._cooldowns, key=lambda name: name != preferred)
-        awake = [name for name in ids if self._resting_until.get(name, now) <= now]
-        resting = [name for name in ids if name not in awake]
-        return (*awake, *sorted(resting, key=lambda name: self._resting_until[name]))
+        ready = [name for name in ids if self._cooldown_until.get(name, now) <= now]
+        cooling = [name for name in ids if name not in ready]
+        return (*ready, *sorted(cooling, key=lambda name: self._cooldown_until[name]))

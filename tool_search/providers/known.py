@@ -1,7 +1,7 @@
-"""What is known of providers and models: a table, each row with its source.
+"""A table of facts about known providers and models, each row with its source.
 
-A row says what holds for the hosts and models it matches, and leaves the rest to wider
-rows. Nobody else in the package knows a provider or a model by its name.
+A row has facts of the hosts and models that it matches; wider rows have the rest. No other
+module of the package knows a provider or a model by its name.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from tool_search.config.providers import (
 )
 
 __all__ = [
-    "CLAUDE_MOST_DEFERRED",
-    "CLAUDE_MOST_TOOL_BYTES",
-    "GROK_MOST_TOOLS",
+    "CLAUDE_MAX_DEFERRED",
+    "CLAUDE_MAX_TOOL_BYTES",
+    "GROK_MAX_TOOLS",
     "KNOWN_PROVIDERS",
     "NO_SIGNATURE",
-    "OPENAI_MOST_TOOLS",
+    "OPENAI_MAX_TOOLS",
     "OWN_HOSTS",
     "KnownProvider",
     "ProviderFacts",
@@ -38,10 +38,10 @@ __all__ = [
 
 NO_SIGNATURE = "skip_thought_signature_validator"
 """The signature that Google documents for calls of other models (Thought signatures, FAQ)."""
-OPENAI_MOST_TOOLS = 128
-GROK_MOST_TOOLS = 200
-CLAUDE_MOST_DEFERRED = 10_000
-CLAUDE_MOST_TOOL_BYTES = 4 * 1024 * 1024
+OPENAI_MAX_TOOLS = 128
+GROK_MAX_TOOLS = 200
+CLAUDE_MAX_DEFERRED = 10_000
+CLAUDE_MAX_TOOL_BYTES = 4 * 1024 * 1024
 OWN_HOSTS: Mapping[Dialect, str] = {
     "anthropic": "api.anthropic.com",
     "openai_chat": "api.openai.com",
@@ -51,12 +51,11 @@ OWN_HOSTS: Mapping[Dialect, str] = {
 
 
 class ProviderFacts(TypedDict, total=False):
-    """What may be known; a name that is missing is not.
+    """Facts about a provider and model; a missing key is not known.
 
-    `native` is the strategy of its own that a model has, `knows_native` whether an
-    endpoint passes it on, `reasons` whether a model has reasoning to give. `strategy` is
-    a user's word.
-    All others are as in `ProviderProfile`.
+    `native` is the strategy of the model's family, `knows_native` is true if an endpoint
+    passes its features on, `reasons` is true if the model has reasoning to return, and
+    `strategy` is a user's choice. All others are as in `ProviderProfile`.
     """
 
     strategy: ProviderStrategy
@@ -89,9 +88,9 @@ class KnownProvider:
     """One row: facts of the providers that fit.
 
     Attributes:
-        facts: What holds for them.
-        source: Where that is from.
-        types: Their dialects; empty: every one.
+        facts: Their facts.
+        source: The source of the facts.
+        types: Their dialects; empty: every dialect.
         hosts: Globs of their host.
         models: Globs of the model, without a gateway's prefix, in lower case.
     """
@@ -102,8 +101,8 @@ class KnownProvider:
     hosts: tuple[str, ...] = ("*",)
     models: tuple[str, ...] = ("*",)
 
-    def fit(self, dialect: Dialect, host: str, model: str) -> tuple[int, int] | None:
-        """How closely the row fits, hosts before models; None: not at all."""
+    def match_rank(self, dialect: Dialect, host: str, model: str) -> tuple[int, int] | None:
+        """Return how closely the row matches, hosts before models, or None if it does not."""
         if self.types and dialect not in self.types:
             return None
         host = host.lower()
@@ -113,14 +112,14 @@ class KnownProvider:
 
 
 def known_facts(dialect: Dialect, host: str, model: str) -> ProviderFacts:
-    """What the table knows of a model at a host."""
+    """Return the facts of the table about a model at a host."""
     return _merged(KNOWN_PROVIDERS, dialect, host, model)
 
 
 def stated_facts(
     profiles: Mapping[str, ProfileSettings], dialect: Dialect, host: str, model: str
 ) -> ProviderFacts:
-    """What a configuration's `profiles` say of a model at a host."""
+    """Return the facts of a configuration's `profiles` about a model at a host."""
     rows = [
         KnownProvider(
             types=(entry.match.type,) if entry.match.type else (),
@@ -137,11 +136,13 @@ def stated_facts(
 def _merged(
     rows: Iterable[KnownProvider], dialect: Dialect, host: str, model: str
 ) -> ProviderFacts:
-    """The facts of all rows that fit, the closest row's word before a wider one's.
+    """Return the facts of all rows that match; those of a closer row replace a wider row's.
 
-    Of two that fit as closely, the later one counts.
+    Of two rows that match as closely, the later one counts.
     """
-    fitting = [(fit, row) for row in rows if (fit := row.fit(dialect, host, model)) is not None]
+    fitting = [
+        (fit, row) for row in rows if (fit := row.match_rank(dialect, host, model)) is not None
+    ]
     facts: ProviderFacts = {}
     for _, row in sorted(fitting, key=lambda found: found[0]):
         facts.update(row.facts)
@@ -149,13 +150,13 @@ def _merged(
 
 
 def _closest(patterns: Iterable[str], names: set[str]) -> int | None:
-    """The characters that the longest fitting pattern spells out; None: none fits."""
+    """Return the number of literal characters in the longest matching pattern, or None."""
     fits = (p for p in patterns if any(fnmatchcase(name, p) for name in names))
     return max((len(re.sub(r"\[[^]]*\]", ".", p).replace("*", "")) for p in fits), default=None)
 
 
 def _bare(model: str) -> str:
-    """A model's own name: no `anthropic/`, `us.anthropic.` or `ft:` before it."""
+    """Return a model's name without a prefix such as `anthropic/` or `us.anthropic.`."""
     return re.sub(r"^(?:.*/)?(?:(?:[a-z-]+\.)?anthropic\.)?(?:ft:)?", "", model)
 
 
@@ -164,8 +165,8 @@ _ANTHROPIC: tuple[KnownProvider, ...] = (
         types=("anthropic",),
         facts={
             "cache": "explicit",
-            "max_deferred": CLAUDE_MOST_DEFERRED,
-            "max_tool_bytes": CLAUDE_MOST_TOOL_BYTES,
+            "max_deferred": CLAUDE_MAX_DEFERRED,
+            "max_tool_bytes": CLAUDE_MAX_TOOL_BYTES,
         },
         source="Anthropic, Prompt caching: `cache_control` belongs to the dialect; those that "
         "do not take it ignore it, or say so. Tool search tool: limits",
@@ -253,7 +254,7 @@ _ANTHROPIC: tuple[KnownProvider, ...] = (
 _OPENAI: tuple[KnownProvider, ...] = (
     KnownProvider(
         types=("openai_chat",),
-        facts={"max_tools": OPENAI_MOST_TOOLS},
+        facts={"max_tools": OPENAI_MAX_TOOLS},
         source="OpenAI, Chat Completions: `tools`, at most 128; compatible endpoints say the same "
         "or nothing",
     ),
@@ -396,7 +397,7 @@ _OTHERS: tuple[KnownProvider, ...] = (
     ),
     KnownProvider(
         hosts=("api.x.ai",),
-        facts={"max_tools": GROK_MOST_TOOLS, "cache": "automatic"},
+        facts={"max_tools": GROK_MAX_TOOLS, "cache": "automatic"},
         source="xAI, Function calling: at most 200 tools; `Maximum tools limit reached. 219 tools "
         "have been provided but the maximum is 200.`: opencode 28911",
     ),

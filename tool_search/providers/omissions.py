@@ -1,10 +1,10 @@
-"""What requests leave out of a history; the history on record stays whole.
+"""Parts of a history that requests leave out; the stored history stays whole.
 
-A model's context is finite, and services refuse contents that they cannot read. What is
-left out is remembered, so that requests repeat each other byte for byte until more has to
-go: results of earlier turns are shortened first, then the oldest turns are left out, at a
-message of the user's and so never between a call and its result. Contents that a service
-refused are replaced by a line of text that says so.
+A model's context is finite, and services refuse contents that they cannot read. Omissions
+are remembered, so that requests repeat each other byte for byte until more has to go.
+Results of earlier turns are shortened first. Then the oldest turns are left out, up to a
+user's message and so never between a call and its result. A line of text replaces contents
+that a service refused.
 """
 
 from __future__ import annotations
@@ -32,11 +32,8 @@ __all__ = [
     "weight_of",
 ]
 
-
-# The size of messages, estimated: in tokens for a model's context, in bytes for a request.
-
-
 Measure = Literal["tokens", "bytes"]
+"""The unit of an estimated size: tokens of a model's context, or bytes of a request."""
 
 # Anthropic, Vision: 1,568 tokens a picture at most; OpenAI: 765 for a square in high detail.
 _PICTURE_TOKENS = 1_500
@@ -48,7 +45,7 @@ _BYTES_PER_TOKEN = 4
 def weight_of(message: Message, measure: Measure) -> int:
     """Estimate a message's size.
 
-    What its provider keeps beside the text (thinking, encrypted items) counts by its length.
+    The provider's own blocks (thinking, encrypted items) count by their length.
     """
     texts = [message.text, *(f"{call.name}{call.arguments}" for call in message.tool_calls)]
     parts = () if isinstance(message.content, str) else message.content
@@ -80,12 +77,12 @@ class MessageWeights:
 
 
 EVERYBODY = ""
-"""In place of an endpoint: what no request carries."""
+"""The key of omissions that apply to every endpoint."""
 
 OmissionReason = Literal[
     "picture_refused", "pictures_unknown", "message_refused", "message_too_long"
 ]
-"""Why a content is left out: `picture_refused`, the service could not read its pictures;
+"""The reason to leave out a content: `picture_refused`, the service could not read its pictures;
 `pictures_unknown`, the model takes none; `message_refused`, the service refused the message;
 `message_too_long`, it does not fit into the model's context."""
 
@@ -97,14 +94,14 @@ _SHORT_RESULT = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Omission:
-    """What the requests to one endpoint leave out, or all requests.
+    """The omissions of requests to one endpoint, or of all requests.
 
     Attributes:
         endpoint: The `ProviderProfile.origin`, or `EVERYBODY`.
         turns_before: Index of the first message that is sent.
         results_before: Index of the first message that is whole if it is a result.
         opening: Messages in place of those that are not sent.
-        contents: Why the content of a message is left out, by its index.
+        contents: The reason to leave out a message's content, by the message's index.
     """
 
     endpoint: str = EVERYBODY
@@ -115,11 +112,11 @@ class Omission:
 
     @property
     def reach(self) -> int:
-        """How many messages it speaks of."""
+        """The number of messages, from the first, that it depends on."""
         return max(self.turns_before, self.results_before, *(i + 1 for i in self.contents), 0)
 
-    def beside(self, other: Omission) -> Omission:
-        """Return all that both leave out."""
+    def merged_with(self, other: Omission) -> Omission:
+        """Return an omission that leaves out all that both leave out."""
         further = self if self.turns_before >= other.turns_before else other
         return replace(
             self,
@@ -131,7 +128,7 @@ class Omission:
 
 
 class Omissions:
-    """What the requests of one conversation leave out, by endpoint.
+    """The omissions of one conversation, by endpoint.
 
     Args:
         entries: As `entries` were when the conversation was stored.
@@ -145,21 +142,21 @@ class Omissions:
 
     @property
     def entries(self) -> tuple[Omission, ...]:
-        """One for each endpoint from which anything is kept."""
+        """The omissions of each endpoint that has any."""
         return tuple(self._entries.values())
 
     def of(self, endpoint: str) -> Omission:
         """Return all that requests to an endpoint leave out."""
         own = self._entries.get(endpoint, Omission(endpoint=endpoint))
         common = self._entries.get(EVERYBODY)
-        return own if common is None or endpoint == EVERYBODY else own.beside(common)
+        return own if common is None or endpoint == EVERYBODY else own.merged_with(common)
 
     def put(self, omission: Omission) -> None:
         """Have requests leave this out from the next one on."""
         self._entries[omission.endpoint] = omission
 
     def leave_out(self, endpoint: str, contents: Mapping[int, OmissionReason]) -> None:
-        """Have requests to an endpoint say a line in place of these contents."""
+        """Replace these contents by a line of text in requests to an endpoint."""
         own = self._entries.get(endpoint, Omission(endpoint=endpoint))
         self.put(replace(own, contents={**own.contents, **contents}))
 
@@ -199,16 +196,16 @@ class Omissions:
 
         Args:
             history: The whole history.
-            endpoint: Whose requests are too large.
-            view: How they show messages.
+            endpoint: The endpoint for which requests are too large.
+            view: The form of messages in its requests.
             target: The size that their messages should have at most.
-            measure: The unit of it.
+            measure: The unit of the size.
 
         Returns:
-            What is left out then, which may not be enough; None: there is nothing to leave out.
+            The new omission, which may not be enough, or None if nothing can be left out.
         """
         now = self.of(endpoint)
-        start = _present_turn(history)
+        start = _current_turn(history)
         best, size = now, sum(self._weights_of(history, now, view, measure))
         for results_before in (start, len(history)):
             shorter = replace(best, results_before=max(best.results_before, results_before))
@@ -221,10 +218,8 @@ class Omissions:
         return None if best is now else best
 
     def within_turns(self, history: Sequence[Message], most: int) -> Omission | None:
-        """Return what has to go for so many turns; None: nothing, or not yet.
-
-        Half as many again are let grow first, so that what requests begin with moves seldom.
-        """
+        """Return the omission that keeps so many turns, or None if none has to go yet."""
+        # Half as many again are kept first, so that the prompt cache rarely loses its prefix.
         now = self.of(EVERYBODY)
         sent = range(now.turns_before, len(history))
         turns = [index for index in sent if history[index].role == "user"]
@@ -233,7 +228,7 @@ class Omissions:
         return replace(now, turns_before=turns[-most])
 
     def inserted(self, place: int, count: int) -> None:
-        """Follow messages that were inserted into the history before one of it."""
+        """Shift indexes after messages were inserted into the history at a place."""
 
         def moved(index: int) -> int:
             return index + count if index > place else index
@@ -252,7 +247,7 @@ class Omissions:
         }
 
     def truncated(self, count: int) -> None:
-        """Follow a history that was cut to its first messages."""
+        """Drop indexes after the history was cut to its first messages."""
         self._entries = {
             endpoint: replace(
                 entry,
@@ -264,7 +259,7 @@ class Omissions:
         }
 
     def replaced(self, before: Sequence[Message], after: Sequence[Message]) -> None:
-        """Follow a history that was replaced: what it speaks of must be there unchanged."""
+        """Keep the omissions of messages that a replaced history still has unchanged."""
         self._entries = {
             endpoint: entry
             for endpoint, entry in self._entries.items()
@@ -287,7 +282,7 @@ class Omissions:
         """Yield the omission as it is, then without as many old turns as it takes."""
         yield omission
         weights = self._weights_of(history, omission, view, measure)
-        start, left = _present_turn(history), sum(weights)
+        start, left = _current_turn(history), sum(weights)
         for index, weight in enumerate(weights[: start - omission.turns_before]):
             left -= weight
             following = omission.turns_before + index + 1
@@ -299,7 +294,7 @@ class Omissions:
     def _weights_of(
         self, history: tuple[Message, ...], omission: Omission, view: HistoryView, measure: Measure
     ) -> list[int]:
-        """The sizes of the messages that are sent, the opening left out."""
+        """Return the sizes of the messages that are sent, without the opening."""
         weights = list(self._whole.of(history, measure))
         for index in range(omission.turns_before, omission.results_before):
             weights[index] = weight_of(view.result(history[index]), measure)
@@ -310,12 +305,12 @@ class Omissions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryView:
-    """How messages of which something is left out are shown.
+    """The form of messages in requests that leave something out.
 
     Attributes:
-        language: Of the lines in place of what is left out.
-        search_tool_name: Names the tool whose results stay whole: they load tools.
-        with_pictures: False: no picture is shown, since the model takes none.
+        language: The language of lines that replace contents.
+        search_tool_name: The name of the tool whose results stay whole, since they load tools.
+        with_pictures: False if the model takes no pictures.
     """
 
     language: Language
@@ -343,7 +338,7 @@ class HistoryView:
             line if isinstance(part, ImagePart) else part
             for part in parts or (TextPart(message.text),)
         ]
-        # A document of the user's is kept in the words of its service alone.
+        # A user's document exists only as native blocks of its service, which go.
         if line not in content:
             content.append(line)
         return replace(message, content=tuple(content), native=None)
@@ -359,7 +354,7 @@ class HistoryView:
 
 
 class _Shown:
-    """A history as requests to one endpoint carry it; goes on from the last request's."""
+    """A history in the form of requests to one endpoint, extended with each request."""
 
     def __init__(self, omission: Omission, view: HistoryView) -> None:
         self._omission = omission
@@ -369,13 +364,13 @@ class _Shown:
         self._whole: tuple[Message, ...] = tuple(omission.opening)
 
     def precedes(self, history: tuple[Message, ...], omission: Omission, view: HistoryView) -> bool:
-        """True if a history goes on from what was shown."""
+        """True if a history continues the one that was shown."""
         if (self._omission, self._view) != (omission, view):
             return False
         return history[: len(self._history)] == self._history
 
     def through(self, history: tuple[Message, ...]) -> tuple[Message, ...]:
-        """Show a history that goes on from what was shown."""
+        """Return the form of a history that continues the one that was shown."""
         first = max(len(self._history), self._omission.turns_before)
         for index in range(first, len(history)):
             self._messages.append(self._view.show(history[index], index, self._omission))
@@ -386,14 +381,14 @@ class _Shown:
 
 
 def pictured(message: Message) -> bool:
-    """True if a message has a picture, or a document in its service's own words."""
+    """True if a message has a picture, or a document as native blocks of its service."""
     if message.role == "assistant":
         return False
     parts = () if isinstance(message.content, str) else message.content
     return message.native is not None or any(isinstance(part, ImagePart) for part in parts)
 
 
-def _present_turn(history: Sequence[Message]) -> int:
-    """The index of the user's last message; 0 if there is none."""
+def _current_turn(history: Sequence[Message]) -> int:
+    """Return the index of the user's last message; 0 if there is none."""
     places = (i for i in range(len(history) - 1, -1, -1) if history[i].role == "user")
     return next(places, 0)

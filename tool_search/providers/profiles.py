@@ -1,6 +1,6 @@
-"""What each provider and model can do: facts, no behaviour.
+"""Profiles: the capabilities of one model at one endpoint, without behaviour.
 
-What is known by itself is in `provider_facts`; a configuration's `profiles` go before it.
+The table in `known` has the known facts; a configuration's `profiles` replace them.
 """
 
 from __future__ import annotations
@@ -40,46 +40,45 @@ _NO_PROFILES: Mapping[str, ProfileSettings] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderProfile:
-    """What one provider and model can do.
+    """The capabilities of one provider and model.
 
     Attributes:
         dialect: The wire format.
         model: The model's name.
-        origin: Where replies come from; native blocks go back to the same only.
-        strategy: How this model is told of tools.
+        origin: The source of its replies; native blocks go back only to the same origin.
+        strategy: The name of the strategy that presents tools to it.
         max_tools: The longest tool list it takes; None: no limit is known.
-        max_output_tokens: The most tokens of a reply, thinking included; None: it is not known.
+        max_output_tokens: The most tokens of a reply, thinking included; None: not known.
         max_deferred: The most deferred tools.
         max_tool_bytes: The most UTF-8 bytes of tool definitions.
-        name_rule: What its tool names may be.
-        cache: How its prompts are cached: where a request marks it, wherever prefixes
-            are equal, or not at all.
-        thinking_bound_to_prefix: Whether its thinking is refused once `tools`, the system
+        name_rule: The rule for its tool names.
+        cache: The kind of its prompt cache.
+        thinking_bound_to_prefix: True if its thinking is refused after `tools`, the system
             text or earlier messages have changed.
-        search_form: How an OpenAI Responses model is told of what was found: as in the
-            configuration, or `additional`: our search is an ordinary function, and
-            definitions come in items of their own.
-        keeps_replies: Whether the service keeps replies, so that a request may go on
+        search_form: The form of an OpenAI Responses search: as in the configuration, or
+            `additional`: our search is an ordinary function, and definitions come in items
+            of their own.
+        keeps_replies: True if the service keeps replies, so that a request may continue
             from the last one.
-        gives_reasoning: Whether the model's reasoning is asked for, encrypted, to be
-            sent back.
-        takes_strict: Of OpenAI Chat: whether a function may ask that its arguments be
-            held to its schema.
+        gives_reasoning: True if requests ask for the model's encrypted reasoning, to send
+            it back.
+        takes_strict: Of OpenAI Chat: True if a function may ask for arguments that follow
+            its schema strictly.
         returns_reasoning: Of OpenAI's dialects: True if a reply's reasoning goes back with
             it, under the name it came by (Chat) or as the items that came (Responses).
-        missing_reasoning: The reasoning of a reply with calls that has none of this
-            origin; None: nothing is written.
-        missing_signature: Of OpenAI Chat: Google's signature of a call that another model
-            made; None: none is written.
+        missing_reasoning: The text for a reply with calls that has no reasoning of this
+            origin; None: none is written.
+        missing_signature: Of OpenAI Chat: Google's signature for a call of another model;
+            None: none is written.
         states_effort: Of OpenAI Chat: True if a request with such a reply states a
             `reasoning_effort`.
-        message_rules: Of OpenAI Chat: whose rules its messages keep.
-        schema_rules: Of OpenAI Chat: what its schemas may be.
+        message_rules: Of OpenAI Chat: the rules that its messages keep.
+        schema_rules: Of OpenAI Chat: the rules that its schemas keep.
         takes_pictures: True if the model sees pictures; False: they are left out.
         takes_stream_options: Of OpenAI Chat: True if a stream may be asked for its usage.
         takes_tool_choice_none: Of OpenAI Chat: True if `tool_choice` may be `none`.
         set_aside: The tools that are not declared, because the endpoint refuses their
-            definitions: names by configuration, `shown_fingerprint`s by experience.
+            definitions: names of a configuration, `shown_fingerprint`s of refusals.
     """
 
     dialect: Dialect
@@ -129,25 +128,25 @@ class ProviderProfile:
 
     @property
     def family(self) -> str:
-        """A name for this way of being asked: two providers of one family share bytes."""
+        """The dialect and the strategy; providers of one family can share bytes of lists."""
         return f"{self.dialect}/{self.strategy}"
 
     def generic(self) -> ProviderProfile:
-        """The same provider, told of tools by a filtered list."""
+        """Return the same provider with the generic strategy."""
         return replace(self, strategy="generic")
 
 
 def profile_of(
     config: ProviderConfig, profiles: Mapping[str, ProfileSettings] = _NO_PROFILES
 ) -> ProviderProfile:
-    """The profile of a configured provider.
+    """Return the profile of a configured provider.
 
     Args:
-        config: Its entry.
+        config: The provider's entry.
         profiles: The configuration's `profiles`.
 
     Raises:
-        UnsupportedStrategyError: It names a strategy its model cannot honour.
+        UnsupportedStrategyError: The model cannot use the strategy of the entry.
     """
     return profile_for(
         config.type,
@@ -170,11 +169,10 @@ def profile_for(
     keeps_replies: bool = False,
     profiles: Mapping[str, ProfileSettings] = _NO_PROFILES,
 ) -> ProviderProfile:
-    """The profile of a model at an endpoint.
+    """Return the profile of a model at an endpoint.
 
-    An endpoint that only looks like Anthropic's or OpenAI's gets the generic strategy
-    unless `strategy` or a profile says otherwise: many accept the dialect without tool
-    search.
+    An endpoint with the dialect of another vendor gets the generic strategy, unless
+    `strategy` or a profile names another: many take the dialect without tool search.
 
     Args:
         dialect: The kind of provider: `anthropic`, `openai-responses` (or `openai`) or
@@ -182,14 +180,14 @@ def profile_for(
         model: The model's name.
         base_url: The endpoint; None: the vendor's own.
         strategy: The name of a registered strategy, or a strategy's class, registered or
-            not; `auto`: as profiles say, or else as is known.
+            not; `auto`: the strategy of `profiles`, or else the best that is known to work.
         search_form: `tool_search` of a provider's configuration.
         keeps_replies: `previous_response_id` of a provider's configuration.
-        profiles: A configuration's `profiles`: they go before what is known.
+        profiles: A configuration's `profiles`, which replace known facts.
 
     Raises:
         ConfigurationError: The kind is unknown.
-        UnsupportedStrategyError: `strategy` names one the model cannot honour.
+        UnsupportedStrategyError: The strategy is unknown, or the model cannot use it.
     """
     dialect = dialect_of(dialect)
     host = (_host(base_url) if base_url else "") or OWN_HOSTS[dialect]
@@ -199,7 +197,7 @@ def profile_for(
     chosen = _strategy(dialect, model, strategy, facts)
     responses = dialect == "openai_responses"
     gives_reasoning = responses and facts.get("reasons", False)
-    # Whoever names a strategy of the dialect says that the endpoint passes its features on.
+    # A user who names a strategy of the dialect knows that the endpoint passes it on.
     gives_reasoning &= facts.get("knows_native", False) or (
         asked != AUTO and chosen.dialect == dialect
     )
@@ -275,7 +273,7 @@ def _search_form(
 
 
 def _host(address: str) -> str:
-    """The host, and the port that is not the scheme's own; never what a user logs in with."""
+    """Return the host, with a port other than the scheme's own, without user and password."""
     parts = urlsplit(address)
     usual = {"https": 443, "http": 80}.get(parts.scheme)
     try:

@@ -1,4 +1,4 @@
-"""What of a request a prompt cache can hold: where it may end, and what stays as it is.
+"""The prompt cache of requests: its breakpoints, and the prefix that the next one repeats.
 
 Sources: Anthropic, "Prompt caching" (at most four breakpoints; `tools`, then `system`,
 then `messages`); OpenAI and others, caches of equal prefixes.
@@ -33,25 +33,25 @@ __all__ = [
 
 
 ListChange = Literal["never", "at its end", "anew"]
-"""How the next request's list may differ while catalog and core do not: not at all, by
-more entries, or as a phase of `skills_like` wants it."""
+"""The change of the next request's list while catalog and core stay: none, more entries at
+its end, or another list for a phase of `skills_like`."""
 
 _MAX_BREAKPOINTS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CachePlan:
-    """Where a request's prompt cache may end, and which part of it the next one repeats.
+    """The breakpoints of a request's prompt cache, and the part that the next one repeats.
 
     Attributes:
-        kind: How the provider caches; breakpoints are written where it is `explicit`.
+        kind: The provider's kind of cache; breakpoints are written for `explicit`.
         tool: The index of the tool that ends a cached prefix; None: no breakpoint.
-        system: Whether one stands behind the system text.
-        messages: The indexes of the plan's messages that one stands behind.
-        tools_change: How the list of the next request may differ.
-        stable_tools: How many of the list's entries, from the first on, the next request
-            repeats byte for byte.
-        stable_messages: How many of the plan's messages, likewise.
+        system: True if a breakpoint follows the system text.
+        messages: The indexes of the plan's messages that a breakpoint follows.
+        tools_change: The change of the next request's list.
+        stable_tools: The number of the list's entries, from the first, that the next
+            request repeats byte for byte.
+        stable_messages: The number of the plan's messages, likewise.
     """
 
     kind: CacheKind
@@ -64,22 +64,22 @@ class CachePlan:
 
     @property
     def breakpoints(self) -> tuple[str, ...]:
-        """The places that a breakpoint stands behind, in the order of a prompt."""
+        """The places that a breakpoint follows, in the order of a prompt."""
         tool = () if self.tool is None else (f"tools[{self.tool}]",)
         messages = (f"messages[{index}]" for index in self.messages)
         return (*tool, *(("system",) if self.system else ()), *messages)
 
 
 def cache_plan(plan: RequestPlan, profile: ProviderProfile, *, reserved: int = 0) -> CachePlan:
-    """The cache plan of a request.
+    """Return the cache plan of a request.
 
-    What stays is what a session's plans promise within a conversation; a cause that
-    takes it back, a changed definition for instance, is announced by a notice.
+    Its stable part is what a session's plans promise within a conversation. A notice
+    announces what breaks the promise, such as a changed definition.
 
     Args:
         plan: The request.
-        profile: Who is asked.
-        reserved: How many of the four breakpoints the request uses otherwise.
+        profile: The provider.
+        reserved: The number of the four breakpoints that the request uses otherwise.
     """
     marked = marked_tool(plan.tools, profile)
     marks = profile.cache == "explicit"
@@ -99,26 +99,23 @@ def cache_plan(plan: RequestPlan, profile: ProviderProfile, *, reserved: int = 0
 
 
 def marked_tool(tools: Sequence[DeclaredTool], profile: ProviderProfile) -> int | None:
-    """The index of the tool that ends a cached prefix: the plan's choice, or the last one.
+    """Return the index of the tool that ends a cached prefix, or None.
 
-    The mark is no part of what is cached, so it may move while a list grows. A
-    deferred tool may not have it: such tools are no part of the prefix.
+    It is the plan's choice, or the last tool.
     """
+    # The mark is not cached itself, so it may move while a list grows. A deferred tool may
+    # not have it: the prefix does not include such tools.
     if profile.cache != "explicit" or not tools:
         return None
     last = None if tools[-1].deferred else len(tools) - 1
     return next((i for i, entry in enumerate(tools) if entry.cache_breakpoint), last)
 
 
-# Whether what a provider was sent stays a prefix of what it is sent.
-#
-# Lists and histories are kept so that it does, and what cannot be helped is announced
-# by name. This looks at the plans themselves: a prefix that moves without an announced
-# cause costs a bot its prompt cache, and is found nowhere else but on the bill.
-
+# A prefix that changes without an announced cause costs a bot its prompt cache, and would be
+# found nowhere else but on the bill: the monitor compares the plans themselves.
 
 LATE_CALL = "which called a tool before it was there"
-"""The one move that is the model's doing: the definition has to come before the call now."""
+"""The only change that a model causes: the definition now has to come before its call."""
 _CAUSES: frozenset[NoticeCode] = frozenset(
     {
         "core_tool_gone",
@@ -143,16 +140,16 @@ class _Sent:
 
 
 class PrefixMonitor:
-    """Remembers the last request of one conversation to each provider."""
+    """Compares each request with the last one of its conversation to the same provider."""
 
     def __init__(self) -> None:
         self._sent: dict[str, _Sent] = {}
 
     def forget(self, provider: str) -> None:
-        """Expects nothing of the next request: what the last one taught changes it."""
+        """Expect nothing of the next request: the provider's answer to the last one changes it."""
         self._sent.pop(provider, None)
 
-    def look(
+    def check(
         self,
         provider: str,
         profile: ProviderProfile,
@@ -161,15 +158,15 @@ class PrefixMonitor:
         history: Sequence[Message],
         announced: Collection[NoticeCode] = (),
     ) -> str | None:
-        """Where a request leaves the prefix of the last one unannounced, or None.
+        """Return where a request leaves the last one's prefix without notice, or None.
 
         Args:
-            provider: Its `id`.
-            profile: What it can do; what was learned since begins a new prefix.
+            provider: The provider's `id`.
+            profile: The provider; a corrected profile begins a new prefix.
             plan: The request that will be sent.
-            history: The neutral history behind it; where a bot has replaced its own, by
-                a compaction for instance, it needs not be told.
-            announced: What was announced since the last request.
+            history: The neutral history of the request. A bot that replaced its own, such as
+                by a compaction, causes the change itself.
+            announced: The codes of notices since the last request.
         """
         if not _CAUSES.isdisjoint(announced):
             self._sent.clear()
@@ -185,15 +182,15 @@ class PrefixMonitor:
 
 
 def first_divergence(before: RequestPlan, after: RequestPlan) -> str | None:
-    """The first place where the next plan is not what the last one was, or None.
+    """Return the first place at which the next plan differs from the last one, or None.
 
-    A filtered list may grow at its end, any history likewise; a list of a strategy
-    with native search may not change. Replies' own blocks are not compared: those of
-    bound thinking are left out where they no longer hold.
+    A history may grow at its end, and so may the list of a strategy with `list_grows`.
+    Replies' own blocks are not compared: those of bound thinking are left out when they
+    are no longer valid.
 
     Args:
         before: The last request to a provider.
-        after: The next one to the same, by the same strategy.
+        after: The next request to it, by the same strategy.
     """
     place = _tools_move(before.tools, after.tools, may_grow=after.facts.list_grows)
     if place is not None:
@@ -234,6 +231,6 @@ def _messages_move(before: Sequence[Message], after: Sequence[Message]) -> str |
 
 
 def _is_introduced(message: Message) -> bool:
-    """Whether a reply stands behind definitions that its calls need."""
+    """True if a reply follows definitions that its calls need."""
     parts = () if isinstance(message.content, str) else message.content
     return message.role == "assistant" and any(isinstance(part, ReferencePart) for part in parts)

@@ -1,8 +1,7 @@
-"""The meaning of a service's refusal: a row for each wording, with its source.
+"""The meanings of services' refusals: a row for each wording, with its source.
 
-A row belongs to the adapter of the dialect in which a service answers. The tables are
-modules of the adapters, named here by strings: nothing of them is imported until a
-provider has refused something, and none of them needs an SDK.
+The rows are tables of the adapters, one for each dialect. They are named here by strings:
+none is imported until a provider has refused something, and none needs an SDK.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The tools whose definitions a service has refused, found by what it says of them.
+"""The tools whose definitions a service has refused, found by the words of its refusal.
 
-Some name the function, some its place in the list, some only show a part of its schema.
+Some services name the function, some its place in the list, some a part of its schema.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class SentTools:
 
     Attributes:
         listed: Its list.
-        brought: What its messages bring.
+        loaded: The definitions in its messages.
         own: Names of the library's own tools, which no request does without.
         facts: The facts of the strategy that wrote the request; None: those of the strategy
             that is registered under the profile's name for it.
     """
 
     listed: Sequence[DeclaredTool] = ()
-    brought: Iterable[Tool] = ()
+    loaded: Iterable[Tool] = ()
     own: Collection[str] = ()
     facts: StrategyFacts | None = None
 
@@ -54,7 +54,7 @@ def refused_tools(
         sent: What was sent.
         profile: Who refused it.
     """
-    tools = [*(entry.tool for entry in sent.listed), *sent.brought]
+    tools = [*(entry.tool for entry in sent.listed), *sent.loaded]
     refused: dict[str, Tool] = {}
     for match in found.re.finditer(found.string):
         groups = {name: said for name, said in match.groupdict().items() if said is not None}
@@ -83,7 +83,7 @@ def _meant(
 
 
 def _at(groups: Mapping[str, str], tools: Sequence[Tool]) -> Iterator[Tool]:
-    """The tool at a place; Google has one list of all functions, or one for each."""
+    """Yield the tool at a place; Google has one list of all functions, or one for each."""
     outer, inner = int(groups.get("index", 0)), int(groups.get("inner", 0))
     place = max(outer, inner)
     if not (outer and inner) and place < len(tools):
@@ -91,7 +91,7 @@ def _at(groups: Mapping[str, str], tools: Sequence[Tool]) -> Iterator[Tool]:
 
 
 def _first(tools: Sequence[Tool], fits: Callable[[dict[str, Any]], bool]) -> Iterator[Tool]:
-    """The first tool whose declared schema fits: services stop at the first, too."""
+    """Yield the first tool whose declared schema fits: services stop at the first, too."""
     fitting = (tool for tool in tools if fits(dict(tool.declared_schema.schema)))
     yield from [tool for tool in [next(fitting, None)] if tool is not None]
 

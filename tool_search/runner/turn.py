@@ -282,7 +282,7 @@ class Turn:
 
     def _sent(self, plan: RequestPlan) -> SentTools:
         own = (self.session.search_tool_name, CALL_TOOL_NAME)
-        return SentTools(listed=plan.tools, brought=plan.brought(), own=own, facts=plan.facts)
+        return SentTools(listed=plan.tools, loaded=plan.brought(), own=own, facts=plan.facts)
 
     def _verdict(
         self,
@@ -297,7 +297,7 @@ class Turn:
         is_fallback = verdict.remedy == "wait" and self.provider != self._primary
         most = MAX_REPEATS.get(verdict.remedy, 1)
         if is_fallback or repeats[self.provider, verdict.remedy] > most:
-            return ErrorAction(remedy="next_provider", rests=verdict.rests)
+            return ErrorAction(remedy="next_provider", cools_down=verdict.cools_down)
         return verdict
 
     async def _pass_on(
@@ -374,7 +374,7 @@ class Turn:
         notices = self.session.take_notices()
         for notice in notices:
             yield self._warning(notice.code, notice.message)
-        moved = self.prefixes.look(
+        moved = self.prefixes.check(
             self.provider,
             profile,
             plan,
@@ -421,7 +421,7 @@ class Turn:
         Where every other has failed, one that refused the user's pictures is asked without.
         """
         now = time.monotonic()
-        if verdict.rests:
+        if verdict.cools_down:
             self.pool.health.failed(self.provider, now=now)
         order = self.pool.health.order(now=now)
         waiting = [name for name in order if name not in failed]

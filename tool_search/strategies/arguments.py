@@ -1,7 +1,7 @@
-"""Arguments of calls between a history, which has the tools' own keys, and the wire.
+"""Arguments of calls, translated between a tool's own keys in a history and those on the wire.
 
-One function of the key serves every dialect, so that a call made through one provider
-reads the same when another is sent the history.
+Keys on the wire are the same in every dialect, so that a call made through one provider
+reads the same when the history is sent to another.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ Find = Callable[[str], Tool | None]
 
 
 def under_own_keys(message: Message, find: Find, call_tool_name: str) -> Message:
-    """Return a reply, the arguments of its calls under the tools' own keys.
+    """Return a reply whose calls have arguments under the tools' own keys.
 
-    Arguments that are unreadable, or that give a key under both its names, stay as they
-    are: deciding the call says so.
+    Unreadable arguments stay as they are, and so do those with a key under both its names:
+    the decision about the call reports them.
 
     Args:
         message: The reply.
-        find: Gives the tool of a name.
+        find: Returns the tool of a name.
         call_tool_name: The name of the tool that calls other tools.
     """
     return _translated(message, find, call_tool_name, _own_text)
 
 
 def on_wire(message: Message, find: Find, call_tool_name: str) -> Message:
-    """Return a reply, the arguments of its calls under the keys on the wire.
+    """Return a reply whose calls have arguments under the keys on the wire.
 
     Args:
         message: The reply.
-        find: Gives the tool of a name.
+        find: Returns the tool of a name.
         call_tool_name: The name of the tool that calls other tools.
     """
     return _translated(message, find, call_tool_name, _wire_text)

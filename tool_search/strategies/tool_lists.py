@@ -1,7 +1,7 @@
-"""Tool lists for requests, each made once for its content.
+"""Tool lists for requests, each built once for its content.
 
-The one place that decides what stands in a list and in which order, so that
-"a list only grows at its end" and "a catalog's bytes stay" are kept here.
+No other module decides the entries of a list and their order. Two promises are kept here: a
+list only grows at its end, and the bytes of a catalog stay.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ __all__ = ["ToolsAssembler", "bridged_names", "declared_names"]
 
 
 class ToolsAssembler:
-    """Makes tool lists, and keeps the last ones by their content.
+    """Builds tool lists, and caches them by their content.
 
     Args:
-        capacity: How many lists are kept; the least recently used goes first.
+        capacity: The number of cached lists; the least recently used goes first.
     """
 
     def __init__(self, *, capacity: int = 256) -> None:
@@ -32,28 +32,28 @@ class ToolsAssembler:
         self._lists: OrderedDict[Hashable, ToolList] = OrderedDict()
 
     def full(self, conversation: PlanInput) -> ToolList:
-        """Every tool, shown: the order of the whole catalog, no search tool."""
-        return self._kept("full", conversation, all_names(conversation), self._shown)
+        """Return every tool, not deferred, in the order of the whole catalog, without a search."""
+        return self._cached("full", conversation, all_names(conversation), self._declared)
 
     def filtered(self, conversation: PlanInput) -> ToolList:
-        """The core, the search tool, and what was discovered, within the provider's limit."""
+        """Return the core, the search tool and discoveries, within the provider's limit."""
         names = declared_names(conversation)
-        return self._kept("filtered", conversation, names, self._shown)
+        return self._cached("filtered", conversation, names, self._declared)
 
     def bridged(self, conversation: PlanInput) -> ToolList:
-        """The core, the search tool and `call_tool`: what no discovery changes."""
-        return self._kept("bridged", conversation, bridged_names(conversation), self._shown)
+        """Return the core, the search tool and `call_tool`, which no discovery changes."""
+        return self._cached("bridged", conversation, bridged_names(conversation), self._declared)
 
     def deferring(self, conversation: PlanInput) -> ToolList:
-        """The whole catalog, a cache breakpoint on the last tool that is shown.
+        """Return the whole catalog, with a cache breakpoint on the last tool that is not deferred.
 
-        In `tool_search` mode all but the core and the search tool is deferred.
+        In `tool_search` mode all but the core and the search tool are deferred.
         """
-        return self._kept("deferring", conversation, conversation.catalog_order, self._deferring)
+        return self._cached("deferring", conversation, conversation.catalog_order, self._deferring)
 
     def fixed(self, conversation: PlanInput) -> ToolList:
         """Return the core and the search tool, which no discovery changes."""
-        return self._kept("searching", conversation, _fixed_names(conversation), self._shown)
+        return self._cached("searching", conversation, _fixed_names(conversation), self._declared)
 
     def natively_searched(self, conversation: PlanInput) -> ToolList:
         """Return the provider's own kind of search tool, the core, and what its form wants.
@@ -74,17 +74,17 @@ class ToolsAssembler:
         waiting = [name for name in rest if name not in plain and name != own]
         names = (own, *plain, *waiting) if waiting or form != "hosted" else tuple(plain)
         make = partial(self._searched, waiting=frozenset(waiting))
-        return self._kept(f"searched/{len(plain)}", conversation, names, make)
+        return self._cached(f"searched/{len(plain)}", conversation, names, make)
 
     def light(self, conversation: PlanInput) -> ToolList:
-        """Every tool by name and description, with an empty schema."""
-        return self._kept("light", conversation, all_names(conversation), self._light)
+        """Return every tool with its name and description, and an empty schema."""
+        return self._cached("light", conversation, all_names(conversation), self._light)
 
     def chosen(self, conversation: PlanInput) -> ToolList:
-        """The full definitions of the tools that a `skills_like` model picked."""
-        return self._kept("chosen", conversation, conversation.selected, self._shown)
+        """Return the full definitions of the tools that a `skills_like` model picked."""
+        return self._cached("chosen", conversation, conversation.selected, self._declared)
 
-    def _kept(
+    def _cached(
         self,
         kind: str,
         conversation: PlanInput,
@@ -114,7 +114,7 @@ class ToolsAssembler:
         return known
 
     @staticmethod
-    def _shown(conversation: PlanInput, names: tuple[str, ...]) -> ToolList:
+    def _declared(conversation: PlanInput, names: tuple[str, ...]) -> ToolList:
         return ToolList(DeclaredTool(tool) for tool in conversation.definitions(names))
 
     @staticmethod
@@ -154,10 +154,8 @@ def _fixed_names(conversation: PlanInput) -> tuple[str, ...]:
 
 
 def all_names(conversation: PlanInput) -> tuple[str, ...]:
-    """Every name; where the provider takes fewer, the first ones and `call_tool`.
-
-    Only core tools come to that: a catalog with deferred ones is searched instead.
-    """
+    """Return every name; if the provider takes fewer, the first ones and `call_tool`."""
+    # Only core tools exceed a limit here: a catalog with deferred tools is searched instead.
     names, most = conversation.catalog_order, conversation.profile.max_tools
     if most is None or len(names) <= most:
         return names
@@ -166,12 +164,12 @@ def all_names(conversation: PlanInput) -> tuple[str, ...]:
 
 
 def declared_names(conversation: PlanInput) -> tuple[str, ...]:
-    """The names in a filtered list, in order, within the provider's limit.
+    """Return the names of a filtered list, in order, within the provider's limit.
 
-    Where discoveries may outgrow the list, its last place is `call_tool`'s from the
-    moment only one is left, so that no list that was sent ever loses an entry. A
-    model whose thinking is bound to the prefix has `call_tool` from the start.
+    If discoveries outgrow the list, `call_tool` takes its last place. A model whose
+    thinking is bound to the prefix has `call_tool` from the start.
     """
+    # `call_tool` takes the place when only one is left: no list that was sent loses an entry.
     search, call = conversation.search_tool, conversation.call_tool.name
     declared, most = conversation.declared_order, conversation.profile.max_tools
     if search is None:
@@ -186,9 +184,9 @@ def declared_names(conversation: PlanInput) -> tuple[str, ...]:
 
 
 def bridged_names(conversation: PlanInput) -> tuple[str, ...]:
-    """The core, the search tool and `call_tool`, within the provider's limit.
+    """Return the core, the search tool and `call_tool`, within the provider's limit.
 
-    A core tool that comes late stands at the end, where the list has room for it.
+    A later core tool is at the end, if the list has room for it.
     """
     search, call = conversation.search_tool, conversation.call_tool.name
     if search is None:
@@ -200,7 +198,7 @@ def bridged_names(conversation: PlanInput) -> tuple[str, ...]:
 def _with_call_tool(
     names: tuple[str, ...], search: str, call: str, most: int | None
 ) -> tuple[str, ...]:
-    """The names with `call_tool` right behind the search tool, both within the limit."""
+    """Return the names with `call_tool` right after the search tool, both within the limit."""
     place = names.index(search)
     if most is not None and place > most - 2:
         return (*names[: most - 2], search, call)
