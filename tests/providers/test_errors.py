@@ -1,4 +1,4 @@
-"""What a provider's error means, and who is asked next."""
+"""Actions on the errors of providers, and the order in which providers are asked."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ OTHERS = [
 
 
 def verdict(detail: str, profile: str, *, status: int | None = 400, code: str = "") -> ErrorAction:
-    """The verdict on one message of a provider."""
+    """Return the action on one message of a provider."""
     error = ProviderError(detail, provider="p", status=status, code=code or None)
     return classify_error(error, PROFILES[profile])
 
@@ -417,7 +417,7 @@ def test_a_list_too_long_for_responses_is_filtered_within_the_limit() -> None:
 @pytest.mark.parametrize("detail", BAD_NAMES)
 @pytest.mark.parametrize("profile", ["claude", "openai", "responses"])
 def test_a_bad_name_is_written_by_the_strictest_rule(detail: str, profile: str) -> None:
-    """What every provider takes: no digit and no dash first."""
+    """Every provider takes such a name: no digit and no dash comes first."""
     said = verdict(detail, profile)
     assert said.remedy == "within_limit"
     assert said.profile is not None
@@ -435,7 +435,7 @@ def test_any_other_refusal_is_not_repeated_there(detail: str, profile: str) -> N
 def test_what_says_nothing_about_the_request_makes_the_provider_rest(
     status: int | None, detail: str
 ) -> None:
-    """Whatever the message: another provider is asked, and this one left alone for a while."""
+    """The message does not matter: another provider is asked, and this one cools down."""
     assert verdict(detail, "claude", status=status) == ErrorAction(
         remedy="next_provider", cools_down=True
     )

@@ -57,7 +57,7 @@ def test_an_old_model_is_known_with_dots_too(model: str) -> None:
     ],
 )
 def test_how_a_provider_caches_is_known(dialect: Any, base_url: str | None, cache: str) -> None:
-    """An unknown endpoint of Anthropic's dialect is thought to take its breakpoints."""
+    """An unknown endpoint of Anthropic's dialect is sent breakpoints."""
     assert profile_for(dialect, "m", base_url=base_url).cache == cache
 
 
@@ -71,7 +71,7 @@ def test_how_a_provider_caches_is_known(dialect: Any, base_url: str | None, cach
     ],
 )
 def test_what_a_list_may_be_is_known(base_url: str, most: int | None, rule: str) -> None:
-    """OpenAI's limit holds for whoever says nothing else."""
+    """OpenAI's limit applies to endpoints without a known one."""
     profile = profile_for("openai_chat", "m", base_url=base_url)
     assert (profile.max_tools, profile.name_rule) == (most, rule)
 

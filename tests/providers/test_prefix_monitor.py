@@ -1,4 +1,4 @@
-"""Whether what is sent stays a prefix of what is sent next, and who is told where it does not."""
+"""The prefix of requests stays, and the monitor reports where it does not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RESPONSES = profile_for("openai_responses", "gpt-5.4")
 
 @pytest.fixture
 def chat() -> Chat:
-    """A conversation in which a tool was found."""
+    """Return a conversation in which a tool was found."""
     chat = Chat(toolbox(30, core=2))
     chat.begin(CLAUDE)
     chat.find("tool_004")
@@ -27,12 +27,12 @@ def chat() -> Chat:
 
 
 def without_tool(plan: RequestPlan, index: int) -> RequestPlan:
-    """A plan that lacks one tool."""
+    """Return a plan without one tool."""
     return replace(plan, tools=ToolList([*plan.tools[:index], *plan.tools[index + 1 :]]))
 
 
 def with_message(plan: RequestPlan, index: int, **fields: object) -> RequestPlan:
-    """A plan with a message changed."""
+    """Return a plan with one message changed."""
     messages = list(plan.messages)
     messages[index] = replace(messages[index], **fields)  # type: ignore[arg-type]
     return replace(plan, messages=tuple(messages))
@@ -95,7 +95,7 @@ def look(
     *announced: NoticeCode,
     provider: str = "a",
 ) -> str | None:
-    """What the monitor says to a plan of this conversation."""
+    """Return the monitor's report on a plan of this conversation."""
     history = chat.session.history
     return monitor.check(provider, OPENAI, plan, history=history, announced=announced)
 
@@ -139,7 +139,7 @@ def test_what_a_refusal_taught_is_expected_to_move(monitor: PrefixMonitor, chat:
 
 
 def test_history_that_the_bot_replaced_is_its_own_doing(monitor: PrefixMonitor, chat: Chat) -> None:
-    """A compaction moves every prefix, and nobody has to be told."""
+    """A compaction changes every prefix, and the bot knows of it."""
     look(monitor, chat, chat.session.plan(OPENAI))
     chat.session.adopt_history([Message(role="user", content="What we said so far.")])
     assert look(monitor, chat, chat.begin(OPENAI)) is None

@@ -1,4 +1,4 @@
-"""What is known of providers and models."""
+"""Known facts about providers and models, in profiles."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_any_other_model_gets_the_generic_strategy(model: str) -> None:
 def test_an_endpoint_that_only_looks_like_anthropics_gets_the_generic_strategy(
     base_url: str | None, strategy: str
 ) -> None:
-    """Unless the configuration says otherwise."""
+    """The configuration may choose another."""
     model = "claude-sonnet-4-6"
     assert profile_for("anthropic", model, base_url=base_url).strategy == strategy
     named = profile_for("anthropic", model, base_url=base_url, strategy="claude")
@@ -120,7 +120,7 @@ def test_a_profile_changes_only_its_strategy_when_it_is_generic() -> None:
         ("gpt-5.2", "additional"), ("gpt-5.3-codex", "additional"),
     ],
 )  # fmt: skip
-def test_a_responses_model_is_told_of_late_tools_its_way(model: str, form: str) -> None:
+def test_a_responses_model_gets_definitions_in_its_form(model: str, form: str) -> None:
     """By a search of its own from gpt-5.4 on, but for that version's nano."""
     profile = profile_for("openai_responses", model)
     assert (profile.strategy, profile.search_form) == ("openai_responses", form)
@@ -128,7 +128,9 @@ def test_a_responses_model_is_told_of_late_tools_its_way(model: str, form: str) 
 
 
 @pytest.mark.parametrize("model", ["gpt-4.1", "gpt-4o", "o3", "gpt-oss-120b", "kimi-k3", ""])
-def test_a_model_that_takes_no_late_tools_gets_the_generic_strategy(model: str) -> None:
+def test_a_model_that_takes_no_definitions_in_messages_gets_the_generic_strategy(
+    model: str,
+) -> None:
     """And an error where the other was asked for by name."""
     assert profile_for("openai_responses", model).strategy == "generic"
     with pytest.raises(UnsupportedStrategyError, match="gpt-5 or later"):
@@ -136,7 +138,7 @@ def test_a_model_that_takes_no_late_tools_gets_the_generic_strategy(model: str) 
 
 
 def test_an_endpoint_that_only_looks_like_openais_gets_the_generic_strategy() -> None:
-    """Unless the configuration says otherwise."""
+    """The configuration may choose another."""
     url = "https://proxy.example/v1"
     assert profile_for("openai_responses", "gpt-5.4", base_url=url).strategy == "generic"
     named = profile_for("openai_responses", "gpt-5.4", base_url=url, strategy="openai_responses")

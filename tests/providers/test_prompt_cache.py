@@ -1,4 +1,4 @@
-"""Where a request's prompt cache may end, and what of it the next one repeats."""
+"""Breakpoints of a request's prompt cache, and the part that the next one repeats."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MARKED = replace(COMPATIBLE, cache="explicit")
 
 
 def marked(body: dict[str, Any]) -> Iterator[str]:
-    """The places of the breakpoints in a written request."""
+    """Return the places of the breakpoints in a written request."""
     parts = [("tools", body["tools"]), ("messages", body["messages"])]
     for name, entries in (parts[0], ("system", [body["system"]]), parts[1]):
         for index, entry in enumerate(entries):

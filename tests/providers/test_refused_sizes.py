@@ -105,7 +105,7 @@ DIALECTS = pytest.mark.parametrize("dialect", PROFILES)
 def verdict(
     detail: str, dialect: str, *, status: int = 400, code: str | None = None
 ) -> ErrorAction:
-    """What is done about a refusal."""
+    """Return the action on a refusal."""
     error = ProviderError(detail, provider="p", status=status, code=code)
     return classify_error(error, PROFILES[dialect])
 

@@ -1,4 +1,4 @@
-"""Which tool a service means when it refuses a definition."""
+"""The tool that a service means when it refuses a definition."""
 
 from __future__ import annotations
 

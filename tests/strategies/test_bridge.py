@@ -18,7 +18,7 @@ BRIDGE = replace(OPENAI, strategy="bridge")
 
 
 def shown(plan: RequestPlan) -> list[dict[str, Any]]:
-    """The results of tools as a request shows them."""
+    """Return the results of tools as a request shows them."""
     return [json.loads(message.text) for message in plan.messages if message.role == "tool"]
 
 

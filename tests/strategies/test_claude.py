@@ -21,12 +21,12 @@ from tool_search.messages import ReferencePart
 
 
 def results(plan: RequestPlan) -> list[object]:
-    """The content of every tool result of a request."""
+    """Return the content of every tool result of a request."""
     return [message.content for message in plan.messages if message.role == "tool"]
 
 
 def referred(plan: RequestPlan) -> list[str]:
-    """Every name that a request refers to."""
+    """Return every name that a request refers to."""
     parts = [part for message in plan.messages for part in message.content]
     return [name for part in parts if isinstance(part, ReferencePart) for name in part.names]
 
@@ -77,7 +77,7 @@ def test_a_search_result_is_references_alone_where_the_line_is_switched_off() ->
     assert results(chat.session.plan(CLAUDE)) == [(ReferencePart(("tool_003",)),)]
 
 
-def test_searches_of_one_reply_have_one_line_behind_the_last() -> None:
+def test_searches_of_one_reply_have_one_line_after_the_last() -> None:
     """The results of a reply go back in one message, and the line is the end of it."""
     chat = Chat(toolbox(9))
     chat.begin(CLAUDE)
@@ -103,7 +103,7 @@ def test_the_line_stays_where_it_was_sent() -> None:
 
 
 def test_a_repeated_search_refers_to_what_is_loaded_already() -> None:
-    """The same references again are cheap, and help where the first were forgotten."""
+    """Repeated references are cheap, and help if the model forgot the first."""
     chat = Chat(toolbox(9))
     chat.begin(CLAUDE)
     chat.find("tool_003", "tool_003")
@@ -177,7 +177,7 @@ _STEPS = st.lists(
 def test_no_request_refers_to_a_tool_that_it_does_not_declare(
     steps: list[tuple[str, int, set[str]]],
 ) -> None:
-    """Whatever is searched, called, listed anew, refused or asked of others in between."""
+    """Searches, calls, catalog changes, refusals and other providers come in between."""
     chat = Chat([*EVERYTHING.values(), Tool(name="core", always_load=True)])
     chat.begin(CLAUDE)
     for step, chosen, kept in steps:

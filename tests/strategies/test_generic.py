@@ -19,7 +19,7 @@ from tool_search import (
 
 
 def shown(plan: RequestPlan, place: int = -1) -> dict[str, Any]:
-    """A search result as a request shows it."""
+    """Return a search result as a request shows it."""
     message = [item for item in plan.messages if item.role == "tool"][place]
     content: dict[str, Any] = json.loads(message.text)
     return content

@@ -20,12 +20,12 @@ ADDITIONAL = profile_for("openai_responses", "gpt-5")
 
 @pytest.fixture
 def chat() -> Chat:
-    """A conversation with two core tools and many to find."""
+    """Return a conversation with two core tools and many to find."""
     return Chat(toolbox(9, core=2))
 
 
 def brought(plan: RequestPlan) -> list[tuple[str, ...]]:
-    """The names that each message with definitions brings, in order."""
+    """Return the names in each message with definitions, in order."""
     return [
         tuple(tool.name for tool in part.tools)
         for message in plan.messages

@@ -1,4 +1,4 @@
-"""Which tools a list holds, in which order, and within which limit."""
+"""The tools of a list, their order and their limit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tool_search.providers.profiles import ProviderProfile
 
 
 def found(count: int, *, core: int = 0, profile: ProviderProfile = OPENAI, **session: Any) -> Chat:
-    """A conversation that has found so many tools."""
+    """Return a conversation that has found so many tools."""
     chat = Chat(toolbox(160, core=core), **session)
     chat.begin(profile)
     chat.find(*(f"tool_{n:03}" for n in range(count)))
@@ -24,7 +24,7 @@ def found(count: int, *, core: int = 0, profile: ProviderProfile = OPENAI, **ses
 
 @pytest.mark.parametrize("discovered", [125, 126, 127, 128, 150])
 def test_a_list_never_exceeds_the_limit_and_ends_in_call_tool(discovered: int) -> None:
-    """The last place is for what has none."""
+    """Tools without a place are called through the last one."""
     chat = found(discovered)
     names = chat.session.plan(OPENAI).tools.names
     listed = ["tool_search", *(f"tool_{n:03}" for n in range(discovered))]
@@ -206,7 +206,7 @@ def test_whatever_the_limit_lists_stay_within_it_and_every_discovery_is_callable
 def test_every_list_that_fits_declares_the_core_and_then_discoveries_in_their_order(
     core: int, limits: list[int], finds: list[list[int]]
 ) -> None:
-    """Whatever a shorter list leaves out can still be called, for every strategy and limit."""
+    """Tools that a shorter list leaves out can be called, for every strategy and limit."""
     chat = Chat(toolbox(60, core=core))
     for most in limits:
         profile = replace(OPENAI, max_tools=most)

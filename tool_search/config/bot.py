@@ -97,7 +97,8 @@ class ProviderConfig(Settings):
         model: The model's name.
         api_key_env: The environment variable with its key; null: it needs none.
         base_url: Another endpoint than the dialect's own.
-        strategy: The way in which it is given tools.
+        strategy: The strategy that presents tools to it: `auto`, `generic`, `bridge`, `claude`,
+            `openai_responses`, `tools_in_messages`, or a registered one.
         tool_search: Of OpenAI Responses: `client` (definitions come with the results of
             our own search), `deferred` (the same, and the catalog is declared with
             `defer_loading`, a namespace for each server), `hosted` (declared so, and

@@ -74,7 +74,8 @@ class ProfileSettings(Settings):
 
     Attributes:
         match: The providers that it is for.
-        strategy: The strategy that presents tools to them, if their own entry says `auto`.
+        strategy: The strategy that presents tools to them, if their own entry says `auto`:
+            a value of `providers[].strategy` other than `auto`.
         max_tools: The longest tool list they take; null: no limit.
         max_output_tokens: The most tokens of a reply that requests ask for: always in
             Anthropic's dialect, which wants a number, in the others if it is set here.

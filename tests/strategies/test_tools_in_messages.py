@@ -14,7 +14,7 @@ KIMI = profile_for("openai_chat", "kimi-k3", base_url="https://api.moonshot.ai/v
 
 
 def messages(chat: Chat) -> list[dict[str, Any]]:
-    """The messages of the next request, which breaks no rule."""
+    """Return the messages of the next request, which breaks no rule."""
     body = to_wire(chat.session.plan(KIMI), KIMI)
     assert check_openai_chat(body) is None
     written: list[dict[str, Any]] = body["messages"]
@@ -22,7 +22,7 @@ def messages(chat: Chat) -> list[dict[str, Any]]:
 
 
 def brought(written: list[dict[str, Any]]) -> list[list[str]]:
-    """The names that each message brings."""
+    """Return the names that each message declares."""
     return [[t["function"]["name"] for t in m["tools"]] for m in written if "tools" in m]
 
 
