@@ -385,7 +385,7 @@ class RankedIndex:
 
 def _any_allowed(is_allowed: Sequence[bool] | None) -> Callable[[Iterable[int]], bool]:
     """Return a function that is True if the caller may find one of some documents."""
-    return lambda doc_ids: is_allowed is None or any(is_allowed[doc_id] for doc_id in doc_ids)
+    return lambda doc_ids: any(is_allowed is None or is_allowed[doc_id] for doc_id in doc_ids)
 
 
 def _allowed_mask(doc_ids: DocumentIds, allowed: Callable[[str], bool] | None) -> list[bool] | None:
