@@ -56,7 +56,7 @@ def test_search_default_floor_cuts_no_hit() -> None:
 
 
 def test_search_words_apart_are_not_found() -> None:
-    """A query of two words must stand literally, and is reported as a whole."""
+    """A query of two words must occur literally, and is reported as a whole."""
     index = build_index(TOOLS, SearchSettings(engine="lexical"))
     result = index.search("merge commits", limit=5)
     assert (result.matches, result.unmatched) == ((), ("merge commits",))

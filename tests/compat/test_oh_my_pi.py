@@ -1,4 +1,4 @@
-"""oh-my-pi's tool discovery in an agent loop: what is shown, found, kept and said."""
+"""oh-my-pi's tool discovery in an agent loop: visible tools, searches, sessions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ TOOLS = [READ, LSP, ISSUE, ISSUES, COMMENT, POST]
 
 
 def discovery(tools: Iterable[Tool] = TOOLS, **how: Any) -> ToolDiscovery:
-    """A session that hides the tools of servers, unless told otherwise."""
+    """A session that hides the tools of servers, unless the settings differ."""
     return ToolDiscovery(tools, **{"settings": MCP_ONLY, **how})
 
 
@@ -120,7 +120,7 @@ def test_a_built_in_tool_has_no_server_in_the_record() -> None:
 
 
 def test_selected_tools_are_left_out_before_the_cut() -> None:
-    """So that a second search goes on where the first ended; selections add up."""
+    """A second search continues after the first; selections add up."""
     session = discovery()
     first = found(session, "github", limit=2)
     second = found(session, "github", limit=2)
@@ -133,7 +133,7 @@ def test_selected_tools_are_left_out_before_the_cut() -> None:
 
 
 def test_what_is_active_is_no_part_of_the_ranking() -> None:
-    """The corpus is what is hidden: without the selected, rarity and lengths are others."""
+    """The corpus is the hidden tools: selected ones change neither rarity nor lengths."""
     session = discovery()
     found(session, "post message", limit=1)
     fresh = WeightedBm25Index([ISSUE, ISSUES, COMMENT], oh_my_pi_recipe()).ranked("list issues")
@@ -242,7 +242,7 @@ def test_an_equal_list_changes_no_byte() -> None:
 
 
 def test_auto_goes_from_off_to_mcp_only_once() -> None:
-    """When servers come late, and never back."""
+    """It changes when servers come late, and never back."""
     session = discovery([READ, POST], settings=DiscoverySettings())
     assert active(session) == [POST.name, "read"]
     assert session.mode == "off"
@@ -380,7 +380,7 @@ def test_a_long_list_of_servers_is_cut_and_counted() -> None:
 
 
 def test_the_description_is_rendered_anew_when_the_index_changes() -> None:
-    """And only then: the same object until a tool is activated."""
+    """It is the same object until a tool is activated."""
     session = discovery()
     first = session.search_tool()
     assert session.search_tool() is first

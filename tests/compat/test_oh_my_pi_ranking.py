@@ -58,7 +58,7 @@ def words_by_steps(text: str) -> list[str]:
 
 
 def scores_by_steps(tools: Sequence[Tool], query: str) -> list[tuple[str, float]]:
-    """The formula as it is written down, over plain lists."""
+    """The formula in its written form, over plain lists."""
     bags = []
     for tool in tools:
         bag: list[str] = []
@@ -283,7 +283,7 @@ def test_a_tool_is_described_as_oh_my_pi_does() -> None:
 def test_a_tool_has_its_name_on_its_server(
     name: str, fields: dict[str, Any], mcp_name: str | None
 ) -> None:
-    """Told, or else its name without the prefix."""
+    """It is annotated, or else the name without the prefix."""
     assert discoverable(Tool(name=name, **fields)).mcp_tool_name == mcp_name
 
 

@@ -1,4 +1,4 @@
-"""oh-my-pi's settings: which mode, and what it makes core and deferred."""
+"""oh-my-pi's settings: the mode, and the core and deferred tools that follow."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOOLS = [*BUILTINS, *SERVERS, Tool(name="extension")]
 
 
 def many(count: int, **fields: Any) -> list[Tool]:
-    """So many tools."""
+    """This many tools."""
     return [Tool(name=f"t{number:02}", **fields) for number in range(count)]
 
 
@@ -83,7 +83,6 @@ def test_a_wrong_value_is_an_error_that_names_its_key(
 def test_all_and_mcp_only_win_then_the_legacy_setting(
     mode: Any, legacy: bool, resolved: str
 ) -> None:
-    """Then `auto`, which is off for few tools."""
     assert DiscoverySettings(mode=mode, mcp_discovery=legacy).resolved(TOOLS) == resolved
 
 
@@ -108,7 +107,6 @@ def test_off_hides_nothing() -> None:
 
 
 def test_mcp_only_hides_the_tools_of_servers() -> None:
-    """And nothing else."""
     assert hidden(DiscoverySettings(mode="mcp-only")) == sorted(tool.name for tool in SERVERS)
 
 

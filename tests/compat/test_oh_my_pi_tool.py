@@ -1,4 +1,4 @@
-"""`search_tool_bm25` in a session: what it answers, over any index."""
+"""`search_tool_bm25` in a session: its answers, over any index."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_claude_gets_references() -> None:
 
 
 def test_a_result_carries_the_schema_where_no_list_has_room() -> None:
-    """Beside its signature, for `call_tool`."""
+    """It follows the signature, for `call_tool`."""
     made = Chat(toolbox(40, server="s"), CONFIG, max_tools=4)
     narrow = replace(OPENAI, max_tools=4)
     made.begin(narrow)
@@ -87,7 +87,7 @@ def test_the_answer_of_a_restarted_conversation_is_read_again() -> None:
 
 
 def test_another_name_or_ranking_keeps_our_answer() -> None:
-    """The surface is asked for by both."""
+    """oh-my-pi's answers need both its name and its ranking."""
     renamed = chat(search_tool_name="find")
     assert "matches" in renamed.search("mail")
     assert "matches" in chat(search={"preset": None}).search("mail")
@@ -141,7 +141,7 @@ def test_a_failed_search_says_that_discovery_is_unavailable() -> None:
 
 
 def test_any_engine_can_stand_behind_the_tool() -> None:
-    """Its relevance stands for scores."""
+    """Its relevance takes the place of raw scores."""
     catalog = ToolCatalog([tool("alpha"), tool("beta")])
     searching = SearchToolBm25(build_index(catalog.deferred), catalog)
     found = searching.find({"query": "beta", "limit": 10**6})

@@ -1,4 +1,4 @@
-"""tooldiscovery's BM25: what is repeated, how words are cut."""
+"""tooldiscovery's BM25: repeated parts, and the cutting of words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TOOL = Tool(
 
 
 def weights(boosts: Boosts | None = None, tool: Tool = TOOL) -> dict[str, int]:
-    """What each word of a tool weighs."""
+    """The weight of each word of a tool."""
     return dict(tooldiscovery_recipe(boosts).weights(tool))
 
 

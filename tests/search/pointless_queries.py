@@ -1,7 +1,4 @@
-"""Queries that no tool of the demo toolbox answers: gibberish, and wishes it has no tool for.
-
-Written before any threshold was looked at; the toolbox calculates, converts and looks up.
-"""
+"""Queries that no tool of the demo toolbox answers: gibberish, and wishes without a tool."""
 
 from __future__ import annotations
 

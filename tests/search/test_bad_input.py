@@ -1,4 +1,4 @@
-"""Whatever a model, a user or a server writes: a result or a clear error, in bounded time.
+"""Hostile queries and definitions get a result or a clear error, in bounded time.
 
 The sizes are such that a search of quadratic time would take minutes.
 """
@@ -109,13 +109,13 @@ DEBRIS = (
 
 
 class _Letters:
-    """An embedder of no size and no weights: how often each code point, modulo 16."""
+    """An embedder without weights: the count of each code point, modulo 16."""
 
     identity = "letters-1"
     dimensions = 16
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """A row for each text, never of nothing but zeros."""
+        """Return a row for each text, never all zeros."""
         return [
             [1.0 + sum(ord(char) % 16 == place for char in text) for place in range(16)]
             for text in texts
@@ -123,14 +123,13 @@ class _Letters:
 
 
 class _Forgetful:
-    """A vector cache that keeps nothing."""
+    """A vector cache that stays empty."""
 
     def get(self, keys: Sequence[str]) -> Mapping[str, bytes]:
-        """Nothing."""
         return {}
 
     def put(self, entries: Mapping[str, bytes]) -> None:
-        """Keeps nothing."""
+        """Discard the entries."""
 
 
 def built(engine: str, tools: Sequence[Tool]) -> ToolSearchIndex:
@@ -148,7 +147,7 @@ def names(index: ToolSearchIndex, query: str) -> list[str]:
 
 
 def nested(levels: int) -> dict[str, Any]:
-    """An object schema that holds so many others, one in another."""
+    """An object schema with this many levels."""
     schema: dict[str, Any] = {"type": "object", "properties": {"leaf": {"type": "string"}}}
     for _ in range(levels):
         schema = {"type": "object", "properties": {"deeper": schema}}
@@ -165,7 +164,7 @@ def index(request: pytest.FixtureRequest) -> ToolSearchIndex:
 def test_any_query_has_an_answer_that_a_request_can_carry(
     index: ToolSearchIndex, query: str
 ) -> None:
-    """At most what was asked for, no more words back than fit, and text in UTF-8."""
+    """At most 5 matches, a bounded number of unmatched words, and text in UTF-8."""
     tool = ToolSearchTool(index, ToolCatalog(TOOLBOX))
     answer = tool.run({"query": query})
     content = json.loads(answer.to_json().encode())

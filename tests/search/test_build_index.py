@@ -1,4 +1,4 @@
-"""Building an index: the cache, the engines' names, what is loaded."""
+"""Building an index: the cache, the engines' names, the loaded modules."""
 
 from __future__ import annotations
 
@@ -43,7 +43,6 @@ def test_build_index_without_settings_takes_their_defaults() -> None:
 
 
 def test_build_index_two_tools_of_one_name_raises() -> None:
-    """Names must differ; the message names them."""
     with pytest.raises(DuplicateToolError, match="'a'"):
         build_index([Tool(name="a"), Tool(name="a", description="Another.")])
 
@@ -60,7 +59,6 @@ def test_build_index_unknown_engine_raises() -> None:
 
 @pytest.mark.parametrize("engine", BY_WORDS)
 def test_build_index_with_jieba_finds_chinese(engine: Any) -> None:
-    """Chinese may be cut by jieba for any engine."""
     index = build_index(TOOLS, SearchSettings(engine=engine, segmenter="jieba"))
     assert [m.name for m in index.search("明天的天气", limit=5).matches] == ["get_weather"]
 

@@ -1,4 +1,4 @@
-"""What every engine behind the seam promises."""
+"""The contract of every engine of the table."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ NOTHING = ("", "   ", "?!… ---", "👍🏽🎉", "\x00\x07\x1b", "\ud800\udfff
 
 @pytest.fixture(params=WITH_WORDS)
 def engine(request: pytest.FixtureRequest) -> str:
-    """Every engine that knows words, in turn."""
+    """Every engine that ranks by words."""
     return str(request.param)
 
 
 @pytest.fixture(params=EVERY_ENGINE)
 def every_engine(request: pytest.FixtureRequest) -> str:
-    """Every engine in turn, that too which knows no words."""
+    """Every engine."""
     return str(request.param)
 
 
@@ -76,7 +76,6 @@ def test_search_word_of_every_tool_finds_all_by_name(every_engine: str) -> None:
 
 
 def test_search_empty_catalog_finds_nothing(every_engine: str) -> None:
-    """No tools: no match and no error."""
     result = built(every_engine).search("weather", limit=5)
     assert (result.matches, result.total_found, result.total_tools) == ((), 0, 0)
 
@@ -116,7 +115,6 @@ def test_search_exact_name_in_other_case_ranks_first(every_engine: str) -> None:
 
 
 def test_search_exact_name_of_signs_is_found(every_engine: str) -> None:
-    """A name without a letter can still be asked for."""
     assert names(built(every_engine, Tool(name="!!"), *TOOLBOX), "!!") == ["!!"]
 
 

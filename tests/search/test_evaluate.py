@@ -13,7 +13,6 @@ INDEX = build_index([Tool(name=f"note_{number:02}", description="A note.") for n
 
 
 def test_evaluate_perfect_answer_scores_one() -> None:
-    """The only relevant tool first: everything is 1."""
     report = evaluate(INDEX, [JudgedQuery(query="note", relevant=["note_00"])])
     assert (report.recall_at_5, report.recall_at_10) == (1, 1)
     assert (report.ndcg_at_10, report.mrr, report.queries) == (1, 1, 1)

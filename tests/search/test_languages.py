@@ -24,13 +24,13 @@ MIN_QUERIES = {"russian": 150, "chinese": 100}
 
 
 def answers(language: str, data: Path | None = None) -> tuple[Outcome, ...]:
-    """What the default engine makes of a set."""
+    """The answers of the default engine to a set."""
     return outcomes(build_index(read_tools(language, data)), read_queries(language))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_labels_name_tools_of_their_set(language: str) -> None:
-    """A label that names nothing could never be met."""
+    """A label that names no tool could never be found."""
     names = {tool.name for tool in read_tools(language)}
     queries = read_queries(language)
     labels = [name for query in queries for name in (*query.relevant, *query.rivals)]
@@ -87,13 +87,12 @@ def test_a_tool_with_one_of_the_characters_is_no_hit_beside_one_with_the_word(ot
 
 
 def test_one_character_that_is_the_whole_query_finds_its_tools() -> None:
-    """There is nothing else to go by."""
     found = build_index([Tool(name="map", description="地图")]).search("图", limit=5)
     assert [match.name for match in found.matches] == ["map"]
 
 
 def test_homophones_share_no_character_with_what_they_must_not_find() -> None:
-    """What makes them pure: only the sound could find them."""
+    """Only the sound could find them."""
     texts = {
         tool.name: f"{tool.description}{tool.parameters_json}" for tool in read_tools("chinese")
     }

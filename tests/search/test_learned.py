@@ -1,4 +1,4 @@
-"""What is kept of a query, how it fades, and how much there is of it at most."""
+"""The stored words of a query, their decay, and the bounds on evidence."""
 
 from __future__ import annotations
 

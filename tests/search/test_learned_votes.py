@@ -1,4 +1,4 @@
-"""How answered queries rank tools, over any engine."""
+"""The votes of answered queries, over any engine."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def taught(*answers: tuple[str, str], engine: str = "bm25", at: float = NOW) -> 
 
 
 def names(index: ToolSearchIndex, query: str, *, limit: int = 5) -> list[str]:
-    """What an index finds."""
+    """The names that a search finds."""
     return [match.name for match in index.search(query, limit=limit).matches]
 
 
@@ -101,7 +101,7 @@ def test_what_was_found_is_still_found(answers: list[tuple[str, str]], query: st
 def test_tools_a_caller_may_not_call_are_as_if_they_had_never_answered(
     answers: list[tuple[str, str]], query: str, closed: set[str]
 ) -> None:
-    """In matches, counts and scores; but for how rare a word is."""
+    """This holds for matches, counts and scores, except for the rarity of words."""
 
     def allowed(name: str) -> bool:
         return name not in closed
@@ -169,7 +169,6 @@ def test_operators_hold_for_voted_tools_too() -> None:
 
 
 def test_patterns_take_no_votes() -> None:
-    """A regular expression finds what it matches, and nothing else."""
     index = taught(("umbrella", "get_forecast"), engine="regex")
     assert names(index, "umbrella") == []
 
@@ -190,7 +189,7 @@ def test_an_index_that_takes_no_votes_stays_as_it_is() -> None:
 
 
 def many(count: int) -> Sequence[Evidence]:
-    """Evidence of so many queries, more than a plain list is summed for."""
+    """Evidence of this many queries, enough for sums by numpy."""
     chance = random.Random(3)
     words = [f"w{chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(300)]
     return answered(
@@ -199,7 +198,7 @@ def many(count: int) -> Sequence[Evidence]:
 
 
 def test_much_evidence_votes_as_little_does() -> None:
-    """The sums of large snapshots are made otherwise, and are the same."""
+    """Large snapshots are summed by numpy, with equal results."""
     entries = [*many(2_500), *answered(("umbrella rain", "get_forecast"))]
     votes = LearnedQueries(entries).votes("umbrella rain", now=NOW, may=NAMES.__contains__)
     assert max(votes, key=lambda name: votes[name]) == "get_forecast"

@@ -1,4 +1,4 @@
-"""Gibberish and wishes that no tool is for: search by meaning must say that nothing fits."""
+"""Search by meaning finds nothing for gibberish and for wishes that no tool fits."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_meaning_finds_nothing_in_gibberish() -> None:
 
 
 def test_meaning_finds_little_for_a_wish_that_no_tool_is_for() -> None:
-    """A joke, a song and a doctor are nowhere in the toolbox; 29 of 30 found something once."""
+    """A joke, a song and a doctor are not in the toolbox; 29 of 30 found something once."""
     assert len(false_hits("semantic", OFF_TOPIC)) <= 4
 
 

@@ -1,4 +1,4 @@
-"""`search.preset`: rankings of other systems behind the seam, and in the settings."""
+"""`search.preset`: the rankings of other systems, in settings and indexes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TOOLS = (
 
 @pytest.fixture(params=PRESETS_WITH_INDEX)
 def index(request: pytest.FixtureRequest) -> ToolSearchIndex:
-    """The tools behind every preset that has a ranking of its own."""
+    """The tools in every preset that has an index of its own."""
     return build_index(TOOLS, SearchSettings(preset=request.param))
 
 
@@ -73,7 +73,6 @@ def test_a_preset_and_another_engine_are_an_error_that_names_both(
 
 
 def test_an_unknown_preset_is_an_error_that_says_which_there_are(tmp_path: Path) -> None:
-    """As for every key."""
     path = tmp_path / "bot.yaml"
     path.write_text("tool_search: {search: {preset: google}}", encoding="utf-8")
     with pytest.raises(ConfigurationError, match="there are oh-my-pi, tooldiscovery, astrbot"):
@@ -88,7 +87,6 @@ def test_every_preset_searches(preset: Any) -> None:
 
 
 def test_equal_tools_and_presets_have_one_index() -> None:
-    """Another preset is another index, of the ranking that it asks for."""
     first = build_index(TOOLS, SearchSettings(preset="oh-my-pi"))
     assert first is build_index(TOOLS[::-1], SearchSettings(preset="oh-my-pi"))
     assert first is not build_index(TOOLS, SearchSettings(preset="tooldiscovery"))
@@ -111,7 +109,6 @@ def test_relevance_lies_between_zero_and_one_in_the_order_of_the_scores(
 
 
 def test_a_floor_cuts_what_is_below_its_share() -> None:
-    """Where somebody asks for one."""
     built = build_index(TOOLS, SearchSettings(preset="oh-my-pi"))
     lower = built.search("read mail", limit=2).matches[1].score
     floored = SearchSettings(preset="oh-my-pi", min_relevance=lower + 0.01)
@@ -132,7 +129,7 @@ def test_what_was_learned_changes_no_ranking(index: WeightedBm25Index) -> None:
 
 
 def test_only_what_a_caller_may_call_is_found_and_counted(index: WeightedBm25Index) -> None:
-    """Its words are unmatched for everybody else."""
+    """Words of the other tools are unmatched."""
     result = index.search("weather mail", limit=5, allowed=lambda name: name != "get_weather")
     assert {match.name for match in result.matches} == {"send_mail", "read_mail"}
     assert (result.total_found, result.total_tools, result.unmatched) == (2, 3, ("weather",))

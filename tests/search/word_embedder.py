@@ -16,14 +16,7 @@ __all__ = ["FailingEmbedder", "NotingEmbedder", "WordEmbedder"]
 
 
 class WordEmbedder:
-    """Counts stems, each in a place of its own as far as there are places.
-
-    Args:
-        identity: Indexes of equal identities are shared.
-
-    Attributes:
-        asked: Every text that was embedded, in order.
-    """
+    """An embedder that counts stems, each at a place of its own while there are places."""
 
     dimensions = 2_048
 
@@ -43,11 +36,7 @@ class WordEmbedder:
 
 
 class FailingEmbedder(WordEmbedder):
-    """An embedder that fails once it is told to.
-
-    Attributes:
-        is_broken: Whether it fails.
-    """
+    """An embedder that fails once `is_broken` is set."""
 
     is_broken = False
 
@@ -59,12 +48,7 @@ class FailingEmbedder(WordEmbedder):
 
 
 class NotingEmbedder(WordEmbedder):
-    """An embedder that settings may name; notes what it embeds, and in which threads.
-
-    Attributes:
-        texts: Every text that was embedded, in order, by whichever object.
-        threads: The threads that embedded.
-    """
+    """An embedder that settings may name; it records its texts and its threads."""
 
     texts: ClassVar[list[str]] = []
     threads: ClassVar[set[int]] = set()

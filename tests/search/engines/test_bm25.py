@@ -1,4 +1,4 @@
-"""What is particular to the default engine."""
+"""The default engine alone."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_scores_by_python_and_by_numpy_are_equal() -> None:
 
 
 def test_postings_changed_many_times_unasked_are_those_of_a_fresh_index() -> None:
-    """However many changes wait: documents come, go and are replaced in their slots."""
+    """Documents come, go and are replaced under their ids; any number of changes may wait."""
     rng = random.Random(6)
     documents = {doc_id: {f"t{rng.randrange(9)}": 0.5} for doc_id in range(200)}
     postings = Postings(documents.items())
@@ -130,14 +130,12 @@ def test_search_name_counts_more_than_description() -> None:
 
 
 def test_search_covered_name_comes_first() -> None:
-    """Of two tools with the words, the one that says little else comes first."""
     tools = [Tool(name="delete_user"), Tool(name="delete_user_session_token")]
     found = RankedIndex(Bm25Engine(tools), min_relevance=0.0).search("delete the user", limit=2)
     assert [match.name for match in found.matches] == ["delete_user", "delete_user_session_token"]
 
 
 def test_search_quoted_values_count_less_than_the_request() -> None:
-    """What stands in quotation marks is a value, not what is asked for."""
     tools = [Tool(name="write_file"), Tool(name="plan_meeting")]
     found = RankedIndex(Bm25Engine(tools), min_relevance=0.0).search(
         'Write "plan meeting" to a file.', limit=2

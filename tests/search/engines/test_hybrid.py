@@ -1,4 +1,4 @@
-"""The engine `hybrid`: what words and meaning make of each other."""
+"""The engine `hybrid`: words and meaning in one ranking."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ _WORDS = st.sampled_from(["meeting", "cancel", "train", "music", "火车", "от
 @given(query=st.lists(_WORDS, min_size=1, max_size=6).map(" ".join), limit=st.integers(1, 3))
 @pytest.mark.parametrize("fusion", ["coverage", "weights", "rrf"])
 def test_search_best_few_are_the_first_of_all(fusion: str, query: str, limit: int) -> None:
-    """Boosts that are worked out for the best alone change no order and no score."""
+    """Boosts are computed for the best tools alone, which changes no order and no score."""
     index = built(fusion=fusion)
     everything = index.search(query, limit=10).matches
     assert index.search(query, limit=limit).matches == everything[:limit]

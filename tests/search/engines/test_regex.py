@@ -58,7 +58,7 @@ def names(query: str, *tools: Tool) -> list[str]:
     ],
 )
 def test_search_pattern_finds_what_it_matches(pattern: str, expected: list[str]) -> None:
-    """A pattern is looked for in names, descriptions and parameters, case aside."""
+    """It is searched in names, descriptions and parameters, ignoring case."""
     assert sorted(names(pattern)) == sorted(expected)
 
 
@@ -105,7 +105,7 @@ def test_search_text_without_signs_is_searched_as_words_too() -> None:
 
 
 def test_search_pattern_has_no_operators() -> None:
-    """A plus or a bracket is the pattern's; only `select:` is read."""
+    """A plus or a bracket belongs to the pattern; only `select:` is read."""
     assert sorted(names("get_use+r")) == ["get_user", "get_user_data"]
     assert names("select:weather,get_user") == ["weather", "get_user"]
 

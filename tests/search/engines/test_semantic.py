@@ -1,4 +1,4 @@
-"""The engine `semantic`, and what embedders, caches and stores do to it."""
+"""The engine `semantic` with embedders, caches and stores of others."""
 
 from __future__ import annotations
 
@@ -28,17 +28,15 @@ _E = TypeVar("_E", bound=WordEmbedder)
 
 
 class KeptInMemory:
-    """A `VectorCache` whose entries can be looked at."""
+    """A `VectorCache` in memory, for a look at its entries."""
 
     def __init__(self) -> None:
         self.entries: dict[str, bytes] = {}
 
     def get(self, keys: Sequence[str]) -> Mapping[str, bytes]:
-        """What is kept under these keys."""
         return {key: self.entries[key] for key in keys if key in self.entries}
 
     def put(self, entries: Mapping[str, bytes]) -> None:
-        """Keeps the entries."""
         self.entries.update(entries)
 
 
@@ -53,7 +51,7 @@ class Far(WordEmbedder):
 
 
 class Foreign:
-    """A `VectorStore` of others: it knows only what the protocol says."""
+    """A `VectorStore` of another package, which has the protocol alone."""
 
     def __init__(self, inner: ExactVectorStore | None = None) -> None:
         self._inner = inner or ExactVectorStore()
@@ -113,7 +111,7 @@ def test_search_quoted_text_is_not_what_is_wished() -> None:
 
 
 def test_search_of_nothing_but_a_quotation_searches_it() -> None:
-    """Where nothing else is said, the quotation is the wish."""
+    """A quotation is the wish if the query has nothing else."""
     assert names(built(), '"weather forecast"') == ["getWeather"]
 
 
@@ -122,7 +120,7 @@ def test_search_what_is_unrelated_is_no_hit() -> None:
 
 
 def test_search_an_embedder_whose_vectors_are_all_similar_still_has_a_floor() -> None:
-    """What counts is how far above its own noise a similarity is, be that 0 or 0.8."""
+    """A similarity counts above the noise of its embedder, be that 0 or 0.8."""
     assert names(built(own(Far)), "weather") == ["getWeather"]
 
 
@@ -136,7 +134,7 @@ def test_search_failing_embedder_raises_a_search_error_with_its_cause() -> None:
 
 
 def test_search_tool_answers_a_failing_embedder_with_an_error() -> None:
-    """A bot's turn goes on: the model is told."""
+    """A bot's turn goes on: its model reads the error."""
     embedder = own(FailingEmbedder)
     catalog = ToolCatalog(TOOLS)
     tool = ToolSearchTool(build_index(TOOLS, SETTINGS, embedder=embedder), catalog)
@@ -213,7 +211,7 @@ def test_search_in_a_store_of_others_finds_the_same() -> None:
 
 
 def test_search_in_a_store_without_similarities_says_so() -> None:
-    """Distances would turn the ranking round in silence."""
+    """Distances would silently reverse the ranking."""
     with pytest.raises(SearchError, match=r"\('getWeather', 42.0\): a similarity is from -1 to 1"):
         built(vector_store=Wrong()).search("weather", limit=5)
 

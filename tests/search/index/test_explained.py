@@ -1,4 +1,4 @@
-"""Why a tool has its score: what each word, field and side gave adds up to it."""
+"""The reasons for a score: words, fields and parts add up to it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def why(index: RankedIndex, query: str, tool: str | None = None) -> Explanation:
 
 
 def adds_up(found: Explanation) -> bool:
-    """Whether every part is the sum of its own parts."""
+    """True if every part is the sum of its own parts."""
     sides = found.reasons.sides
     words = {side.name: 0.0 for side in sides}
     for word in found.reasons.words:
@@ -85,7 +85,6 @@ _QUERIES = st.lists(
 @given(query=_QUERIES.map(" ".join), learns=st.booleans())
 @pytest.mark.parametrize("engine", ENGINES)
 def test_explanation_has_the_score_of_the_search(engine: str, query: str, learns: bool) -> None:
-    """For every match of every query: its score, and parts that add up to it."""
     index = built(engine)
     if learns:
         index = taught(index, "weather file", "list_files")
@@ -133,7 +132,7 @@ def test_learned_share_is_told() -> None:
 
 
 def test_tool_that_operators_let_through_says_so() -> None:
-    """One character of several is no hit by itself, but where it is asked for."""
+    """One character of several is not a hit by itself, except by an operator."""
     found = why(built(), "+火 会议")
     assert (found.tool, found.reasons.words) == ("query_train", ())
     assert found.operators == found.sum > 0.0
@@ -146,7 +145,7 @@ def test_named_tool_is_there_by_its_name(query: str) -> None:
 
 
 def test_hybrid_tells_the_weight_of_each_side() -> None:
-    """Words weigh the less the fewer of them are known; all sides together weigh 1."""
+    """The fewer words are known, the less they weigh; all parts together weigh 1."""
     known, unknown = (why(built("coverage"), query) for query in ("weather", "weather qwzx qxzw"))
     by_name = [{side.name: side.weight for side in each.reasons.sides} for each in (known, unknown)]
     assert by_name[0].keys() == {"words", "meaning"}

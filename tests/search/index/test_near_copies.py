@@ -25,7 +25,7 @@ def of(server: str | None, name: str, description: str) -> Tool:
 
 
 def planted(tool: Tool, form: str) -> Tool:
-    """A copy under a name that repeats words of the text, which is doubled or turned round."""
+    """A copy under a name that repeats words of its text, which is doubled or reversed."""
     text = tool.description
     texts = {
         "same": text,
@@ -50,7 +50,7 @@ def ours(language: str) -> tuple[list[Tool], list[dict[str, object]]]:
 @pytest.mark.parametrize("form", ["same", "doubled", "turned", "loud"])
 @pytest.mark.parametrize("language", ["russian", "chinese"])
 def test_no_planted_copy_takes_the_place_of_the_tool_it_repeats(language: str, form: str) -> None:
-    """As the index ranks them, copies come first for most queries."""
+    """The index itself ranks copies first for most queries."""
     tools, queries = ours(language)
     catalog = ToolCatalog([*tools, *(planted(tool, form) for tool in tools)])
     index = build_index(catalog.deferred)
@@ -70,7 +70,7 @@ def test_no_planted_copy_takes_the_place_of_the_tool_it_repeats(language: str, f
 
 
 def test_what_copies_push_out_of_the_results_comes_back() -> None:
-    """With a copy of every tool, as many queries find what they found without any."""
+    """With a copy of every tool, as many queries find their tools as without copies."""
     tools, queries = ours("russian")
     catalog = ToolCatalog([*tools, *(planted(tool, "doubled") for tool in tools)])
     with_copies = ToolSearchTool(build_index(catalog.deferred), catalog)
@@ -143,7 +143,7 @@ def test_alike_is_what_has_nearly_the_same_words(text: str, is_copy: bool) -> No
 
 
 def test_neither_own_tools_nor_those_of_one_server_are_copies() -> None:
-    """The operator wrote the former, and nobody is deceived by the latter."""
+    """The operator wrote the former, and the latter deceive nobody."""
     text = SEND.description
     assert near_copies([SEND, of(None, "own", text), of("mail", "again", text)]) == {}
 

@@ -73,7 +73,7 @@ PLAIN = (
 
 @pytest.fixture(params=WITH_LANGUAGE)
 def index(request: pytest.FixtureRequest) -> ToolSearchIndex:
-    """The tools behind every engine that ranks words."""
+    """The tools in every engine whose queries are in the query language."""
     chosen: Any = request.param
     return build_index(TOOLS, SearchSettings(engine=chosen))
 
@@ -130,7 +130,6 @@ def test_search_plain_text_ranks_as_without_the_language(query: str) -> None:
     ],
 )
 def test_search_operators_filter(index: ToolSearchIndex, query: str, expected: set[str]) -> None:
-    """What operators ask for is found, and nothing else."""
     result = index.search(query, limit=10)
     assert {match.name for match in result.matches} == expected
     assert result.total_found == len(expected)
@@ -180,7 +179,7 @@ def test_search_operators_leave_the_ranking_to_the_engine(index: ToolSearchIndex
 
 
 def test_search_operators_find_what_a_floor_would_cut() -> None:
-    """A tool that was asked for by an operator is found, however small its score."""
+    """An operator finds a tool however small its score."""
     tools = [Tool(name=f"t{n}", description="common word", server="s") for n in range(8)]
     index = build_index([*tools, Tool(name="qwzx")], SearchSettings(min_relevance=0.9))
     assert len(names(index, "common AND word")) == 8
@@ -229,13 +228,12 @@ def test_search_operators_after_an_update(index: ToolSearchIndex) -> None:
 
 
 def test_search_name_with_operators_is_a_name() -> None:
-    """A query that is a tool's name is nothing else."""
     index = build_index([*TOOLS, Tool(name="create AND issue")])
     assert names(index, "create AND issue")[0] == "create AND issue"
 
 
 def test_search_unmatched_leaves_excluded_words_out(index: ToolSearchIndex) -> None:
-    """Only what was asked for can be missed."""
+    """Only wanted words can be missing."""
     result = index.search("issue AND plugh -qwzx", limit=5)
     assert result.unmatched == ("plugh",)
 

@@ -1,4 +1,4 @@
-"""Other words for one action, and aliases."""
+"""Verb synonyms, and aliases."""
 
 from __future__ import annotations
 
@@ -41,19 +41,17 @@ def test_search_finds_an_action_by_another_word(query: str, expected: str) -> No
 
 
 def test_search_asked_word_comes_before_a_related_one() -> None:
-    """What was asked for weighs more than another word for it."""
     tools = (Tool(name="erase_note"), Tool(name="remove_note"), Tool(name="delete_note"))
     assert names("remove note", *tools)[0] == "remove_note"
 
 
 def test_search_object_counts_more_than_a_related_action() -> None:
-    """Another word for the action does not carry another object up."""
     tools = (Tool(name="remove_user"), Tool(name="archive_message"))
     assert names("delete message", *tools)[0] == "archive_message"
 
 
 def test_search_related_word_in_a_name_counts_more_than_in_passing() -> None:
-    """Another word for an action is meant where a tool is named by it."""
+    """A synonym is meant if a tool is named by it."""
     tools = (
         Tool(name="search", description="The web."),
         Tool(name="upload_report", description="A report of the web that people search later."),

@@ -1,4 +1,4 @@
-"""How texts are cut into terms."""
+"""The terms that texts are cut into."""
 
 from __future__ import annotations
 

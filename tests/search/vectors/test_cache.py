@@ -35,7 +35,6 @@ def test_get_more_keys_than_a_statement_takes(tmp_path: Path) -> None:
 def test_get_of_a_file_that_is_no_database_warns_and_moves_it_aside(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A damaged file is no end: it is begun anew."""
     path = tmp_path / "vectors.sqlite"
     path.write_bytes(b"no database " * 500)
     cache = SqliteVectorCache(path)
@@ -66,7 +65,7 @@ def test_get_of_a_database_with_another_table_is_empty(tmp_path: Path) -> None:
 def test_put_where_nothing_can_be_written_warns(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A cache that cannot be kept costs time, and nothing else."""
+    """A cache that cannot be written costs time, and nothing else."""
     (tmp_path / "file").write_text("in the way")
     cache = SqliteVectorCache(tmp_path / "file" / "vectors.sqlite")
     with caplog.at_level(logging.WARNING):
@@ -94,7 +93,7 @@ def test_put_from_several_processes_at_once_loses_nothing(tmp_path: Path) -> Non
 def test_default_cache_path_honours_the_users_choice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`XDG_CACHE_HOME` where it is absolute, and else the home folder."""
+    """A relative `XDG_CACHE_HOME` is ignored."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert default_cache_path() == tmp_path / "tool-search" / "vectors.sqlite"
     monkeypatch.setenv("HOME", str(tmp_path / "home"))

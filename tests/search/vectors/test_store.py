@@ -36,14 +36,13 @@ def test_search_orders_by_similarity_and_maps_back_to_ids() -> None:
 
 
 def test_search_orders_equal_ones_by_id_at_the_cut_too() -> None:
-    """Which of several equal ones is within the limit does not hang on their order."""
+    """The choice among ties at the limit does not depend on their order."""
     store = filled("c", "a", "d", "b")
     assert [name for name, _ in store.search(vector(1, 0), limit=2)] == ["a", "b"]
 
 
 @pytest.mark.parametrize("limit", [0, -1])
 def test_search_limit_of_nothing_finds_nothing(limit: int) -> None:
-    """No match is asked for, and none comes."""
     assert filled("a").search(vector(1, 0), limit=limit) == []
 
 
@@ -75,7 +74,7 @@ _CHANGES = st.lists(
 def test_search_finds_as_sorting_everything_would(
     changes: list[tuple[dict[str, int], set[str]]], limit: int
 ) -> None:
-    """However a store came about; places that were freed and filled again included."""
+    """This holds for any history of a store, reused places included."""
     store, kept = ExactVectorStore(), dict[str, NDArray[np.float32]]()
     for angles, removed in changes:
         added = {name: vector(angle, 6 - angle, -1) for name, angle in angles.items()}

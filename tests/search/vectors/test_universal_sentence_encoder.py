@@ -64,7 +64,7 @@ def test_embed_gives_a_text_one_vector_whatever_stands_beside_it(embedder: Embed
 
 
 def test_scale_tells_noise_from_what_fits(embedder: Embedder) -> None:
-    """The two marks lie far apart, so that a floor between them means something."""
+    """The two marks are far apart, so that a floor between them means something."""
     scale = ToolVectors(embedder).scale()
     assert -0.1 < scale.noise < 0.2 < scale.fit - scale.noise
 

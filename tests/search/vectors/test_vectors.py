@@ -1,4 +1,4 @@
-"""Vectors of texts: what is asked of an embedder, what is refused, and what adds up exactly."""
+"""Vectors of texts: requests to an embedder, refused results, exact sums."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tool_search.search.vectors.vectors import (
 
 
 class Returning:
-    """An embedder that returns one thing, whatever it is asked."""
+    """An embedder that returns one value for any texts."""
 
     identity = "returning"
     dimensions = 3
@@ -76,7 +76,7 @@ def test_embedded_keeps_the_error_of_an_embedder_as_its_cause() -> None:
 
 
 def test_embedded_texts_without_letters_are_not_asked_for() -> None:
-    """An embedder never sees an empty text; such a text is similar to nothing."""
+    """An embedder never gets an empty text; such a text is similar to nothing."""
     embedder = WordEmbedder()
     rows = embed_texts(embedder, ["", "?!", "mail", "\ud800"])
     assert embedder.asked == ["mail"]
