@@ -45,7 +45,7 @@ def _demo(*arguments: str) -> Result:
 
 @pytest.fixture(scope="module")
 def as_json() -> dict[str, Any]:
-    """What `demo --json` prints."""
+    """The output of `demo --json`."""
     done = _process("--json")
     assert (done.returncode, done.stderr) == (0, "")
     shown: dict[str, Any] = json.loads(done.stdout)
@@ -54,7 +54,7 @@ def as_json() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def shown() -> str:
-    """What `demo` prints."""
+    """The output of `demo`."""
     done = _demo()
     assert (done.exit_code, done.stderr) == (0, "")
     return done.stdout
@@ -75,7 +75,7 @@ def test_demo_asks_claude_and_then_a_generic_provider(as_json: dict[str, Any]) -
 
 
 def test_demo_calls_after_the_switch_what_was_found_before_it(as_json: dict[str, Any]) -> None:
-    """With success, on the generic strategy, and without another search for it."""
+    """With success, on the generic strategy, and without another search."""
     switch = as_json["switches"][-1]
     after = [call for call in as_json["calls"] if call["request"] >= switch["request"]]
     carried = [call for call in after if call["tool"] in switch["discovered_before"]]
@@ -93,7 +93,7 @@ def test_demo_saves_most_of_the_tokens(as_json: dict[str, Any]) -> None:
 
 
 def test_demo_keeps_the_prefix_of_each_prompt(as_json: dict[str, Any]) -> None:
-    """On Claude all of it; a generic list that has grown costs what stands behind it."""
+    """Claude keeps the whole prefix; a longer generic list costs the text after it."""
     for strategy in ("claude", "generic"):
         first, *later = [r for r in as_json["requests"] if r["strategy"] == strategy]
         assert first["prefix_kept"] is None

@@ -1,4 +1,4 @@
-"""What every tool of the example toolbox must keep, and how its known values are checked."""
+"""Rules for every tool of the example toolbox, and checks of known values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ JSON_TYPES = (str, int, float, bool, list, dict)
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A tool, its arguments, and a value that is known from elsewhere.
+    """A tool, its arguments, and a value from an independent source.
 
     Of an expected dict only the keys that it names are compared.
     """
@@ -39,7 +39,7 @@ class Case:
         return f"{self.tool.__name__}({values[:40]!a})"
 
     async def check(self) -> None:
-        """Call the tool and compare what it gives."""
+        """Call the tool and compare its result."""
         result = await answer(self.tool, self.arguments)
         json.dumps(result, allow_nan=False)
         if isinstance(self.expected, dict):
@@ -49,13 +49,13 @@ class Case:
 
 
 async def answer(tool: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-    """Give the result of a tool, asynchronous or not."""
+    """Return the result of a tool, sync or async."""
     result = tool(**arguments)
     return await result if inspect.isawaitable(result) else result
 
 
 def parameters_of(tool: Callable[..., Any]) -> dict[str, Any]:
-    """Give the resolved types of a tool's parameters."""
+    """Return the resolved types of a tool's parameters."""
     hints = typing.get_type_hints(tool)
     return {name: hints[name] for name in inspect.signature(tool).parameters}
 

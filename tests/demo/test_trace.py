@@ -14,7 +14,7 @@ from tool_search.demo.script import TURNS
 
 @pytest.fixture(scope="module")
 def traced() -> dict[str, Any]:
-    """What `demo --trace --json` prints."""
+    """The output of `demo --trace --json`."""
     done = CliRunner().invoke(app, ["demo", "--trace", "--json"])
     assert (done.exit_code, done.stderr) == (0, "")
     shown: dict[str, Any] = json.loads(done.stdout)

@@ -1,4 +1,4 @@
-"""What the tests of calls share: a reply's calls, run to their results."""
+"""Helpers of the tests of calls: a reply's calls, run to their results."""
 
 from __future__ import annotations
 
@@ -36,7 +36,6 @@ class Stubborn:
         self.begun = asyncio.Event()
 
     async def run(self, **arguments: Any) -> str:
-        """Goes on regardless."""
         self.begun.set()
         while not self.free.is_set():
             try:
@@ -47,7 +46,7 @@ class Stubborn:
 
 
 def calls(*wanted: Wanted) -> list[ToolCall]:
-    """A reply's calls, by name or by name and arguments."""
+    """Return a reply's calls, from names or pairs of name and arguments."""
     made = []
     for number, one in enumerate(wanted):
         name, arguments = (one, {}) if isinstance(one, str) else one
@@ -56,12 +55,11 @@ def calls(*wanted: Wanted) -> list[ToolCall]:
 
 
 def runner(*tools: ExecutableTool | ToolFunction, options: CallOptions | None = None) -> CallRunner:
-    """Runs these tools."""
     return CallRunner(tools, options=options)
 
 
 def tool(function: ToolFunction, name: str = "it", **more: Any) -> ExecutableTool:
-    """A tool of a function that takes whatever it is given."""
+    """Return a tool that accepts any arguments."""
     of_tool = {key: more.pop(key) for key in list(more) if key in Tool.__dataclass_fields__}
     return ExecutableTool(tool=Tool(name=name, **of_tool), function=function, **more)
 
@@ -69,40 +67,37 @@ def tool(function: ToolFunction, name: str = "it", **more: Any) -> ExecutableToo
 async def told(
     run: CallRunner, wanted: Sequence[ToolCall], context: ToolContext = CONTEXT
 ) -> list[RunnerEvent]:
-    """All events of a reply's calls."""
     async with asyncio.timeout(PATIENCE_S), aclosing(run.run(wanted, context)) as events:
         return [event async for event in events]
 
 
 async def result(run: CallRunner, wanted: Wanted, context: ToolContext = CONTEXT) -> ToolFinished:
-    """The one result of one call."""
     (finished,) = await run.results(calls(wanted), context)
     return finished
 
 
 def of_kind(events: Iterable[RunnerEvent], kind: type[Any]) -> list[Any]:
-    """The events of one kind."""
     return [event for event in events if isinstance(event, kind)]
 
 
 def leftovers() -> tuple[int, int]:
-    """How many tasks beside the test's own are left, and how many tools' threads."""
+    """Return the numbers of other tasks and of tool threads that are left."""
     return len(asyncio.all_tasks()) - 1, len(_working() - _EARLIER)
 
 
 def _working() -> set[str]:
-    """The names of the threads in which tools run; each run has a name of its own."""
+    """Return the names of threads in which tools run; each run has its own name."""
     names = {thread.name for thread in threading.enumerate()}
     return {name for name in names if name.startswith("tool-") and name != "tool-idle"}
 
 
 def forget_earlier_threads() -> None:
-    """Leaves out of account what tests before this one have left hanging on purpose."""
+    """Ignore threads that earlier tests left hanging on purpose."""
     _EARLIER.update(_working())
 
 
 async def nothing_left() -> None:
-    """Waits until no task and no tool's thread is left; the test fails where one stays."""
+    """Wait until no task and no tool thread is left; fail if one stays."""
     async with asyncio.timeout(PATIENCE_S):
         while leftovers() != (0, 0):  # noqa: ASYNC110  # nothing announces it
             await asyncio.sleep(0.001)

@@ -1,4 +1,4 @@
-"""What every test of execution begins with."""
+"""The start of every test of execution."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from tests.execution.calling import forget_earlier_threads
 
 @pytest.fixture(autouse=True)
 def _own_threads() -> None:
-    """Only the threads of this test count as its own."""
+    """Count only the threads of this test."""
     forget_earlier_threads()

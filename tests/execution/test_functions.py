@@ -1,4 +1,4 @@
-"""Python functions as tools: what a model is told of them, and running them."""
+"""Python functions as tools: their definitions and their calls."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_a_function_that_cannot_be_described_is_an_error_that_names_it(
 
 
 def test_a_lambda_needs_a_name() -> None:
-    """Its own is no name for a model, but a given one does."""
+    """Its own name is not valid for a model, but a given one is."""
     assert (
         tool_from_function(lambda city: city, name="echo", description="Echo.").tool.name == "echo"
     )
@@ -237,8 +237,6 @@ async def test_the_context_is_given_and_is_no_argument(kind: Any) -> None:
     ],
 )  # fmt: skip
 async def test_a_result_of_any_type_becomes_text(value: object, content: str) -> None:
-    """Text as it is, anything else as JSON."""
-
     def give() -> Any:
         return value
 
@@ -300,7 +298,7 @@ def _raising(error: BaseException) -> list[Callable[[], Any]]:
 async def test_whatever_a_function_raises_is_an_error_result(
     error: BaseException, way: int
 ) -> None:
-    """A tool's failure never ends the bot, and the model is told of it."""
+    """A tool's failure never ends the bot, and the model reads it."""
     result = await run(_raising(error)[way])
     assert result.is_error
     assert result.content.startswith(("sync failed: ", "asynchronous failed: ", "awaitable failed"))
@@ -325,7 +323,6 @@ async def test_a_function_that_never_returns_is_given_up(way: str) -> None:
 
 
 async def test_cancelling_a_call_cancels_the_tool() -> None:
-    """What nobody waits for does not go on."""
     ended = asyncio.Event()
     started = asyncio.Event()
 
@@ -345,7 +342,6 @@ async def test_cancelling_a_call_cancels_the_tool() -> None:
 
 
 async def test_sync_functions_run_beside_each_other() -> None:
-    """One that waits holds up nobody."""
     turn = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -361,7 +357,7 @@ async def test_sync_functions_run_beside_each_other() -> None:
 
 
 async def test_a_tool_without_executor_is_an_error_result() -> None:
-    """Its source may be gone since the call was decided."""
+    """Its source may have disappeared since the decision."""
     call = ToolCall(id="1", name="gone")
     (result,) = [event async for event in FunctionExecutor([]).run(call, CONTEXT)]
     assert isinstance(result, ExecutionResult)
@@ -374,7 +370,7 @@ async def test_a_definition_with_a_function_of_its_own_gets_json_types() -> None
 
 
 def test_two_tools_of_one_name_are_an_error() -> None:
-    """Which one would run could not be told."""
+    """The choice between them would be ambiguous."""
     made = tool_from_function(forecast)
     with pytest.raises(DuplicateToolError, match="'forecast'"):
         FunctionExecutor([made, made])

@@ -1,4 +1,4 @@
-"""What a tool, a hook or a callback may do wrong: the call still has its one result."""
+"""Misbehaving tools, hooks and callbacks: the call still has exactly one result."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ SHORT_GRACE = CallLimits(grace_s=0.02)
 
 @pytest.fixture
 async def stubborn() -> AsyncIterator[Stubborn]:
-    """Freed when the test is over."""
+    """An event that is set at the end of the test."""
     made = Stubborn()
     yield made
     made.free.set()
@@ -60,7 +60,7 @@ async def stubborn() -> AsyncIterator[Stubborn]:
 async def test_turn_that_is_told_to_stop_does_not_wait_for_who_ignores_it(
     names: list[str], stubborn: Stubborn
 ) -> None:
-    """Each call has its one result after the grace, however long its tool's own time is."""
+    """Each call has its result after the grace period, with any timeout of its tool."""
     stop = Cancellation()
     made = [tool(stubborn.run, "stubborn", annotations=SAFE), tool(stubborn.run)]
     batch = runner(*made, options=CallOptions(limits=SHORT_GRACE)).batch(
@@ -96,7 +96,7 @@ async def test_sibling_that_ignores_that_it_is_given_up_does_not_hold_the_reply_
 
 
 async def test_thread_that_never_ends_does_not_hold_up_a_turn_that_is_told_to_stop() -> None:
-    """Nobody can end it; nobody waits for it either."""
+    """Nothing can end it, and nobody waits for it."""
     stop, free = Cancellation(), threading.Event()
 
     def block(**arguments: Any) -> None:
@@ -191,7 +191,7 @@ async def _slow_yes(request: PermissionRequest) -> bool:
 async def test_time_of_all_calls_stands_still_while_the_user_is_asked(
     asked: str, limit_s: float | None
 ) -> None:
-    """That of the call which has made the call that asks, and the bot's own limit too."""
+    """The clock of the outer call and the bot's own limit are paused too."""
 
     async def inner(context: ToolContext) -> str:
         """Ask."""
@@ -229,7 +229,6 @@ class Unspeakable(Exception):  # noqa: N818  # that it is an error is not the po
     """An exception that cannot be written."""
 
     def __str__(self) -> str:
-        """Raises once more."""
         raise self
 
 

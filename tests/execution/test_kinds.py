@@ -1,4 +1,4 @@
-"""Tools of every kind: functions, generators, objects with a clean-up, tools of tools."""
+"""Tools of every kind: functions, generators, objects with a clean-up, nested tools."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ async def test_function_says_how_far_it_is(way: str) -> None:
 
 
 async def test_executor_alone_gives_the_same_events() -> None:
-    """For loops that need no more than functions run."""
+    """For loops that only need to run functions."""
 
     async def here(context: ToolContext) -> str:
         """Work."""
@@ -146,12 +146,11 @@ class Counter:
         return f"{self.conversation} {self.count}"
 
     async def aclose(self) -> None:
-        """Notes that it was closed."""
         Counter.closed.append(self.conversation)
 
 
 async def test_object_lives_as_long_as_its_conversation() -> None:
-    """Each conversation has its own, and its clean-up is called when that is forgotten."""
+    """Each conversation has its own object, which is closed when the conversation is forgotten."""
     Counter.closed = []
     run = runner(stateful_tool(Counter, name="count"))
     other = replace(CONTEXT, conversation="d")
@@ -252,8 +251,6 @@ async def test_failure_of_an_inner_call_is_an_exception_that_says_it(
 
 
 async def test_tool_that_calls_itself_for_ever_is_stopped() -> None:
-    """Nobody's stack is endless."""
-
     async def again(context: ToolContext) -> Any:
         """Call itself."""
         return await context.call("again")
@@ -263,7 +260,7 @@ async def test_tool_that_calls_itself_for_ever_is_stopped() -> None:
 
 
 async def test_inner_call_is_asked_about_under_its_own_name() -> None:
-    """A permission for the outer tool is none for the inner one."""
+    """A permission for the outer tool does not count for the inner one."""
     asked = []
 
     async def ask(request: PermissionRequest) -> bool:
@@ -281,7 +278,7 @@ async def test_inner_call_is_asked_about_under_its_own_name() -> None:
 
 
 async def test_context_without_a_runner_calls_and_asks_nobody() -> None:
-    """It can be made by hand, in a test of a tool for example."""
+    """A context made by hand is useful in a test of a tool."""
     assert await CONTEXT.ask("May I?") is False
     CONTEXT.progress("nobody hears")
     with pytest.raises(ToolCallError, match="no CallRunner"):

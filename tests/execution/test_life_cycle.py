@@ -1,4 +1,4 @@
-"""The steps of a call's life: their order, and what the model reads where one ends it."""
+"""The steps of a call: their order, and the result if one of them ends it."""
 
 from __future__ import annotations
 
@@ -202,7 +202,6 @@ async def test_broken_arguments_are_repaired_or_shown_back() -> None:
 
 
 async def test_tool_is_called_by_an_alias_and_by_its_wire_name() -> None:
-    """What the model writes is resolved before anything else."""
     run = runner(tool(_alias, "files.read", aliases=("cat",)))
     first, second = await run.results(calls("cat", "files_read_601e4eb6"), CONTEXT)
     assert [first.tool, second.tool] == ["files.read", "files.read"]
@@ -282,7 +281,7 @@ async def test_hook_may_spare_or_force_the_question(
     ids=["deny", "policy"],
 )
 async def test_hook_that_allows_lifts_no_denial_and_no_policy(settings: PermissionSettings) -> None:
-    """It speaks for the bot's owner, but below the rules."""
+    """A hook acts for the bot's owner, but the rules override it."""
     options = hooked(before(HookAnswer(permission="allow")), permissions=Permissions(settings))
     assert (await result(runner(mail(), options=options), _GOOD)).outcome == "denied"
 
@@ -368,7 +367,7 @@ async def test_text_beside_a_picture_is_cut_too() -> None:
 
 
 async def test_what_another_tool_asked_for_is_whole() -> None:
-    """Half a JSON text would be of no use to a program."""
+    """Half a JSON text is useless to a program."""
 
     async def inner() -> ExecutionResult:
         """Give much."""
@@ -436,7 +435,7 @@ async def test_pictures_and_structures_reach_the_result(
 
 
 async def test_foreign_executor_lives_the_same_life() -> None:
-    """Permission, time-out and rendering are not only for functions."""
+    """Permission, timeout and rendering also apply to other executors."""
 
     class Slow:
         async def run(self, call: ToolCall, context: ToolContext) -> Any:

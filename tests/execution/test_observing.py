@@ -1,4 +1,4 @@
-"""What a bot is told of its calls beside their events, and what stands in its log."""
+"""Records, traces and logs of calls, in addition to their events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The calls of one reply: which run together, in which order, and how they are ended."""
+"""The calls of one reply: concurrency, order and cancellation."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Stage:
 
 
 async def test_safe_calls_run_together_and_others_are_barriers_in_order() -> None:
-    """An unsafe call waits for those before it, and those behind it wait for it."""
+    """An unsafe call waits for earlier calls, and later calls wait for it."""
     stage = Stage()
     names = ["a", "b", "WRITE", "c", "d", "WRITE"]
     made = [stage.tool(name, safe=name.islower()) for name in dict.fromkeys(names)]
@@ -230,7 +230,7 @@ async def test_turn_cancelled_before_its_calls_runs_none_of_them() -> None:
 
 @pytest.mark.parametrize("from_thread", [False, True])
 async def test_turn_cancelled_during_its_calls_ends_each_with_one_result(from_thread: bool) -> None:
-    """What had ended keeps its result, what runs is ended, what waits is not begun."""
+    """Ended calls keep their results, running ones are cancelled, waiting ones do not start."""
     stage = Stage()
     stop = Cancellation()
     run = runner(stage.tool("a"), stage.waiting(safe=False), stage.tool("b"))
@@ -326,7 +326,7 @@ async def test_tool_that_cleans_up_when_cancelled_is_waited_for() -> None:
 async def test_tool_that_ignores_the_end_of_its_time_is_given_up_and_noticed(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """The turn goes on; the tool is named in the log and in `runaways` until it ends."""
+    """The turn continues; the log and `runaways` name the tool until it ends."""
     stubborn = Stubborn()
     options = CallOptions(limits=CallLimits(grace_s=0.02))
     run = runner(tool(stubborn.run, "stubborn", timeout_s=0.02), options=options)

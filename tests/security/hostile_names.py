@@ -90,7 +90,7 @@ def tools_of(listing: Listing, version: int) -> list[Tool]:
 
 
 def mark(tool: Tool, version: int) -> str:
-    """What tells a tool from all others, whatever it is called."""
+    """Return the identity of a tool, independent of its name."""
     server, name = tool.source
     return f"{server!a} {name!a} v{version}"
 

@@ -79,7 +79,6 @@ class Bot:
         self.runner.replace(fresh.catalog, FunctionExecutor(made))
 
     async def call(self, name: str, context: ToolContext = CONTEXT, **arguments: Any) -> str:
-        """How a call ends."""
         return (await result(self.runner, (name, arguments), context)).outcome
 
     async def _answer(self, request: PermissionRequest) -> PermissionAnswer:

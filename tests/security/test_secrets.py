@@ -1,4 +1,4 @@
-"""A key that is planted wherever one can be, and looked for wherever one could come out."""
+"""A key is planted in every place for one, and searched in every output."""
 
 from __future__ import annotations
 

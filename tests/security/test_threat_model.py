@@ -1,4 +1,4 @@
-"""The threat model in the open: every line of it names a test that there is."""
+"""The threat model: every line of the page names an existing test."""
 
 from __future__ import annotations
 

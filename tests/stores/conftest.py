@@ -1,4 +1,4 @@
-"""The stores that keep one contract: a new one joins by a line here."""
+"""The stores under one contract: a line here adds a new one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tool_search.stores import (
 
 
 class Store(ConversationStore, EvidenceStore, GrantStore, Protocol):
-    """What every store is."""
+    """All protocols of a store."""
 
 
 @asynccontextmanager

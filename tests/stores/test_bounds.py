@@ -1,4 +1,4 @@
-"""How much a store keeps, and for how long."""
+"""Bounds of a store: number and age of conversations."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ async def test_memory_is_bounded_unless_told_otherwise() -> None:
 
 
 async def test_a_conversation_in_use_is_not_pruned(tmp_path: Path) -> None:
-    """Its turn began before the others': what it has said so far is not taken from under it."""
+    """Its turn began before the others: its messages so far must stay."""
     clock = Clock()
     async with bounded("sqlite", tmp_path, clock, conversations=2) as store:
         await store.save("slow", record("tool_003"))

@@ -1,4 +1,4 @@
-"""What every store does with conversations."""
+"""Conversations in every store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def discoveries(*names: str) -> list[Discovery]:
 
 
 async def loaded_names(store: Store, key: str) -> list[str]:
-    """What a stored conversation has discovered."""
+    """Return the discoveries of a stored conversation."""
     content = await store.load(key)
     assert content is not None
     return [entry.name for entry in content.discoveries]
@@ -64,7 +64,7 @@ async def test_discoveries_before_the_first_save_are_kept(store: Store) -> None:
 
 
 async def test_saving_keeps_the_newest_definitions(store: Store) -> None:
-    """They stand in for tools whose server goes away."""
+    """They replace tools of a server that disconnects."""
     await store.append_discoveries("a", [Discovery(tool=tool("tool_003", description="Old."))])
     await store.save("a", record("tool_003"))
     content = await store.load("a")

@@ -1,4 +1,4 @@
-"""What every store does with evidence."""
+"""Evidence in every store."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ NOW = 2.0e9
 
 
 def success(tool: str, *words: str, at: float = NOW, strength: float = 1.0) -> Evidence:
-    """That these words led to a tool."""
+    """Return evidence that these words led to a tool."""
     return Evidence(tool=tool, words=tuple(sorted(words)), at=at, strength=strength)
 
 
 async def kept_in(store: Store) -> set[Evidence]:
-    """All that a store has."""
     return set((await store.load_evidence()).entries)
 
 

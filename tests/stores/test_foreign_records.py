@@ -1,4 +1,4 @@
-"""Records that somebody else wrote: tampered with, cut off, or of a later version."""
+"""Records from elsewhere: tampered with, cut off, or of a later version."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _damaged(text: str, chance: random.Random) -> str:
 
 
 def _goes_on(record: ConversationRecord) -> None:
-    """A conversation of a record that was taken: whatever it says, its next requests are made."""
+    """A conversation from an accepted record, with any content, makes its next requests."""
     session = ToolSearchSession(CATALOG, record=record)
     for profile, to_wire in WRITERS:
         session.begin_turn("Go on", profile=profile)
@@ -133,7 +133,7 @@ def _goes_on(record: ConversationRecord) -> None:
 
 @pytest.mark.parametrize("count", [250, pytest.param(20_000, marks=pytest.mark.long)])
 async def test_a_mutated_record_is_refused_by_name_or_goes_on(tmp_path: Path, count: int) -> None:
-    """No other error comes of it, and the next conversation of that key can be kept."""
+    """It causes no other error, and the next conversation of that key can be saved."""
     path = tmp_path / "store.db"
     refused: list[str] = []
     slowest = 0.0, 0

@@ -1,4 +1,4 @@
-"""What every store does with what users have granted."""
+"""Grants in every store."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ asyncio.run(revoke(*sys.argv[1:]))
 
 
 async def kept_in(store: GrantStore) -> list[Grant]:
-    """All that a store has."""
     return list((await store.load_grants()).entries)
 
 
@@ -52,7 +51,7 @@ async def test_revoking_takes_back_every_definition(store: Store) -> None:
 
 
 async def test_grants_of_one_source_are_taken_once(store: Store) -> None:
-    """So that what was revoked does not come back at the next start."""
+    """A revoked grant must not come back at the next start."""
     assert await store.add_grants([MAIL], source="grants.json 1")
     await store.revoke_grants([MAIL])
     assert not await store.add_grants([MAIL], source="grants.json 1")
@@ -61,7 +60,7 @@ async def test_grants_of_one_source_are_taken_once(store: Store) -> None:
 
 
 async def test_every_change_of_grants_has_a_revision_of_its_own(store: Store) -> None:
-    """Reading changes nothing, and what is granted already is no change to a reader."""
+    """Neither reading nor a repeated grant changes the revision."""
     seen = [await store.grant_revision()]
     await store.add_grants([MAIL, CHAT])
     seen.append(await store.grant_revision())
@@ -135,7 +134,7 @@ class Failing(MemoryStore):
 async def test_nothing_kept_is_granted_while_the_store_fails(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """It may have been revoked there; what is granted meanwhile holds, and is kept later."""
+    """A grant may have been revoked there; new grants count and are written later."""
     store = Failing()
     book = GrantBook(store)
     await book.add(MAIL)

@@ -1,4 +1,4 @@
-"""Random failures of a store under two processes: what was said is there once, or erased."""
+"""Random failures of a store with two processes: each message is there once, or erased."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EXAMPLES = 2_000 if _IS_LONG else 40
 
 
 class FlakyStore(MemoryStore):
-    """Fails at chosen methods, before it has done what was asked or after that."""
+    """A store that fails at chosen methods, before or after the work."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,21 +36,18 @@ class FlakyStore(MemoryStore):
             raise StoreError(f"no such disk: {method}")
 
     async def load(self, key: str) -> ConversationRecord | None:
-        """As it is, or a failure."""
         self._check("load", is_done=False)
         return await super().load(key)
 
     async def append_discoveries(
         self, key: str, entries: Sequence[Discovery]
     ) -> tuple[Discovery, ...]:
-        """As it is, or a failure before or after it."""
         self._check("append", is_done=False)
         found = await super().append_discoveries(key, entries)
         self._check("append", is_done=True)
         return found
 
     async def forget(self, key: str) -> None:
-        """As it is, or a failure before or after it."""
         self._check("forget", is_done=False)
         self._revisions.pop(key, None)
         await super().forget(key)
@@ -58,17 +55,15 @@ class FlakyStore(MemoryStore):
 
 
 class SharedFlakyStore(FlakyStore):
-    """The same with revisions, so that two processes may share a conversation."""
+    """A failing store with revisions, so that two processes may share a conversation."""
 
     async def revision(self, key: str) -> int | None:
-        """As it is, or a failure."""
         self._check("revision", is_done=False)
         return self._revisions.get(key)
 
     async def save_over(
         self, key: str, record: ConversationRecord, *, expected: int | None, new: int
     ) -> bool:
-        """As it is, or a failure before or after it."""
         self._check("save", is_done=False)
         if self._revisions.get(key) != expected:
             return False
@@ -143,7 +138,7 @@ class Processes(RuleBasedStateMachine):
         self.said.clear()
 
     def teardown(self) -> None:
-        """Whatever has happened, all is there once, and nothing that was erased."""
+        """All messages are there once, and none that was erased."""
         for talk in self.talks:
             self._run(talk.close())
         record = self._run(self.store.load(_KEY))

@@ -1,4 +1,4 @@
-"""Processes that are killed while they write, and disks that are full: no promise is broken."""
+"""Killed writers and full disks break no promise."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ COUNTS = pytest.mark.parametrize("kills", [5, pytest.param(200, marks=pytest.mar
 
 @pytest.fixture(scope="module")
 def processes() -> ForkServerContext:
-    """Where writers come from without importing everything anew."""
+    """Starts writers without importing everything again."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.stores.writers"])
     return context
 
 
 def _wait_for(notes: Path, lines: int, writer: ForkServerProcess, *, last: str = "") -> None:
-    """Wait until a writer has noted so much, or what is last."""
+    """Wait until a writer has noted so many lines, or a last line."""
     ended = time.monotonic() + _PATIENCE_S
     while time.monotonic() < ended:
         written = read_notes(notes)
@@ -66,7 +66,7 @@ async def _check(path: Path, notes: Counter[tuple[str, str]]) -> None:
 
 
 async def _turns(store: SQLiteStore, key: str) -> list[str]:
-    """What users said in a conversation, each of which found a tool of its own."""
+    """Return the user messages of a conversation; each found its own tool."""
     record = await store.load(key)
     if record is None:
         return []
@@ -112,7 +112,7 @@ def test_two_writers_that_are_killed_lose_no_promise(
 def test_a_full_disk_breaks_no_promise(
     tmp_path: Path, processes: ForkServerContext, kills: int
 ) -> None:
-    """The writer goes on in memory, is killed then, or after it has written what waited."""
+    """The writer continues in memory; it is killed then, or after its waiting writes."""
     promises = waited = 0
     for kill in range(kills):
         chance = random.Random(1000 + kill)

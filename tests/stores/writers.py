@@ -1,4 +1,4 @@
-"""Processes that write into a store until they are killed, and say what they were promised.
+"""Processes that write into a store until they are killed, and note its promises.
 
 Each line of a writer's notes is a promise of the store's: it was there when the line was
 written. The notes go through the system's memory, as the store's own file does, so that a
@@ -27,11 +27,11 @@ from tool_search.stores.backlog import Backlog
 from tool_search.stores.keeping import ConversationKeeper, KeptConversation
 
 SHARED = "both:write"
-"""The conversation that all writers take turns in."""
+"""The conversation that all writers share."""
 
 
 class Notes:
-    """What a writer was promised, line by line."""
+    """The promises that a store made to a writer, one a line."""
 
     def __init__(self, path: str) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -58,7 +58,7 @@ class Talk:
         self._chat = Chat(toolbox(3))
 
     async def turn(self, text: str) -> bool:
-        """Say something and find a tool; True if the store has promised to keep it."""
+        """Say something and find a tool; return True if the store has promised to keep it."""
         if self._kept is None or not await self._keeper.is_current(self._kept):
             opened = await self._keeper.open(self.key)
             self._kept, record = opened.kept, opened.record
@@ -84,12 +84,12 @@ class Talk:
         await self._keeper.forget(self.key, kept)
 
     async def close(self) -> None:
-        """Write what waits."""
+        """Try all waiting writes."""
         await self._keeper.aclose()
 
 
 def write(path: str, own: str, notes: str) -> None:
-    """Write everything a store keeps, until somebody kills the process."""
+    """Write all kinds of data until the process is killed."""
     asyncio.run(_write(path, own, Notes(notes)))
 
 
@@ -160,7 +160,7 @@ def _no_room(path: Path, chance: random.Random) -> Iterator[None]:
 
 @contextmanager
 def _no_pages(store: SQLiteStore, path: Path, chance: random.Random) -> Iterator[None]:
-    """SQLite may use only so many pages, as on a full disk."""
+    """Limit SQLite's pages, as on a full disk."""
     _set_pages(store, path.stat().st_size // 4096 + chance.randrange(8))
     try:
         yield

@@ -1,4 +1,4 @@
-"""What the tests of the workspace tools share: a workspace, and calls as a model makes them."""
+"""Helpers of the tests of the workspace tools: a workspace, and calls of a model."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ class Desk:
         return finished
 
     async def said(self, name: str, /, **arguments: Any) -> str:
-        """What the model reads of a call that succeeds."""
+        """Return the result of a call that succeeds."""
         finished = await self.call(name, **arguments)
         assert not finished.is_error, finished.content
         return finished.content
 
     async def refused(self, name: str, /, **arguments: Any) -> str:
-        """What the model reads of a call that fails."""
+        """Return the error of a call that fails."""
         finished = await self.call(name, **arguments)
         assert finished.is_error, finished.content
         return finished.content

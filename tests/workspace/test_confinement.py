@@ -1,4 +1,4 @@
-"""A workspace and what lies outside of it."""
+"""Confinement to a workspace."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SECRET = "what nobody inside may read"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A workspace beside a secret."""
+    """A workspace next to a secret file."""
     (tmp_path / "secret.txt").write_text(SECRET)
     inside = tmp_path / "workspace"
     (inside / "sub").mkdir(parents=True)
@@ -105,7 +105,6 @@ async def test_an_absolute_path_inside_is_the_relative_one(folder: Path) -> None
 
 
 async def test_a_search_follows_no_link_out(folder: Path) -> None:
-    """What it would find there is not the workspace's."""
     (folder / "away").symlink_to(folder.parent)
     desk = Desk(folder)
     assert await desk.said("grep", pattern="nobody") == "Nothing matches."
@@ -113,7 +112,7 @@ async def test_a_search_follows_no_link_out(folder: Path) -> None:
 
 
 class Swapped(Workspace):
-    """One whose folder `sub` becomes a link to the outside once a path was checked."""
+    """A workspace whose folder `sub` becomes a link to the outside after the check of a path."""
 
     def located(self, path: str) -> str:
         """Checks, and then swaps."""
@@ -130,7 +129,7 @@ def test_a_link_put_there_after_the_check_is_not_followed(folder: Path) -> None:
 
 
 def test_a_file_that_changes_while_it_is_edited_is_not_overwritten(folder: Path) -> None:
-    """What somebody else has written since stays."""
+    """A file that another program has written since stays."""
     workspace = Workspace(folder)
     old = workspace.read("sub/a.txt")
     (folder / "sub" / "a.txt").write_text("by somebody else")
@@ -141,7 +140,7 @@ def test_a_file_that_changes_while_it_is_edited_is_not_overwritten(folder: Path)
 
 
 def test_a_new_file_does_not_replace_one_that_came_before_it(folder: Path) -> None:
-    """Even where it was not there when it was looked for."""
+    """Even if it did not exist at the check."""
     with pytest.raises(WorkspaceError, match="already"):
         Workspace(folder).create("sub/a.txt", b"ours")
     assert (folder / "sub" / "a.txt").read_text() == "alpha\n"
@@ -157,7 +156,7 @@ def test_a_write_keeps_the_permission_bits(folder: Path) -> None:
 
 
 async def test_a_pipe_a_socket_and_a_folder_are_no_files(folder: Path) -> None:
-    """Opening some of them would wait for ever."""
+    """Opening some of them would block forever."""
     os.mkfifo(folder / "pipe")
     with socket.socket(socket.AF_UNIX) as listening:
         here = Path.cwd()
@@ -196,7 +195,7 @@ async def test_a_file_above_the_limit_is_neither_read_nor_written(folder: Path) 
 def test_no_path_at_all_reads_what_is_outside(
     parts: list[str], absolute: bool, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Whatever it is made of: it is in the workspace, or it is refused."""
+    """Any path is in the workspace or refused."""
     top = tmp_path_factory.mktemp("any")
     inside = top / "workspace"
     (inside / "sub").mkdir(parents=True)
@@ -248,7 +247,7 @@ def test_the_environment_names_the_folder_and_the_commands(tmp_path: Path) -> No
     ],
 )  # fmt: skip
 async def test_no_tool_writes_what_other_programs_execute(folder: Path, path: str) -> None:
-    """Not by another case or composition of its letters, nor by a link that leads there."""
+    """Neither by another case or Unicode composition, nor by a link."""
     (folder / ".git").mkdir()
     (folder / "way").mkdir()
     (folder / "way" / "in").symlink_to(folder / ".git")

@@ -1,4 +1,4 @@
-"""The shell: what lasts, what ends it, what it may run, what it knows."""
+"""The shell: state, end, allowed commands and environment."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
 
 
 def runs(sign: str) -> bool:
-    """True if a process has a sign among its arguments: it has another number outside."""
+    """Return True if a process has this argument; its id differs outside its namespace."""
     done = subprocess.run(
         ["ps", "-A", "-o", "stat=,args="],  # noqa: S607  # wherever it is
         capture_output=True,
@@ -49,7 +49,7 @@ def runs(sign: str) -> bool:
 
 
 async def gone(sign: str) -> bool:
-    """Whether a process ends before long; it is ended where it does not."""
+    """Return True if a process ends soon; else kill it."""
     for _ in range(200):
         if not runs(sign):
             return True
@@ -85,12 +85,10 @@ async def test_a_shell_that_was_left_begins_anew(desk: Desk) -> None:
 
 
 async def test_a_command_does_not_wait_for_input(desk: Desk) -> None:
-    """There is nobody to type."""
     assert await desk.said("bash", command="cat; echo done") == "done"
 
 
 async def test_a_command_that_leaves_the_workspace_is_brought_back(desk: Desk) -> None:
-    """For what comes after it."""
     assert "back in it" in await desk.said("bash", command="cd /")
     assert await desk.said("bash", command="pwd") == str(desk.folder)
 
@@ -219,7 +217,7 @@ TOLD = 'command_not_found_handle() { echo "RAN $1" >&9; }; ok() { :; }; exec 9>&
 def test_a_line_that_passes_runs_nothing_but_what_is_allowed(
     line: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """As bash itself runs it: no other command, and no file that it writes."""
+    """Bash itself runs no other command and writes no file."""
     line = f"ok {line}"
     assume(denial_reason(line, ["ok"]) is None)
     folder = tmp_path_factory.mktemp("any")

@@ -1,4 +1,4 @@
-"""Thoughts, the list of what is to do, and tasks for a sub-agent."""
+"""Thoughts, the todo list, and tasks for a sub-agent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from tool_search.workspace import SubAgentTask, WorkspaceError, workspace_tools
 
 
 async def test_a_thought_is_noted(tmp_path: Path) -> None:
-    """And asks nobody."""
     desk = Desk(tmp_path)
     assert await desk.said("think", thought="so") == "Noted."
     assert desk.asked == []
@@ -52,7 +51,7 @@ async def test_a_sub_agent_reads_with_the_tools_it_has(tmp_path: Path) -> None:
 
 
 async def test_a_sub_agent_changes_nothing_and_gives_no_task_away(tmp_path: Path) -> None:
-    """It has only what reads, whatever it asks for."""
+    """It has only tools that read."""
     seen: list[SubAgentTask] = []
 
     async def agent(task: SubAgentTask) -> str:

@@ -1,4 +1,4 @@
-"""Reading from the web and searching it."""
+"""Reading web pages and searching the web."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Answer = tuple[int, dict[str, str], bytes]
 
 
 class Site:
-    """A server on loopback, and a name for it that is not known anywhere else.
+    """A server on loopback under a name that only the test resolves.
 
     Attributes:
         pages: What it answers, by path.
@@ -64,14 +64,14 @@ class Site:
         return f"http://{host}:{self.port}{path}"
 
     def page(self, path: str, body: bytes | str, kind: str = "text/plain", **more: str) -> str:
-        """Puts a page up; gives its address."""
+        """Add a page; return its address."""
         content = body.encode() if isinstance(body, str) else body
         named = {name.replace("_", "-"): value for name, value in more.items()}
         self.pages[path] = (200, {"Content-Type": kind, **named}, content)
         return self.url(path)
 
     def moved(self, path: str, to: str) -> str:
-        """Puts a redirect up; gives its address."""
+        """Add a redirect; return its address."""
         self.pages[path] = (302, {"Location": to}, b"")
         return self.url(path)
 
@@ -89,7 +89,7 @@ def site() -> Iterator[Site]:
 
 
 def loopback(host: str, port: int) -> Sequence[str]:
-    """Knows names of tests alone."""
+    """Resolve only the names of tests."""
     if not host.endswith(".test"):
         raise OSError("unknown")
     return ["127.0.0.1"]
@@ -116,14 +116,14 @@ def fetcher(
 
 
 async def read(trial: ToolTrial, url: str, start: int = 0) -> str:
-    """What the model reads of a page that can be read."""
+    """Return the result for a readable page."""
     finished = await trial.call(url=url, start=start)
     assert not finished.is_error, finished.content
     return finished.content
 
 
 async def refused(trial: ToolTrial, url: str) -> str:
-    """What the model reads of one that cannot."""
+    """Return the error for an unreadable page."""
     finished = await trial.call(url=url)
     assert finished.is_error, finished.content
     return finished.content
@@ -214,7 +214,7 @@ async def test_a_redirect_on_the_same_host_is_followed_and_checked_again(site: S
 
 
 async def test_a_redirect_to_another_host_is_told_and_not_followed(site: Site) -> None:
-    """A permission for one host is none for the other."""
+    """A permission for one host does not count for another."""
     target = site.url("/b", "other.test")
     said = await read(fetcher(), site.moved("/a", target))
     assert f"redirects to another host: {target}" in said
@@ -248,7 +248,6 @@ async def test_what_is_no_address_of_the_web_is_refused(url: str, told: str) -> 
 
 
 async def test_a_redirect_to_a_file_is_refused(site: Site) -> None:
-    """As its address would be."""
     assert "must begin http" in await refused(fetcher(), site.moved("/a", "file:///etc/passwd"))
 
 
@@ -280,7 +279,7 @@ async def test_a_packed_page_is_unpacked_no_further_than_its_limit(site: Site) -
 
 
 async def test_a_page_is_kept_for_fifteen_minutes(site: Site) -> None:
-    """And then asked for again."""
+    """After that it is fetched again."""
     now = [0.0]
     trial = fetcher(clock=lambda: now[0])
     url = site.page("/a", "old")

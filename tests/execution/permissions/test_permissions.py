@@ -1,4 +1,4 @@
-"""Who may call what: levels, modes, grants, questions; and search agrees with execution."""
+"""Permissions: levels, modes, grants, questions, and agreement of search and execution."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def mail(name: str = "send_mail", **more: Any) -> ExecutableTool:
 
 
 class User:
-    """Gives answers in turn, and keeps the questions."""
+    """A user who gives answers in turn and keeps the questions."""
 
     def __init__(self, *answers: PermissionAnswer | bool | Exception) -> None:
         self.answers = list(answers)
         self.asked: list[PermissionRequest] = []
 
     async def ask(self, request: PermissionRequest) -> PermissionAnswer | bool:
-        """The next answer; no, where there is none left."""
+        """Return the next answer, or False if none is left."""
         self.asked.append(request)
         answer = self.answers.pop(0) if self.answers else False
         if isinstance(answer, Exception):
@@ -64,7 +64,6 @@ def bot(
     user: User | None = None,
     grants: GrantBook | None = None,
 ) -> CallRunner:
-    """A bot of these settings."""
     permissions = Permissions(
         PermissionSettings.model_validate(settings), ask=user.ask if user else None, grants=grants
     )
@@ -78,7 +77,6 @@ async def outcome(
     user: User | None = None,
     context: ToolContext = CONTEXT,
 ) -> str:
-    """How the call of one tool ends."""
     made = made or mail()
     wanted = (made.tool.name, {"to": "bo"})
     return (await result(bot(settings, made, user=user), wanted, context)).outcome
@@ -127,7 +125,7 @@ _ASKS = {"needs_permission": True}
 async def test_levels_modes_and_facts_decide_a_call(
     settings: dict[str, Any], facts: dict[str, Any], asked: int, ends: str
 ) -> None:
-    """The table of who is asked, and how it ends where he says yes.
+    """The cases in which the user is asked, and the outcome after a yes.
 
     What is denied to everybody is not offered at all, so its call fails as unknown.
     """
@@ -243,7 +241,7 @@ async def test_being_found_or_called_before_grants_nothing() -> None:
 
 
 async def test_grants_are_kept_in_the_store(tmp_path: Path) -> None:
-    """And hold after a restart: one for always everywhere, one of a conversation there."""
+    """They also count after a restart: a permanent one everywhere, another in its conversation."""
     user = User(
         PermissionAnswer(allow=True, scope="always"),
         PermissionAnswer(allow=True, scope="conversation"),
@@ -415,7 +413,7 @@ def test_what_is_denied_to_everybody_is_offered_to_nobody() -> None:
 
 
 async def test_one_context_in_many_replies_sees_each_change() -> None:
-    """Of mode, of grants and of tools: nothing of an earlier reply is remembered."""
+    """Changes of mode, grants and tools: nothing of an earlier reply is remembered."""
 
     async def change() -> str:
         """Change."""

@@ -36,7 +36,7 @@ TOOLS = [
 
 
 def warnings(*tools: Tool, **settings: Any) -> tuple[str, ...]:
-    """What a bot of these settings and tools warns of at its start."""
+    """Return the warnings of a bot with these settings and tools at its start."""
 
     async def run(**arguments: Any) -> str:
         return "done"
@@ -118,7 +118,7 @@ def test_rule_that_may_match_is_not_warned_of(settings: dict[str, Any]) -> None:
 
 
 def test_each_rule_is_warned_of_once_and_by_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    """A server that lists again says nothing new; one that comes late ends the warning's cause."""
+    """A new listing repeats no warning; a late server removes the cause of one."""
     permissions = Permissions(PermissionSettings(deny=("mcp__late__*",)))
     runner = CallRunner(options=CallOptions(permissions=permissions))
     late = [Tool(name="x", kind="mcp", server="late")]

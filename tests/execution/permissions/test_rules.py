@@ -1,4 +1,4 @@
-"""Which calls a rule is about, and which of many rules wins."""
+"""The calls that a rule matches, and the precedence of rules."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def decision(
     ],
 )
 def test_rule_names_a_tool_by_its_name_or_its_server(rule: str, tool: Tool, names: bool) -> None:
-    """A server's name alone is no rule, and no server can call its tools another's."""
+    """A server's name alone matches nothing, and no server can name its tools as another's."""
     assert Rule.read(rule).names(tool) is names
 
 
@@ -181,7 +181,7 @@ def test_pattern_is_held_against_an_argument(
     ["http://[broken", "https://evil.net\\@x.org/", "https:x.org", f"https://{'a' * 64}.org", ""],
 )
 def test_address_that_cannot_be_read_for_certain_is_denied_and_never_allowed(address: str) -> None:
-    """What reads it in the end may come somewhere else than the rule."""
+    """The final reader of the address may reach another host than the rule."""
     read = Rule.read("fetch(domain:x.org)")
     assert read.covers(CallArguments(FETCH, {"url": address}), every=False)
     assert not read.covers(CallArguments(FETCH, {"url": address}), every=True)

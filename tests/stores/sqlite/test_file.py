@@ -1,4 +1,4 @@
-"""What SQLite's file holds and what it does not: versions, erasure, revisions, faults."""
+"""The SQLite file: versions, erasure, revisions, faults."""
 
 from __future__ import annotations
 
@@ -39,7 +39,6 @@ PRAGMA user_version = 1
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where a store will be."""
     return tmp_path / "store.db"
 
 
@@ -59,7 +58,7 @@ def talked(count: int, *words: str) -> ConversationRecord:
 
 
 async def test_a_file_of_the_first_version_goes_on(path: Path) -> None:
-    """With its conversations, discoveries and evidence; then it is of this version."""
+    """Conversations, discoveries and evidence stay; the version is the current one."""
     old = talked(3)
     content = {**old.to_dict(), "discoveries": []}
     del content["version"]
@@ -85,7 +84,7 @@ async def test_a_file_of_the_first_version_goes_on(path: Path) -> None:
 
 
 async def test_a_turn_writes_what_it_added(path: Path) -> None:
-    """Not the whole history; what was changed in the middle is written from there on."""
+    """Not the whole history; after a change in the middle, the rest is written."""
     whole = talked(40)
     async with SQLiteStore(path) as store:
         await store.save("a", replace(whole, history=whole.history[:-4]))
@@ -109,7 +108,6 @@ async def test_a_turn_writes_what_it_added(path: Path) -> None:
 
 
 async def _writes(store: SQLiteStore) -> int:
-    """How many rows the store has written so far."""
     return await store._file.read(lambda connection: connection.total_changes)
 
 
@@ -134,7 +132,7 @@ async def test_a_save_over_another_revision_changes_nothing(path: Path) -> None:
 
 
 async def test_discoveries_that_another_store_erased_are_written_again(path: Path) -> None:
-    """Those of a record that has not changed are not written, unless the file lacks them."""
+    """Unchanged discoveries are written only if the file lacks them."""
     kept = record("tool_003")
     async with SQLiteStore(path) as store, SQLiteStore(path) as other:
         await store.save("a", kept)
@@ -223,7 +221,7 @@ async def test_of_a_large_file_traces_are_gone_soon(
 
 
 async def test_what_a_reader_keeps_from_being_erased_is_said(path: Path) -> None:
-    """It is erased for every reader to come; only traces in the log remain."""
+    """Later readers do not see it; only traces in the log remain."""
     async with SQLiteStore(path, patience_s=0.01) as store:
         await store.save("a", talked(1, "planted"))
         other = sqlite3.connect(path, isolation_level=None)
@@ -260,7 +258,7 @@ class _NoVacuum:
         return getattr(self._connection, name)
 
     def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
-        """As it is, but for VACUUM."""
+        """Return the connection; fail for VACUUM."""
         if sql == "VACUUM":
             raise _sqlite(sqlite3.SQLITE_FULL)
         return self._connection.execute(sql, *values)
@@ -272,7 +270,7 @@ def _full_for_vacuum(current: Callable[[SQLiteFile], sqlite3.Connection]) -> Any
 
 @pytest.mark.parametrize("level", ["full", "normal", "off"])
 async def test_synchronous_is_as_it_was_set(path: Path, level: Any) -> None:
-    """And full for what is revoked or erased."""
+    """`full` also counts for revocations and erasures."""
     numbers = {"off": 0, "normal": 1, "full": 2}
     async with SQLiteStore(path, synchronous=level) as store:
         seen: list[int] = []
@@ -287,7 +285,7 @@ async def test_synchronous_is_as_it_was_set(path: Path, level: Any) -> None:
 
 
 async def test_a_file_that_is_removed_or_replaced_is_made_anew(path: Path) -> None:
-    """What is written from then on is where the next process looks for it."""
+    """Later writes go to the file that the next process opens."""
     async with SQLiteStore(path) as store:
         await store.save("a", record("tool_003"))
         path.unlink()  # noqa: ASYNC240  # a test's own
@@ -314,7 +312,7 @@ async def test_a_commit_that_fails_leaves_the_store_usable(path: Path) -> None:
 
 
 async def test_what_is_no_json_is_named_by_its_conversation(path: Path) -> None:
-    """And text with half a character is mended, for no file can hold it."""
+    """A text with an unpaired surrogate is repaired, because no file can contain it."""
     one = talked(1, "half \ud800 a character")
     async with SQLiteStore(path) as store:
         await store.save("a", replace(one, history=(Message(role="user", content="\ud800"),)))

@@ -1,4 +1,4 @@
-"""What is SQLite's own: a file, several processes, damage and locks."""
+"""SQLite in particular: a file, several processes, damage and locks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ asyncio.run(write(*sys.argv[1:]))
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where a store will be."""
     return tmp_path / "bot" / "store.db"
 
 
@@ -108,7 +107,7 @@ async def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 
 async def test_a_newer_file_is_left_alone(path: Path) -> None:
-    """An older process must not write what it does not know."""
+    """An older process must not write a format that it does not know."""
     async with SQLiteStore(path):
         pass
     other = sqlite3.connect(path)
