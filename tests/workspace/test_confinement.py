@@ -114,9 +114,9 @@ async def test_a_search_follows_no_link_out(folder: Path) -> None:
 class Swapped(Workspace):
     """A workspace whose folder `sub` becomes a link to the outside after the check of a path."""
 
-    def located(self, path: str) -> str:
+    def locate(self, path: str) -> str:
         """Checks, and then swaps."""
-        place = super().located(path)
+        place = super().locate(path)
         (self.folder / "sub").rename(self.folder / "was")
         (self.folder / "sub").symlink_to(self.folder.parent)
         return place

@@ -18,7 +18,7 @@ from tool_search.execution import ExecutableTool, ToolContext, tool_from_functio
 from tool_search.workspace.texts import ReadFiles, TextFile, snippet
 from tool_search.workspace.workspace import StoredFile, Workspace, WorkspaceError
 
-__all__ = ["Edit", "EditDesk", "checked_before", "editing_tools"]
+__all__ = ["Edit", "EditDesk", "check_before", "editing_tools"]
 
 _CHANGES = {"read_only": False, "destructive": False, "concurrency_safe": False}
 
@@ -54,7 +54,7 @@ class EditDesk:
             WorkspaceError: The file was not read, has changed since, or is not text.
         """
         file = self.workspace.read(path)
-        self.seen.require_fresh(conversation, file)
+        self.seen.require_current(conversation, file)
         return file, TextFile.of(file)
 
     def replace(self, old: StoredFile, content: bytes, conversation: str) -> None:
@@ -62,7 +62,7 @@ class EditDesk:
         self.seen.note(conversation, self.workspace.replace(old, content))
 
 
-def checked_before(
+def check_before(
     check: Callable[..., object],
 ) -> Callable[[Mapping[str, Any], ToolContext], Awaitable[str | None]]:
     """Return a `validate_input` from a check that reads the disk.
@@ -97,7 +97,7 @@ def _changing(
         annotations=_CHANGES,
         needs_permission=True,
         subjects=desk.workspace.subjects("file_path"),
-        validate_input=checked_before(check),
+        validate_input=check_before(check),
         **definition,
     )
 
@@ -165,17 +165,17 @@ def _write(desk: EditDesk) -> ExecutableTool:
         """
         with desk.lock:
             if not workspace.exists(file_path):
-                created = workspace.create(file_path, TextFile(text="").encoded(content))
+                created = workspace.create(file_path, TextFile(text="").encode_text(content))
                 desk.seen.note(context.conversation, created)
                 return f"Created {created.path} with {_count(content)}."
             file, text = desk.fresh(file_path, context.conversation)
-            desk.replace(file, text.encoded(content), context.conversation)
+            desk.replace(file, text.encode_text(content), context.conversation)
             return f"Wrote {file.path} with {_count(content)}."
 
     def check(file_path: str, content: str, conversation: str) -> None:
         if workspace.exists(file_path):
             _, text = desk.fresh(file_path, conversation)
-            text.encoded(content)
+            text.encode_text(content)
 
     return _changing(
         desk,
@@ -197,9 +197,9 @@ def _apply_edits(desk: EditDesk, path: str, edits: Sequence[Edit], conversation:
     with desk.lock:
         file, text = desk.fresh(path, conversation)
         after, place, count = _edited(text, edits, file.path)
-        desk.replace(file, text.encoded(after), conversation)
+        desk.replace(file, text.encode_text(after), conversation)
     times = "1 replacement" if count == 1 else f"{count:,} replacements"
-    last = text.read_as_here(edits[-1].new_string)
+    last = text.with_own_line_ends(edits[-1].new_string)
     return f"Made {times} in {file.path}. It now reads:\n{snippet(after, place, len(last))}"
 
 
@@ -213,7 +213,8 @@ def _edited(text: TextFile, edits: Sequence[Edit], path: str) -> tuple[str, int,
         raise WorkspaceError("edits is empty: give at least one replacement")
     now, place, total = text.text, 0, 0
     for number, edit in enumerate(edits, 1):
-        old, new = text.read_as_here(edit.old_string), text.read_as_here(edit.new_string)
+        old = text.with_own_line_ends(edit.old_string)
+        new = text.with_own_line_ends(edit.new_string)
         which = f"edit {number}: " if len(edits) > 1 else ""
         if not old:
             raise WorkspaceError(f"{which}old_string is empty: to make a file, use write_file")

@@ -27,10 +27,10 @@ __all__ = [
     "Line",
     "Page",
     "Resolve",
-    "fetched",
+    "fetch_page",
     "is_public",
     "public_address",
-    "resolved",
+    "resolve_host",
 ]
 
 
@@ -41,7 +41,7 @@ Resolve = Callable[[str, int], Sequence[str]]
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
-def resolved(host: str, port: int) -> list[str]:
+def resolve_host(host: str, port: int) -> list[str]:
     """Return the addresses of a host from the system's resolver.
 
     Raises:
@@ -169,7 +169,7 @@ def _tls() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-def fetched(
+def fetch_page(
     url: str,
     *,
     most: int,

@@ -38,7 +38,7 @@ def _ls(workspace: Workspace) -> ExecutableTool:
             path: The folder, relative to the workspace.
             limit: The most entries to show.
         """
-        base = workspace.located(path)
+        base = workspace.locate(path)
         prefix = "" if base == "." else f"{base}/"
         guard = _Guard(context)
         entries = [e for e in workspace.entries(path) if guard.shows(f"{prefix}{e[0]}")]
@@ -46,7 +46,7 @@ def _ls(workspace: Workspace) -> ExecutableTool:
         for name, found in entries[:limit]:
             mark = next((sign for is_it, sign in _KINDS if is_it(found.st_mode)), None)
             lines.append(f"{name}  {found.st_size:,} bytes" if mark is None else f"{name}{mark}")
-        listed = _listed(lines, len(entries) - len(lines), "The folder is empty.")
+        listed = _format_list(lines, len(entries) - len(lines), "The folder is empty.")
         return listed + guard.left_out()
 
     return tool_from_function(
@@ -72,13 +72,13 @@ def _glob(workspace: Workspace) -> ExecutableTool:
         """
         fits = glob_matcher(pattern)
         walk = Walk(workspace, path, lambda: context.is_cancelled)
-        base = workspace.located(path)
+        base = workspace.locate(path)
         start = 0 if base == "." else len(base) + 1
         guard = _Guard(context)
         found = [f for f in walk.files() if fits(f.path[start:]) and guard.shows(f.path)]
         found.sort(key=lambda file: (-file.changed_ns, file.path))
         shown = [file.path for file in found[:limit]]
-        listed = _listed(shown, len(found) - len(shown), "No file fits.")
+        listed = _format_list(shown, len(found) - len(shown), "No file fits.")
         return listed + guard.left_out() + _cut_note(walk)
 
     return tool_from_function(glob, aliases=("Glob",), tags=("files",), annotations=_READS)
@@ -167,7 +167,7 @@ class _Search:
         self._guard = guard
         self._walk = walk
         self._fits = glob_matcher(glob, anywhere=True) if glob else None
-        base = workspace.located(walk.start)
+        base = workspace.locate(walk.start)
         self._start = 0 if base == "." else len(base) + 1
         self._too_large = 0
 
@@ -246,7 +246,7 @@ class _Report:
     def text(self) -> str:
         """Return the whole output, with notes on omissions."""
         total = self._matches if self._mode == "content" else self._files
-        listed = _listed(self._lines, total - self._shown, "Nothing matches.")
+        listed = _format_list(self._lines, total - self._shown, "Nothing matches.")
         if not self._files:
             return listed
         return f"{listed}\n[{self._matches:,} matching lines in {self._files:,} files]"
@@ -259,7 +259,7 @@ def _cut(line: str) -> str:
     return f"{line[:_MAX_LINE_CHARS]}... [{len(line) - _MAX_LINE_CHARS:,} characters left out]"
 
 
-def _listed(lines: list[str], left: int, otherwise: str) -> str:
+def _format_list(lines: list[str], left: int, otherwise: str) -> str:
     if not lines:
         return otherwise
     return "\n".join([*lines, *([f"[{left:,} more left out]"] if left > 0 else [])])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tool_search.execution import ExecutableTool, ToolContext, tool_from_function
-from tool_search.workspace.editing import EditDesk, checked_before
+from tool_search.workspace.editing import EditDesk, check_before
 from tool_search.workspace.texts import TextFile
 from tool_search.workspace.workspace import WorkspaceError
 
@@ -65,7 +65,7 @@ class NotebookFile:
         cells: list[dict[str, Any]] = self.content["cells"]
         return cells
 
-    def written(self, before: str) -> str:
+    def to_json(self, before: str) -> str:
         """Return the notebook as JSON text.
 
         Args:
@@ -74,7 +74,7 @@ class NotebookFile:
         end = "\n" if before.endswith("\n") else ""
         return json.dumps(self.content, ensure_ascii=False, indent=self.indent) + end
 
-    def shown(self, most: int) -> str:
+    def preview(self, most: int) -> str:
         """Return the cells and the text of their outputs.
 
         Args:
@@ -181,7 +181,7 @@ def notebook_tools(desk: EditDesk) -> tuple[ExecutableTool, ...]:
             file, text = desk.fresh(notebook_path, context.conversation)
             notebook = NotebookFile.of(file.path, text)
             done = _change_cell(notebook, edit_mode, cell, new_source, cell_type)
-            content = text.encoded(notebook.written(text.text))
+            content = text.encode_text(notebook.to_json(text.text))
             desk.replace(file, content, context.conversation)
         return f"{done} in {file.path}, which has {len(notebook.cells)} cells."
 
@@ -200,7 +200,7 @@ def notebook_tools(desk: EditDesk) -> tuple[ExecutableTool, ...]:
             annotations={"read_only": False, "destructive": False, "concurrency_safe": False},
             needs_permission=True,
             subjects=desk.workspace.subjects("notebook_path"),
-            validate_input=checked_before(check),
+            validate_input=check_before(check),
         ),
     )
 

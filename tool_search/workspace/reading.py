@@ -10,7 +10,7 @@ from pydantic import Field
 from tool_search.execution import ExecutableTool, ToolContext, tool_from_function
 from tool_search.messages import ImagePart, TextPart
 from tool_search.workspace.notebooks import NotebookFile
-from tool_search.workspace.texts import ReadFiles, TextFile, numbered
+from tool_search.workspace.texts import ReadFiles, TextFile, number_lines
 from tool_search.workspace.workspace import StoredFile, Workspace, WorkspaceError
 
 __all__ = ["reading_tools"]
@@ -57,7 +57,7 @@ def reading_tools(workspace: Workspace, seen: ReadFiles) -> tuple[ExecutableTool
             return [TextPart(f"{file.path}, {picture}"), ImagePart(f"data:{picture};base64,{data}")]
         text = TextFile.of(file)
         if file.path.endswith(".ipynb"):
-            shown = NotebookFile.of(file.path, text).shown(limits.characters)
+            shown = NotebookFile.of(file.path, text).preview(limits.characters)
         else:
             shown = _lines(workspace, text, file.path, offset, min(limit, limits.lines))
         seen.note(context.conversation, file)
@@ -92,7 +92,7 @@ def _lines(workspace: Workspace, text: TextFile, path: str, offset: int, limit: 
         if chosen and characters > limits.characters:
             break
         chosen.append(line)
-    shown = numbered(chosen, offset, longest=limits.line_characters)
+    shown = number_lines(chosen, offset, longest=limits.line_characters)
     after = len(lines) - (offset - 1 + len(chosen))
     if not after:
         return shown

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tool_search.workspace.workspace import StoredFile, WorkspaceError
 
-__all__ = ["ReadFiles", "TextFile", "numbered", "snippet"]
+__all__ = ["ReadFiles", "TextFile", "number_lines", "snippet"]
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -64,11 +64,11 @@ class TextFile:
         shown = text.replace("\r\n", "\n") if newline == "\r\n" else text
         return cls(text=shown, encoding=encoding, mark=mark, newline=newline)
 
-    def read_as_here(self, written: str) -> str:
+    def with_own_line_ends(self, written: str) -> str:
         """Return a model's text with the line ends of `text`."""
         return written.replace("\r\n", "\n") if self.newline == "\r\n" else written
 
-    def encoded(self, text: str) -> bytes:
+    def encode_text(self, text: str) -> bytes:
         """Return another text as bytes in this file's encoding.
 
         Raises:
@@ -100,7 +100,7 @@ class ReadFiles:
         if len(self._seen) > _MAX_CONVERSATIONS:
             self._seen.popitem(last=False)
 
-    def require_fresh(self, conversation: str, file: StoredFile) -> None:
+    def require_current(self, conversation: str, file: StoredFile) -> None:
         """Raise an error unless a conversation knows a file's current content.
 
         Raises:
@@ -125,7 +125,7 @@ def _digest(file: StoredFile) -> bytes:
     return hashlib.sha256(file.content).digest()
 
 
-def numbered(lines: list[str], first: int, *, longest: int) -> str:
+def number_lines(lines: list[str], first: int, *, longest: int) -> str:
     """Return lines with their numbers, each cut to `longest` characters."""
     shown = []
     for number, line in enumerate(lines, first):
@@ -147,4 +147,4 @@ def snippet(text: str, start: int, length: int, *, longest: int = 300) -> str:
     lines = text.split("\n")
     first = max(0, text.count("\n", 0, start) - 3)
     last = text.count("\n", 0, start + length) + 4
-    return numbered(lines[first : min(last, first + 20)], first + 1, longest=longest)
+    return number_lines(lines[first : min(last, first + 20)], first + 1, longest=longest)

@@ -65,7 +65,7 @@ class Walk:
         Raises:
             WorkspaceError: The start does not exist.
         """
-        workspace, place = self.workspace, self.workspace.located(self.start)
+        workspace, place = self.workspace, self.workspace.locate(self.start)
         full = workspace.folder / place
         if stat.S_ISREG(full.lstat().st_mode) if full.exists() else False:
             found = full.lstat()
@@ -168,13 +168,13 @@ def glob_matcher(pattern: str, *, anywhere: bool = False) -> Callable[[str], boo
     if not pattern or len(pattern) > _MAX_GLOB_CHARS:
         raise WorkspaceError(f"a glob must have 1 to {_MAX_GLOB_CHARS} characters")
     choices = []
-    for choice in _without_braces(pattern):
+    for choice in _expand_braces(pattern):
         parts = tuple(part for part in choice.split("/") if part not in ("", "."))
         choices.append(("**", *parts) if anywhere and len(parts) == 1 else parts)
     return lambda path: any(_fits(choice, tuple(path.split("/"))) for choice in choices)
 
 
-def _without_braces(pattern: str) -> list[str]:
+def _expand_braces(pattern: str) -> list[str]:
     done, pending = [], [pattern]
     while pending:
         one = pending.pop()

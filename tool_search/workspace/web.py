@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from pydantic import Field
 
 from tool_search.execution import ExecutableTool, ToolContext, tool_from_function
-from tool_search.workspace.fetching import Line, Page, Resolve, fetched, is_public, resolved
+from tool_search.workspace.fetching import Line, Page, Resolve, fetch_page, is_public, resolve_host
 from tool_search.workspace.workspace import WorkspaceError
 
 __all__ = [
@@ -144,7 +144,7 @@ class FetchOptions:
     characters: int = 40_000
     timeout_s: float = 30.0
     cached_s: float = 900.0
-    resolve: Resolve = resolved
+    resolve: Resolve = resolve_host
     may_connect: Callable[[str], bool] = is_public
     clock: Callable[[], float] = time.monotonic
 
@@ -222,7 +222,7 @@ class _Pages:
             known = self._kept.get(key)
             if known is not None and options.clock() - known[0] < options.cached_s:
                 return known[1], known[2]
-        page = fetched(
+        page = fetch_page(
             key,
             most=options.most_bytes,
             timeout_s=options.timeout_s,
@@ -241,13 +241,13 @@ class _Pages:
 
 def _text(page: Page) -> str:
     if page.kind in _PAGE_KINDS:
-        return _UNSEEN.sub("", html_text(_decoded(page)))
+        return _UNSEEN.sub("", html_text(_decode(page)))
     if not _TEXT_KINDS.fullmatch(page.kind):
         raise WorkspaceError(f"{page.url!r} is {page.kind}, which cannot be read as text")
-    return _UNSEEN.sub("", _decoded(page))
+    return _UNSEEN.sub("", _decode(page))
 
 
-def _decoded(page: Page) -> str:
+def _decode(page: Page) -> str:
     """Return the body as text, in the server's charset, the page's own, or else UTF-8."""
     named = _CHARSET.search(page.body[:2_048]) if page.kind in _PAGE_KINDS else None
     charset = page.charset or (named[1].decode("ascii") if named else "utf-8")

@@ -133,7 +133,7 @@ class Workspace:
                 f"the workspace {str(folder)!r} is not a folder: create it, or name another"
             )
 
-    def located(self, path: str) -> str:
+    def locate(self, path: str) -> str:
         """Return the resolved path, relative to the workspace; "." is the workspace itself.
 
         Args:
@@ -168,7 +168,7 @@ class Workspace:
         def leads_to(arguments: Mapping[str, Any]) -> tuple[str, ...]:
             path = arguments.get(argument, ".")
             try:
-                return (self.located(path),)
+                return (self.locate(path),)
             except WorkspaceError:
                 return (path,)  # the call itself will report the problem
 
@@ -184,7 +184,7 @@ class Workspace:
         Raises:
             WorkspaceError: The file does not exist, is too large, or is not a regular file.
         """
-        place = self.located(path)
+        place = self.locate(path)
         most = self.limits.file_bytes if most is None else most
         with self._parent(place) as (folder, name):
             _require_regular(os.stat(name, dir_fd=folder, follow_symlinks=False), path)
@@ -205,7 +205,7 @@ class Workspace:
         Raises:
             WorkspaceError: The path leads out of the workspace.
         """
-        place = self.located(path)
+        place = self.locate(path)
         return place == "." or os.path.lexists(self.folder / place)
 
     def replace(self, old: StoredFile, content: bytes) -> StoredFile:
@@ -231,7 +231,7 @@ class Workspace:
         Raises:
             WorkspaceError: The path exists already, or the content is too large.
         """
-        place = self.located(path)
+        place = self.locate(path)
         self._require_writable(place)
         self._require_size(path, content)
         with (
@@ -248,7 +248,7 @@ class Workspace:
         Raises:
             WorkspaceError: The folder does not exist.
         """
-        place = self.located(path)
+        place = self.locate(path)
         with self._open(place) as folder:
             found = []
             for name in sorted(os.listdir(folder)):  # noqa: PTH208  # a descriptor

@@ -26,16 +26,16 @@ from tool_search.values.json import compact_json, encodable, read_json
 
 __all__ = [
     "KeptParts",
-    "all_keys",
     "append_discoveries",
     "erase_conversations",
-    "kept_conversations",
-    "kept_record",
-    "kept_revision",
+    "export_conversation",
+    "list_all_keys",
+    "list_conversations",
+    "load_record",
+    "load_revision",
     "prune",
     "set_aside",
     "write_record",
-    "written_conversation",
 ]
 
 _KEYS = "SELECT key FROM conversation UNION SELECT key FROM discovery"
@@ -74,14 +74,14 @@ class KeptParts(NamedTuple):
     discoveries: tuple[Discovery, ...]
 
 
-def kept_revision(connection: sqlite3.Connection, key: ConversationKey) -> int | None:
+def load_revision(connection: sqlite3.Connection, key: ConversationKey) -> int | None:
     """Return a number that changes with every write, or None if there is no conversation."""
     row = connection.execute("SELECT revision FROM used WHERE key = ?", (key,)).fetchone()
     # A conversation that was never saved may have discoveries, with the revision 0.
     return row[0] if row is not None and row[0] else None
 
 
-def kept_record(connection: sqlite3.Connection, key: ConversationKey) -> ConversationRecord | None:
+def load_record(connection: sqlite3.Connection, key: ConversationKey) -> ConversationRecord | None:
     """Return a conversation with all its discoveries, or None if it is new.
 
     Raises:
@@ -136,7 +136,7 @@ def write_record(
         StoreError: The record cannot be written as JSON, such as a block with NaN.
     """
     start = 0
-    if known is not None and known.revision != kept_revision(connection, key):
+    if known is not None and known.revision != load_revision(connection, key):
         known = None
     if known is None or known.discoveries != record.discoveries:
         _refresh_discoveries(connection, key, record.discoveries)
@@ -164,7 +164,7 @@ def write_record(
 
 def set_aside(connection: sqlite3.Connection, key: ConversationKey, at: float) -> None:
     """Move the data of a conversation out of reach until it is forgotten."""
-    content = written_conversation(connection, key)
+    content = export_conversation(connection, key)
     content.pop("set_aside", None)
     connection.execute("INSERT INTO set_aside VALUES (?, ?, ?)", (key, at, json.dumps(content)))
     _erase(connection, [(key,)], _TABLES[:-1])
@@ -202,7 +202,7 @@ def prune(
     return len(gone)
 
 
-def written_conversation(connection: sqlite3.Connection, key: ConversationKey) -> dict[str, Any]:
+def export_conversation(connection: sqlite3.Connection, key: ConversationKey) -> dict[str, Any]:
     """Return the stored data of a conversation, also data that no version can read.
 
     Returns:
@@ -232,12 +232,12 @@ def _text(content: object) -> str:
     return content
 
 
-def all_keys(connection: sqlite3.Connection) -> tuple[ConversationKey, ...]:
+def list_all_keys(connection: sqlite3.Connection) -> tuple[ConversationKey, ...]:
     """Return all conversations, with those that were set aside, sorted."""
     return _sorted(connection.execute(_ALL_KEYS))
 
 
-def kept_conversations(connection: sqlite3.Connection) -> tuple[ConversationKey, ...]:
+def list_conversations(connection: sqlite3.Connection) -> tuple[ConversationKey, ...]:
     """Return all conversations, sorted."""
     return _sorted(connection.execute(_KEYS))
 
@@ -249,7 +249,7 @@ def erase_conversations(connection: sqlite3.Connection, key: ConversationKey | N
         The number of erased conversations.
     """
     if key is None:
-        count = len(all_keys(connection))
+        count = len(list_all_keys(connection))
         for table in _TABLES:
             connection.execute(f"DELETE FROM {table}")  # noqa: S608  # ours
     else:

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 from tool_search.stores.base import ConversationKey, Grant
 from tool_search.stores.sqlite.conversations import (
-    all_keys,
     erase_conversations,
-    written_conversation,
+    export_conversation,
+    list_all_keys,
 )
-from tool_search.stores.sqlite.evidence import erase_evidence, kept_evidence
-from tool_search.stores.sqlite.grants import erase_grants, kept_grants, kept_mode
+from tool_search.stores.sqlite.evidence import erase_evidence, load_evidence
+from tool_search.stores.sqlite.grants import erase_grants, load_grants, load_mode
 
 __all__ = ["Erased", "Export", "Selection", "erase", "preview"]
 
@@ -64,12 +64,12 @@ def preview(
 def erase(connection: sqlite3.Connection, selection: Selection) -> Erased:
     """Erase the selected data; return the numbers of entries."""
     tools, keys = selection.tools, selection.conversations
-    before = len(kept_grants(connection))
+    before = len(load_grants(connection))
     erase_grants(connection, _granted(connection, selection.users))
     return Erased(
         evidence=sum(erase_evidence(connection, tool) for tool in _each(tools)),
         conversations=sum(erase_conversations(connection, key) for key in _each(keys)),
-        grants=before - len(kept_grants(connection)),
+        grants=before - len(load_grants(connection)),
     )
 
 
@@ -81,10 +81,10 @@ def _each(names: tuple[str, ...] | None) -> tuple[str | None, ...]:
 def _conversations(
     connection: sqlite3.Connection, keys: tuple[ConversationKey, ...] | None
 ) -> Iterator[dict[str, Any]]:
-    granted = kept_grants(connection)
-    for key in all_keys(connection) if keys is None else keys:
-        content = written_conversation(connection, key)
-        mode = kept_mode(connection, key)
+    granted = load_grants(connection)
+    for key in list_all_keys(connection) if keys is None else keys:
+        content = export_conversation(connection, key)
+        mode = load_mode(connection, key)
         grants = [grant.to_dict() for grant in granted if grant.conversation == key]
         if content or grants or mode:
             yield {
@@ -96,7 +96,7 @@ def _conversations(
 
 
 def _granted(connection: sqlite3.Connection, users: tuple[str, ...] | None) -> list[Grant]:
-    return [grant for grant in kept_grants(connection) if users is None or grant.user in users]
+    return [grant for grant in load_grants(connection) if users is None or grant.user in users]
 
 
 def _grants(
@@ -110,7 +110,7 @@ def _evidence(
     connection: sqlite3.Connection, tools: tuple[str, ...] | None
 ) -> Iterator[dict[str, Any]]:
     for tool in _each(tools):
-        for entry in kept_evidence(connection, tool):
+        for entry in load_evidence(connection, tool):
             at = datetime.fromtimestamp(entry.at, UTC).isoformat()
             words = list(entry.words)
             yield {"tool": entry.tool, "words": words, "strength": entry.strength, "at": at}

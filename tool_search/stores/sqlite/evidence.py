@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from tool_search.search.learned import MAX_EVIDENCE, Evidence, merge_evidence, select_evidence
 
-__all__ = ["add_evidence", "erase_evidence", "evidence_revision", "kept_evidence"]
+__all__ = ["add_evidence", "erase_evidence", "evidence_revision", "load_evidence"]
 
 _COUNT = "UPDATE revision SET number = number + 1"
 _INSERT = "INSERT OR REPLACE INTO evidence VALUES (?, ?, ?, ?, ?)"
@@ -27,7 +27,7 @@ def evidence_revision(connection: sqlite3.Connection) -> int:
     return row[0]
 
 
-def kept_evidence(connection: sqlite3.Connection, tool: str | None = None) -> list[Evidence]:
+def load_evidence(connection: sqlite3.Connection, tool: str | None = None) -> list[Evidence]:
     """Return the evidence for one tool, or all of it; skip rows that cannot be read."""
     if tool is None:
         rows = connection.execute(_SELECT).fetchall()
@@ -52,7 +52,7 @@ def _entry(tool: object, words: object, at: object, strength: object) -> Evidenc
 def add_evidence(connection: sqlite3.Connection, entries: Sequence[Evidence]) -> None:
     """Add successes to the known evidence, within its bounds."""
     for tool in sorted({entry.tool for entry in entries}):
-        known = kept_evidence(connection, tool)
+        known = load_evidence(connection, tool)
         _add_for_tool(connection, known, [entry for entry in entries if entry.tool == tool])
     (count,) = connection.execute("SELECT count(*) FROM evidence").fetchone()
     connection.execute(_ERASE_WEAKEST, (max(count - MAX_EVIDENCE, 0),))

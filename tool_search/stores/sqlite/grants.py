@@ -17,8 +17,8 @@ __all__ = [
     "erase_grants",
     "erase_grants_of_conversation",
     "grant_revision",
-    "kept_grants",
-    "kept_mode",
+    "load_grants",
+    "load_mode",
     "write_mode",
 ]
 
@@ -39,7 +39,7 @@ def grant_revision(connection: sqlite3.Connection) -> int:
     return row[0]
 
 
-def kept_grants(connection: sqlite3.Connection) -> tuple[Grant, ...]:
+def load_grants(connection: sqlite3.Connection) -> tuple[Grant, ...]:
     """Return the grants that can be read, oldest first; skip the others."""
     grants = []
     for (entry,) in connection.execute(_SELECT).fetchall():
@@ -63,7 +63,7 @@ def add_grants(connection: sqlite3.Connection, grants: Sequence[Grant], source: 
 
 def erase_grants(connection: sqlite3.Connection, grants: Sequence[Grant]) -> int:
     """Erase grants for all definitions; return the number of erased grants."""
-    gone = [one for one in kept_grants(connection) if any(each.revokes(one) for each in grants)]
+    gone = [one for one in load_grants(connection) if any(each.revokes(one) for each in grants)]
     erase = "DELETE FROM permission_grant WHERE entry = ?"
     connection.executemany(erase, [(_entry(grant),) for grant in gone])
     connection.execute(_COUNT)
@@ -79,7 +79,7 @@ def erase_grants_of_conversation(
         connection.execute(_COUNT)
 
 
-def kept_mode(connection: sqlite3.Connection, key: ConversationKey) -> str | None:
+def load_mode(connection: sqlite3.Connection, key: ConversationKey) -> str | None:
     """Return the permission mode of a conversation, or None if none was set."""
     found = connection.execute("SELECT mode FROM permission_mode WHERE key = ?", (key,))
     row: tuple[str] | None = found.fetchone()

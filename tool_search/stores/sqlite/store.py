@@ -91,8 +91,8 @@ class SQLiteStore:
         """
 
         def read(connection: sqlite3.Connection) -> ConversationRecord | None:
-            record = sqlite_conversations.kept_record(connection, key)
-            revision = sqlite_conversations.kept_revision(connection, key)
+            record = sqlite_conversations.load_record(connection, key)
+            revision = sqlite_conversations.load_revision(connection, key)
             if record is not None and revision is not None:
                 self._remember(key, KeptParts(revision, record.history, record.discoveries))
             return record
@@ -117,7 +117,7 @@ class SQLiteStore:
         """Return a number that changes with every save, or None if there is no conversation."""
         self._pruning.used(key)
         return await self._file.read(
-            lambda connection: sqlite_conversations.kept_revision(connection, key)
+            lambda connection: sqlite_conversations.load_revision(connection, key)
         )
 
     async def save_over(
@@ -183,7 +183,7 @@ class SQLiteStore:
 
     async def conversations(self) -> tuple[ConversationKey, ...]:
         """Return all conversations, sorted."""
-        return await self._file.read(sqlite_conversations.kept_conversations)
+        return await self._file.read(sqlite_conversations.list_conversations)
 
     async def evidence_revision(self) -> int:
         """Return the number of changes of the evidence."""
@@ -194,7 +194,7 @@ class SQLiteStore:
 
         def read(connection: sqlite3.Connection) -> KeptEvidence:
             revision = sqlite_evidence.evidence_revision(connection)
-            return KeptEvidence(revision, tuple(sqlite_evidence.kept_evidence(connection)))
+            return KeptEvidence(revision, tuple(sqlite_evidence.load_evidence(connection)))
 
         return await self._file.read(read)
 
@@ -222,7 +222,7 @@ class SQLiteStore:
 
         def read(connection: sqlite3.Connection) -> KeptGrants:
             revision = sqlite_grants.grant_revision(connection)
-            return KeptGrants(revision, sqlite_grants.kept_grants(connection))
+            return KeptGrants(revision, sqlite_grants.load_grants(connection))
 
         return await self._file.read(read)
 
@@ -240,7 +240,7 @@ class SQLiteStore:
 
     async def load_permission_mode(self, key: ConversationKey) -> str | None:
         """Return the last saved mode, or None."""
-        return await self._file.read(lambda connection: sqlite_grants.kept_mode(connection, key))
+        return await self._file.read(lambda connection: sqlite_grants.load_mode(connection, key))
 
     async def save_permission_mode(self, key: ConversationKey, mode: str) -> None:
         """Save a conversation's mode."""
@@ -258,7 +258,7 @@ class SQLiteStore:
         at = self._clock()
 
         def write(connection: sqlite3.Connection) -> bool:
-            if not is_expected(sqlite_conversations.kept_revision(connection, key)):
+            if not is_expected(sqlite_conversations.load_revision(connection, key)):
                 return False
             known = self._parts.get(key)
             sqlite_conversations.write_record(
