@@ -9,25 +9,16 @@ import asyncio
 
 from openai import AsyncOpenAI
 
-from tool_search import (
-    CallResult,
-    RunCall,
-    ToolCatalog,
-    ToolSearchSession,
-    profile_for,
-    tool_from_function,
-)
+from tool_search import ToolSearchSession, profile_for
 from tool_search.adapters.openai_chat import from_wire, to_wire
 from tool_search.demo.toolbox import TOOLBOX
 from tool_search.testing import KeywordModel, StandInServer
 
-TOOLS = {item.tool.name: item for item in map(tool_from_function, TOOLBOX)}
-
 
 async def main() -> None:
     """One turn: search, call, answer."""
-    profile = profile_for("openai_chat", "gpt-5.4")
-    session = ToolSearchSession(ToolCatalog(item.tool for item in TOOLS.values()))
+    profile = profile_for("openai-chat", "gpt-5.4")
+    session = ToolSearchSession(tools=TOOLBOX)
     session.begin_turn('Count the words of "to be or not to be".', profile=profile)
     with StandInServer(model=KeywordModel()) as server:
         async with AsyncOpenAI(base_url=server.openai_base_url, api_key="unused") as client:
@@ -40,12 +31,9 @@ async def main() -> None:
                     print(session.history[-1].text)
                     return
                 for call in calls:
-                    decision = session.decide(call)
-                    if isinstance(decision, RunCall):
-                        value = TOOLS[decision.tool.name].function(**decision.arguments)
-                        session.commit([CallResult(decision=decision, content=str(value))])
-                    else:
-                        session.commit([CallResult(decision=decision, content=decision.content)])
+                    # To execute a call yourself, use `decide` and `commit` instead.
+                    result = await session.run(call)
+                    print(f"   {call.name}: {result.content[:60]}")
 
 
 if __name__ == "__main__":

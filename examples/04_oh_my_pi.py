@@ -1,6 +1,6 @@
 """oh-my-pi's tool discovery inside an agent loop of your own.
 
-Runs without a key or a model: what a model would call is written here.
+Runs without a key or a model: the calls of a model are written here.
 
 Run: python examples/04_oh_my_pi.py
 """
@@ -25,7 +25,7 @@ TOOLS = [
 
 
 def main() -> None:
-    """One session: what is shown, a search, what is shown after it, and what is kept."""
+    """Show one session: its tools, a search, its tools after it, and its record."""
     settings = DiscoverySettings.from_mapping({"tools": {"discoveryMode": "all"}})
     discovery = ToolDiscovery(TOOLS, settings=settings)
     print("shown:", ", ".join(tool.name for tool in discovery.active_tools()))

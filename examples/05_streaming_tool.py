@@ -17,7 +17,7 @@ async def translate(text: str) -> AsyncIterator[CallProgress | CallOutputDelta |
     """Translate a text into capitals, word by word.
 
     Args:
-        text: What to translate.
+        text: The text to translate.
     """
     words = []
     for number, word in enumerate(text.split(), 1):

@@ -15,7 +15,7 @@ def translate(text: str) -> dict[str, str]:
     """Translate a text into capitals.
 
     Args:
-        text: What to translate.
+        text: The text to translate.
     """
     if not text:
         raise ValueError("there is nothing to translate")
@@ -43,8 +43,8 @@ async def translate_and_note(text: str, context: ToolContext) -> str:
     """Translate a text and keep it.
 
     Args:
-        text: What to translate.
-        context: Where; no argument of the model's.
+        text: The text to translate.
+        context: The context of the call; the model does not see it.
     """
     try:
         translated = await context.call("translate", text=text)

@@ -24,7 +24,7 @@ from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInSer
 
 RULES = PermissionSettings(
     ask=("send_mail",),  # the user decides
-    deny=("send_mail(to=*@example.org)",),  # nobody is even asked
+    deny=("send_mail(to=*@example.org)",),  # the user is not asked
 )
 
 

@@ -1,6 +1,6 @@
 """Kode's tools in a folder: confined to it, and asking before they change something.
 
-Runs without a key or a model: what a model would call is written here.
+Runs without a key or a model: the calls of a model are written here.
 
 Run: python examples/08_workspace.py
 """
@@ -26,13 +26,13 @@ CALLS = [
 
 
 async def ask(request: PermissionRequest) -> bool:
-    """The user, who allows everything but says so."""
+    """Allow each request, and print it."""
     print(f"   the user allows {request.tool.name}")
     return True
 
 
 async def sub_agent(task: SubAgentTask) -> str:
-    """Stands for a loop with a model of its own: it may read, and nothing else."""
+    """Take the place of a loop with its own model, which may only read."""
     found = await task.call("grep", pattern="Hi|Hello")
     return f"{task.prompt} {found}"
 

@@ -1,4 +1,4 @@
-"""Every error this library raises, in one tree.
+"""The errors of this library, in one tree.
 
 ::
 
@@ -7,18 +7,18 @@
     ├── CatalogError                  a tool definition or a catalog of them is wrong
     │   ├── InvalidToolError          one definition: its name or its schema
     │   └── DuplicateToolError        two definitions of one name
-    ├── SearchError                   an index cannot be built or asked
-    ├── SessionError                  a conversation cannot be started or continued so
-    ├── UnsupportedStrategyError      a named strategy that the model cannot honour
+    ├── SearchError                   an index cannot be built or searched
+    ├── SessionError                  a conversation cannot be started or continued
+    ├── UnsupportedStrategyError      a named strategy that the model does not support
     ├── StoreError                    what is kept cannot be read or written
-    │   └── UnreadableRecordError     one kept conversation is none of this version
+    │   └── UnreadableRecordError     one kept conversation cannot be read by this version
     ├── ToolCallError                 a tool that another tool called has failed
     ├── ProviderError                 one provider refused or could not be reached
     ├── AllProvidersFailedError       every provider of a turn failed; lists each cause
     └── NoAnswerError                 a turn ended without an answer of the model
 
-A message says what was wrong, shows the value, and says what to do. Errors
-are English: they are for logs and engineers, never for the chat.
+A message says what is wrong, shows the value, and says what to do. Errors are in
+English: they are for logs and engineers, not for users of a chat.
 """
 
 from __future__ import annotations
@@ -58,43 +58,43 @@ StoreFault = Literal[
     "unreadable_record",
     "unknown",
 ]
-"""What is wrong with a store. `foreign` is a file of somebody else's, `newer` one of a later
-version, `missing` a folder that is not there."""
+"""The fault of a store. `foreign`: the file belongs to another program; `newer`: it is of a
+later version; `missing`: its folder does not exist."""
 
 
 class ToolSearchError(Exception):
-    """The root of every error of this library."""
+    """The base of all errors of this library."""
 
 
 class ConfigurationError(ToolSearchError):
-    """A setting is wrong; the message names the key and what is allowed."""
+    """An invalid setting; the message names the key and the allowed values."""
 
 
 class CatalogError(ToolSearchError):
-    """A catalog, or the file it is read from, is wrong."""
+    """An invalid catalog, or an invalid file of one."""
 
 
 class InvalidToolError(CatalogError):
-    """One tool definition is wrong; the message names the tool."""
+    """An invalid tool definition; the message names the tool."""
 
 
 class DuplicateToolError(CatalogError):
-    """Two tools that no server lists have the same name: which is meant cannot be known."""
+    """Two tools with one name, neither of them from a server."""
 
 
 class SearchError(ToolSearchError):
-    """An index cannot be built, or an engine failed while it was asked."""
+    """An index that cannot be built, or an engine that failed in a search."""
 
 
 class SessionError(ToolSearchError):
-    """A conversation cannot be started or continued with what it was given."""
+    """A conversation that cannot be started or continued with the given arguments."""
 
 
 class StoreError(ToolSearchError):
-    """What a store keeps cannot be read or written; the message names the place.
+    """A store that cannot be read or written; the message names the file.
 
     Attributes:
-        fault: What is wrong, for programs.
+        fault: The fault, for programs.
     """
 
     def __init__(self, message: str, *, fault: StoreFault = "unknown") -> None:
@@ -103,10 +103,10 @@ class StoreError(ToolSearchError):
 
 
 class UnreadableRecordError(StoreError):
-    """One kept conversation was tampered with, or is of a later version.
+    """A kept conversation that was changed from outside, or is of a later version.
 
     Attributes:
-        conversation: Its key; None where only its content is known.
+        conversation: Its key; None if only its content is known.
     """
 
     def __init__(self, problem: str, *, conversation: str | None = None) -> None:
@@ -119,22 +119,22 @@ class UnreadableRecordError(StoreError):
 
 
 class UnsupportedStrategyError(ToolSearchError):
-    """A strategy was named that the provider's model cannot honour."""
+    """A named strategy that the provider's model does not support, or an unknown one."""
 
 
 class ToolCallError(ToolSearchError):
-    """A tool that another tool called has failed; says what the model would have read."""
+    """The failure of a tool that another tool called; has the text that a model would read."""
 
 
 class ProviderError(ToolSearchError):
-    """One provider refused a request, or could not be reached.
+    """A request that a provider refused, or a provider that could not be reached.
 
     Attributes:
         provider: The provider's `id` in the configuration.
-        status: The HTTP status, or None where no answer came.
-        code: The provider's own error type or code, where it names one.
+        status: The HTTP status, or None without an answer.
+        code: The provider's own error type or code, or None.
         detail: The provider's message, without keys or headers.
-        retry_after_s: The seconds after which it wants to be asked again; None: it names none.
+        retry_after_s: The seconds to wait before the next request; None: it names none.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class ProviderError(ToolSearchError):
 
 
 class AllProvidersFailedError(ToolSearchError):
-    """Every provider that could take a turn over has failed.
+    """The failure of every provider that could answer a turn.
 
     Attributes:
         causes: The last error of each provider, by its `id`, in the order they were asked.
@@ -173,10 +173,10 @@ class AllProvidersFailedError(ToolSearchError):
 
 
 class NoAnswerError(ToolSearchError):
-    """A turn ended without an answer of the model; the conversation can go on.
+    """A turn without an answer of the model; the conversation can go on.
 
     Attributes:
-        text: What a chat shows its user instead, in the language of the conversation.
+        text: The text for the user of a chat, in the language of the conversation.
         reason: The `stop_reason` of the turn's `Done`, such as `refusal` or `timeout`.
     """
 

@@ -1,4 +1,4 @@
-"""What a runner tells while a turn goes on: frozen records, in the order they happen."""
+"""The events of a turn: frozen records, in the order in which they happen."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ __all__ = [
 
 
 Outcome = Literal["finished", "failed", "denied", "cancelled"]
-"""How a call ended: with its tool's result, or without."""
+"""The end of a call: `finished` has the result of its tool, the others do not."""
 
 TurnEnd = Literal["answer", "length", "refusal", "max_steps", "timeout", "pause", "other"]
-"""How a turn ended, in one word on every provider: `answer`, the model had said all;
-`length`, its answer was cut; `refusal`, the model declined, or a filter of the service ended
-the reply; `max_steps`, it wanted more calls than a turn may have, and had to answer without;
-`timeout`, the turn's time was over; `pause`, the service had not finished after the last
-step; `other`, the service named a reason that is not known, or none."""
+"""The end of a turn, in one word for every provider: `answer`, the answer is complete;
+`length`, it was cut; `refusal`, the model declined, or a filter of the service ended the
+reply; `max_steps`, the turn had no calls left, and the model answered without; `timeout`, the
+turn took too long; `pause`, the service had not finished after the last step; `other`, the
+service named another reason or none."""
 
 
 class CallStep(NamedTuple):
-    """One step of a call's life, and the seconds it took."""
+    """One step of a call, and its seconds."""
 
     name: str
     duration_s: float
@@ -49,7 +49,7 @@ class CallStep(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RunnerEvent:
-    """The base of everything a turn yields."""
+    """The base of all events of a turn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class TextDelta(RunnerEvent):
     """More text of the answer; void when a `ProviderSwitched` follows.
 
     Attributes:
-        text: To be appended to what was shown.
+        text: The piece, to append to those before it.
     """
 
     text: str
@@ -65,11 +65,11 @@ class TextDelta(RunnerEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallStarted(RunnerEvent):
-    """A tool call begins.
+    """The start of a tool call.
 
     Attributes:
-        call: As the model made it.
-        tool: The canonical name of what it comes down to.
+        call: The call as the model made it.
+        tool: The canonical name of the tool that it runs.
     """
 
     call: ToolCall
@@ -78,7 +78,7 @@ class ToolCallStarted(RunnerEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolProgress(RunnerEvent):
-    """A running tool says how far it is.
+    """The progress of a running tool.
 
     Attributes:
         call: The call.
@@ -91,11 +91,11 @@ class ToolProgress(RunnerEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolOutputDelta(RunnerEvent):
-    """A running tool shows a piece of its result.
+    """A piece of the result of a running tool.
 
     Attributes:
         call: The call.
-        content: The piece, to be appended to those before it.
+        content: The piece, to append to those before it.
     """
 
     call: ToolCall
@@ -104,17 +104,17 @@ class ToolOutputDelta(RunnerEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolFinished(RunnerEvent):
-    """A call has its one result.
+    """The one result of a call.
 
     Attributes:
         call: The call.
-        tool: The canonical name of what it came down to.
+        tool: The canonical name of the tool that it ran.
         content: The result as the model reads it.
-        is_error: Whether it reports a failure.
-        duration_s: Seconds from start to result; 0 where nothing was run.
-        outcome: How it ended.
-        parts: The content with its pictures; empty: the text is all.
-        steps: What its life was made of, in order.
+        is_error: True if it reports a failure.
+        duration_s: Seconds from start to result; 0 if no tool was run.
+        outcome: The end of the call.
+        parts: The content with its pictures; empty if it is only text.
+        steps: The steps of the call, in order.
     """
 
     call: ToolCall
@@ -129,11 +129,11 @@ class ToolFinished(RunnerEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolsDiscovered(RunnerEvent):
-    """Tools are callable from the next request on.
+    """Tools that the model can call from the next request on.
 
     Attributes:
-        names: The new ones, in order.
-        total: How many the conversation has discovered in all.
+        names: The new tools, in order.
+        total: The number of tools that the conversation has discovered.
     """
 
     names: Sequence[str]
@@ -142,15 +142,15 @@ class ToolsDiscovered(RunnerEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderSwitched(RunnerEvent):
-    """Another provider takes the turn over.
+    """The change to another provider, or a new start of a reply.
 
     Attributes:
-        from_provider: The `id` of the one before.
-        to_provider: The `id` of the one that goes on; the same one where it begins the
+        from_provider: The `id` of the provider before.
+        to_provider: The `id` of the provider that goes on; the same if it begins the
             reply again.
         cause: The error of the first; between two turns `requested` (by `runner.use`) or
             `primary_available` (the first provider in order that is not cooling down).
-        discarded_text: What it had streamed of a reply that is void now.
+        discarded_text: The streamed text of a reply that does not count any more.
     """
 
     from_provider: str
@@ -161,12 +161,12 @@ class ProviderSwitched(RunnerEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContentLeftOut(RunnerEvent):
-    """The answer is given without something that the user sent: no provider takes it.
+    """A part of the user's message that is left out, since no provider takes it.
 
     Attributes:
-        provider: The `id` of the one that answers.
-        reason: Why it is left out.
-        text: The same for the user, in the conversation's language.
+        provider: The `id` of the provider that answers.
+        reason: The reason, for programs.
+        text: The reason for the user, in the language of the conversation.
     """
 
     provider: str
@@ -176,10 +176,10 @@ class ContentLeftOut(RunnerEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunnerWarning(RunnerEvent):
-    """Something an operator should know.
+    """A warning for the operator.
 
     Attributes:
-        code: What kind of thing happened.
+        code: The kind of warning, for programs.
         message: English, for logs.
     """
 
@@ -187,19 +187,19 @@ class RunnerWarning(RunnerEvent):
     message: str
 
 
-Warning = RunnerWarning  # noqa: A001 - its name before it stopped hiding the builtin
+Warning = RunnerWarning  # noqa: A001 - its former name, which hides the builtin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done(RunnerEvent):
-    """The turn is over; always the last event.
+    """The end of the turn; always the last event.
 
     Attributes:
         answer: The whole answer.
         provider: The `id` of the provider that gave it.
-        steps: How many requests were answered.
-        usage: Of all of them.
-        stop_reason: How the turn ended.
+        steps: The number of requests that were answered.
+        usage: The tokens of all of them.
+        stop_reason: The end of the turn.
     """
 
     answer: str

@@ -40,11 +40,9 @@ __all__ = [
 ]
 
 
-# Work that the requests of one conversation leave for those that follow.
-#
-# A request repeats the one before it and adds a little. Whatever writes requests keeps here
-# how far it came, so that a message is written once and not once a request. Nothing depends
-# on it: without it, the same is made anew.
+# A request repeats the one before it and adds a little. Code that writes requests keeps its
+# state here, so that a message is written once and not once a request. Without it, the same
+# bytes are written again.
 
 
 _T = TypeVar("_T")
@@ -53,7 +51,7 @@ _MAX_OF_A_KIND = 2
 
 
 class KeptWork:
-    """What was worked out last, by its kind and by what it depends on.
+    """The most recent work of each kind, with the key that it depends on.
 
     >>> kept = KeptWork()
     >>> kept.put("a key", ["work"])
@@ -66,7 +64,7 @@ class KeptWork:
         self._entries: dict[type, list[tuple[object, Any]]] = {}
 
     def get(self, kind: type[_T], key: object) -> _T | None:
-        """Return the work of a kind that depends on this and nothing else, or None."""
+        """Return the work of a kind that has this key, or None."""
         entries = self._entries.get(kind, [])
         for place, (known, work) in enumerate(entries):
             if known == key:
@@ -76,7 +74,7 @@ class KeptWork:
         return None
 
     def last(self, kind: type[_T]) -> _T | None:
-        """Return the work of a kind that was used last, whatever it depends on."""
+        """Return the work of a kind that was used last, under any key."""
         entries = self._entries.get(kind)
         return entries[0][1] if entries else None
 
@@ -87,7 +85,7 @@ class KeptWork:
         return work
 
     def clear(self) -> None:
-        """Drop everything: it is made anew when it is needed."""
+        """Drop all work."""
         self._entries.clear()
 
 
@@ -142,25 +140,25 @@ NoticeCode = Literal[
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """Text, in a message or as a tool's result."""
+    """Text in a message or in the result of a tool."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ImagePart:
-    """A picture of the user's, by `https:` or `data:` address."""
+    """A picture, by its `https:` or `data:` address."""
 
     url: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReferencePart:
-    """Tools that become callable here: a search result, or what stands before a reply.
+    """Tools that the model can call from here on: a search result, or tools before a reply.
 
     Attributes:
         names: Canonical names.
-        tools: Their definitions, where the request brings them here and not in its list.
+        tools: Their definitions, if the request has them here and not in its list.
     """
 
     names: tuple[str, ...]
@@ -173,14 +171,13 @@ ResultPart = TextPart | ReferencePart
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall:
-    """A model's wish to call a tool.
+    """A tool call requested by the model.
 
     Attributes:
-        id: As the provider gave it, unique in its reply.
-        name: Canonical, or as the model wrote it where no such tool exists.
-        arguments: JSON as the model wrote it, which may be broken.
-        is_cut: True if the reply ended before the call did: it is never run, whatever its
-            arguments look like.
+        id: The id that the provider gave, unique in its reply.
+        name: The canonical name; as the model wrote it if there is no such tool.
+        arguments: The JSON that the model wrote, which may be invalid.
+        is_cut: True if the reply ended before the call did. Such a call is never run.
     """
 
     id: str
@@ -190,26 +187,26 @@ class ToolCall:
 
     @property
     def is_readable(self) -> bool:
-        """Whether the arguments are a JSON object."""
+        """True if the arguments are a JSON object."""
         return self.parsed_arguments() is not None
 
     def parsed_arguments(self) -> dict[str, Any] | None:
-        """The arguments, or None where they are not a JSON object; empty text is `{}`."""
+        """Return the arguments, or None if they are not a JSON object; empty text is `{}`."""
         return read_object(self.arguments)
 
 
 @dataclass(frozen=True, slots=True)
 class NativeReply:
-    """A reply's blocks as its provider wrote them, to be sent back unchanged.
+    """The blocks of a reply as its provider wrote them, to send back unchanged.
 
     A user's message or a result from an imported history may have its blocks too.
 
     Attributes:
-        origin: The `ProviderProfile.origin` they came from; nobody else takes them.
+        origin: The `ProviderProfile.origin` of the reply; other providers refuse the blocks.
         blocks: Wire objects; only the adapter of that dialect reads them.
-        found: Canonical names that a search of the provider's own brought in with them.
-        told: The id of the search in the history that says the same to everybody else,
-            and that whoever takes the blocks is not sent.
+        found: Canonical names of tools that the provider's own search found.
+        told: The id of the search in the history that has the same result for other
+            providers. A provider that gets the blocks is not sent that search.
     """
 
     origin: str
@@ -223,13 +220,13 @@ class Message:
     """One entry of the neutral history.
 
     Attributes:
-        role: Who speaks; a tool's result has the role `tool`.
+        role: The speaker; the result of a tool has the role `tool`.
         content: Text, or parts.
-        tool_calls: What an assistant wants called, in order.
-        tool_call_id: Which call a result answers.
-        name: The tool a result is from, as it was called.
-        is_error: Whether a result reports a failure.
-        native: The same message in its provider's own blocks, where they matter.
+        tool_calls: The calls that an assistant requests, in order.
+        tool_call_id: The id of the call that a result belongs to.
+        name: The tool of a result, under the name by which it was called.
+        is_error: True if a result reports a failure.
+        native: The same message in the blocks of its provider, if they matter.
     """
 
     role: Role
@@ -242,19 +239,19 @@ class Message:
 
     @property
     def text(self) -> str:
-        """The message's text, its parts joined by line feeds, pictures left out."""
+        """The text of the message: its parts joined by line feeds, without pictures."""
         return plain_text(self.content)
 
 
 def plain_text(content: str | Iterable[ContentPart]) -> str:
-    """The text of a message's content, parts joined by line feeds."""
+    """Return the text of a message's content: its parts joined by line feeds."""
     if isinstance(content, str):
         return content
     return "\n".join(part.text for part in content if isinstance(part, TextPart))
 
 
 def user_message(content: str | Sequence[ContentPart]) -> Message:
-    """What a user said, as a history keeps it: lone surrogates replaced."""
+    """Return a user's message for the history, with lone surrogates replaced."""
     if isinstance(content, str):
         return Message(role="user", content=encodable(content))
     parts = (TextPart(encodable(p.text)) if isinstance(p, TextPart) else p for p in content)
@@ -267,9 +264,9 @@ class DeclaredTool:
 
     Attributes:
         tool: The definition to declare.
-        deferred: Declared, but not shown to the model until it is referred to.
-        cache_breakpoint: The prompt cache may end here.
-        is_search: The search tool, declared as the provider's own kind of tool.
+        deferred: True if the model is not shown the definition before a reference to it.
+        cache_breakpoint: True if the prompt cache may end here.
+        is_search: True for the search tool, declared as the provider's own kind of tool.
     """
 
     tool: Tool
@@ -279,10 +276,10 @@ class DeclaredTool:
 
 
 class ToolList(Sequence[DeclaredTool]):
-    """A request's tool list, immutable, with its bytes in each dialect kept once made.
+    """The immutable tool list of a request, with its bytes in each dialect.
 
-    Equal lists are one object for as long as an assembler keeps them, so the
-    bytes of a catalog are made once, not once a request.
+    Equal lists are one object as long as an assembler keeps them, so that the bytes of
+    a catalog are written once and not once a request.
     """
 
     __slots__ = (
@@ -321,11 +318,11 @@ class ToolList(Sequence[DeclaredTool]):
         return tuple(entry.tool for entry in self._entries if not entry.deferred)
 
     def declares(self, name: str) -> bool:
-        """Whether a tool of this canonical name is in the list."""
+        """Return True if a tool of this canonical name is in the list."""
         return name in self._names
 
     def by_wire_name(self, rule: NameRule) -> Mapping[str, str]:
-        """The canonical names by what a dialect calls them, made once for each rule."""
+        """Return the canonical names by their names on the wire; computed once for each rule."""
         known = self._by_wire_name.get(rule)
         if known is None:
             named = {wire_name(entry.tool.name, rule): entry.tool.name for entry in self._entries}
@@ -334,7 +331,7 @@ class ToolList(Sequence[DeclaredTool]):
 
     @property
     def incomplete(self) -> tuple[Tool, ...]:
-        """The tools of whose schemas something is left out, in order; found once."""
+        """The tools whose schemas are declared in part, in order."""
         if self._incomplete is None:
             tools = (entry.tool for entry in self._entries)
             self._incomplete = tuple(tool for tool in tools if tool.declared_schema.left_out)
@@ -342,7 +339,7 @@ class ToolList(Sequence[DeclaredTool]):
 
     @property
     def fingerprint(self) -> str:
-        """32 hexadecimal digits of SHA-256 over the definitions, their order and deferral."""
+        """The first 32 hexadecimal digits of SHA-256 over definitions, order and deferral."""
         if not self._fingerprint:
             digest = hashlib.sha256()
             for entry in self._entries:
@@ -352,20 +349,20 @@ class ToolList(Sequence[DeclaredTool]):
         return self._fingerprint
 
     def encoded(self, dialect: str, encode: Callable[[DeclaredTool], str]) -> bytes:
-        """The list as a JSON array in UTF-8, made at the first call for a dialect.
+        """Return the list as a JSON array in UTF-8, written at the first call for a dialect.
 
         Args:
             dialect: Names the wire format, and whatever else `encode` depends on.
-            encode: Gives one entry as JSON text; a pure function.
+            encode: Writes one entry as JSON text; a pure function.
         """
         return self.encoded_whole(dialect, lambda: f"[{','.join(map(encode, self._entries))}]")
 
     def encoded_whole(self, dialect: str, encode: Callable[[], str]) -> bytes:
-        """The list in UTF-8 where a dialect does not write entry by entry, made once too.
+        """Return the list in UTF-8 for a dialect that does not write entry by entry.
 
         Args:
             dialect: Names the wire format, and whatever else `encode` depends on.
-            encode: Gives the whole list as JSON text; a pure function of the list.
+            encode: Writes the whole list as JSON text; a pure function of the list.
         """
         known = self._encoded.get(dialect)
         if known is None:
@@ -380,15 +377,15 @@ class RequestPlan:
     Attributes:
         strategy: The name of the strategy that made it.
         own_facts: The facts of that strategy; None: those of the one registered under its name.
-        phase: What it is for.
-        tools: What is declared, in order.
+        phase: The purpose of the request.
+        tools: The declared tools, in order.
         messages: The history as this request shows it: search results are
-            `ReferencePart`s or text, native blocks are left only where they hold.
-        system: The system text, complete; empty: none.
-        tool_use: Whether the model may call tools; `none` keeps them declared.
-        cached_messages: Indexes of messages at whose end the prompt cache may end.
-        cache_system: Whether it may end behind the system text.
-        kept: Where whoever writes the request finds its work on the last ones.
+            `ReferencePart`s or text, and native blocks are there only for their origin.
+        system: The complete system text; empty: none.
+        tool_use: `auto` if the model may call tools; `none` keeps them declared.
+        cached_messages: Indexes of messages after which the prompt cache may end.
+        cache_system: True if the prompt cache may end after the system text.
+        kept: The work on earlier requests, for the code that writes this one.
     """
 
     strategy: StrategyName
@@ -421,11 +418,11 @@ class RequestPlan:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something an operator should know: a cache that breaks, a repair, a limit.
+    """A notice for the operator: a cache that ends, a repair, a limit.
 
     Attributes:
-        code: What kind of thing happened.
-        message: English, for logs, with the cause by name.
+        code: The kind of notice, for programs.
+        message: English, for logs; names the cause.
     """
 
     code: NoticeCode

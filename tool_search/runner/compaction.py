@@ -1,4 +1,4 @@
-"""A bot's own compaction: its words for the turns that requests no longer carry."""
+"""A bot's own compaction: its summary of turns that requests leave out."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from tool_search.messages import Message, Notice
 __all__ = ["Compact", "compacted"]
 
 Compact = Callable[[Sequence[Message]], Awaitable[Iterable[Message] | None]]
-"""Given the turns before the last one, the messages that take their place.
+"""A function from the turns before the last one to the messages that replace them.
 
-Asked once requests would carry more than the settings allow, or than a provider takes. None,
-or an exception: the library leaves old turns out itself.
+It is called when requests would carry more than the settings or a provider allow. After None
+or an exception, the library leaves old turns out itself.
 """
 
 _log = logging.getLogger(__name__)
 
 
 async def compacted(session: ToolSearchSession, compact: Compact) -> tuple[bool, Notice | None]:
-    """Have a bot's own compaction shorten the turns before the present one.
+    """Shorten the turns before the current one by a bot's own compaction.
 
-    Whatever it does, the conversation goes on: the library leaves old turns out itself.
+    If it fails, the conversation goes on: the library leaves old turns out itself.
 
     Returns:
-        Whether the history was replaced, and what an operator should know.
+        True if the history was replaced, and a notice for the operator.
     """
     past = session.past
     if not past:

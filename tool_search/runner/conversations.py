@@ -32,7 +32,7 @@ class OpenConversation:
         lock: Held by the turn that goes on.
         session: Its state; None: it was not read from the store yet.
         last: The `id` of the provider that was asked last.
-        prefixes: What each provider was sent last.
+        prefixes: The monitor of the last request to each provider.
         kept: The store's side of it.
         users: The number of turns that go on or wait.
         watch: The watch of the turn that goes on.

@@ -1,4 +1,4 @@
-"""What a deployment's searches have learned, between the store and the conversations."""
+"""The evidence of a deployment's searches, between the store and the conversations."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from tool_search.stores.memory import MemoryStore
 
 __all__ = ["Learning"]
 
-# Of the time, a busy bot spends no more than a fiftieth on reading what it learned.
+# A busy bot spends at most a fiftieth of its time on reading evidence.
 _REST_AFTER_READING = 50.0
 _MANY_ENTRIES = 500
-# Of what a store does not take; a turn teaches a handful.
+# Entries that wait for a failing store; a turn adds a handful.
 _MAX_UNWRITTEN = 1_000
 _log = logging.getLogger(__name__)
 
 
 class Learning:
-    """Reads evidence for conversations, and writes what they taught.
+    """The reader and writer of evidence from conversations.
 
-    Never raises: while the store fails, the bot goes on with what it knows, what it learns
-    waits, and a notice says so.
+    Never raises: while the store fails, the bot goes on with the evidence that it has, new
+    evidence waits in memory, and a notice reports the failure.
 
     Args:
-        store: Where evidence lives; one that keeps none is stood in for by memory.
-        clock: Gives the seconds since 1970.
-        backlog: Writes later what the store does not take; without it, the next lesson does.
+        store: The store of evidence; memory takes the place of one that keeps none.
+        clock: Returns the seconds since 1970.
+        backlog: Writes later what the store refuses; without it, the next lesson does.
     """
 
     def __init__(
@@ -57,10 +57,10 @@ class Learning:
         self._notices: dict[str, Notice] = {}
 
     async def votes(self) -> Votes | None:
-        """What was learned as an index takes it; None where that is nothing.
+        """Return the evidence as votes for an index, or None if there is none.
 
-        Everything that any process has written by now takes part, or, of much
-        evidence, what there was a few seconds ago.
+        All that any process has written counts; of more than 500 entries, the state of
+        a few seconds ago.
         """
         try:
             async with self._reading:
@@ -70,7 +70,7 @@ class Learning:
         return self._queries.at(self._clock()) if len(self._queries) else None
 
     async def learn(self, lessons: Sequence[Lesson]) -> None:
-        """Keeps what a conversation taught."""
+        """Keep the evidence of a conversation's lessons."""
         now = self._clock()
         entries: list[Evidence] = []
         for lesson in lessons:
@@ -87,7 +87,7 @@ class Learning:
             self._write_later(exc)
 
     def take_notices(self) -> tuple[Notice, ...]:
-        """Return what went wrong since the last call of this, each kind once."""
+        """Return the failures since the last call of this, each kind once."""
         notices, self._notices = tuple(self._notices.values()), {}
         return notices
 

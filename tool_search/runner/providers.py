@@ -1,4 +1,4 @@
-"""The providers of a runner: from strings or objects, with what is learned of them."""
+"""The providers of a runner: from strings or objects, with their profiles and health."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Provider = str | ProviderConfig | ChatProvider
 Providers = str | Mapping[str, Provider] | Iterable[Provider]
 """Strings `kind:model`, entries of a configuration, or objects; by `id` or in order."""
 
-# Adapters are above the runner: what builds a provider of a string is loaded by its name.
+# Adapters are above the runner: the builder of providers is loaded by its name.
 _BUILD_PROVIDER = "tool_search.adapters:build_provider"
 _NO_PROFILES: Mapping[str, ProfileSettings] = MappingProxyType({})
 
@@ -35,7 +35,7 @@ class NamedProviders:
 
     Attributes:
         by_id: The providers.
-        built: Those that were built here, which whoever asked for them closes.
+        built: The providers that were built here; the caller closes them.
         cooldown_s: Seconds that a failed one is skipped, if its configuration says so.
     """
 
@@ -142,11 +142,11 @@ def _built(
 
 
 class ProviderPool:
-    """The providers of a bot, with what was learned of them and who rests.
+    """The providers of a bot, with their health and what was learned of them.
 
     Args:
-        providers: By `id`, the primary first.
-        cooldowns: Seconds a failed one rests, by `id`.
+        providers: The providers by `id`, the primary first.
+        cooldowns: The seconds for which a failed one is skipped, by `id`.
     """
 
     def __init__(
@@ -156,14 +156,13 @@ class ProviderPool:
         self.health = ProviderHealth({name: cooldowns[name] for name in providers})
 
     def profile(self, name: str) -> ProviderProfile:
-        """What a provider can do, as far as it is known by now."""
+        """Return the current profile of a provider."""
         return self.providers[name].profile
 
     def learn(self, name: str, profile: ProviderProfile) -> None:
-        """Remembers what an endpoint has taught about a model.
+        """Use the profile that an endpoint's answers have shown for a model.
 
-        Another provider with the same model there learns the same, and keeps what it
-        has of its own.
+        Another provider with the same model there gets the same changes.
         """
         before = self.providers[name].profile
         learned = {
@@ -178,6 +177,6 @@ class ProviderPool:
 
     @property
     def most_tools(self) -> int | None:
-        """The longest tool list that every provider takes."""
+        """The length of the longest tool list that every provider takes; None: no limit."""
         limits = (provider.profile.max_tools for provider in self.providers.values())
         return min((most for most in limits if most is not None), default=None)

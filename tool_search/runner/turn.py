@@ -57,21 +57,21 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True, kw_only=True)
 class Turn:
-    """One turn; asks, calls and answers until there is an answer.
+    """One turn: requests, calls and results until there is an answer.
 
     Attributes:
-        session: The conversation, its turn begun.
+        session: The conversation, whose turn has begun.
         pool: The providers.
-        provider: The `id` of the one being asked.
-        calls: What runs calls.
-        context: What tools may know.
-        keys: Tells the turn's calls apart, where it may be retried.
-        keep: Keeps discoveries; gives all of the conversation, and what went wrong.
+        provider: The `id` of the provider that is asked.
+        calls: The runner of calls.
+        context: The context of tools.
+        keys: The keys of the calls of a turn that may be retried.
+        keep: Keeps discoveries; returns all of the conversation, and a notice if it failed.
         max_steps: The most requests in which tools may be called.
-        prefixes: What each provider was sent last.
-        background: Does what would hold the event loop.
-        is_heavy: The catalog is so large that its every step would.
-        searches_aside: A search would, as one by meaning does.
+        prefixes: The monitor of the last request to each provider.
+        background: Runs work that would hold the event loop.
+        is_heavy: True if each step over the catalog would hold the event loop.
+        searches_aside: True if a search would, such as one by meaning.
         compact: The bot's own compaction, for a history that is too long.
     """
 
@@ -95,7 +95,7 @@ class Turn:
     _paused: list[str] = field(default_factory=list)
     _primary: str = field(init=False)
     _compacted: bool = False
-    # Who refused the user's message, and who of them has answered without its pictures.
+    # Providers that refused the user's message; those of them that are asked without pictures.
     _refused: dict[str, OmissionReason] = field(default_factory=dict)
     _blind: set[str] = field(default_factory=set)
     _is_unanswerable: bool = False
@@ -104,7 +104,7 @@ class Turn:
         self._primary = self.provider
 
     async def run(self) -> AsyncGenerator[RunnerEvent, None]:
-        """The turn's events, `Done` last.
+        """Yield the turn's events, `Done` last.
 
         Raises:
             AllProvidersFailedError: No provider answered.
@@ -118,8 +118,8 @@ class Turn:
             for warning in self._ended():
                 yield warning
             if found := self.session.discoveries.entries[known:]:
-                async with aclosing(self._discovered(found)) as told:
-                    async for discovery in told:
+                async with aclosing(self._discovered(found)) as tools:
+                    async for discovery in tools:
                         yield discovery
             if not calls and self._answered.stop_reason != "pause":
                 break
@@ -135,7 +135,7 @@ class Turn:
             yield event
 
     async def _last_reply(self) -> AsyncGenerator[RunnerEvent, None]:
-        """The answer without tools, after `max_steps`."""
+        """Yield the events of the answer without tools, after `max_steps`."""
         async with aclosing(self._ask("final")) as events:
             async for event in events:
                 yield event
@@ -146,7 +146,7 @@ class Turn:
             yield event
 
     def _accept(self) -> tuple[ToolCall, ...]:
-        """Takes the reply in; gives the calls to run: none of a refused reply.
+        """Accept the reply; return the calls to run: none of a refused reply.
 
         A paused reply goes back as it is, and the next one goes on with it.
         """
@@ -160,9 +160,9 @@ class Turn:
         return self.session.accept(message, is_paused=reason == "pause")
 
     def _ended(self) -> Iterator[RunnerWarning]:
-        """What an operator should know about the reply's end."""
+        """Yield warnings about the end of the reply."""
         if self._is_unanswerable:
-            return  # it is our answer
+            return  # the answer is our own
         reply = self._answered
         detail = f" ({reply.detail})" if reply.detail else ""
         cut = sum(call.is_cut for call in reply.message.tool_calls)
@@ -179,12 +179,12 @@ class Turn:
 
     @property
     def steps(self) -> int:
-        """How many requests were answered."""
+        """The number of requests that were answered."""
         return self._steps
 
     @property
     def usage(self) -> Usage:
-        """Of all of them."""
+        """The tokens of all requests."""
         return self._usage
 
     @property
@@ -213,7 +213,7 @@ class Turn:
         )
 
     def _one_reply(self) -> AsyncGenerator[RunnerEvent, None]:
-        """The reply that counts; in `skills_like` the second of two."""
+        """Return the events of the reply that counts; in `skills_like` the second of two."""
         if self.session.decision.mode == "skills_like":
             return self._reply_of_two_phases()
         return self._ask("answer")
@@ -225,7 +225,7 @@ class Turn:
                 if isinstance(event, TextDelta):
                     held.append(event)
                 elif isinstance(event, ProviderSwitched):
-                    # Nobody was shown what it discards.
+                    # The discarded text was held back, so no consumer has seen it.
                     held.clear()
                     yield replace(event, discarded_text="")
                 else:
@@ -244,10 +244,10 @@ class Turn:
     async def _ask(
         self, phase: Phase, selected: Sequence[str] = ()
     ) -> AsyncGenerator[RunnerEvent, None]:
-        """Asks providers until one has given a whole reply."""
+        """Ask providers until one has given a whole reply."""
         causes: dict[str, ProviderError] = {}
         repeats: Counter[tuple[str, Action]] = Counter()
-        # Whoever would be sent a line in place of the user's whole message is not asked.
+        # A provider that would get a line of text in place of the whole message is not asked.
         failed = {name for name, why in self._refused.items() if why not in OF_PICTURES}
         while not self._is_unanswerable:
             profile = self.pool.profile(self.provider)
@@ -291,7 +291,7 @@ class Turn:
         plan: RequestPlan,
         repeats: Counter[tuple[str, Action]],
     ) -> ErrorAction:
-        """What to do about an error; a remedy is tried so often and no more."""
+        """Return the action for an error; each action is repeated a limited number of times."""
         verdict = classify_error(error, asked, self._sent(plan))
         repeats[self.provider, verdict.remedy] += 1
         is_fallback = verdict.remedy == "wait" and self.provider != self._primary
@@ -309,7 +309,7 @@ class Turn:
         *,
         discarded: str = "",
     ) -> AsyncGenerator[RunnerEvent, None]:
-        """Has the request sent once more, here or by the next provider."""
+        """Prepare to send the request again, to this provider or to the next."""
         causes[self.provider] = error
         before = self.provider
         if verdict.profile is not None:
@@ -337,9 +337,9 @@ class Turn:
             )
 
     async def _shortened(self, verdict: ErrorAction) -> tuple[ErrorAction, Notice | None]:
-        """Has the next request carry less; where nothing may go, the message is too long itself.
+        """Shorten the next request; if nothing can go, the message itself is too long.
 
-        The bot's own compaction goes first, once a turn.
+        The bot's own compaction is tried first, once a turn.
         """
         self.prefixes.forget(self.provider)
         notice = None
@@ -354,7 +354,10 @@ class Turn:
         return ErrorAction(remedy="leave_out", left_out="message_too_long"), notice
 
     def _left_out(self, verdict: ErrorAction) -> ErrorAction:
-        """Has later requests here leave out what was refused; the user's newest may fit others."""
+        """Leave out of later requests here what was refused.
+
+        A refused part of the newest message may fit another provider.
+        """
         self.prefixes.forget(self.provider)
         refused = self.session.sent.leave_out(self.pool.profile(self.provider), verdict.left_out)
         if refused in ("result", "older"):
@@ -370,7 +373,7 @@ class Turn:
         return plan, list(self._noticed(profile, plan))
 
     def _noticed(self, profile: ProviderProfile, plan: RequestPlan) -> Iterator[RunnerWarning]:
-        """What the session has to tell, and where a prompt cache breaks untold."""
+        """Yield the session's notices, and a warning if a prompt cache ends without one."""
         notices = self.session.take_notices()
         for notice in notices:
             yield self._warning(notice.code, notice.message)
@@ -416,9 +419,9 @@ class Turn:
     def _move_on(
         self, verdict: ErrorAction, failed: set[str], causes: Mapping[str, ProviderError]
     ) -> Iterator[RunnerEvent]:
-        """Makes the next provider the one to ask, or gives up.
+        """Choose the next provider to ask, or give up.
 
-        Where every other has failed, one that refused the user's pictures is asked without.
+        If all others have failed, one that refused the user's pictures is asked without them.
         """
         now = time.monotonic()
         if verdict.cools_down:
@@ -434,15 +437,15 @@ class Turn:
             self._blind.add(self.provider)
             failed.discard(self.provider)
             why = self._refused[self.provider]
-            told = text(f"content.{why}", self.session.language)
-            yield ContentLeftOut(provider=self.provider, reason=why, text=told)
+            shown = text(f"content.{why}", self.session.language)
+            yield ContentLeftOut(provider=self.provider, reason=why, text=shown)
         elif causes.keys() <= self._refused.keys() - self._blind:
             yield from self._unanswered(causes)
         else:
             raise AllProvidersFailedError(causes)
 
     def _unanswered(self, causes: Mapping[str, ProviderError]) -> Iterator[RunnerEvent]:
-        """Answers in the place of providers, none of which takes the user's message."""
+        """Answer in place of the providers: none of them takes the user's message."""
         reasons = [self._refused[name] for name in causes]
         is_long = "message_too_long" in reasons
         for notice in self.session.take_notices():
@@ -460,7 +463,7 @@ class Turn:
         self._is_unanswerable = True
 
     def _remedied(self, verdict: ErrorAction, error: ProviderError) -> RunnerWarning:
-        """Takes in what an error taught, so that the next plan avoids it."""
+        """Apply what an error shows, so that the next plan avoids it."""
         if verdict.remedy == "wait":
             what = f"sent once more after {verdict.wait_s:g} seconds, because {error}"
             return self._warning("provider_waited_for", what)
@@ -490,9 +493,9 @@ class Turn:
         return self._warning(codes[verdict.remedy], f"sent once more, because {error}")
 
     async def _run_calls(self, calls: Sequence[ToolCall]) -> AsyncGenerator[RunnerEvent, None]:
-        """Answers a reply's calls, and commits what they discovered.
+        """Run the calls of a reply, and commit results and discoveries.
 
-        However it ends, each call has its result in the history.
+        Each call has its result in the history, even if the turn is cancelled.
         """
         batch = self.calls.batch(calls, self.context, decide=self._decide, turn=self.keys)
         answered = 0
@@ -506,11 +509,11 @@ class Turn:
                     new = await self.background.run(committed, heavy=self.is_heavy)
                     answered += 1
                     if answered % _MAX_ANSWERS_AT_ONCE == 0:
-                        await asyncio.sleep(0)  # answers that wait for nothing would hold the loop
+                        await asyncio.sleep(0)  # results that wait for nothing would hold the loop
                     yield event.finished(self.session.last_message.text)
                     if new:
-                        async with aclosing(self._discovered(new)) as told:
-                            async for discovery in told:
+                        async with aclosing(self._discovered(new)) as tools:
+                            async for discovery in tools:
                                 yield discovery
         finally:
             for outcome in batch.undelivered():
@@ -529,7 +532,7 @@ class Turn:
         if notice is not None:
             yield self._warning(notice.code, notice.message)
         self.session.adopt_discoveries(entries)
-        if self.session.decision.mode == "tool_search":  # elsewhere all are callable anyway
+        if self.session.decision.mode == "tool_search":  # in other modes all tools can be called
             names = tuple(entry.name for entry in new)
             yield ToolsDiscovered(names=names, total=len(self.session.discoveries))
 

@@ -1,8 +1,8 @@
-"""A turn that ends in time, whether it works or waits for a consumer that takes no event.
+"""The time limit of a turn, also of one whose consumer takes no events.
 
-An async generator that is never asked again stays where it is, with all it holds: the
-conversation's lock, a connection, running tools. So a turn's events pass through a watch,
-which closes the turn in the consumer's place.
+An async generator that is not asked again keeps all that it holds: the lock of the
+conversation, a connection, running tools. So the events of a turn pass through a watch,
+which closes the turn in place of its consumer.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _log = logging.getLogger(__name__)
 
 
 class TurnWatch:
-    """Watches one turn.
+    """The watch of one turn.
 
     Args:
-        limit_s: Seconds that the turn has from `start` on; None: no limit.
+        limit_s: Seconds for the turn from `start` on; None: no limit.
 
     Attributes:
         timed_out: True once the turn was ended because its time was over.
@@ -41,17 +41,17 @@ class TurnWatch:
 
     @property
     def was_abandoned(self) -> bool:
-        """True once the turn is to end because nobody wants its conversation any more."""
+        """True if the turn must end because its conversation is erased."""
         return self._is_unwanted
 
     @property
     def idle_s(self) -> float:
-        """Seconds for which the consumer has taken no further event."""
+        """The seconds since the consumer took its last event; 0 while the turn works."""
         since = self._idle_since
         return 0.0 if since is None else asyncio.get_running_loop().time() - since
 
     def start(self) -> None:
-        """Start the clock; time before it, such as another turn's, does not count."""
+        """Start the clock: the time of other turns before it does not count."""
         if self._limit_s is not None:
             self._deadline = asyncio.get_running_loop().time() + self._limit_s
             if self._patience is not None:
@@ -69,7 +69,7 @@ class TurnWatch:
         """Yield the turn's events, until it ends or is ended.
 
         Args:
-            turn: Leaves everything in order when it is closed, wherever it is.
+            turn: The events; it can be closed anywhere.
         """
         self._turn = turn
         loop = asyncio.get_running_loop()
@@ -78,7 +78,7 @@ class TurnWatch:
                 if self._is_unwanted:
                     return
                 if isinstance(event, Done):
-                    # A consumer may never ask for what comes after the last event.
+                    # A consumer may stop at the last event, and never resume the generator.
                     await turn.aclose()
                     yield event
                     return
@@ -97,7 +97,7 @@ class TurnWatch:
             await (turn.aclose() if self._closing is None else asyncio.shield(self._closing))
 
     async def _next(self, turn: AsyncGenerator[RunnerEvent, None]) -> RunnerEvent | None:
-        """Return the next event; None: the turn is over, or its time is."""
+        """Return the next event, or None if the turn or its time is over."""
         try:
             if self._limit_s is None:
                 return await anext(turn)
@@ -116,7 +116,7 @@ class TurnWatch:
         self._end()
 
     def _end(self) -> None:
-        """Close the turn in its consumer's place."""
+        """Close the turn in place of its consumer."""
         if self._closing is None:
             self._closing = asyncio.get_running_loop().create_task(self._close())
 
@@ -124,5 +124,5 @@ class TurnWatch:
         if self._turn is not None:
             try:
                 await self._turn.aclose()
-            except Exception:  # noqa: BLE001  # nobody may ever ask for it: what failed is logged
+            except Exception:  # noqa: BLE001  # no consumer may be left to get it
                 _log.exception("a turn whose consumer took no event failed while it was ended")
