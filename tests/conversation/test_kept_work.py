@@ -38,7 +38,7 @@ _PROFILES = {
     "chat": OPENAI,
     "full list": replace(OPENAI, max_tools=4),
     "reasoning": profile_for("openai_chat", "deepseek-v4-flash"),
-    "late": profile_for("openai_chat", "kimi-k3", strategy="late_tools",
+    "late": profile_for("openai_chat", "kimi-k3", strategy="tools_in_messages",
                         base_url="https://api.moonshot.ai/v1"),
     "bridge": profile_for("openai_chat", "gpt-5.4", strategy="bridge"),
     "responses": _RESPONSES,

@@ -15,7 +15,7 @@ KINDS: Mapping[str, Mapping[str, Any]] = {
     "gpt": {},
     "glm": {},
     "responses-plain": {"strategy": "generic"},
-    "gpt-kimi": {"strategy": "late_tools", "model": "kimi-k3"},
+    "gpt-kimi": {"strategy": "tools_in_messages", "model": "kimi-k3"},
     "gpt-bridge": {"strategy": "bridge", "model": "deepseek-chat"},
 }
 """Their settings, by a name that `Bench.provider` makes them from."""

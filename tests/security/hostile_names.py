@@ -27,7 +27,7 @@ PROFILES: Mapping[str, ProviderProfile] = {
         base_url="https://generativelanguage.googleapis.com/v1beta/openai",
     ),
     "bridge": profile_for("openai_chat", "deepseek-chat", strategy="bridge"),
-    "late": profile_for("openai_chat", "kimi-k3", base_url=KIMI, strategy="late_tools"),
+    "late": profile_for("openai_chat", "kimi-k3", base_url=KIMI, strategy="tools_in_messages"),
     "responses": profile_for("openai_responses", "gpt-5.5"),
     "deferred": profile_for("openai_responses", "gpt-5.5", search_form="deferred"),
     "additional": profile_for("openai_responses", "gpt-5.2"),

@@ -139,7 +139,7 @@ def world() -> Iterator[World]:
                 strategy="openai_responses", base_url=full.openai_base_url, api_key_env=None,
             ),
             ProviderConfig(
-                id="kimi", type="openai_chat", model=_LATE, strategy="late_tools",
+                id="kimi", type="openai_chat", model=_LATE, strategy="tools_in_messages",
                 base_url=full.openai_base_url, api_key_env=None,
             ),
             ProviderConfig(

@@ -9,7 +9,7 @@ from tests.runner.kinds import forecast
 from tool_search import Done, RunnerWarning
 from tool_search.testing import Endpoint, ScriptedModel
 
-KIMI: dict[str, Any] = {"strategy": "late_tools", "model": "kimi-k3"}
+KIMI: dict[str, Any] = {"strategy": "tools_in_messages", "model": "kimi-k3"}
 
 
 async def test_what_is_found_is_called_and_no_list_ever_changes(bench: Bench) -> None:
