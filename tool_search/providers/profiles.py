@@ -193,14 +193,9 @@ def profile_for(
     host = (_host(base_url) if base_url else "") or OWN_HOSTS[dialect]
     stated = stated_facts(profiles, dialect, host, model)
     facts: ProviderFacts = {**known_facts(dialect, host, model), **stated}
-    asked = strategy if isinstance(strategy, str) else strategy.name
     chosen = _strategy(dialect, model, strategy, facts)
     responses = dialect == "openai_responses"
-    gives_reasoning = responses and facts.get("reasons", False)
-    # A user who names a strategy of the dialect knows that the endpoint passes it on.
-    gives_reasoning &= facts.get("knows_native", False) or (
-        asked != AUTO and chosen.dialect == dialect
-    )
+    reasons = responses and _passes_reasoning_on(strategy, chosen, facts)
     return ProviderProfile(
         dialect=dialect,
         model=model,
@@ -217,7 +212,7 @@ def profile_for(
         thinking_bound_to_prefix=facts.get("thinking_bound_to_prefix", False),
         search_form=_search_form(search_form, chosen, facts, f"{model!r} at {host}"),
         keeps_replies=keeps_replies and responses,
-        gives_reasoning=facts.get("gives_reasoning", gives_reasoning),
+        gives_reasoning=facts.get("gives_reasoning", reasons),
         takes_strict=facts.get("takes_strict", False),
         returns_reasoning=facts.get("returns_reasoning", True),
         missing_reasoning=facts.get("missing_reasoning"),
@@ -254,6 +249,15 @@ def _strategy(
             "one; use auto or generic, or name the strategy in profiles"
         )
     return wanted
+
+
+def _passes_reasoning_on(
+    asked: StrategyChoice | StrategyFacts, chosen: StrategyFacts, facts: ProviderFacts
+) -> bool:
+    """True if the model reasons and the endpoint passes its family's features on."""
+    # A user who names a strategy of one dialect knows that the endpoint passes it on.
+    is_named = asked != AUTO and chosen.dialect is not None
+    return facts.get("reasons", False) and (facts.get("knows_native", False) or is_named)
 
 
 def _search_form(
