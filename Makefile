@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo reference test test-long test-sdks test-beside check types snapshot package clean test-astrbot test-astrbot-old astrbot-plugin
+.PHONY: demo reference test test-long test-sdks test-beside check types snapshot docs pictures release package clean test-astrbot test-astrbot-old astrbot-plugin
 
 demo: $(READY)
 	@$(BIN)/tool-search demo
@@ -58,6 +58,30 @@ snapshot: $(READY)
 # Writes the pages of docs/ that are made from the code.
 reference: $(READY)
 	$(BIN)/python .ci/reference.py
+
+# The documentation site, in an environment of its own; a warning or a dead link fails.
+DOCS_ENV := .venv-docs
+DOCS_READY := $(DOCS_ENV)/.ready
+
+docs: $(DOCS_READY)
+	NO_MKDOCS_2_WARNING=1 $(DOCS_ENV)/bin/mkdocs build --strict --quiet
+	@echo "the site is in build/site"
+
+$(DOCS_READY): pyproject.toml
+	$(PYTHON) -m venv $(DOCS_ENV)
+	$(DOCS_ENV)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	$(DOCS_ENV)/bin/python -m pip install --quiet --disable-pip-version-check --group docs
+	@touch $@
+
+# Draws docs/pictures from the figures of `tool-search demo --json`; a test fails if they are stale.
+pictures: $(READY)
+	$(BIN)/python docs/pictures/draw.py
+
+# Writes the public address and the author into the project's files, then builds sdist and wheel:
+# make release URL=https://... AUTHOR="Name <mail>"
+release: $(READY)
+	$(BIN)/python .ci/release.py --url "$(URL)" --author "$(AUTHOR)"
+	$(MAKE) package
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -118,4 +142,4 @@ package: $(READY)
 	@rm -rf dist/venv
 
 clean:
-	rm -rf $(VENV) $(SDKS_ENV) $(ASTRBOT_ENV) $(ASTRBOT_OLD_ENV) build dist *.egg-info
+	rm -rf $(VENV) $(DOCS_ENV) $(SDKS_ENV) $(ASTRBOT_ENV) $(ASTRBOT_OLD_ENV) build dist *.egg-info

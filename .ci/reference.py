@@ -20,6 +20,9 @@ from typing import Any, get_args, get_type_hints
 ROOT = Path(__file__).resolve().parents[1]
 # The library of this checkout, whatever is installed.
 sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).parent))
+
+from chinese_reference import chinese_configuration  # noqa: E402
 
 _MADE = "<!-- Made by `make reference` from the code; edit the code instead. -->"
 _COMMAND_LINE = (
@@ -53,6 +56,7 @@ def pages() -> dict[str, str]:
     return {
         "docs/command-line.md": command_line(),
         "docs/configuration.md": configuration(),
+        "docs/configuration.zh-CN.md": chinese_configuration(configuration()),
         "docs/errors.md": errors(),
     }
 

@@ -1,41 +1,64 @@
-"""What the documents say runs, and both READMEs say it alike."""
+"""What the documents say runs, and pages in two languages say it alike."""
 
 from __future__ import annotations
 
+import ast
+import json
 import os
 import re
+import shlex
 import subprocess
 import sys
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, cast, get_args
 
 import pytest
+import typer.main
 import yaml
 
+import tool_search
+from tests.project.run_page import ROOT, blocks, expected_outputs
 from tool_search import load_config
+from tool_search.cli.application import app
+from tool_search.messages import NoticeCode
 
-ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 READMES = ("README.md", "README.zh-CN.md")
+PAGES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"))
+)
+TRANSLATED = [name for name in PAGES if name.endswith(".zh-CN.md")]
+ENGLISH = [name for name in PAGES if name not in TRANSLATED]
+# Pages of operators: the same headings, settings and programs in both languages.
+OPERATORS = ("docs/index", "docs/astrbot", "docs/configuration", "docs/troubleshooting")
+MOVING = tuple(name.removesuffix(".md") for name in ENGLISH if "/moving/" in name)
+COMMANDS = cast("Any", typer.main.get_command(app))
 
 
-def _run(*arguments: str, code: str | None = None) -> subprocess.CompletedProcess[str]:
+def _read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def _prose(name: str) -> str:
+    """A page without its code blocks."""
+    return re.sub(r"^```.*?^```$", "", _read(name), flags=re.DOTALL | re.MULTILINE)
+
+
+def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
     without_keys = {k: v for k, v in os.environ.items() if not k.endswith("_API_KEY")}
     return subprocess.run(  # noqa: S603  # our own files
         [sys.executable, *arguments],
-        input=code,
         capture_output=True,
         text=True,
         encoding="utf-8",
         timeout=60,
         check=False,
         cwd=ROOT,
-        env={**without_keys, "PYTHONIOENCODING": "utf-8"},
+        env={**without_keys, "PYTHONIOENCODING": "utf-8", "PYTHONPATH": str(ROOT)},
     )
-
-
-def _blocks(name: str, language: str) -> list[str]:
-    text = (ROOT / name).read_text(encoding="utf-8")
-    return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
@@ -49,22 +72,55 @@ def test_an_example_runs_or_asks_for_its_key(path: Path) -> None:
         assert done.stdout.strip()
 
 
-@pytest.mark.parametrize("name", READMES)
-def test_the_python_of_a_readme_finds_what_it_shows(name: str) -> None:
-    (block,) = _blocks(name, "python")
-    done = _run("-", code=block)
+def test_the_programs_of_pages_run_and_print_what_is_shown() -> None:
+    # One process for all pages, because most of a page's time is starting one.
+    pages = [name for name in ENGLISH if blocks(ROOT / name, "python")]
+    done = _run("tests/project/run_page.py", *pages)
     assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
-    assert ["get_forecast" in lines[0], "send_email" in lines[1]] == [True, True]
-    assert "createGitHubIssue" in lines[2]
+    results = json.loads(done.stdout)
+    assert [result["error"] for result in results.values() if "error" in result] == []
+    for name in pages:
+        for shown, output in zip(
+            expected_outputs(ROOT / name), results[name]["printed"], strict=True
+        ):
+            assert shown is None or shown == output, name
 
 
-@pytest.mark.parametrize("name", READMES)
-def test_the_yaml_of_a_readme_is_a_configuration(name: str, tmp_path: Path) -> None:
-    (block,) = _blocks(name, "yaml")
-    bot = tmp_path / "bot.yaml"
-    bot.write_text(block, encoding="utf-8")
-    assert [provider.id for provider in load_config(bot).providers] == ["claude", "gpt"]
+@pytest.mark.parametrize("name", TRANSLATED)
+def test_a_translated_page_has_the_programs_and_outputs_of_the_english_one(name: str) -> None:
+    pages = [ROOT / name, ROOT / name.replace(".zh-CN.md", ".md")]
+    programs = [[ast.dump(ast.parse(block)) for block in blocks(page, "python")] for page in pages]
+    assert programs[0] == programs[1]
+    assert expected_outputs(pages[0]) == expected_outputs(pages[1])
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if blocks(ROOT / name, "yaml")])
+def test_the_yaml_of_a_page_is_a_configuration(name: str, tmp_path: Path) -> None:
+    """A block that shows a part is completed by the one thing that a bot needs: a provider."""
+    usual = {"providers": [{"id": "claude", "type": "anthropic", "model": "claude-sonnet-4-6"}]}
+    for block in blocks(ROOT / name, "yaml"):
+        shown = yaml.safe_load(block)
+        bot = tmp_path / "bot.yaml"
+        bot.write_text(yaml.safe_dump({**usual, **shown}, allow_unicode=True), encoding="utf-8")
+        assert load_config(bot).providers
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_commands_and_options_of_a_page_exist(name: str) -> None:
+    lines = re.findall(
+        r"^tool-search .*$|(?<=`)tool-search [^`\n]*(?=`)", _read(name), re.MULTILINE
+    )
+    for line in lines:
+        words = [
+            word.strip("[]|,") for word in shlex.split(line.replace("\u2026", ""), comments=True)
+        ]
+        if len(words) < 2 or not re.fullmatch(r"[a-z-]+", words[1]) or words[1] == "--version":
+            continue
+        command = COMMANDS.get_command(None, words[1])
+        assert command is not None, line
+        known = {option for item in command.params for option in item.opts}
+        used = {word.partition("=")[0] for word in words[2:] if word.startswith("--")}
+        assert used <= {*known, "--help"}, line
 
 
 def test_the_example_configuration_loads() -> None:
@@ -72,35 +128,73 @@ def test_the_example_configuration_loads() -> None:
     assert load_config(path).tools == tuple(yaml.safe_load(path.read_text())["tools"])
 
 
+def _twins(pattern: str, english: str, chinese: str) -> tuple[list[Any], list[Any]]:
+    found = [re.findall(pattern, text, flags=re.MULTILINE) for text in (english, chinese)]
+    plain = [[str(one).replace(".zh-CN.md", ".md") for one in side] for side in found]
+    return plain[0], plain[1]
+
+
 def test_both_readmes_show_the_same_code_tables_and_links() -> None:
-    english, chinese = ((ROOT / name).read_text(encoding="utf-8") for name in READMES)
-    for pattern in (r"^#+ ", r"^\|", r"\]\(([^)]*)\)", r"`tool-search \w+"):
-        found = [re.findall(pattern, text, flags=re.MULTILINE) for text in (english, chinese)]
-        swapped = [name for name in found[0] if name != "README.zh-CN.md"]
-        assert swapped == [name for name in found[1] if name != "README.md"], pattern
-    assert _blocks(READMES[0], "python") == _blocks(READMES[1], "python")
+    english, chinese = map(_read, READMES)
+    for pattern in (r"^#+ ", r"^\|", r"`tool-search \w+"):
+        assert len(set(map(tuple, _twins(pattern, english, chinese)))) == 1, pattern
+    links = _twins(r"\]\(([^)]*)\)", english, chinese)
+    assert sorted(set(links[0])) == sorted(set(links[1]))
 
 
-@pytest.mark.parametrize("name", ["docs/histories.md", "docs/histories.zh-CN.md"])
-def test_the_python_of_histories_goes_on_from_one(name: str) -> None:
-    (block,) = _blocks(name, "python")
-    done = _run("-", code=block)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == "['Weather in Paris?', '', '21 °C', 'And tomorrow?']"
+@pytest.mark.parametrize("name", READMES)
+def test_a_readme_is_at_most_150_lines(name: str) -> None:
+    assert len(_read(name).splitlines()) <= 150
 
 
-def test_the_python_of_the_page_on_testing_runs() -> None:
-    # One process for all blocks, each of which imports what it needs.
-    done = _run("-", code="\n".join(_blocks("docs/testing.md", "python")))
-    assert done.returncode == 0, done.stderr
+@pytest.mark.parametrize("stem", [*OPERATORS, *MOVING])
+def test_an_operators_page_has_the_same_headings_and_settings_in_chinese(stem: str) -> None:
+    english, chinese = _read(f"{stem}.md"), _read(f"{stem}.zh-CN.md")
+    for pattern in (r"^#+(?= )", r"^\|"):
+        assert len(set(map(tuple, _twins(pattern, english, chinese)))) == 1, pattern
+    # The meaning of a key is written in each language; elsewhere the prose names settings too.
+    shown = r"^\| `([^`]+)`" if "configuration" in stem else r"`([a-z_]+(?:[.:][^`\n]*)?)`"
+    settings = [sorted(set(side)) for side in _twins(shown, english, chinese)]
+    assert settings[0]
+    assert settings[0] == settings[1]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [*READMES, "docs/architecture.md", "docs/measured.md", "docs/testing.md"],
-)
-def test_the_links_of_a_document_lead_somewhere(name: str) -> None:
+@pytest.mark.parametrize("name", PAGES)
+def test_the_links_of_a_page_lead_somewhere(name: str) -> None:
     path = ROOT / name
-    links = re.findall(r"\]\(([^)#:]+)\)", path.read_text(encoding="utf-8"))
+    links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", _prose(name))
     missing = [link for link in links if not (path.parent / link).exists()]
     assert not missing
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_names_no_file_outside_the_repository(name: str) -> None:
+    assert not re.search(r"DESIGN\.md|\.\./shared", _read(name))
+
+
+def test_codes_of_the_troubleshooting_page_are_those_of_warnings() -> None:
+    cells = re.findall(r"^\| ([^|]*) \|", _read("docs/troubleshooting.md"), flags=re.MULTILINE)
+    shown = " ".join(cell for cell in cells if "stop_reason" not in cell)
+    codes = set(re.findall(r"`([a-z]+(?:_[a-z]+)+)`", shown))
+    assert codes
+    assert sorted(codes - set(get_args(NoticeCode))) == []
+
+
+def test_every_module_that_moved_is_where_the_changelog_says() -> None:
+    table = _read("CHANGELOG.md").split("### Modules that moved", 1)[1]
+    moved = re.findall(r"^\| `([\w.]+)` \| `([\w.]+)` \|$", table, flags=re.MULTILINE)
+    assert len(moved) > 200
+    missing = [new for _, new in moved if not find_spec(f"tool_search.{new}")]
+    assert missing == []
+
+
+def test_every_public_name_is_on_a_page_of_the_reference() -> None:
+    pages = "".join(_read(name) for name in PAGES if name.startswith("docs/api/"))
+    shown = re.findall(r"^::: ([\w.]+)$", pages, flags=re.MULTILINE)
+    assert (
+        sorted(set(cast("Any", tool_search).__all__) - {name.rpartition(".")[2] for name in shown})
+        == []
+    )
+    for name in shown:
+        module, _, attribute = name.rpartition(".")
+        assert hasattr(import_module(module), attribute), name

@@ -1,0 +1,63 @@
+"""The pictures of the README show what the demo measures."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tool_search.demo.conversation import prepared_demo
+
+ROOT = Path(__file__).resolve().parents[2]
+PICTURES = ROOT / "docs" / "pictures"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def test_no_picture_is_stale() -> None:
+    done = subprocess.run(  # noqa: S603  # our own script
+        [sys.executable, str(PICTURES / "draw.py"), "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+async def _figures() -> Mapping[str, Any]:
+    async with prepared_demo(live=False) as (demo, events):
+        async for _ in events:
+            pass
+        return demo.to_dict()
+
+
+async def test_bars_and_sums_are_the_demos_figures() -> None:
+    figures = await _figures()
+    tree = ET.parse(PICTURES / "tokens.svg")  # noqa: S314  # our own file
+    bars: dict[str, list[int]] = {"full": [], "ours": []}
+    for bar in tree.iter(f"{SVG}rect"):
+        if "data-tokens" in bar.attrib:
+            bars[bar.attrib["class"]].append(int(bar.attrib["data-tokens"]))
+    requests = figures["requests"]
+    assert bars["ours"] == [request["tokens"] for request in requests]
+    assert bars["full"] == [request["full_tokens"] for request in requests]
+    lines = [line for line in tree.iter(f"{SVG}line") if line.attrib["class"] == "line"]
+    switches = [str(switch["request"]) for switch in figures["switches"]]
+    assert [line.attrib["data-request"] for line in lines] == switches
+    words = " ".join(text.text or "" for text in tree.iter(f"{SVG}text"))
+    assert f"{sum(bars['full']):,} → {sum(bars['ours']):,} tokens" in words
+
+
+@pytest.mark.parametrize("name", ["tokens.svg", "turn.svg"])
+def test_a_picture_is_legible_on_a_phone_and_on_a_dark_page(name: str) -> None:
+    text = (PICTURES / name).read_text(encoding="utf-8")
+    assert "prefers-color-scheme: dark" in text
+    assert 'class="card"' in text  # a background of its own, whatever the page's is
+    width = int(re.search(r'viewBox="0 0 (\d+) ', text).group(1))  # type: ignore[union-attr]
+    sizes = [int(size) for size in re.findall(r'font-size="(\d+)"', text)]
+    assert min(sizes) * 390 / width >= 9.5  # CSS pixels on a phone 390 wide
