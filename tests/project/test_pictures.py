@@ -50,7 +50,10 @@ async def test_bars_and_sums_are_the_demos_figures() -> None:
     switches = [str(switch["request"]) for switch in figures["switches"]]
     assert [line.attrib["data-request"] for line in lines] == switches
     words = " ".join(text.text or "" for text in tree.iter(f"{SVG}text"))
-    assert f"{sum(bars['full']):,} → {sum(bars['ours']):,} tokens" in words
+    figures_shown = f"{sum(bars['full']):,} → {sum(bars['ours']):,} token"
+    assert figures_shown in words
+    for readme in ("README.md", "README.zh-CN.md"):
+        assert figures_shown in (ROOT / readme).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", ["tokens.svg", "turn.svg"])
