@@ -64,8 +64,7 @@ DOCS_ENV := .venv-docs
 DOCS_READY := $(DOCS_ENV)/.ready
 
 docs: $(DOCS_READY)
-	NO_MKDOCS_2_WARNING=1 $(DOCS_ENV)/bin/mkdocs build --strict --quiet
-	@echo "the site is in build/site"
+	NO_MKDOCS_2_WARNING=1 $(DOCS_ENV)/bin/mkdocs build --strict  # --quiet would not count warnings
 
 $(DOCS_READY): pyproject.toml
 	$(PYTHON) -m venv $(DOCS_ENV)

@@ -198,3 +198,12 @@ def test_every_public_name_is_on_a_page_of_the_reference() -> None:
     for name in shown:
         module, _, attribute = name.rpartition(".")
         assert hasattr(import_module(module), attribute), name
+
+
+def test_the_site_is_built_strictly() -> None:
+    # mkdocs counts only the warnings that it shows: with --quiet, --strict fails nothing.
+    (command,) = re.findall(
+        r"^\t.*mkdocs build(.*?)(?:#.*)?$", _read("Makefile"), flags=re.MULTILINE
+    )
+    assert command.split() == ["--strict"]
+    assert "make docs" in _read(".ci/run")
