@@ -105,11 +105,21 @@ def test_chat_refuses_a_wrong_configuration(command: Command, write: File, case:
         ("x = 1\nraise KeyError('x')\n", ("cannot be imported: KeyError", "line 2")),
         ("def f(:\n", ("cannot be imported: SyntaxError",)),
         ("x = 1\n", ("has no tools",)),
-        ("def a() -> None: ...\nTOOLS = [a, a]\n", ("two tools have the name 'a'",)),
-        ("def a(*rest: int) -> None: ...\n", ("tool 'a'", "cannot be given by name")),
+        ("def a() -> None:\n    'Do.'\nTOOLS = [a, a]\n", ("two tools have the name 'a'",)),
+        ("def a(*rest: int) -> None:\n    'Do.'\n", ("tool 'a'", "cannot be given by name")),
+        ("def a() -> None: ...\n", ("tool 'a'", "has no docstring")),
         ("import asyncio\nTOOLS = [asyncio]\n", ("a tool must be a function",)),
     ],
-    ids=["import", "raises", "syntax", "empty", "two_of_one_name", "signature", "no_function"],
+    ids=[
+        "import",
+        "raises",
+        "syntax",
+        "empty",
+        "two_of_one_name",
+        "signature",
+        "docstring",
+        "no_function",
+    ],
 )
 def test_chat_refuses_a_wrong_module_of_tools(
     command: Command, write: File, source: str, messages: tuple[str, ...]
