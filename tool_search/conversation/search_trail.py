@@ -3,7 +3,8 @@
 A search teaches if a tool that it returned is then called with success, in the same
 user turn or the next: once a search and tool, however often the tool is called. A
 search that found nothing teaches half as much, if a later reply's search of the
-same turn led to the call: the model asked again in other words. Calls that fail,
+same turn led to the call: the model asked again in other words. Of several queries in
+one call, each is a search of its own. Calls that fail,
 are denied or cancelled teach nothing, nor do calls without a search, queries with
 operators, and queries that are a tool's name.
 """
@@ -77,7 +78,8 @@ class SearchTrail:
             if not is_error:
                 self._lessons += self._learned(decision.tool.name)
         elif decision.result is not None and decision.result.error is None:
-            self._searched(decision.result)
+            for result in decision.result.parts or (decision.result,):
+                self._searched(result)
 
     def drain_lessons(self) -> tuple[Lesson, ...]:
         """Return the lessons since the last call of this method."""

@@ -174,6 +174,7 @@ class ToolState:
             self.catalog,
             name=self.search_tool_name,
             max_results=self._config.max_results,
+            max_results_total=self._config.max_results_total,
             language=language or self.frozen.language,
         )
 
