@@ -76,10 +76,23 @@ class SearchTrail:
         """Record the result of a call: a search may teach later, a success teaches now."""
         if isinstance(decision, RunCall):
             if not is_error:
-                self._lessons += self._learned(decision.tool.name)
-        elif decision.result is not None and decision.result.error is None:
-            for result in decision.result.parts or (decision.result,):
-                self._searched(result)
+                self.succeeded(decision.tool.name)
+        elif decision.result is not None:
+            self.searched(decision.result)
+
+    def searched(self, result: SearchResult) -> None:
+        """Record a search, which may teach later."""
+        if result.error is None:
+            for part in result.parts or (result,):
+                self._searched(part)
+
+    def succeeded(self, name: str) -> None:
+        """Record a call that a tool answered: the searches that led to it teach now."""
+        self._lessons += self._learned(name)
+
+    def called_before(self, name: str) -> None:
+        """Record a call of an earlier request: the searches that led to it teach no more."""
+        self._waiting.pop(name, None)
 
     def drain_lessons(self) -> tuple[Lesson, ...]:
         """Return the lessons since the last call of this method."""
