@@ -22,8 +22,8 @@ from tool_search import (
 from tool_search.providers.profiles import ProviderProfile
 
 CLAUDE = profile_for("anthropic", "claude-sonnet-4-6")
-COMPATIBLE = profile_for("anthropic", "glm-5", base_url="https://api.z.ai/api/anthropic")
-OPENAI = profile_for("openai_chat", "gpt-5.4")
+COMPATIBLE = profile_for("anthropic", "glm-5", base_url="https://llm.example.com/anthropic")
+OPENAI = profile_for("openai_chat", "gpt-5.4", strategy="generic")
 BOUND = profile_for("anthropic", "claude-opus-5-5")
 BOUND_GENERIC = BOUND.generic()
 UNLIMITED = replace(OPENAI, max_tools=None)

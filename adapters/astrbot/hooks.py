@@ -113,9 +113,11 @@ class NativeHook(MethodHook):
         if type(provider) is self._class and address not in self._unable:
             wanted = {"auto": "auto", "on": self.strategy, "off": wanted}[choice]
         try:
-            return profile_for(self.dialect, name, base_url=address or None, strategy=wanted)
+            profile = profile_for(self.dialect, name, base_url=address or None, strategy=wanted)
         except UnsupportedStrategyError:
             return profile_for(self.dialect, name, base_url=address or None, strategy="generic")
+        # AstrBot sends tool sets of its own making; only native search replaces them.
+        return profile if profile.is_native else profile.generic()
 
     def request_profile(
         self, provider: Any, tools: Any, model: str | None = None

@@ -25,7 +25,7 @@ from tool_search.values.json import compact_json
 
 __all__ = ["LIMITED", "UNLIMITED", "AstrBotConversation", "AstrBotRun"]
 
-LIMITED = profile_for("openai_chat", "unknown")
+LIMITED = profile_for("openai_chat", "unknown", strategy="generic")
 """The profile of a provider with only a known dialect: OpenAI's or Gemini's."""
 UNLIMITED = replace(LIMITED, max_tools=None)
 """The profile of such a provider with Anthropic's dialect, and of AstrBot itself."""

@@ -98,8 +98,8 @@ def test_inspect_anthropic_declares_all_and_loads_the_core(
 def test_inspect_openai_declares_the_core_alone(command: Command, large_catalog: Path) -> None:
     options = ("--catalog", large_catalog, "--provider", "openai-chat")
     shown = command("inspect", *options).json
-    assert (shown["model"], shown["strategy"]) == ("gpt-5.4", "generic")
-    assert wire_names(shown["tools"]) == ["hand_over", "tool_search"]
+    assert (shown["model"], shown["strategy"]) == ("gpt-5.4", "bridge")
+    assert wire_names(shown["tools"]) == ["hand_over", "tool_search", "call_tool"]
 
 
 def test_inspect_responses_declares_the_core_and_a_client_search(
@@ -134,7 +134,8 @@ def test_inspect_bytes_are_those_of_the_list(
 def test_inspect_discovered_tools_follow_in_their_order(
     command: Command, large_catalog: Path
 ) -> None:
-    options = ("--provider", "openai-chat", "--discovered", "tool_009, tool_003,tool_009")
+    found = ("--discovered", "tool_009, tool_003,tool_009")
+    options = ("--provider", "openai-chat", "--base-url", "http://localhost:8000/v1", *found)
     shown = command("inspect", "--catalog", large_catalog, *options).json
     assert wire_names(shown["tools"]) == ["hand_over", "tool_search", "tool_009", "tool_003"]
 
@@ -150,7 +151,7 @@ def test_inspect_discovered_tools_change_no_byte_for_claude(
 
 @pytest.mark.parametrize(
     ("mode", "model", "declared"),
-    [("full", None, 5), ("tool_search", None, 2), ("skills_like", None, 5), ("full", "qwen3", 5)],
+    [("full", None, 5), ("tool_search", None, 3), ("skills_like", None, 5), ("full", "qwen3", 5)],
 )
 def test_inspect_mode_and_model_can_be_named(
     command: Command, catalog: Path, mode: str, model: str | None, declared: int
@@ -205,7 +206,7 @@ def test_inspect_notes_that_a_core_tool_needs_no_discovery(
 ) -> None:
     options = ("--provider", "openai-chat", "--discovered", "hand_over")
     outcome = command("inspect", "--catalog", large_catalog, *options)
-    assert wire_names(outcome.json["tools"]) == ["hand_over", "tool_search"]
+    assert wire_names(outcome.json["tools"]) == ["hand_over", "tool_search", "call_tool"]
     assert "'hand_over' is a core tool" in outcome.err
 
 

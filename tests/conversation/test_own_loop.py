@@ -23,7 +23,7 @@ from tool_search import (
     profile_for,
 )
 
-PROFILE = profile_for("openai-chat", "gpt-5.4")
+PROFILE = profile_for("openai-chat", "gpt-5.4", strategy="generic")
 SEARCHING = ToolSearchConfig(tool_schema_mode="tool_search")
 
 

@@ -31,7 +31,6 @@ LAYERS = (
     ("stores",),
     ("execution",),
     ("runner",),
-    ("hosts",),
     ("adapters",),
     ("bot",),
     ("testing", "compat", "workspace"),

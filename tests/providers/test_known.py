@@ -18,10 +18,10 @@ CLAUDE = "claude-sonnet-4-6"
         ("https://aiplatform.us.rep.googleapis.com/v1", "claude-opus-4-5", "claude"),
         ("https://mine.services.ai.azure.com/anthropic/", "claude-haiku-4-5", "claude"),
         ("https://aws-external-anthropic.us-east-1.api.aws", CLAUDE, "claude"),
-        ("https://aiplatform.googleapis.com", "claude-sonnet-4@20250514", "generic"),
+        ("https://aiplatform.googleapis.com", "claude-sonnet-4@20250514", "bridge"),
         ("https://bedrock-runtime.us-east-1.amazonaws.com", f"us.anthropic.{CLAUDE}-v1:0",
-         "generic"),
-        ("https://bedrock-mantle.us-east-1.api.aws/anthropic", f"anthropic.{CLAUDE}", "generic"),
+         "bridge"),
+        ("https://bedrock-mantle.us-east-1.api.aws/anthropic", f"anthropic.{CLAUDE}", "bridge"),
         ("https://openrouter.ai/api", f"anthropic/{CLAUDE}", "generic"),
     ],
 )  # fmt: skip
@@ -85,7 +85,7 @@ def test_responses_has_no_known_limit() -> None:
     [
         ("kimi-k3", "api.moonshot.ai", "tools_in_messages"),
         ("kimi-k3-256k", "api.moonshot.cn", "tools_in_messages"),
-        ("kimi-k2.5", "api.moonshot.ai", "generic"),
+        ("kimi-k2.5", "api.moonshot.ai", "bridge"),
         ("moonshotai/kimi-k3", "openrouter.ai", "generic"),
     ],
 )
@@ -107,7 +107,7 @@ def test_definitions_in_messages_may_be_chosen_for_kimi_k3_anywhere() -> None:
 
 @pytest.mark.parametrize("model", ["gpt-35-turbo", "gpt-50", "my-gpt-5.4"])
 def test_a_name_that_only_looks_like_a_models_is_not_known(model: str) -> None:
-    assert profile_for("openai_responses", model).strategy == "generic"
+    assert profile_for("openai_responses", model).strategy == "bridge"
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 
 from tool_search import UnsupportedStrategyError, profile_for
 from tool_search.catalog.names import wire_name
+from tool_search.config.providers import ProfileMatch, ProfileSettings
 
 SUPPORTED = [
     "claude-sonnet-4-5", "claude-sonnet-4-5-20250929", "claude-sonnet-4-6", "claude-sonnet-5",
@@ -44,13 +45,13 @@ def test_any_other_model_gets_the_generic_strategy(model: str) -> None:
         ("https://api.anthropic.com", "claude"),
         ("https://api.anthropic.com/v1/", "claude"),
         ("https://API.Anthropic.com:443", "claude"),
-        ("https://api.z.ai/api/anthropic", "generic"),
+        ("https://api.z.ai/api/anthropic", "bridge"),
         ("http://localhost:8080", "generic"),
         ("https://api.anthropic.com.example.org", "generic"),
         ("https://api.anthropic.com@example.org", "generic"),
     ],
 )
-def test_an_endpoint_that_only_looks_like_anthropics_gets_the_generic_strategy(
+def test_an_endpoint_that_only_looks_like_anthropics_gets_no_native_strategy(
     base_url: str | None, strategy: str
 ) -> None:
     """The configuration may choose another."""
@@ -128,11 +129,9 @@ def test_a_responses_model_gets_definitions_in_its_form(model: str, form: str) -
 
 
 @pytest.mark.parametrize("model", ["gpt-4.1", "gpt-4o", "o3", "gpt-oss-120b", "kimi-k3", ""])
-def test_a_model_that_takes_no_definitions_in_messages_gets_the_generic_strategy(
-    model: str,
-) -> None:
+def test_a_model_that_takes_no_definitions_in_messages_gets_the_bridge(model: str) -> None:
     """And an error where the other was asked for by name."""
-    assert profile_for("openai_responses", model).strategy == "generic"
+    assert profile_for("openai_responses", model).strategy == "bridge"
     with pytest.raises(UnsupportedStrategyError, match="gpt-5 or later"):
         profile_for("openai_responses", model, strategy="openai_responses")
 
@@ -188,3 +187,19 @@ def test_reasoning_is_asked_for_where_a_model_has_it(
 def test_replies_of_responses_belong_to_one_model() -> None:
     origins = {profile_for("openai_responses", m).origin for m in ("gpt-5.4", "gpt-5.5")}
     assert len(origins) == 2
+
+
+@pytest.mark.parametrize("url", ["https://api.deepseek.com", "https://api.openai.com/v1", None])
+def test_vendor_with_a_cache_and_no_search_gets_the_bridge_unless_another_is_named(
+    url: str | None,
+) -> None:
+    assert profile_for("openai_chat", "m", base_url=url).strategy == "bridge"
+    assert profile_for("openai_chat", "m", base_url=url, strategy="generic").strategy == "generic"
+    match = ProfileMatch(type="openai_chat")
+    own = {"mine": ProfileSettings(match=match, strategy="generic")}
+    assert profile_for("openai_chat", "m", base_url=url, profiles=own).strategy == "generic"
+
+
+@pytest.mark.parametrize("url", ["http://localhost:11434/v1", "https://llm.example.com/v1"])
+def test_endpoint_without_a_known_price_gets_the_growing_list(url: str) -> None:
+    assert profile_for("openai_chat", "m", base_url=url).strategy == "generic"

@@ -54,13 +54,15 @@ class ProviderFacts(TypedDict, total=False):
     """Facts about a provider and model; a missing key is not known.
 
     `native` is the strategy of the model's family, `knows_native` is true if an endpoint
-    passes its features on, `reasons` is true if the model has reasoning to return, and
-    `strategy` is a user's choice. All others are as in `ProviderProfile`.
+    passes its features on, `without_native` is the strategy otherwise, `reasons` is true if
+    the model has reasoning to return, and `strategy` is a user's choice. All others are as in
+    `ProviderProfile`.
     """
 
     strategy: ProviderStrategy
     native: ProviderStrategy | None
     knows_native: bool
+    without_native: ProviderStrategy
     reasons: bool
     max_tools: int | None
     max_output_tokens: int | None
@@ -456,5 +458,28 @@ _OTHERS: tuple[KnownProvider, ...] = (
     ),
 )
 
-KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (*_ANTHROPIC, *_OPENAI, *_OTHERS)
+_COSTS: tuple[KnownProvider, ...] = (
+    KnownProvider(
+        hosts=(
+            OWN_HOSTS["openai_chat"],
+            "api.deepseek.com",
+            "api.moonshot.ai", "api.moonshot.cn", "api.kimi.com",
+            "*.aliyuncs.com",
+            "api.z.ai", "open.bigmodel.cn",
+            "api.x.ai",
+            "generativelanguage.googleapis.com", "*aiplatform.googleapis.com",
+        ),
+        facts={"without_native": "bridge"},
+        source="docs/cost.md, measured: they bill a cached prefix at a fraction of the price, and "
+        "each tool that is added to a list makes the conversation after it new",
+    ),
+    KnownProvider(
+        types=("anthropic",),
+        hosts=("bedrock*.amazonaws.com", "bedrock-mantle.*.api.aws"),
+        facts={"without_native": "bridge"},
+        source="docs/cost.md, measured: Claude's cache, without its tool search",
+    ),
+)  # fmt: skip
+
+KNOWN_PROVIDERS: tuple[KnownProvider, ...] = (*_ANTHROPIC, *_OPENAI, *_OTHERS, *_COSTS)
 """The whole table."""

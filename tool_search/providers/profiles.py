@@ -234,8 +234,9 @@ def _strategy(
     wanted = stated if asked == AUTO else asked
     native = facts.get("native")
     if wanted is None:
-        knows = native is not None and facts.get("knows_native")
-        return registered_strategy(native if native is not None and knows else "generic")
+        if native is not None and facts.get("knows_native"):
+            return registered_strategy(native)
+        return registered_strategy(facts.get("without_native", "generic"))
     if isinstance(wanted, str):
         wanted = registered_strategy(current_strategy_name(wanted))
     if wanted.dialect not in (None, dialect):

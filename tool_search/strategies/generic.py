@@ -51,9 +51,9 @@ class BridgeToolSearchStrategy(GenericToolSearchStrategy):
     returns its schema again, since nothing else in the request has to show it.
     """
 
-    # Chosen by configuration alone, for a provider that caches prefixes and takes no
-    # definitions in messages: a list that grows would cost the cached conversation after
-    # it. In return the provider no longer holds a call's arguments to the tool's schema.
+    # For a provider that caches prefixes and takes no definitions in messages: a list that
+    # grows would cost the cached conversation after it (docs/cost.md). In return the provider
+    # no longer holds a call's arguments to the tool's schema.
     name: ClassVar[StrategyName] = "bridge"
     list_grows = False
 

@@ -47,9 +47,16 @@ class Cached:
 
 
 class PromptCache:
-    """The prefixes that a service has read, by dialect and model; they never expire."""
+    """The prefixes that a service has read, by dialect and model; they never expire.
 
-    def __init__(self) -> None:
+    Args:
+        least: The tokens of the shortest prefix that an automatic cache reads.
+        step: The tokens by which such a prefix grows.
+    """
+
+    def __init__(self, *, least: int = _LEAST, step: int = _STEP) -> None:
+        self._least = least
+        self._step = step
         self._known: dict[tuple[str, str], set[bytes]] = {}
         self._lock = threading.Lock()
 
@@ -60,7 +67,7 @@ class PromptCache:
             known = self._known.setdefault((view.dialect, view.model), set())
             if view.dialect == "anthropic":
                 return _explicit(parts, known)
-            return _automatic(parts, known)
+            return _automatic(parts, known, least=self._least, step=self._step)
 
 
 def prompt_parts(view: ModelView) -> Iterator[PromptPart]:
@@ -84,7 +91,7 @@ def _message(message: ViewMessage) -> str:
     return f"{message.text}{calls}{''.join(result.text for result in message.results)}"
 
 
-def _automatic(parts: list[PromptPart], known: set[bytes]) -> Cached:
+def _automatic(parts: list[PromptPart], known: set[bytes], *, least: int, step: int) -> Cached:
     read = size = 0
     unbroken = True
     for digest, part in _prefixes(parts):
@@ -93,7 +100,7 @@ def _automatic(parts: list[PromptPart], known: set[bytes]) -> Cached:
         if unbroken:
             read = size // CHARACTERS_PER_TOKEN
         known.add(digest)
-    return Cached(read=read // _STEP * _STEP if read >= _LEAST else 0)
+    return Cached(read=read // step * step if read >= least else 0)
 
 
 def _explicit(parts: list[PromptPart], known: set[bytes]) -> Cached:

@@ -1,1 +1,0 @@
-"""Tool search inside loops that people already have: bots, frameworks, proxies."""
