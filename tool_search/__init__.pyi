@@ -11,6 +11,7 @@ from tool_search.runner.runner import ToolSearchRunner as ToolSearchRunner
 # tools
 from tool_search.catalog.tool import Tool as Tool
 from tool_search.catalog.catalog import ToolCatalog as ToolCatalog
+from tool_search.catalog.formats import tool_from_definition as tool_from_definition
 from tool_search.execution.context import ToolContext as ToolContext
 from tool_search.execution.functions import ExecutableTool as ExecutableTool
 from tool_search.execution.functions import stateful_tool as stateful_tool
@@ -25,6 +26,11 @@ from tool_search.execution.call_runner import CallRunner as CallRunner
 from tool_search.messages import ToolCall as ToolCall
 from tool_search.providers.profiles import ProviderProfile as ProviderProfile
 from tool_search.providers.profiles import profile_for as profile_for
+
+# hosts
+from tool_search.conversation.view import ToolView as ToolView
+from tool_search.conversation.view import append_instructions as append_instructions
+from tool_search.hosts.tool_search import ToolSearch as ToolSearch
 
 # strategies
 from tool_search.messages import RequestPlan as RequestPlan

@@ -238,8 +238,7 @@ class _Reader(HistoryReader):
     def _call(self, block: JSON) -> ToolCall:
         call_id = label_of(block.get("id"))
         if _references(self.results.get(call_id)):
-            query = query_of(fields_of(block.get("input")))
-            return self.search_call(call_id, query)
+            return self.own_search_call(call_id, fields_of(block.get("input")))
         return ToolCall(
             id=call_id,
             name=self.canonical(label_of(block.get("name"))),

@@ -24,6 +24,7 @@ from tool_search.adapters.wire.requests import (
     with_extra_body,
     with_tools,
 )
+from tool_search.adapters.wire.results import refers, result_text
 from tool_search.catalog.names import NameRule, wire_id, wire_name
 from tool_search.messages import (
     ContentPart,
@@ -38,9 +39,10 @@ from tool_search.messages import (
 )
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.providers.prompt_cache import CachePlan, cache_plan, marked_tool
+from tool_search.search.index.protocol import SearchResult
 from tool_search.values.json import compact_json
 
-__all__ = ["MAX_TOKENS", "encode", "encode_tools", "to_wire"]
+__all__ = ["MAX_TOKENS", "encode", "encode_result", "encode_tools", "to_wire"]
 
 MAX_TOKENS = 32_000
 """Limit of a reply's tokens for an unknown model; the field is required."""
@@ -80,6 +82,17 @@ def encode_tools(tools: ToolList, profile: ProviderProfile) -> bytes:
     key = f"anthropic/{profile.name_rule}/{profile.cache == 'explicit'}"
     marked = _marked_tool(tools, profile)
     return tools.encoded(key, partial(_tool_json, profile=profile, marked=marked))
+
+
+def encode_result(result: SearchResult, profile: ProviderProfile) -> str | list[dict[str, Any]]:
+    """Return the `content` of a search's `tool_result`.
+
+    With the strategy `claude`, `tool_reference` blocks, each of which must name a tool that
+    the request declares; JSON text if nothing was found, and with any other strategy.
+    """
+    if not refers(result, profile):
+        return result_text(result, profile)
+    return _references([ReferencePart(result.names)], profile.name_rule)
 
 
 def _marked_tool(tools: ToolList, profile: ProviderProfile) -> DeclaredTool | None:

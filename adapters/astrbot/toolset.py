@@ -20,6 +20,7 @@ from tool_search.adapters.openai_responses.tools import encode_tools as encode_r
 from tool_search.catalog.names import wire_name
 from tool_search.catalog.tool import Tool
 from tool_search.conversation.calls import RunCall
+from tool_search.discovery.queries import joined_queries, read_queries
 from tool_search.discovery.search_tool import CALL_TOOL_NAME, call_tool_definition
 from tool_search.i18n import text
 from tool_search.providers.profiles import ProviderProfile
@@ -262,7 +263,7 @@ class SearchingTools:
         said = text(
             "search.unavailable", self.tool_search_run.session.language, cause=self._failure
         )
-        return SearchResult(query=str(arguments.get("query", "")), error=said).to_json()
+        return SearchResult(query=joined_queries(read_queries(arguments)), error=said).to_json()
 
     def _tools_to_declare(self, names: Iterable[str]) -> Iterator[Any]:
         """Yield the tools to declare under these names; a call may run another object.

@@ -30,6 +30,7 @@ from tool_search.adapters.wire.requests import (
     with_extra_body,
     with_tools,
 )
+from tool_search.adapters.wire.results import result_text
 from tool_search.adapters.wire.values import text_of
 from tool_search.catalog.names import NameRule, wire_id, wire_name
 from tool_search.catalog.tool import Tool
@@ -46,9 +47,10 @@ from tool_search.messages import (
 )
 from tool_search.providers.known import OWN_HOSTS
 from tool_search.providers.profiles import ProviderProfile
+from tool_search.search.index.protocol import SearchResult
 from tool_search.values.json import compact_json
 
-__all__ = ["REASONING_FIELDS", "encode", "encode_tools", "to_wire"]
+__all__ = ["REASONING_FIELDS", "encode", "encode_result", "encode_tools", "to_wire"]
 
 REASONING_FIELDS = ("reasoning_details", "reasoning_content", "reasoning")
 """The fields of reasoning, the most exact first; one of them is kept of a reply."""
@@ -99,6 +101,11 @@ def encode_tools(tools: ToolList, profile: ProviderProfile) -> bytes:
         f"openai_chat/{profile.name_rule}/{profile.takes_strict}/{profile.schema_rules}",
         partial(_tool_json, profile=profile),
     )
+
+
+def encode_result(result: SearchResult, profile: ProviderProfile) -> str:
+    """Return the `content` of a search's tool message: JSON text."""
+    return result_text(result, profile)
 
 
 def _tool(entry: DeclaredTool, profile: ProviderProfile) -> dict[str, Any]:

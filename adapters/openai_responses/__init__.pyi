@@ -4,5 +4,6 @@ from tool_search.adapters.openai_responses.provider import (
 )
 from tool_search.adapters.openai_responses.reply import from_wire as from_wire
 from tool_search.adapters.openai_responses.wire import encode as encode
+from tool_search.adapters.openai_responses.tools import encode_result as encode_result
 from tool_search.adapters.openai_responses.wire import encode_tools as encode_tools
 from tool_search.adapters.openai_responses.wire import to_wire as to_wire

@@ -227,9 +227,9 @@ class _Reader(HistoryReader):
         call_id = label_of(item.get("call_id"))
         if kind == "tool_search_call":
             yield from self._next_reply()
-            query = query_of(fields_of(item.get("arguments")))
-            self._queries[call_id] = query
-            self._reply.calls.append(self.search_call(call_id, query))
+            arguments = fields_of(item.get("arguments"))
+            self._queries[call_id] = query_of(arguments)
+            self._reply.calls.append(self.own_search_call(call_id, arguments))
             self._reply.add(item)
         else:
             self._results.append(

@@ -7,18 +7,20 @@ service or by the client), "Function calling" (`strict`), its OpenAPI document.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from copy import copy
 from typing import Any
 
 from tool_search.adapters.wire.definitions import definitions_in, is_strict
+from tool_search.adapters.wire.results import result_text
 from tool_search.catalog.names import wire_name
 from tool_search.catalog.tool import Tool
 from tool_search.messages import DeclaredTool, Message, ToolList
 from tool_search.providers.profiles import ProviderProfile
+from tool_search.search.index.protocol import SearchResult
 from tool_search.values.json import compact_json
 
-__all__ = ["ToolNamespaces", "definitions", "encode_tools", "wire_tools"]
+__all__ = ["ToolNamespaces", "definitions", "encode_result", "encode_tools", "wire_tools"]
 
 _MAX_DESCRIPTION_CHARS = 300
 
@@ -27,6 +29,44 @@ def encode_tools(tools: ToolList, profile: ProviderProfile) -> bytes:
     """Return the `tools` of a request as JSON in UTF-8; each list is written once."""
     key = f"openai_responses/{profile.name_rule}/{profile.search_form}"
     return tools.encoded_whole(key, lambda: compact_json(wire_tools(tools, profile)))
+
+
+def encode_result(
+    result: SearchResult,
+    profile: ProviderProfile,
+    *,
+    catalog: Mapping[str, Tool] | None = None,
+    tools: ToolList | None = None,
+) -> str | dict[str, Any]:
+    """Return what answers a search: a `tool_search_output` item, or text.
+
+    With the service's own kind of search, the item without its `call_id`; otherwise the
+    `output` of a `function_call_output`, as JSON text.
+
+    Args:
+        result: The result.
+        profile: The model that is asked.
+        catalog: The definitions by name, as `ToolView.catalog`. Found tools that it lacks, and
+            that bring no schema of their own, are left out.
+        tools: The request's list, as `ToolView.tools` returned it for this profile.
+    """
+    if not profile.is_native or profile.search_form == "additional":
+        return result_text(result, profile)
+    known = catalog or {}
+    own = {m.name: m for m in result.matches if m.parameters is not None}
+    found = [
+        known.get(name)
+        or Tool(name=name, description=own[name].description, parameters=own[name].parameters or {})
+        for name in dict.fromkeys(result.names)
+        if name in known or name in own
+    ]
+    among = ToolList() if tools is None else tools
+    return {
+        "type": "tool_search_output",
+        "execution": "client",
+        "status": "completed",
+        "tools": definitions(found, profile, deferred=True, among=among),
+    }
 
 
 def wire_tools(tools: ToolList, profile: ProviderProfile) -> list[dict[str, Any]]:

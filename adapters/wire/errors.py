@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tool_search.providers.refusals import Answer
 
-__all__ = ["BY_CONTENT", "BY_DEFINITION", "BY_PLACE", "REPLY_LIMITS"]
+__all__ = ["BY_CONTENT", "BY_DEFINITION", "BY_PLACE", "LIMIT", "REPLY_LIMITS"]
 
 _FEATURE = r"(?:defer_loading|tool.?search\w*|tool_reference|additional_tools|namespace)"
 _FIELD = r"(?:defer_loading|additional_tools|tool_search|tool_reference|\]\.namespace\b)"
@@ -17,6 +17,12 @@ _NOT_TAKEN = r"(?:not permitted|not supported|unknown|unrecognized|unexpected|in
 _TOOLS = r"(?:tools|functions|function[ _]declarations)"
 _SENT = r"(?P<sent>\d[\d,]*)"
 _LIMIT = r"(?P<limit>\d[\d,]*)"
+
+LIMIT = (
+    r"(?:maximum|max|at most|more than|limit(?:ed)?|exceeds?)\D{0,40}"
+    r"(?P<most>\d{1,3}(?:[,_]\d{3})+|\d+)"
+)
+"""A number of tools that a refusal names as its limit, in the words of any service."""
 
 REPLY_LIMITS = (
     Answer(

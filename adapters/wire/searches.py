@@ -51,6 +51,14 @@ class HistoryReader:
         """Return a call of the search tool."""
         return _search_call(call_id, query, name=self.search_tool_name)
 
+    def own_search_call(self, call_id: str, arguments: Mapping[str, Any]) -> ToolCall:
+        """Return a call of the search tool with its arguments, if they are our search tool's."""
+        if _has_queries(arguments):
+            return ToolCall(
+                id=call_id, name=self.search_tool_name, arguments=compact_json(arguments)
+            )
+        return self.search_call(call_id, query_of(arguments))
+
     def search_message(self, call_id: str, result: SearchResult) -> Message:
         """Return the message of a search's result."""
         return Message(
@@ -64,7 +72,8 @@ class HistoryReader:
 
 def query_of(arguments: Mapping[str, Any]) -> str:
     """Return the query of a search, whatever name its argument has."""
-    values = [arguments.get("query"), arguments.get("pattern"), *arguments.values()]
+    named = (arguments.get(key) for key in ("query", "queries", "pattern"))
+    values = [*named, *arguments.values()]
     for value in values:
         text = " | ".join(map(text_of, value)) if isinstance(value, list) else text_of(value)
         if text.strip():
@@ -146,9 +155,15 @@ def _with_result(message: Message, result: SearchResult) -> Message:
 def _with_our_query(call: ToolCall) -> ToolCall:
     """Return a search with its query under our argument's name."""
     given = call.parsed_arguments() or {}
-    if isinstance(given.get("query"), str) or not query_of(given):
+    if isinstance(given.get("query"), str) or _has_queries(given) or not query_of(given):
         return call
     return _search_call(call.id, query_of(given), name=call.name)
+
+
+def _has_queries(arguments: Mapping[str, Any]) -> bool:
+    """True if the arguments are a list of queries, as our search tool takes them."""
+    queries = arguments.get("queries")
+    return isinstance(queries, list) and any(text_of(query).strip() for query in queries)
 
 
 def _foreign_result(text: str, query: str) -> SearchResult | None:

@@ -134,6 +134,15 @@ def test_a_message_is_written_as_openai_has_it() -> None:
     }  # fmt: skip
 
 
+def test_a_reply_under_another_dialects_origin_is_read_without_its_blocks() -> None:
+    blocks = ({"type": "text", "text": "ok"},)
+    kept = NativeReply("anthropic:api.anthropic.com:claude-sonnet-4-6", blocks)
+    message = Message(role="assistant", content="ok", native=kept)
+    assert message_from_dict(message_to_dict(message)) == message
+    foreign = replace(message, native=NativeReply("openai_chat:api.openai.com:gpt-5.4", blocks))
+    assert message_from_dict(message_to_dict(foreign)) == replace(message, native=None)
+
+
 @pytest.mark.parametrize(
     ("written", "content"),
     [

@@ -223,7 +223,7 @@ def test_the_search_tool_tells_which_servers_there_are() -> None:
     assert "3 more tools" in definition.description
     assert definition.description.endswith('Sources: "weather" (2), "mail" (1).')
     assert (definition.name, definition.kind) == ("tool_search", "builtin")
-    assert definition.parameters["required"] == ["query"]
+    assert definition.parameters["required"] == ["queries"]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

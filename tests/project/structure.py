@@ -31,6 +31,7 @@ LAYERS = (
     ("stores",),
     ("execution",),
     ("runner",),
+    ("hosts",),
     ("adapters",),
     ("bot",),
     ("testing", "compat", "workspace"),

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from tests.search.registry import BY_WORDS
+from tests.search.word_embedder import WordEmbedder
 from tool_search.catalog.tool import Tool
 from tool_search.config.search import SearchSettings
 from tool_search.errors import DuplicateToolError, SearchError
-from tool_search.search import build_index
+from tool_search.search import ToolSearchIndex, build_index
 from tool_search.search.build import _DEFAULTS
 
 TOOLS = (Tool(name="get_weather", description="天气预报"), Tool(name="send_mail"))
@@ -55,6 +62,49 @@ def test_build_index_unknown_engine_raises() -> None:
     )
     with pytest.raises(SearchError, match="bm25, hybrid, lexical, rank_bm25, regex, semantic"):
         build_index(TOOLS, settings)
+
+
+class _SlowEmbedder(WordEmbedder):
+    """An embedder whose first call waits until the test lets it go on."""
+
+    def __init__(self, failure: Exception | None = None) -> None:
+        super().__init__(f"slow {id(self)}")
+        self.entered, self.go_on = threading.Event(), threading.Event()
+        self.failure = failure
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """A row for each text."""
+        self.entered.set()
+        assert self.go_on.wait(20)
+        if self.failure is not None:
+            raise self.failure
+        return super().embed(texts)
+
+
+def _ask_at_once(embedder: _SlowEmbedder, threads: int) -> list[Future[ToolSearchIndex]]:
+    settings = SearchSettings(engine="semantic", vector_cache=None)
+    ask = partial(build_index, TOOLS, settings, embedder=embedder)
+    with ThreadPoolExecutor(threads) as pool:
+        waiting = [pool.submit(ask) for _ in range(threads)]
+        assert embedder.entered.wait(20)
+        embedder.go_on.set()
+    return waiting
+
+
+def test_build_index_that_many_threads_ask_for_is_built_once() -> None:
+    embedder = _SlowEmbedder()
+    found = {id(each.result()) for each in _ask_at_once(embedder, 32)}
+    assert len(found) == 1
+    texts = [text for text in embedder.asked if "send mail" in text]
+    assert len(texts) == 1
+
+
+def test_build_index_that_fails_fails_for_all_who_wait_and_is_tried_again() -> None:
+    embedder = _SlowEmbedder(RuntimeError("no memory left"))
+    for waiting in _ask_at_once(embedder, 4):
+        assert isinstance(waiting.exception(), SearchError)
+    embedder.failure = None
+    assert not any(each.exception() for each in _ask_at_once(embedder, 2))
 
 
 @pytest.mark.parametrize("engine", BY_WORDS)

@@ -54,7 +54,9 @@ class ToolSearchConfig(Settings):
         tool_schema_mode: `full`, `skills_like`, `tool_search` or `auto`.
         threshold: `auto` searches above this number of active tools.
         threshold_tokens: `auto` searches also above this number of tokens; null: no such limit.
-        max_results: The largest number of matches of one search.
+        max_results: The largest number of matches of one query.
+        max_results_total: The largest number of matches of a search with several queries; it
+            is at least `max_results` and the number of queries.
         always_loaded_tools: Core tools: names, `server:*`, or globs.
         auto_always_load_builtin: True if built-in tools are core.
         search_tool_name: The name by which the model calls searches.
@@ -75,6 +77,7 @@ class ToolSearchConfig(Settings):
     threshold: Annotated[int, Field(ge=0, le=1_000_000)] = 25
     threshold_tokens: Annotated[int, Field(ge=0, le=100_000_000)] | None = None
     max_results: Annotated[int, Field(ge=1, le=100)] = 5
+    max_results_total: Annotated[int, Field(ge=1, le=500)] = 8
     always_loaded_tools: tuple[str, ...] = ()
     auto_always_load_builtin: bool = True
     search_tool_name: Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$")] = (

@@ -170,7 +170,7 @@ class CallResolver:
         if arguments is None:
             return AnsweredCall(
                 call=call,
-                content=self._broken_json(call),
+                content=self.broken_json(call),
                 is_error=True,
                 names_tool=self._meant(call.name),
             )
@@ -239,18 +239,21 @@ class CallResolver:
     def _search(
         self, call: ToolCall, search_tool: ToolSearchTool, arguments: Mapping[str, Any]
     ) -> AnsweredCall:
-        callable_now = frozenset(self.core).union(self.discoveries.names)
-        result = search_tool.run(
-            arguments,
-            callable_now=callable_now,
-            discovered=len(self.discoveries),
-            allowed=self._is_found,
-        )
+        result = self.search(search_tool, arguments)
         return AnsweredCall(
             call=call,
             content=result.to_json(),
             is_error=result.error is not None,
             result=result,
+        )
+
+    def search(self, search_tool: ToolSearchTool, arguments: Mapping[str, Any]) -> SearchResult:
+        """Return what a search finds of the tools that this caller may have."""
+        return search_tool.run(
+            arguments,
+            callable_now=frozenset(self.core).union(self.discoveries.names),
+            discovered=len(self.discoveries),
+            allowed=self._is_found,
         )
 
     def _is_found(self, name: str) -> bool:
@@ -312,7 +315,8 @@ class CallResolver:
             return self._say("server_gone", tool.name, server=quoted(tool.server))
         return self._say("tool_gone", tool.name)
 
-    def _broken_json(self, call: ToolCall) -> str:
+    def broken_json(self, call: ToolCall) -> str:
+        """Return the answer to a call whose arguments are not a JSON object."""
         try:
             cause = f"it is a {type(read_json(call.arguments)).__name__}"
         except (ValueError, RecursionError) as exc:

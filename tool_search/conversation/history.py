@@ -26,6 +26,7 @@ from tool_search.values.json import shown
 __all__ = [
     "CallPlace",
     "checked",
+    "native_problem",
     "pair_results",
     "results_in_place",
     "results_of_calls",
@@ -200,7 +201,7 @@ def _problem(message: object) -> str:
     return (
         _content_problem(message.content)
         or _calls_problem(message.tool_calls)
-        or _native_problem(message.native)
+        or native_problem(message.native)
     )
 
 
@@ -234,7 +235,7 @@ _BLOCK_TYPES: dict[str, frozenset[str]] = {
 }
 
 
-def _native_problem(native: object) -> str:
+def native_problem(native: object) -> str:
     """Return why native blocks cannot be sent back to their origin; empty if they can."""
     if native is None:
         return ""

@@ -9,6 +9,7 @@ from typing import Any
 from tool_search.catalog.naming import Source
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import SchemaMode
+from tool_search.conversation.history import native_problem
 from tool_search.conversation.record_shape import VERSION, check_record
 from tool_search.conversation.synthetic_searches import InsertionPoint
 from tool_search.conversation.thinking import ThinkingRecord
@@ -275,9 +276,12 @@ def message_from_dict(content: Mapping[str, Any]) -> Message:
     )
 
 
-def _native_from_dict(native: Mapping[str, Any]) -> NativeReply:
+def _native_from_dict(native: Mapping[str, Any]) -> NativeReply | None:
     blocks = tuple(native["blocks"])
-    return NativeReply(native["origin"], blocks, told=native.get("told", ""))
+    reply = NativeReply(native["origin"], blocks, told=native.get("told", ""))
+    # Records of earlier versions may hold blocks under another dialect's origin, which no
+    # request can carry. The message says the same without them.
+    return None if native_problem(reply) else reply
 
 
 def _arguments_text(arguments: object) -> str:

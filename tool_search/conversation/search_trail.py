@@ -3,7 +3,8 @@
 A search teaches if a tool that it returned is then called with success, in the same
 user turn or the next: once a search and tool, however often the tool is called. A
 search that found nothing teaches half as much, if a later reply's search of the
-same turn led to the call: the model asked again in other words. Calls that fail,
+same turn led to the call: the model asked again in other words. Of several queries in
+one call, each is a search of its own. Calls that fail,
 are denied or cancelled teach nothing, nor do calls without a search, queries with
 operators, and queries that are a tool's name.
 """
@@ -75,9 +76,23 @@ class SearchTrail:
         """Record the result of a call: a search may teach later, a success teaches now."""
         if isinstance(decision, RunCall):
             if not is_error:
-                self._lessons += self._learned(decision.tool.name)
-        elif decision.result is not None and decision.result.error is None:
-            self._searched(decision.result)
+                self.succeeded(decision.tool.name)
+        elif decision.result is not None:
+            self.searched(decision.result)
+
+    def searched(self, result: SearchResult) -> None:
+        """Record a search, which may teach later."""
+        if result.error is None:
+            for part in result.parts or (result,):
+                self._searched(part)
+
+    def succeeded(self, name: str) -> None:
+        """Record a call that a tool answered: the searches that led to it teach now."""
+        self._lessons += self._learned(name)
+
+    def called_before(self, name: str) -> None:
+        """Record a call of an earlier request: the searches that led to it teach no more."""
+        self._waiting.pop(name, None)
 
     def drain_lessons(self) -> tuple[Lesson, ...]:
         """Return the lessons since the last call of this method."""

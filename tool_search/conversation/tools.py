@@ -6,7 +6,7 @@ text. User turns apply a new catalog and a changed configuration.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TypedDict, cast
@@ -31,7 +31,7 @@ from tool_search.search import ToolSearchIndex, build_index
 from tool_search.search.index.ranking import Votes
 from tool_search.search.learned import with_votes
 
-__all__ = ["FrozenSettings", "ToolState"]
+__all__ = ["FrozenSettings", "IndexOf", "ToolState", "catalog_changes"]
 
 # Places of a provider's tool list that core tools leave free: for `tool_search`, `call_tool`
 # and discoveries.
@@ -39,6 +39,9 @@ _ROOM_FOR_DISCOVERIES = 16
 _OWN_TOOLS = 2
 _MAX_NOTICED = 1_000
 _MAX_SCHEMA_NOTICES = 5
+
+IndexOf = Callable[[ToolCatalog], ToolSearchIndex]
+"""Returns the index over a catalog's deferred tools; raises SearchError if it cannot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +71,7 @@ class ToolState:
         config: The settings.
         discoveries: The discoveries of the conversation.
         max_tools: The longest tool list that every provider of the bot takes.
+        index_of: Returns the index over a catalog's deferred tools; None: one is built.
     """
 
     def __init__(
@@ -77,8 +81,10 @@ class ToolState:
         config: ToolSearchConfig,
         discoveries: DiscoveryState,
         max_tools: int | None,
+        index_of: IndexOf | None = None,
     ) -> None:
         self._config = config
+        self._index_of = index_of or self._build_index
         self._discoveries = discoveries
         self._max_core = None if max_tools is None else _core_room(max_tools)
         self._index: ToolSearchIndex | None = None
@@ -174,6 +180,7 @@ class ToolState:
             self.catalog,
             name=self.search_tool_name,
             max_results=self._config.max_results,
+            max_results_total=self._config.max_results_total,
             language=language or self.frozen.language,
         )
 
@@ -469,7 +476,7 @@ class ToolState:
             SessionError: The engine failed; the catalog is not applied.
         """
         try:
-            return index.updated(**_difference(self.catalog, catalog))
+            return index.updated(**catalog_changes(self.catalog, catalog))
         except SearchError as exc:
             raise SessionError(f"the changed catalog cannot be searched: {exc}") from exc
 
@@ -498,12 +505,15 @@ class ToolState:
     def _with_index(self, decision: ModeDecision) -> ModeDecision:
         """Return the decision, or `full` if the catalog cannot be searched."""
         try:
-            self._index = build_index(self.catalog.deferred, self._config.search)
+            self._index = self._index_of(self.catalog)
         except SearchError as exc:
             self.notice("search_unavailable", f"tool search cannot start: {exc}")
             if decision.mode == "tool_search":
                 return ModeDecision(mode="full", reason="search_unavailable")
         return decision
+
+    def _build_index(self, catalog: ToolCatalog) -> ToolSearchIndex:
+        return build_index(catalog.deferred, self._config.search)
 
     def _check_names(self, catalog: ToolCatalog, names: Iterable[str] | None = None) -> None:
         for name in names or self.own_names:
@@ -537,12 +547,14 @@ def _core_room(max_tools: int) -> int:
     return max(1, max_tools - min(_ROOM_FOR_DISCOVERIES, max(_OWN_TOOLS, max_tools // 2)))
 
 
-class _Difference(TypedDict):
+class CatalogChanges(TypedDict):
+    """Changes to the deferred tools of a catalog, as an index takes them."""
+
     added: Sequence[Tool]
     removed: Sequence[str]
 
 
-def _difference(before: ToolCatalog, after: ToolCatalog) -> _Difference:
+def catalog_changes(before: ToolCatalog, after: ToolCatalog) -> CatalogChanges:
     """Return the changes that make one catalog's deferred tools into another's."""
     old = {tool.name: tool for tool in before.deferred}
     new = {tool.name: tool for tool in after.deferred}

@@ -6,15 +6,22 @@ import logging
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
+from tool_search.discovery.queries import (
+    MAX_QUERIES,
+    has_words,
+    joined_queries,
+    merged_results,
+    read_queries,
+)
 from tool_search.i18n import Language, text
 from tool_search.search.index.older_first import search_older_first
 from tool_search.search.index.protocol import SearchMatch, SearchResult, ToolSearchIndex
+from tool_search.search.text.query_language import selected_names
 from tool_search.values.clean_text import clean_line, quoted
-from tool_search.values.json import encodable
 from tool_search.values.redaction import log_failure
 
 __all__ = [
@@ -30,7 +37,9 @@ CALL_TOOL_NAME = "call_tool"
 
 _MAX_DESCRIPTION_CHARS = 300
 _MAX_TOOL_DESCRIPTION_CHARS = 1200
-_MAX_QUERY_SHOWN_CHARS = 1000
+_MAX_SELECTED = 50
+_MAX_QUERY_HINT_CHARS = 100
+_EXACT = 1.0
 _MAX_SERVER_CHARS = 100
 _log = logging.getLogger(__name__)
 
@@ -63,6 +72,13 @@ def instructed(prompt: str, search_tool: str, language: Language) -> str:
     return f"{prompt.rstrip()}\n\n{instructions}" if prompt.strip() else instructions
 
 
+class _Found(NamedTuple):
+    """The result of one query, with the names of tools that the query lists."""
+
+    result: SearchResult
+    selected: frozenset[str]
+
+
 class ToolSearchTool:
     """The search tool of one conversation, over one catalog.
 
@@ -70,7 +86,9 @@ class ToolSearchTool:
         index: Searches the catalog's deferred tools.
         catalog: The tools.
         name: The tool's name, `search_tool_name` in the configuration.
-        max_results: The largest number of matches, and the default.
+        max_results: The largest number of matches of one query, and the default.
+        max_results_total: The largest number of matches of all queries of a call, if it is
+            more than `max_results` and than the number of queries.
         language: The language of the description and the hints.
     """
 
@@ -81,18 +99,24 @@ class ToolSearchTool:
         *,
         name: str = "tool_search",
         max_results: int = 5,
+        max_results_total: int = 8,
         language: Language = "en-US",
     ) -> None:
         self._index = index
         self._catalog = catalog
         self._max_results = max_results
+        self._max_results_total = max(max_results, max_results_total)
         self._language = language
         self._total = sum(map(catalog.is_open, catalog.deferred))
         self._name = name
 
     def definition(self) -> Tool:
         """Return the search tool as a definition; its text depends on the catalog's servers."""
-        query = {"type": "string", "description": text("search_tool.query", self._language)}
+        queries = {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": text("search_tool.queries", self._language),
+        }
         limit = {
             "type": "integer",
             "minimum": 1,
@@ -105,8 +129,8 @@ class ToolSearchTool:
             description=self._description(),
             parameters={
                 "type": "object",
-                "properties": {"query": query, "limit": limit},
-                "required": ["query"],
+                "properties": {"queries": queries, "limit": limit},
+                "required": ["queries"],
             },
         )
 
@@ -126,34 +150,48 @@ class ToolSearchTool:
             discovered: The number of deferred tools among them.
             allowed: Returns True for the name of a tool that this caller may call.
         """
-        queries = _queries(arguments.get("query"))
-        shown = _preview(queries)
-        if not any(char.isalnum() for each in queries for char in each):
+        queries = read_queries(arguments)
+        shown = joined_queries(queries)
+        asked = [query for query in queries if has_words(query)]
+        if not asked:
             return SearchResult(query=shown, error=text("search.query_empty", self._language))
         if not self._total and not self._catalog.deferred:
             return SearchResult(query=shown, hint=text("search.nothing", self._language))
         limit = self._limit(arguments.get("limit"))
-        query: str | Sequence[str] = queries[0] if len(queries) == 1 else queries
         try:
-            found = search_older_first(
-                self._index,
-                query,
-                limit=limit + discovered,
-                allowed=allowed,
-                copies=self._catalog.copies,
-                tools=self._catalog,
-            )
+            found = [
+                self._find(query, limit, callable_now, discovered, allowed)
+                for query in asked[:MAX_QUERIES]
+            ]
         except Exception as exc:  # noqa: BLE001  # engines are pluggable; a search must never end a bot's turn
             log_failure(_log, "the search for %r failed", shown)
             cause = f"{type(exc).__name__}: {exc}"
             return SearchResult(
                 query=shown, error=text("search.unavailable", self._language, cause=cause)
             )
-        return self._answer(shown, found, limit, callable_now)
+        return self._answer(shown, found, limit, left_out=len(asked) - len(found))
 
-    def _answer(
-        self, query: str, found: SearchResult, limit: int, callable_now: Container[str]
-    ) -> SearchResult:
+    def _find(
+        self,
+        query: str,
+        limit: int,
+        callable_now: Container[str],
+        discovered: int,
+        allowed: Callable[[str], bool] | None,
+    ) -> _Found:
+        """Return the result of one query, as a model reads it."""
+        listed = selected_names(query)
+        found = search_older_first(
+            self._index,
+            query,
+            limit=max(limit + discovered, min(len(listed), _MAX_SELECTED)),
+            allowed=allowed,
+            copies=self._catalog.copies,
+            tools=self._catalog,
+        )
+        exact = (match.name for match in found.matches if listed and match.score >= _EXACT)
+        selected = frozenset(exact)
+        limit = max(limit, len(selected))
         matches: list[SearchMatch] = []
         loaded: list[str] = []
         for match in found.matches:
@@ -163,18 +201,54 @@ class ToolSearchTool:
                 loaded.append(match.name)
             else:
                 matches.append(clean_match(match))
-        hint = None
-        if not matches:
-            hint = text("search.available" if loaded else "search.no_match", self._language)
-        return SearchResult(
-            query=query,
+        result = SearchResult(
+            query=joined_queries([query]),
             matches=tuple(matches),
             loaded=tuple(loaded[:limit]),
             total_found=found.total_found,
             total_tools=self._total,
-            hint=hint,
             unmatched=found.unmatched,
         )
+        return _Found(result, selected)
+
+    def _answer(
+        self, shown: str, found: Sequence[_Found], limit: int, *, left_out: int
+    ) -> SearchResult:
+        """Return the answer to a call, within its budget.
+
+        Args:
+            shown: The queries as the answer repeats them.
+            found: The result of each query that was searched.
+            limit: The largest number of matches of one query.
+            left_out: The number of queries that were not searched.
+        """
+        results = [each.result for each in found]
+        if len(results) == 1:
+            return replace(results[0], query=shown, hint=self._hint(results, left_out))
+        budget = min(limit * len(results), max(self._max_results_total, len(results)))
+        selected = frozenset[str]().union(*(each.selected for each in found))
+        merged = merged_results(results, limit=budget, selected=selected)
+        return replace(merged, query=shown, hint=self._hint(results, left_out))
+
+    def _hint(self, results: Sequence[SearchResult], left_out: int) -> str | None:
+        """Return what a model should know of needs that got no new tool; None for nothing."""
+        say = self._language
+        hints = []
+        if not any(result.matches for result in results):
+            is_loaded = any(result.loaded for result in results)
+            hints.append(text("search.available" if is_loaded else "search.no_match", say))
+        elif len(results) > 1:
+            available = [name for each in results if not each.matches for name in each.loaded]
+            if available:
+                names = ", ".join(dict.fromkeys(available))
+                hints.append(text("search.available_names", say, names=names))
+            missed = [each.query for each in results if not each.names]
+            if missed:
+                queries = " | ".join(query[:_MAX_QUERY_HINT_CHARS] for query in missed)
+                hints.append(text("search.no_match_for", say, queries=queries))
+        if left_out:
+            hints.append(text("search.too_many", say, count=MAX_QUERIES))
+        return "; ".join(hints) or None
 
     def _limit(self, value: object) -> int:
         if isinstance(value, str) and value.strip().isdecimal():
@@ -200,24 +274,6 @@ class ToolSearchTool:
             if len(head) + 1 + len(line) <= _MAX_TOOL_DESCRIPTION_CHARS:
                 return f"{head} {line}"
         return head
-
-
-def _queries(value: object) -> list[str]:
-    """Return the queries of a call, at least one, whatever the model wrote."""
-    if isinstance(value, list | tuple):
-        words = [
-            word for item in value if not isinstance(item, list | dict) for word in _queries(item)
-        ]
-        return [word for word in words if word] or [""]
-    return ["" if value is None else encodable(str(value)).strip()]
-
-
-def _preview(queries: Sequence[str]) -> str:
-    """Return the queries as a result repeats them; a history keeps the text for its lifetime."""
-    joined = " | ".join(queries)
-    if len(joined) <= _MAX_QUERY_SHOWN_CHARS:
-        return joined
-    return f"{joined[: _MAX_QUERY_SHOWN_CHARS - 1]}…"
 
 
 def call_tool_definition(language: Language, *, name: str = CALL_TOOL_NAME) -> Tool:

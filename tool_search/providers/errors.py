@@ -13,7 +13,7 @@ from tool_search.errors import ConfigurationError, ProviderError
 from tool_search.providers.known import NO_SIGNATURE
 from tool_search.providers.omissions import Measure, OmissionReason
 from tool_search.providers.profiles import ProviderProfile
-from tool_search.providers.refusals import Meaning, read_answers
+from tool_search.providers.refusals import Meaning, named_limits, read_answers
 from tool_search.providers.refused_tools import SentTools, refused_tools
 
 __all__ = [
@@ -63,11 +63,6 @@ _MARGIN = 0.75
 _UNCOUNTED = 0.7
 _FEWER_BYTES = 0.5
 _MIN_SHARE = 0.05
-_LIMIT = re.compile(
-    r"(?:maximum|max|at most|more than|limit(?:ed)?|exceeds?)\D{0,40}"
-    r"(?P<most>\d{1,3}(?:[,_]\d{3})+|\d+)",
-    re.IGNORECASE,
-)
 # An empty text is DeepSeek's own form (recorded). Some proxies drop empty strings, so a space
 # comes next (octopus 251). One gateway wants the effort stated too (kimi-cli 1616).
 _EMPTY_REASONING = ""
@@ -355,8 +350,7 @@ def _shorter(refusal: _Refusal) -> ProviderProfile:
     """Return the profile with the limit that the message names, or a cautious one."""
     profile, facts = refusal.profile, refusal.facts
     # Grok names the number that it was sent first, in the same words.
-    found = [int(re.sub(r"\D", "", each["most"])) for each in _LIMIT.finditer(refusal.said)]
-    named = min(found, default=None)
+    named = min(named_limits(refusal.said), default=None)
     deferred = sum(entry.deferred for entry in refusal.sent.listed)
     # The limit is one of catalogs: a smaller catalog is deferred again.
     if facts.uses_limits and deferred:

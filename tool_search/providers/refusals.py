@@ -15,7 +15,7 @@ from typing import Literal
 
 from tool_search.config.providers import Dialect
 
-__all__ = ["STRATEGY_WORDS", "Answer", "Meaning", "answers_in", "read_answers"]
+__all__ = ["STRATEGY_WORDS", "Answer", "Meaning", "answers_in", "named_limits", "read_answers"]
 
 Meaning = Literal[
     "feature_unknown",
@@ -123,3 +123,9 @@ def read_answers(
         found = rejected_by.search(said) if is_own and rejected_by else answer.match(said)
         if found is not None:
             yield answer.meaning, found
+
+
+def named_limits(said: str) -> list[int]:
+    """Return the numbers that a refusal names as its limit, in the order of the text."""
+    pattern = _compiled(import_module("tool_search.adapters.wire.errors").LIMIT)
+    return [int(re.sub(r"\D", "", found["most"])) for found in pattern.finditer(said)]

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
-from threading import Lock
+from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any, Literal
 
 from tool_search.catalog.tool import Tool
@@ -104,24 +106,65 @@ _DEFAULTS = ("bm25", 0.1, "builtin")
 
 
 class _RecentIndexes:
-    """The indexes that were used last, by content key; safe to share between threads."""
+    """The indexes that were used last, by content key; safe to share between threads.
+
+    An index that several threads ask for at the same time is built once: the first thread
+    builds it, the others wait for it, and get its error if it fails.
+    """
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._indexes: OrderedDict[str, ToolSearchIndex] = OrderedDict()
+        self._building: dict[str, _Building] = {}
 
-    def get(self, key: str) -> ToolSearchIndex | None:
-        with self._lock:
-            if key not in self._indexes:
-                return None
-            self._indexes.move_to_end(key)
-            return self._indexes[key]
+    def get(self, key: str, build: Callable[[], ToolSearchIndex]) -> ToolSearchIndex:
+        while True:
+            with self._lock:
+                index = self._indexes.get(key)
+                if index is not None:
+                    self._indexes.move_to_end(key)
+                    return index
+                building = self._building.get(key)
+                if building is None:
+                    own = self._building[key] = _Building()
+                    break
+            if building.thread == get_ident():
+                raise SearchError(
+                    "an engine asks for the index that it builds at this moment; call the "
+                    "engine that it wraps with other settings"
+                )
+            try:
+                return building.result.result()
+            except CancelledError:
+                continue  # the builder was interrupted: somebody else builds it
+        try:
+            index = build()
+        except BaseException as exc:
+            self._finish(key, None)
+            if isinstance(exc, Exception):
+                own.result.set_exception(exc)
+            else:
+                own.result.cancel()
+            raise
+        self._finish(key, index)
+        own.result.set_result(index)
+        return index
 
-    def keep(self, key: str, index: ToolSearchIndex) -> None:
+    def _finish(self, key: str, index: ToolSearchIndex | None) -> None:
         with self._lock:
-            self._indexes[key] = index
+            del self._building[key]
+            if index is not None:
+                self._indexes[key] = index
             while len(self._indexes) > _MAX_CACHED:
                 self._indexes.popitem(last=False)
+
+
+class _Building:
+    """An index that a thread is building."""
+
+    def __init__(self) -> None:
+        self.thread = get_ident()
+        self.result: Future[ToolSearchIndex] = Future()
 
 
 _recent = _RecentIndexes()
@@ -137,6 +180,8 @@ def build_index(
     progress: EmbeddingProgress | None = None,
 ) -> ToolSearchIndex:
     """Return an index over the tools; the same object for equal tools and settings.
+
+    May block; an index that several threads ask for at once is built once.
 
     Args:
         tools: The tools to search, in any order; names must differ.
@@ -177,11 +222,7 @@ def build_index(
     if vector_store is not None:
         return _build(tools, engine, options)
     key = _content_key(tools, _options_key(engine, options))
-    index = _recent.get(key)
-    if index is None:
-        index = _build(tools, engine, options)
-        _recent.keep(key, index)
-    return index
+    return _recent.get(key, partial(_build, tools, engine, options))
 
 
 def _build(tools: Sequence[Tool], engine: str, options: EngineOptions) -> ToolSearchIndex:

@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 from functools import partial
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from tool_search.messages import DeclaredTool, ToolList
@@ -21,7 +22,7 @@ __all__ = ["ToolsAssembler", "bridged_names", "declared_names"]
 
 
 class ToolsAssembler:
-    """Builds tool lists, and caches them by their content.
+    """Builds tool lists, and caches them by their content; threads may share it.
 
     Args:
         capacity: The number of cached lists; the least recently used goes first.
@@ -30,6 +31,7 @@ class ToolsAssembler:
     def __init__(self, *, capacity: int = 256) -> None:
         self._capacity = capacity
         self._lists: OrderedDict[Hashable, ToolList] = OrderedDict()
+        self._lock = Lock()
 
     def full(self, conversation: PlanInput) -> ToolList:
         """Return every tool, not deferred, in the order of the whole catalog, without a search."""
@@ -104,13 +106,14 @@ class ToolsAssembler:
             tuple(tool.shown for tool in conversation.retained.values()),
             conversation.profile.set_aside,
         )
-        known = self._lists.get(key)
-        if known is None:
-            known = self._lists[key] = make(conversation, names)
-            if len(self._lists) > self._capacity:
-                self._lists.popitem(last=False)
-        else:
-            self._lists.move_to_end(key)
+        with self._lock:
+            known = self._lists.get(key)
+            if known is None:
+                known = self._lists[key] = make(conversation, names)
+                if len(self._lists) > self._capacity:
+                    self._lists.popitem(last=False)
+            else:
+                self._lists.move_to_end(key)
         return known
 
     @staticmethod

@@ -139,7 +139,9 @@ def test_client_search_is_known_by_its_references() -> None:
         search_tool_name="find",
         canonical=lambda name: name.replace("__", "."),
     )
-    assert history[1].tool_calls[0] == ToolCall(id="t1", name="find", arguments='{"query":"a | b"}')
+    assert history[1].tool_calls == (
+        ToolCall(id="t1", name="find", arguments='{"queries":["a","b"]}'),
+    )
     assert history[2].name == "find"
     assert found(history[2]) == ["x.y"]
 

@@ -317,7 +317,7 @@ def test_search_result_of_any_form_is_read(content: Any) -> None:
     )
     read = json.loads(history[2].text)
     assert [match["name"] for match in read["matches"]] + read.get("loaded", []) == ["x.y", "z"]
-    assert history[1].tool_calls[0].parsed_arguments() == {"query": "a | b"}
+    assert history[1].tool_calls[0].parsed_arguments() == {"queries": ["a", "b"]}
     assert history[2].name == "find"
 
 

@@ -74,7 +74,7 @@ def test_client_search_is_a_call_of_the_search_tool() -> None:
     output = {"type": "tool_search_output", "execution": "client", "call_id": "c1", "tools": TOOLS}
     _, call, result = history_from_wire([USER, search, output], search_tool_name="find")
     assert call.tool_calls == (
-        ToolCall(id="c1", name="find", arguments='{"query":"mail | orders"}'),
+        ToolCall(id="c1", name="find", arguments='{"queries":["mail","orders"]}'),
     )
     assert matches(result) == ["send_mail", "list_orders"]
     assert result.name == "find"

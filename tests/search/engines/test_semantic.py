@@ -168,6 +168,15 @@ def test_updated_embeds_new_tools_alone() -> None:
     assert set(embedder.asked) == {"bake", "Bread.", "bake: Bread."}
 
 
+def test_search_embeds_a_recent_query_once() -> None:
+    embedder = own(WordEmbedder)
+    index = built(embedder)
+    embedder.asked.clear()
+    first = index.search("weather in Rome", limit=5)
+    assert index.search("weather  in Rome", limit=5).matches == first.matches
+    assert embedder.asked == ["weather in Rome"]
+
+
 def test_build_embeds_nothing_that_the_cache_keeps() -> None:
     cache = KeptInMemory()
     once = own(WordEmbedder)

@@ -87,6 +87,7 @@ class SearchToolBm25(ToolSearchTool):
         catalog: The tools to search.
         name: The tool's name.
         max_results: The default number of matches; there is no upper limit.
+        max_results_total: Not used: a call has one query.
         language: The language of the description.
         summaries: Summaries by tool name, which replace the tools' own.
     """
@@ -98,10 +99,18 @@ class SearchToolBm25(ToolSearchTool):
         *,
         name: str = SEARCH_TOOL_NAME,
         max_results: int = DEFAULT_LIMIT,
+        max_results_total: int = DEFAULT_LIMIT,
         language: Language = "en-US",
         summaries: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(index, catalog, name=name, max_results=max_results, language=language)
+        super().__init__(
+            index,
+            catalog,
+            name=name,
+            max_results=max_results,
+            max_results_total=max_results_total,
+            language=language,
+        )
         self._summaries = summaries or {}
 
     def definition(self, *, hidden: Iterable[Tool] | None = None) -> Tool:

@@ -34,7 +34,8 @@ from tool_search.search.index.storage import (
     sum_impacts,
 )
 from tool_search.search.text.documents import ToolTerms, tool_terms
-from tool_search.search.text.query import query_terms
+from tool_search.search.text.query import QueryTerms, query_terms
+from tool_search.search.text.scripts import ALL_SCRIPTS, OTHER, ToolScripts, script_of
 from tool_search.search.text.synonyms import synonyms_of
 from tool_search.search.text.tokenizer import Segmenter
 
@@ -43,9 +44,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tool_search.search.index.explanation import Reasons
+    from tool_search.search.index.scores import Values
 
 __all__ = [
     "Bm25Engine",
+    "ScriptScores",
     "build",
     "drop_single_character_matches",
 ]
@@ -103,9 +106,12 @@ class Bm25Engine:
     Args:
         tools: The tools to search, in any order.
         segmenter: Cuts Chinese; None for characters and bigrams.
+
+    Attributes:
+        scripts: The scripts of the tools.
     """
 
-    __slots__ = ("_postings", "_rows", "_segmenter", "_stored", "doc_ids")
+    __slots__ = ("_postings", "_rows", "_segmenter", "_stored", "doc_ids", "scripts")
 
     max_boost = 1.0 + _NAME_COVERED + _TEXT_COVERED
 
@@ -123,8 +129,9 @@ class Bm25Engine:
         with _garbage_collection_off():
             self._postings = Postings(entering())
         # Rows of synonyms, filled on demand.
-        self._rows: dict[tuple[str, ...], _Row] = {}
+        self._rows: dict[tuple[int, tuple[str, ...]], _Row] = {}
         self._stored = ChunkedArray(stored)
+        self.scripts = ToolScripts().changed(left=(), entered=self.doc_ids.taken())
 
     @property
     def lexicon(self) -> Lexicon:
@@ -146,32 +153,86 @@ class Bm25Engine:
             added=[(doc_id, own.impacts) for doc_id, own in entered],
         )
         engine._stored = self._stored.changed({doc_id: _stored(own) for doc_id, own in entered})
+        engine.scripts = self.scripts.changed(left=change.left, entered=change.entered)
         return engine
 
     def scores(self, query: str) -> Scores:
-        """Score each tool; see `Scorer.scores`."""
+        """Score each tool; see `Scorer.scores`.
+
+        In a catalog of several scripts each score is a share of what the query could reach
+        among the tools of its script.
+        """
+        return _best_of(self.views(query), self.scripts)
+
+    def views(self, query: str) -> list[ScriptScores]:
+        """Return the scores once for the tools of each script of the catalog.
+
+        Words that no tool of the script has count as the catalog's rarest, and their
+        synonyms in other languages are searched.
+        """
         terms = query_terms(query, self._segmenter)
         weighted: list[tuple[Posting, float]] = []
-        values: list[float] = []
         characters: list[Posting] = []
-        find = self._postings.get
         for term, weight in terms.weights.items():
-            posting = find(term)
-            value = weight * self._idf(0 if posting is None else len(posting))
+            posting = self._postings.get(term)
             if posting is not None:
-                weighted.append((posting, value))
+                weighted.append((posting, weight * self._idf(len(posting))))
                 if term in terms.characters:
                     characters.append(posting)
-            if posting is not None or term not in terms.compounds:
-                values.append(value * _FULL_IMPACT)
-        for _, row, value in self._synonyms(terms.weights):
-            weighted.extend((posting, value) for posting in row.postings)
+        views: list[ScriptScores] = []
+        plain: Values | None = None
+        for group in self.scripts.groups or (OTHER,):
+            known = self._known_in(group)
+            rows = list(self._synonyms(terms.weights, group))
+            if plain is None or rows:
+                found = [(posting, value) for _, row, value in rows for posting in row.postings]
+                scores = self._sum([*weighted, *found], terms, characters)
+                plain = plain if rows else scores
+            else:
+                scores = plain
+            most = attainable(self._full_values(terms, known))
+            views.append(ScriptScores(group, Scores(scores, most), _share_known(terms, known)))
+        return views
+
+    def _sum(
+        self,
+        weighted: Sequence[tuple[Posting, float]],
+        terms: QueryTerms,
+        characters: Sequence[Posting],
+    ) -> Values:
         scores = sum_impacts(weighted, len(self.doc_ids.tools))
         if characters and len(terms.characters) > 1:
             single = set(map(id, characters))
             words = [posting for posting, _ in weighted if id(posting) not in single]
             scores = drop_single_character_matches(scores, characters, words)
-        return Scores(scores, attainable(values))
+        return scores
+
+    def _full_values(self, terms: QueryTerms, known: Callable[[str], bool]) -> Iterator[float]:
+        """Yield the largest value of each term for the tools of a script."""
+        for term, weight in terms.weights.items():
+            if known(term):
+                posting = self._postings.get(term) or ()
+                yield weight * self._idf(len(posting)) * _FULL_IMPACT
+            elif term not in terms.compounds:
+                yield weight * self._idf(0) * _FULL_IMPACT
+
+    def _known_in(self, group: int) -> Callable[[str], bool]:
+        """Return a function that is True if a tool of the script has a term.
+
+        A word of another script than Latin is a word of its own script's tools alone, so
+        that a tool in two languages is scored as if it had but one of them.
+        """
+        find, scripts = self._postings.get, self.scripts
+        if len(scripts.groups) < 2:
+            return lambda term: find(term) is not None
+
+        def known(term: str) -> bool:
+            posting, script = find(term), script_of(term)
+            if posting is None or script not in (group, OTHER):
+                return False
+            return scripts.has_any(posting, group)
+
+        return known
 
     def boosts(self, query: str, doc_ids: Sequence[int]) -> Sequence[float]:
         """Return 1 and a share for the words of name and text that the query covers."""
@@ -183,6 +244,10 @@ class Bm25Engine:
             for _, name, text, _ in self._stored.pick(doc_ids)
         ]
 
+    def unmatched_in(self, query: str, group: int) -> list[str]:
+        """Return the words of the query that no tool of the script has."""
+        return query_terms(query, self._segmenter).unmatched(self._known_in(group))
+
     def unmatched(self, query: str, has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
         """Return the words of the query that no tool has."""
 
@@ -192,8 +257,16 @@ class Bm25Engine:
 
         return query_terms(query, self._segmenter).unmatched(known)
 
-    def reasons(self, query: str, doc_ids: Sequence[int]) -> list[Reasons]:
-        """Return the score of each word for these tools; see `Explains`."""
+    def reasons(
+        self, query: str, doc_ids: Sequence[int], *, scripts: int = ALL_SCRIPTS
+    ) -> list[Reasons]:
+        """Return the score of each word for these tools; see `Explains`.
+
+        Args:
+            query: The query.
+            doc_ids: The tools.
+            scripts: The scripts that their scores may be from.
+        """
         from tool_search.search.index.explanation import (  # noqa: PLC0415 - few ask why
             Reasons,
             ScorePart,
@@ -201,7 +274,7 @@ class Bm25Engine:
             field_contributions,
         )
 
-        scores = self.scores(query)
+        views = [view for view in self.views(query) if view.group & scripts]
         terms = query_terms(query, self._segmenter)
         written = {
             term: piece.original
@@ -211,7 +284,8 @@ class Bm25Engine:
         }
         found = []
         for doc_id in doc_ids:
-            tool, score = self.doc_ids.tools[doc_id], float(scores.values[doc_id])
+            tool, (group, scores, _) = self.doc_ids.tools[doc_id], self._best_view(views, doc_id)
+            score = float(scores.values[doc_id])
             if tool is None or not score or scores.attainable <= 0:
                 found.append(Reasons((ScorePart("words", 1.0, 0.0),)))
                 continue
@@ -222,7 +296,7 @@ class Bm25Engine:
                 if posting and (impact := _impact(posting, doc_id)):
                     value = weight * self._idf(len(posting)) * impact
                     words.add(written.get(term, term), value, fields[term])
-            for term, row, value in self._synonyms(terms.weights):
+            for term, row, value in self._synonyms(terms.weights, group):
                 for other in row.words:
                     if impact := _impact(self._postings.get(other), doc_id):
                         added = value * impact**row.power
@@ -232,37 +306,46 @@ class Bm25Engine:
             )
         return found
 
-    def _synonyms(self, weights: Mapping[str, float]) -> Iterator[tuple[str, _Row, float]]:
+    def _best_view(self, views: Sequence[ScriptScores], doc_id: int) -> ScriptScores:
+        own = self.scripts.by_doc_id[doc_id]
+        mine = [view for view in views if view.group & own] or views
+        return max(
+            mine, key=lambda view: view.scores.values[doc_id] / (view.scores.attainable or 1.0)
+        )
+
+    def _synonyms(
+        self, weights: Mapping[str, float], group: int
+    ) -> Iterator[tuple[str, _Row, float]]:
         """Yield the verbs of the query with the row of their synonyms and its weight.
 
-        For a verb that no tool has, the row has words of every language. For one that some tool
-        has, it has English words alone, as Chinese tools of the public sets were found less
-        well, and their impacts are squared: a synonym is another name for the action if it has
-        a high impact, as in a tool's name, and mostly chance if it is one word of many.
+        For a verb that no tool of the script has, the row has words of every language. For one
+        that some tool has, it has English words alone, as Chinese tools of the public sets were
+        found less well, and their impacts are squared: a synonym is another name for the action
+        if it has a high impact, as in a tool's name, and mostly chance if it is one word of many.
         """
+        known = self._known_in(group)
         for term in weights:
             synonyms = synonyms_of(term)
             if not synonyms:
                 continue
-            key = (term, *(other for other in synonyms if other in weights))
+            key = group, (term, *(other for other in synonyms if other in weights))
             row = self._rows.get(key)
             if row is None:
                 if len(self._rows) >= _MAX_ROWS:
                     self._rows.clear()
-                row = self._rows[key] = self._row(key, synonyms)
+                row = self._rows[key] = self._row(key[1], synonyms, is_known=known(term))
             value = weights[term] * self._idf(min(row.having, len(self.doc_ids)))
             yield term, row, value * row.score
 
-    def _row(self, asked: Sequence[str], words: Iterable[str]) -> _Row:
+    def _row(self, asked: Sequence[str], words: Iterable[str], *, is_known: bool) -> _Row:
         """Return the synonyms of the first of the words that were asked for."""
-        known = self._postings.get(asked[0])
         others = [word for word in words if word not in asked]
-        if known:
+        if is_known:
             others = [word for word in others if word.isascii() and asked[0].isascii()]
         found = [posting for posting in map(self._postings.get, others) if posting]
         # The row is as common as its words together: a rare synonym is not a rare wish.
-        having = sum(map(len, found)) + len(known or ())
-        if not known or not found:
+        having = sum(map(len, found)) + len((is_known and self._postings.get(asked[0])) or ())
+        if not is_known or not found:
             return _Row(having, others, 1, found, _RELATED_TO_UNKNOWN)
         return _Row(having, others, 2, [square_impacts(found)], _RELATED_TO_KNOWN)
 
@@ -299,6 +382,49 @@ def _impact(posting: Posting | None, doc_id: int) -> float:
     if posting is None or place == len(posting) or int(posting[place]) != doc_id:
         return 0.0
     return posting[place] - doc_id
+
+
+class ScriptScores(NamedTuple):
+    """The scores of a query for the tools of one script.
+
+    Attributes:
+        group: The script.
+        scores: The scores; they count for the tools of the script alone.
+        share: The share of the query's words that a tool of the script has, from 0 to 1.
+    """
+
+    group: int
+    scores: Scores
+    share: float
+
+
+def _share_known(terms: QueryTerms, known: Callable[[str], bool]) -> float:
+    """Return the share of the words that are known; an unknown compound is not a word."""
+    asked = [(term, known(term)) for term in terms.weights]
+    counted = [is_known for term, is_known in asked if is_known or term not in terms.compounds]
+    return sum(counted) / max(len(counted), 1)
+
+
+def _best_of(views: Sequence[ScriptScores], scripts: ToolScripts) -> Scores:
+    """Return the best score of each tool, as a share if there are several scripts."""
+    if len(views) == 1:
+        return views[0].scores
+    if not any(view.scores.attainable > 0 for view in views):
+        return Scores(views[0].scores.values, 0.0)
+    if isinstance(views[0].scores.values, list):
+        values = [0.0] * len(scripts.by_doc_id)
+        for group, (own, most, _), _ in views:
+            for doc_id in scripts.members(group) if most > 0 else ():
+                values[doc_id] = max(values[doc_id], own[doc_id] / most)
+        return Scores(values, 1.0, scripts.by_doc_id)
+    import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
+
+    by_doc_id = np.frombuffer(scripts.by_doc_id, np.uint8)
+    best = np.zeros(len(by_doc_id))
+    for group, (own, most, _), _ in views:
+        if most > 0:
+            np.maximum(best, np.asarray(own) / most, out=best, where=(by_doc_id & group) > 0)
+    return Scores(best, 1.0, scripts.by_doc_id)
 
 
 class _Row(NamedTuple):

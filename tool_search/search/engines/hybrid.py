@@ -5,6 +5,10 @@ has: if most of them are unknown, a known word says little, and meaning decides.
 Chinese query finds English tools, and a plain one is ranked by its words first. Chinese
 words that no tool has are also looked up in a dictionary, if one is installed.
 
+In a catalog of tools in several scripts this is done for the tools of each script, and
+each score is a share of what the query could reach there. A tool in two scripts has the
+better of its scores.
+
 Source of reciprocal rank fusion: Cormack, Clarke, Buettcher, "Reciprocal Rank Fusion
 outperforms Condorcet and individual Rank Learning Methods", SIGIR 2009.
 """
@@ -19,7 +23,7 @@ from numpy.typing import NDArray
 
 from tool_search.catalog.tool import Tool
 from tool_search.search.engines import bm25, semantic
-from tool_search.search.engines.bm25 import Bm25Engine
+from tool_search.search.engines.bm25 import Bm25Engine, ScriptScores
 from tool_search.search.engines.options import EngineOptions
 from tool_search.search.engines.semantic import SemanticEngine
 from tool_search.search.index.explanation import Reasons, ScorePart, SideName
@@ -27,6 +31,7 @@ from tool_search.search.index.filter import Lexicon
 from tool_search.search.index.ranking import Scores
 from tool_search.search.index.storage import DocumentIds
 from tool_search.search.text.query import query_terms
+from tool_search.search.text.scripts import ALL_SCRIPTS, CJK, script_of
 from tool_search.search.text.synonyms import in_english
 
 __all__ = ["Fusion", "HybridEngine", "build"]
@@ -34,6 +39,13 @@ __all__ = ["Fusion", "HybridEngine", "build"]
 FusionName = Literal["coverage", "weights", "rrf"]
 # A share of the weight of meaning: a translation counts less than the word itself.
 _TRANSLATED = 0.8
+# Pairs of characters match by chance: among 500 Chinese tools some tool has half of any
+# Chinese query's. So beside tools of another script, which have none, they count less, and
+# the less the fewer are known. Measured in `benchmarks/mixed.md`.
+_CHANCE = 0.3
+# Beside tools in the query's own language, meaning alone is worth this share of words and
+# meaning together: no tool has all words of a query, and most have a part of its meaning.
+_MEANING_ALONE = 0.7
 # Boosts are computed for so many tools, the best by their words; later ones keep their order.
 _MAX_BOOSTED = 100
 
@@ -97,7 +109,7 @@ class HybridEngine:
         if self._fusion.name == "rrf":
             return self._fused_ranks(query)
         parts = self._parts(query)
-        return Scores(parts.by_word + parts.by_translation + parts.by_meaning, parts.attainable)
+        return Scores(parts.sum.copy(), parts.attainable)
 
     def boosts(self, query: str, doc_ids: Sequence[int]) -> Sequence[float]:
         """Return the boosts by words, weighted by the words' share of a tool's score."""
@@ -105,11 +117,16 @@ class HybridEngine:
             return [1.0] * len(doc_ids)
         parts = self._parts(query)
         listed = list(doc_ids)
-        plain = parts.by_word[listed] + parts.by_translation[listed] + parts.by_meaning[listed]
-        boosted = parts.by_meaning[listed].copy()
-        for text, values in ((query, parts.by_word), (parts.translation, parts.by_translation)):
-            if text:
-                boosted += values[listed] * self._lexical.boosts(text, listed)
+        plain = parts.sum[listed]
+        boosted = parts.by_meaning[listed] + parts.by_word[listed] * self._lexical.boosts(
+            query, listed
+        )
+        for number, view in enumerate(parts.views):
+            own = [place for place, doc_id in enumerate(listed) if parts.view[doc_id] == number]
+            mine = [listed[place] for place in own]
+            if mine and view.translation:
+                factors = np.asarray(self._lexical.boosts(view.translation, mine))
+                boosted[own] += parts.by_translation[mine] * factors
         return list(np.divide(boosted, plain, out=np.ones_like(plain), where=plain > 0).tolist())
 
     def reasons(self, query: str, doc_ids: Sequence[int]) -> list[Reasons]:
@@ -121,17 +138,21 @@ class HybridEngine:
         if self._fusion.name == "rrf":
             return self._reasons_of_ranks(query, doc_ids)
         parts = self._parts(query)
-        found = [Reasons(()) for _ in doc_ids]
-        sides: tuple[tuple[SideName, str, Bm25Engine | SemanticEngine], ...] = (
-            ("words", query, self._lexical),
-            ("translation", parts.translation, self._lexical),
-            ("meaning", query, self._semantic),
-        )
-        for (name, text, engine), weight in zip(sides, parts.weights, strict=True):
-            if weight > 0:
-                own = engine.reasons(text, doc_ids)
-                parts_of = (each.as_part(name, weight / parts.attainable) for each in own)
-                found = [each.joined(other) for each, other in zip(found, parts_of, strict=True)]
+        return [
+            self._reasons_in(parts.views[parts.view[doc_id]], query, doc_id) for doc_id in doc_ids
+        ]
+
+    def _reasons_in(self, view: _View, query: str, doc_id: int) -> Reasons:
+        texts = (query, view.translation, query)
+        found = Reasons(())
+        for name, text, weight in zip(_SIDES, texts, view.weights, strict=True):
+            if weight <= 0:
+                continue
+            if name == "meaning":
+                (own,) = self._semantic.reasons(text, [doc_id])
+            else:
+                (own,) = self._lexical.reasons(text, [doc_id], scripts=view.scripts)
+            found = found.joined(own.as_part(name, weight))
         return found
 
     def unmatched(self, query: str, has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
@@ -150,40 +171,41 @@ class HybridEngine:
         last = self._last
         if last is not None and last[0] == query:
             return last[1]
-        by_word, by_meaning = self._lexical.scores(query), self._semantic.scores(query)
-        fusion, share, translation = self._fusion, 1.0, ""
-        if fusion.name == "coverage":
-            share = self._known_share(query)
-            translation = self._translation(query)
-        by_translation = self._lexical.scores(translation)
-        weights = (
-            share * fusion.lexical_weight * (by_word.attainable > 0),
-            (1.0 - share) * fusion.semantic_weight * _TRANSLATED * (by_translation.attainable > 0),
-            fusion.semantic_weight * (by_meaning.attainable > 0),
-        )
-        parts = _Parts(
-            by_word=_share(by_word, weights[0]),
-            by_translation=_share(by_translation, weights[1]),
-            by_meaning=_share(by_meaning, weights[2]),
-            translation=translation,
-            weights=weights,
-            attainable=sum(weights),
-        )
+        by_meaning = self._semantic.scores(query)
+        if self._fusion.name == "coverage":
+            views = [self._view(query, own, by_meaning) for own in self._lexical.views(query)]
+        else:
+            weights = self._fusion.lexical_weight, 0.0, self._fusion.semantic_weight
+            by_word = self._lexical.scores(query)
+            views = [_view(ALL_SCRIPTS, "", weights, (by_word, _NOTHING, by_meaning), 1.0)]
+        parts = _best_parts(views, np.frombuffer(self._lexical.scripts.by_doc_id, np.uint8))
         self._last = (query, parts)
         return parts
 
-    def _translation(self, query: str) -> str:
-        """Return English words for the Chinese words that no tool has."""
-        if not self._fusion.dictionary or query.isascii():
-            return ""
-        return in_english(" ".join(self._lexical.unmatched(query, _any_tool)))
+    def _view(self, query: str, own: ScriptScores, by_meaning: Scores) -> _View:
+        """Return the scores of a query for the tools of one script."""
+        fusion, translation, by_translation = self._fusion, "", _NOTHING
+        if fusion.dictionary and not query.isascii():
+            translation = in_english(" ".join(self._lexical.unmatched_in(query, own.group)))
+        if translation:
+            views = self._lexical.views(translation)
+            by_translation = next(view.scores for view in views if view.group == own.group)
+        weights = (
+            own.share * fusion.lexical_weight * self._trust(query, own.share),
+            (1.0 - own.share) * fusion.semantic_weight * _TRANSLATED,
+            fusion.semantic_weight,
+        )
+        whole = 1.0 if len(self._lexical.scripts.groups) < 2 else _MEANING_ALONE
+        found = own.scores, by_translation, by_meaning
+        return _view(own.group, translation, weights, found, whole)
 
-    def _known_share(self, query: str) -> float:
-        """Return the share of the query's words that any tool has, from 0 to 1."""
-        known = self.lexicon.postings.get
-        terms = query_terms(query, self.lexicon.segmenter)
-        asked = [t for t in terms.weights if t not in terms.compounds or known(t)]
-        return sum(known(term) is not None for term in asked) / max(len(asked), 1)
+    def _trust(self, query: str, share: float) -> float:
+        """Return a factor for words that match by chance; see `_CHANCE`."""
+        if len(self._lexical.scripts.groups) < 2 or query.isascii():
+            return 1.0
+        terms = query_terms(query, self.lexicon.segmenter).weights
+        by_chance = sum(script_of(term) == CJK for term in terms) / max(len(terms), 1)
+        return 1.0 - by_chance + by_chance * _CHANCE * share
 
     def _reasons_of_ranks(self, query: str, doc_ids: Sequence[int]) -> list[Reasons]:
         by_word, by_meaning = self._by_rank(query)
@@ -220,36 +242,98 @@ class HybridEngine:
         return np.where(values > 0, 1.0 / (k + ranks), 0.0)
 
 
+_SIDES: tuple[SideName, SideName, SideName] = ("words", "translation", "meaning")
+_NOTHING = Scores([], 0.0)
+
+
+class _View(NamedTuple):
+    """The scores for the tools of some scripts.
+
+    Attributes:
+        scripts: The scripts.
+        translation: English words for the Chinese ones that none of the tools has.
+        weights: The weights of words, translation and meaning; they add up to at most 1.
+        scores: The scores by each, by document id, before boosts.
+    """
+
+    scripts: int
+    translation: str
+    weights: tuple[float, float, float]
+    scores: NDArray[np.float64]
+
+
+def _view(
+    scripts: int,
+    translation: str,
+    weights: tuple[float, float, float],
+    scores: tuple[Scores, Scores, Scores],
+    meaning_alone: float,
+) -> _View:
+    """Return scores with their weights; a part that can reach nothing has none.
+
+    Args:
+        scripts: The scripts of the tools.
+        translation: English words for the Chinese ones.
+        weights: The weights of words, translation and meaning.
+        scores: The scores by each.
+        meaning_alone: The sum of the weights if meaning is the only part, from 0 to 1.
+    """
+    kept = [weight * (own.attainable > 0) for weight, own in zip(weights, scores, strict=True)]
+    whole = kept[0] + kept[1] + kept[2] / meaning_alone or 1.0
+    shares = kept[0] / whole, kept[1] / whole, kept[2] / whole
+    size = max(len(own.values) for own in scores)
+    rows = [
+        np.asarray(own.values, np.float64) * (weight / own.attainable) if weight else np.zeros(size)
+        for own, weight in zip(scores, shares, strict=True)
+    ]
+    return _View(scripts, translation, shares, np.stack(rows))
+
+
 class _Parts(NamedTuple):
-    """The scores by each part of a ranking.
+    """The scores by each part of a ranking, for each tool from its best view.
 
     Attributes:
         by_word: By document id, before boosts.
         by_translation: By document id, before boosts.
         by_meaning: By document id.
-        translation: English words for Chinese ones.
-        weights: The weights of words, translation and meaning.
-        attainable: The score that all together could reach.
+        sum: The three added.
+        views: The scores for each script.
+        view: The number of the view by document id.
+        attainable: 1, or 0 if the query can reach nothing.
     """
 
     by_word: NDArray[np.float64]
     by_translation: NDArray[np.float64]
     by_meaning: NDArray[np.float64]
-    translation: str
-    weights: tuple[float, float, float]
+    sum: NDArray[np.float64]
+    views: Sequence[_View]
+    view: NDArray[np.intp]
     attainable: float
 
 
-def _any_tool(_doc_ids: Iterable[int]) -> bool:
-    """Return True: the ranking does not depend on the tools that a caller may find."""
-    return True
-
-
-def _share(scores: Scores, weight: float) -> NDArray[np.float64]:
-    """Return the scores divided by the attainable score, times the weight."""
-    if scores.attainable <= 0:
-        return np.zeros(len(scores.values))
-    return np.asarray(scores.values, np.float64) * (weight / scores.attainable)
+def _best_parts(views: Sequence[_View], scripts: NDArray[np.uint8]) -> _Parts:
+    """Return each tool's scores from the best of the views that it belongs to."""
+    best = views[0].scores
+    view = np.zeros(best.shape[1], np.intp)
+    if len(views) > 1:
+        sums = np.stack(
+            [np.where(scripts & each.scripts, each.scores.sum(axis=0), -1.0) for each in views]
+        )
+        view = sums.argmax(axis=0)
+        best = np.zeros_like(best)
+        for number, each in enumerate(views):
+            best[:, view == number] = each.scores[:, view == number]
+        best[:, scripts == 0] = 0.0
+    by_word, by_translation, by_meaning = best
+    return _Parts(
+        by_word=by_word,
+        by_translation=by_translation,
+        by_meaning=by_meaning,
+        sum=best.sum(axis=0),
+        views=views,
+        view=view,
+        attainable=float(any(any(each.weights) for each in views)),
+    )
 
 
 def build(tools: Iterable[Tool], options: EngineOptions) -> HybridEngine:

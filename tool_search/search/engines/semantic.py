@@ -107,7 +107,7 @@ class SemanticEngine:
         Raises:
             SearchError: The embedder or the store failed.
         """
-        values, most = self.scores(query)
+        values, most, _ = self.scores(query)
         return [
             Reasons((ScorePart("meaning", 1.0, float(values[doc_id]) / (most or 1.0)),))
             for doc_id in doc_ids

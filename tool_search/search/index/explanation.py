@@ -36,7 +36,7 @@ class ScorePart(NamedTuple):
 
     Attributes:
         name: Words of the query, their translation, or meaning.
-        weight: The weight of this part; all parts together have 1.
+        weight: The weight of this part; all parts together have at most 1.
         score: The score by this part alone; 1 answers the query fully.
     """
 

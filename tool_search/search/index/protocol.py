@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -59,13 +59,15 @@ class SearchResult:
 
     Attributes:
         query: The query as the caller wrote it; several queries are joined by " | ".
-        matches: The best tools, highest score first, ties by name.
+        matches: The best tools, highest score first, ties by name; of several queries of
+            a call, the best of each in turn.
         total_found: Number of tools that passed the relevance floor, before any cut.
         total_tools: Number of tools that were searched.
         loaded: Names of found tools that can already be called, best first.
         unmatched: Words of the query that no tool has.
         hint: A localized sentence for the model.
         error: A localized sentence for the model; nothing was searched.
+        parts: The result of each query, if several were merged; no history has them.
     """
 
     query: str
@@ -76,6 +78,7 @@ class SearchResult:
     unmatched: tuple[str, ...] = ()
     hint: str | None = None
     error: str | None = None
+    parts: tuple[SearchResult, ...] = field(default=(), compare=False)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -88,6 +91,7 @@ class SearchResult:
             self,
             matches=tuple(match for match in self.matches if match.name not in names),
             loaded=tuple(name for name in self.loaded if name not in names),
+            parts=tuple(part.without(names) for part in self.parts),
         )
 
     def to_json(self) -> str:

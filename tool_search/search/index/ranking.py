@@ -19,6 +19,7 @@ from tool_search.search.index.protocol import SearchMatch, SearchResult
 from tool_search.search.index.scores import (
     ScoredTools,
     cutoff_score,
+    drop_far_below_best,
     hits_above,
     masked,
     max_score,
@@ -61,10 +62,13 @@ class Scores(NamedTuple):
     Attributes:
         values: One score for each document id; 0 is not a hit. The caller may change them.
         attainable: The score that the query could reach; see `attainable`.
+        groups: The groups of each tool, one bit for each of up to three groups. A hit may not
+            be far below the best of its own group. Empty for one group.
     """
 
     values: Values
     attainable: float
+    groups: bytes = b""
 
 
 def attainable(word_values: Iterable[float]) -> float:
@@ -278,7 +282,7 @@ class RankedIndex:
     ) -> ScoredTools:
         passed = None if named else self._apply_filter(query, is_allowed)
         text, reported_text = (passed.text, passed.reported_text) if passed else (query, query)
-        values, attainable = self._engine.scores(text)
+        values, attainable, groups = self._engine.scores(text)
         may = passed.mask(len(values), is_allowed) if passed else is_allowed
         voted = self._collect_votes(text, may)
         has_scores = attainable > 0 or bool(voted) or bool(passed and passed.always_hits)
@@ -287,9 +291,11 @@ class RankedIndex:
         attainable = attainable if attainable > 0 else 1.0
         if may is not None:
             values = masked(values, may)
-        floor = max(
-            -math.log1p(-self._min_relevance) * attainable, _MIN_SHARE_OF_BEST * max_score(values)
-        )
+        floor = -math.log1p(-self._min_relevance) * attainable
+        if groups:
+            values = drop_far_below_best(values, groups, _MIN_SHARE_OF_BEST)
+        else:
+            floor = max(floor, _MIN_SHARE_OF_BEST * max_score(values))
         for doc_id, vote in voted:
             values[doc_id] += vote * attainable
         if not passed:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ScoredTools",
     "cutoff_score",
+    "drop_far_below_best",
     "hits_above",
     "masked",
     "max_score",
@@ -74,6 +75,38 @@ def masked(values: Values, is_allowed: Sequence[bool]) -> Values:
             value if is_open else 0.0 for value, is_open in zip(values, is_allowed, strict=True)
         ]
     return values * is_allowed
+
+
+def drop_far_below_best(values: Values, groups: bytes, share: float) -> Values:
+    """Return the scores with 0 for those far below the best score of every own group.
+
+    Args:
+        values: One score for each document id.
+        groups: The groups of each document, one bit for each group.
+        share: The share of the best score that a hit needs.
+    """
+    bits = [bit for bit in (1, 2, 4) if any(kind & bit for kind in frozenset(groups))]
+    if isinstance(values, list):
+        least = [0.0] * (max(groups, default=0) + 1)
+        for kind in frozenset(groups):
+            own = [bit for bit in bits if kind & bit]
+            best = (
+                max(value for value, of in zip(values, groups, strict=True) if of & bit)
+                for bit in own
+            )
+            least[kind] = share * min(best, default=0.0)
+        return [
+            value if value >= least[kind] else 0.0
+            for value, kind in zip(values, groups, strict=True)
+        ]
+    import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
+
+    kinds = np.frombuffer(groups, np.uint8)
+    is_kept = np.zeros(len(values), bool)
+    for bit in bits:
+        of = (kinds & bit) > 0
+        is_kept |= of & (values >= share * values[of].max())
+    return np.where(is_kept, values, 0.0)
 
 
 def max_score(values: Values) -> float:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from itertools import islice
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -120,6 +122,7 @@ _MIN_SPAN = 0.02
 _NEAREST = 3
 _MARGIN = 0.15
 _MAX_QUERY_CHARS = 4_000
+_MAX_RECENT_QUERIES = 256
 _WORD_EDGE = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[\s_.\-]+")
 
 
@@ -170,6 +173,7 @@ class ToolVectors:
     def __init__(self, embedder: Embedder, *, cache: VectorCache | None = None) -> None:
         self._embedder = embedder
         self._cache = cache
+        self._recent = _RecentVectors()
 
     def of_tools(
         self, tools: Iterable[Tool], *, progress: EmbeddingProgress | None = None
@@ -203,11 +207,27 @@ class ToolVectors:
         Raises:
             SearchError: The embedder failed.
         """
-        wish = QUOTATION.sub(" ", query[:_MAX_QUERY_CHARS])
-        if not any(map(str.isalnum, wish)):
-            wish = query
-        vector: Vector = round_components(embed_texts(self._embedder, [" ".join(wish.split())]))[0]
+        vector: Vector = self.of_queries([query])[0]
         return vector
+
+    def of_queries(self, queries: Sequence[str]) -> Matrix:
+        """Return the vectors of several queries, in one batch; see `of_query`.
+
+        The vectors of recent queries are kept.
+
+        Raises:
+            SearchError: The embedder failed.
+        """
+        wishes = [_wish(query) for query in queries]
+        found = self._recent.get(wishes)
+        missing = [wish for wish in dict.fromkeys(wishes) if wish not in found]
+        if missing:
+            made = round_components(embed_texts(self._embedder, missing))
+            found.update(zip(missing, made, strict=True))
+            self._recent.put({wish: found[wish] for wish in missing})
+        if not wishes:
+            return np.zeros((0, self._embedder.dimensions), np.float32)
+        return np.stack([found[wish] for wish in wishes])
 
     def scale(self) -> Scale:
         """Return the scale of this embedder, measured with `CALIBRATION_PAIRS`.
@@ -253,6 +273,36 @@ class ToolVectors:
             encoded = text.encode("utf-8", "replace")
             digest.update(b"%d:" % len(encoded) + encoded)
         return digest.hexdigest()
+
+
+class _RecentVectors:
+    """The vectors of the queries that were asked last; safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._vectors: OrderedDict[str, Vector] = OrderedDict()
+
+    def get(self, texts: Iterable[str]) -> dict[str, Vector]:
+        with self._lock:
+            known = {text: self._vectors[text] for text in texts if text in self._vectors}
+            for text in known:
+                self._vectors.move_to_end(text)
+            return known
+
+    def put(self, vectors: Mapping[str, Vector]) -> None:
+        with self._lock:
+            # A copy, so that one row does not keep the matrix of its batch.
+            self._vectors.update((text, vector.copy()) for text, vector in vectors.items())
+            while len(self._vectors) > _MAX_RECENT_QUERIES:
+                self._vectors.popitem(last=False)
+
+
+def _wish(query: str) -> str:
+    """Return the part of a query that is embedded: without quotations, which are values."""
+    wish = QUOTATION.sub(" ", query[:_MAX_QUERY_CHARS])
+    if not any(map(str.isalnum, wish)):
+        wish = query
+    return " ".join(wish.split())
 
 
 def _texts(tool: Tool) -> tuple[str, ...]:

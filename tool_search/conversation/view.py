@@ -1,0 +1,553 @@
+"""A view: what somebody else's conversation shows of a catalog.
+
+A host owns the messages, makes the requests and runs the tools. The view holds names: it
+says what a request declares, answers searches, checks calls and learns from them::
+
+    view = search.view(found)            # `found`: the names that the host kept
+    tools = view.tools()                 # what the request declares
+    result = view.search({"query": "count words"})
+    view.returned("count_words")         # a tool has answered: the search has taught something
+    found = view.found                   # all that the host has to keep
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from threading import RLock
+from typing import Any
+
+from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.tool import Tool
+from tool_search.config.bot import ToolSearchConfig
+from tool_search.config.permissions import HiddenTools
+from tool_search.conversation.calls import CallDecision, CallResolver, RunCall, declared_to_all
+from tool_search.conversation.denied_tools import LeftOut, referred_names
+from tool_search.conversation.record import ConversationRecord
+from tool_search.conversation.search_trail import Lesson
+from tool_search.conversation.sent_history import HostHistory
+from tool_search.conversation.thinking import PrefixBoundThinking
+from tool_search.conversation.tools import IndexOf, ToolState
+from tool_search.discovery.modes import ModeDecision
+from tool_search.discovery.search_tool import CALL_TOOL_NAME, instructed
+from tool_search.discovery.state import DiscoveryState, DiscoveryWay
+from tool_search.errors import ConfigurationError
+from tool_search.i18n import Language, text
+from tool_search.messages import KeptWork, Message, Notice, RequestPlan, ToolCall, ToolList
+from tool_search.providers.profiles import ProviderProfile
+from tool_search.search.index.protocol import SearchResult
+from tool_search.search.index.ranking import Votes
+from tool_search.strategies import PlanInput, StrategySet, ToolsAssembler
+from tool_search.values.arguments import read_arguments
+from tool_search.values.json import compact_json
+
+__all__ = ["ToolView", "ViewServices", "append_instructions"]
+
+_ANY_PROVIDER = ProviderProfile(dialect="openai_chat", model="any", origin="openai_chat:any")
+_log = logging.getLogger(__name__)
+
+
+def _log_notice(notice: Notice) -> None:
+    _log.warning("%s: %s", notice.code, notice.message)
+
+
+def _works(catalog: ToolCatalog) -> bool:  # noqa: ARG001  # the same for each
+    return False
+
+
+def _ignore_failure(catalog: ToolCatalog, cause: str) -> None:
+    """Do nothing: the view itself goes on without the engine."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewServices:
+    """What the views of one bot share; each may be called from any thread.
+
+    Attributes:
+        assembler: Makes tool lists.
+        index_of: Returns the index over a catalog's deferred tools; None: each view builds
+            its own.
+        votes: Returns what was learned; None: nothing was.
+        notify: Takes notices for the operator.
+        has_failed: Returns True if the search of a catalog has just failed.
+        report_failure: Takes a catalog whose search has failed, and the cause.
+    """
+
+    assembler: ToolsAssembler
+    index_of: IndexOf | None = None
+    votes: Callable[[], Votes | None] = lambda: None
+    notify: Callable[[Notice], None] = _log_notice
+    has_failed: Callable[[ToolCatalog], bool] = _works
+    report_failure: Callable[[ToolCatalog, str], None] = _ignore_failure
+
+
+class ToolView:
+    """What one conversation of a host, or one request of it, shows of a catalog.
+
+    `ToolSearch.view` makes it. It holds names and lessons, never messages. Threads may share
+    a view: parallel searches of one reply are safe.
+
+    Args:
+        catalog: The tools.
+        config: The settings.
+        services: What it shares with other views.
+        found: The names that the host kept, in their order.
+        first_message: The text whose language `language: auto` takes.
+        user: The user who asks.
+        denial_reason: Returns why this caller may not call a tool; None: the caller may.
+        hidden: The treatment of tools that this caller may not call: as `permissions.hidden`.
+        record: A conversation to go on with.
+
+    Attributes:
+        user: The user who asks, the source of what is learned.
+
+    Raises:
+        ConfigurationError: The mode is `skills_like`.
+        SessionError: A tool has the search tool's name.
+    """
+
+    def __init__(
+        self,
+        catalog: ToolCatalog,
+        *,
+        config: ToolSearchConfig,
+        services: ViewServices | None = None,
+        found: Iterable[str] = (),
+        first_message: str = "",
+        user: str | None = None,
+        denial_reason: Callable[[Tool], str | None] | None = None,
+        hidden: HiddenTools = "strict",
+        record: ConversationRecord | None = None,
+    ) -> None:
+        self.user = user
+        self._lock = RLock()
+        self._config = config
+        self._services = services or ViewServices(assembler=ToolsAssembler())
+        self._strategies = StrategySet((), self._services.assembler)
+        self._denial_reason = denial_reason or _denial_of_roles
+        self._discoveries = DiscoveryState(record.discoveries if record else ())
+        self._tools = ToolState(
+            catalog,
+            config=config,
+            discoveries=self._discoveries,
+            max_tools=None,
+            index_of=self._services.index_of,
+        )
+        self._found = dict.fromkeys(self._discoveries.names)
+        self._left_out = LeftOut(record.left_out if record else None)
+        self._left_out.begin_turn(hidden)
+        self._thinking = PrefixBoundThinking(record.thinking if record else None)
+        self._kept = KeptWork()
+        self._asked: ProviderProfile | None = None
+        self._read: set[tuple[str, tuple[str, ...]]] = set()
+        self._declares_all = False
+        self._begin(found, first_message, record)
+        self._history = HostHistory(self._tools, self._discoveries, self.permits, record)
+        self._turn_order = self._tools.tool_order.declared_order
+        if self._services.has_failed(catalog):
+            self._declare_all()
+        self._notify()
+
+    def _begin(
+        self, found: Iterable[str], first_message: str, record: ConversationRecord | None
+    ) -> None:
+        if record is not None:
+            self._tools.restore(record)
+        self._discover(_names_in(found), via="search", keep_unknown=True)
+        self._tools.begin(None, _ANY_PROVIDER, first_message)
+        self._tools.tool_order.append(self._discoveries.names)
+        if self.mode.mode == "skills_like":
+            raise ConfigurationError(
+                "tool_schema_mode is 'skills_like', which takes two requests a step: a view "
+                "cannot give them to its host; set it to auto, tool_search or full"
+            )
+
+    @property
+    def mode(self) -> ModeDecision:
+        """The mode, and the reason for it."""
+        return self._tools.frozen.decision
+
+    @property
+    def language(self) -> Language:
+        """The language of all text for the model."""
+        return self._tools.frozen.language
+
+    @property
+    def catalog(self) -> ToolCatalog:
+        """The tools as this conversation has them: core and deferred, under its names."""
+        return self._tools.catalog
+
+    @property
+    def discoveries(self) -> DiscoveryState:
+        """The discoveries whose definitions are known."""
+        return self._discoveries
+
+    @property
+    def found(self) -> tuple[str, ...]:
+        """The names that the host has to keep, in their order; tools that are gone stay."""
+        with self._lock:
+            return tuple(self._found)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The declared names: the core, the search tool, then `found`.
+
+        They only ever grow at their end. If nothing is deferred, every active tool.
+        """
+        with self._lock:
+            conversation = self._plan_input(_ANY_PROVIDER, (), "")
+            return self._strategies.plan(conversation, phase="answer").tools.names
+
+    @property
+    def search_tool(self) -> Tool | None:
+        """The definition of the search tool; None if nothing is deferred."""
+        return self._tools.frozen.search_tool if self._searches else None
+
+    @property
+    def search_tool_name(self) -> str:
+        """The name by which the model calls searches, declared or not."""
+        return self._tools.search_tool_name
+
+    @property
+    def instructions(self) -> str:
+        """The system text that says how to search; empty if nothing is deferred."""
+        return self.instruct("")
+
+    def instruct(self, prompt: str) -> str:
+        """Return a system prompt with `instructions`, exactly once."""
+        if not self._searches:
+            return prompt
+        return instructed(prompt, self.search_tool_name, self.language)
+
+    @property
+    def _searches(self) -> bool:
+        return self.mode.mode == "tool_search"
+
+    def tools(self, profile: ProviderProfile | None = None) -> ToolList:
+        """Return what a request declares, in order.
+
+        Args:
+            profile: The provider, by whose strategy they are declared; None: the filtered list
+                of any provider, however long.
+
+        Raises:
+            UnsupportedStrategyError: The provider cannot use the strategy.
+        """
+        with self._lock:
+            return self._plan((), profile or _ANY_PROVIDER, "").tools
+
+    def plan(
+        self,
+        history: Iterable[Message],
+        profile: ProviderProfile,
+        *,
+        system_prompt: str = "",
+    ) -> RequestPlan:
+        """Return the next request over a host's neutral history, which is not kept.
+
+        Discoveries that the history does not show are shown before its last user message, and
+        stay there in later requests of this view and of a view with its `record`.
+
+        Args:
+            history: The messages; the adapters' `history_from_wire` reads a dialect's.
+            profile: The provider.
+            system_prompt: The system prompt of the host.
+
+        Raises:
+            SessionError: It is not made of messages.
+            UnsupportedStrategyError: The provider cannot use the strategy.
+        """
+        with self._lock:
+            # The provider decides the mode, and that whether discoveries are shown again.
+            self._tools.fit(profile)
+            return self._plan(self._history.complete(history), profile, system_prompt)
+
+    def complete(self, history: Iterable[Message]) -> tuple[Message, ...]:
+        """Return a host's history with each call answered, and discoveries shown again.
+
+        Raises:
+            SessionError: It is not made of messages.
+        """
+        with self._lock:
+            return self._history.complete(history)
+
+    def _plan(
+        self, history: tuple[Message, ...], profile: ProviderProfile, system_prompt: str
+    ) -> RequestPlan:
+        self._tools.trail.replied()
+        self._asked = profile
+        conversation = self._plan_input(self._tools.fit(profile), history, system_prompt)
+        if history and conversation.profile.thinking_bound_to_prefix:
+            plan = self._thinking.plan(
+                lambda start: self._strategies.plan(
+                    replace(conversation, thinking_from=start), phase="answer"
+                )
+            )
+        else:
+            if history:
+                self._thinking.interrupt()
+            plan = self._strategies.plan(conversation, phase="answer")
+        self._tools.notice_schemas(plan.tools.incomplete)
+        self._notify()
+        return plan
+
+    def _plan_input(
+        self, profile: ProviderProfile, history: tuple[Message, ...], system_prompt: str
+    ) -> PlanInput:
+        frozen, order = self._tools.frozen, self._tools.tool_order
+        note = text("search.loaded", self.language) if self._config.boundary_text else ""
+        declared = order.declared_order
+        if profile.thinking_bound_to_prefix and not self._declares_all:
+            declared = self._order_of_turn(history)
+        return PlanInput(
+            catalog=self._tools.catalog,
+            retained=order.retained(self._discoveries),
+            profile=profile,
+            mode=self.mode.mode,
+            catalog_order=order.catalog_order,
+            declared_order=declared,
+            core=frozenset(order.declared_order) if self._declares_all else order.core,
+            search_tool=self.search_tool,
+            call_tool=frozen.call_tool,
+            history=history,
+            system=self.instruct(system_prompt),
+            hidden=self._hidden(profile, history),
+            text_after_references=note,
+            kept=self._kept,
+        )
+
+    def _order_of_turn(self, history: tuple[Message, ...]) -> tuple[str, ...]:
+        """Return the declared names without those that the last turn of a history brought.
+
+        A list that grows in a turn would end thinking that is bound to it.
+        """
+        if not history:
+            return self._turn_order
+        order, new = self._tools.tool_order, self._history.named_in_turn(history)
+        head = order.core | {self.search_tool_name}
+        return tuple(n for n in order.declared_order if n in head or n not in new)
+
+    def _hidden(self, profile: ProviderProfile, history: tuple[Message, ...]) -> frozenset[str]:
+        """Return the names that are left out of a request: this caller may not call them."""
+        order, catalog = self._tools.tool_order, self._tools.catalog
+        names, _ = self._left_out.names(
+            profile,
+            self.mode.mode,
+            catalog=catalog,
+            shown=lambda: [catalog[name] for name in order.declared_order if name in catalog],
+            referred=lambda: referred_names(self._discoveries, history, catalog),
+            permits=self.permits,
+        )
+        return names
+
+    def permits(self, tool: Tool) -> bool:
+        """True if this caller may call a tool."""
+        return self._reason(tool) is None
+
+    def _reason(self, tool: Tool) -> str | None:
+        return self._denial_reason(self._tools.catalog.executable(tool))
+
+    def search(self, arguments: Mapping[str, Any] | str) -> SearchResult:
+        """Return the result of one call of the search tool; no arguments raise.
+
+        The tools that it found are callable from the next request on.
+
+        Args:
+            arguments: The arguments as the model wrote them, read as JSON or not.
+        """
+        call = _call(self.search_tool_name, arguments)
+        parsed = read_arguments(arguments) if isinstance(arguments, str) else arguments
+        with self._lock:
+            self._tools.votes = self._services.votes()
+            search_tool, resolver = self._tools.search_tool(), self._resolver()
+            if not self._searches:
+                # Every tool can be called: whatever is found is loaded already.
+                resolver.core = frozenset(tool.name for tool in self._tools.catalog.active)
+        if parsed is None:
+            return SearchResult(query="", error=resolver.broken_json(call))
+        if search_tool is None:
+            return SearchResult(query="", error=self._unavailable())
+        # Outside the lock: engines may ask a service for vectors.
+        result = resolver.search(search_tool, parsed)
+        with self._lock:
+            self._take(result)
+            if result.error not in (None, text("search.query_empty", self.language)):
+                self._services.report_failure(self._tools.catalog.given, str(result.error))
+                self._declare_all()
+        return result
+
+    async def asearch(self, arguments: Mapping[str, Any] | str) -> SearchResult:
+        """Return the result of one call of the search tool, searched off the event loop."""
+        return await asyncio.to_thread(self.search, arguments)
+
+    def _unavailable(self) -> str:
+        return text("search.unavailable", self.language, cause=self.mode.reason)
+
+    def read(
+        self, results: Iterable[SearchResult | str | None] = (), called: Iterable[str] = ()
+    ) -> None:
+        """Take in what the host's history shows; the same again changes nothing.
+
+        Args:
+            results: Results of searches, or their JSON; anything else is passed over.
+            called: Names of tools that were called and have answered, in earlier requests:
+                what they had to teach was learned then.
+        """
+        with self._lock:
+            for given in results:
+                result = SearchResult.from_json(given) if isinstance(given, str) else given
+                if isinstance(result, SearchResult):
+                    self._take(result)
+            for name in called:
+                tool = self._resolver().find(name) if isinstance(name, str) else None
+                if tool is not None:
+                    self._discover((tool.name,), via="call")
+                    self._tools.trail.called_before(tool.name)
+
+    def check(self, name: str, arguments: Mapping[str, Any] | str) -> CallDecision:
+        """Decide how to handle a call before it runs; no text of a model raises.
+
+        A call of a tool that is unknown, gone or forbidden is answered here, and so is one of
+        a hidden tool with arguments that do not fit its schema. A tool that the call rightly
+        names is callable from the next request on.
+
+        Args:
+            name: The name as the model wrote it: a tool's, the search tool's, or `call_tool`.
+            arguments: The arguments as the model wrote them, read as JSON or not.
+        """
+        with self._lock:
+            self._tools.votes = self._services.votes()
+            decision = self._resolver().decide(_call(name, arguments))
+            if isinstance(decision, RunCall):
+                tool = self._tools.catalog.by_source.get(decision.tool.source, decision.tool)
+                self._discover((tool.name,), via="call")
+            elif decision.result is not None:
+                self._take(decision.result)
+            elif decision.names_tool is not None:
+                self._discover((decision.names_tool.name,), via="call")
+            return decision
+
+    def returned(self, name: str, *, failed: bool = False) -> None:
+        """Record that a tool of the host has answered: searches that led to it teach now.
+
+        Args:
+            name: The tool's name; an unknown one is passed over.
+            failed: True if it failed, which teaches nothing.
+        """
+        with self._lock:
+            tool = self._resolver().find(name)
+            if tool is None:
+                return
+            self._discover((tool.name,), via="call")
+            if not failed:
+                self._tools.trail.succeeded(tool.name)
+
+    def drain_lessons(self) -> tuple[Lesson, ...]:
+        """Return what searches have taught since the last call of this method."""
+        with self._lock:
+            return self._tools.trail.drain_lessons()
+
+    def record(self) -> ConversationRecord:
+        """Return the state as a store keeps it, without messages."""
+        with self._lock:
+            frozen, order = self._tools.frozen, self._tools.tool_order
+            return ConversationRecord(
+                language=frozen.language,
+                decision=frozen.decision,
+                search_tool=frozen.search_tool,
+                tool_order=order.record(frozen.decision.mode),
+                discoveries=self._discoveries.entries,
+                insertion_points=self._history.insertion_points,
+                thinking=self._thinking.record,
+                left_out=self._left_out.digests,
+                configured=frozen.configured,
+                former_search_names=self._history.former_search_names,
+            )
+
+    def _resolver(self) -> CallResolver:
+        return CallResolver(
+            catalog=self._tools.catalog,
+            discoveries=self._discoveries,
+            core=self._tools.tool_order.core,
+            search_tool=self._tools.search_tool() if self._searches else None,
+            search_tool_name=self.search_tool_name,
+            call_tool_name=CALL_TOOL_NAME,
+            language=self.language,
+            permits=self.permits,
+            denial_reason=self._reason,
+            sets_aside=declared_to_all if self._asked is None else self._asked.sets_aside,
+        )
+
+    def _take(self, result: SearchResult) -> None:
+        """Discover what a search found, and let the search teach later; once each."""
+        key = result.query, result.names
+        if key not in self._read:
+            self._read.add(key)
+            self._tools.trail.searched(result)
+        self._discover(result.names, via="search")
+
+    def _discover(
+        self, names: Iterable[str], *, via: DiscoveryWay, keep_unknown: bool = False
+    ) -> None:
+        """Make tools callable from the next request on.
+
+        Args:
+            names: Canonical names.
+            via: A search returned them, or the model named them.
+            keep_unknown: True to keep names without a tool: it may come back.
+        """
+        catalog = self._tools.catalog
+        core = {tool.name for tool in catalog.core}
+        for name in names:
+            tool = catalog.get(name)
+            if tool is None or not tool.active:
+                if keep_unknown:
+                    self._found.setdefault(name)
+            elif name not in core and (keep_unknown or self.permits(tool)):
+                self._found.setdefault(name)
+                self._discoveries.commit((tool,), via=via)
+        self._tools.tool_order.append(self._discoveries.names)
+
+    def _declare_all(self) -> None:
+        """Declare every tool after what is declared: the engine has failed, and finds none."""
+        if self._searches and not self._declares_all:
+            self._declares_all = True
+            self._tools.tool_order.append(tool.name for tool in self._tools.catalog.active)
+
+    def _notify(self) -> None:
+        for notice in self._tools.take_notices():
+            self._services.notify(notice)
+
+
+def append_instructions(prompt: str, view: ToolView) -> str:
+    """Return a system prompt that says how to search, exactly once.
+
+    Args:
+        prompt: The system prompt of the bot's owner, with the instructions or without.
+        view: The view of the conversation; if nothing is deferred, the prompt stays as it is.
+    """
+    return view.instruct(prompt)
+
+
+def _denial_of_roles(tool: Tool) -> str | None:
+    """Deny tools that ask for a role: a view knows no roles, its `allowed` may."""
+    return "" if tool.roles else None
+
+
+def _names_in(found: Iterable[str]) -> Iterable[str]:
+    """Return the names of a host's list, which may hold anything."""
+    given: Iterable[object] = found
+    return dict.fromkeys(name for name in given if isinstance(name, str))
+
+
+def _call(name: str, arguments: Mapping[str, Any] | str) -> ToolCall:
+    """Return a call of a host's, whose own id only the host needs."""
+    if isinstance(arguments, str):
+        return ToolCall(id="host", name=name, arguments=arguments)
+    try:
+        written = compact_json(dict(arguments))
+    except (TypeError, ValueError, RecursionError):
+        written = repr(arguments)  # what is not JSON is answered as broken JSON
+    return ToolCall(id="host", name=name, arguments=written)

@@ -1,0 +1,1 @@
+"""Tool search inside loops that people already have: bots, frameworks, proxies."""

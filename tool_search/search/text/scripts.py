@@ -1,0 +1,117 @@
+"""The scripts that tools and terms are written in.
+
+Words match within a script: no Chinese word of a query is in an English description. So
+what the words of a query explain is worked out for the tools of each script.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from itertools import compress
+
+from tool_search.catalog.tool import Tool
+from tool_search.search.text.tokenizer import has_cjk, script_runs
+
+__all__ = ["ALL_SCRIPTS", "CJK", "CYRILLIC", "OTHER", "ToolScripts", "script_of", "scripts_of"]
+
+CJK, CYRILLIC, OTHER = 1, 2, 4
+"""Chinese, Japanese and Korean; Cyrillic; any other script, which is mostly Latin."""
+ALL_SCRIPTS = CJK | CYRILLIC | OTHER
+
+_MAX_CHARS = 2_000
+# One character may be a unit or an emoticon.
+_MIN_CJK_CHARS = 2
+_CYRILLIC_WORD = re.compile("[Ѐ-ӿ]{2,}")
+# Names of products (GitHub, API, v3) are written so in every language.
+_PLAIN_WORD = re.compile(r"(?<![^\W_])[A-Za-z]?[a-z]+(?![^\W_])")
+_MIN_PLAIN_WORDS = 2
+_CJK_CHARS_A_WORD = 2
+
+
+def script_of(term: str) -> int:
+    """Return the script of a term, which must not be empty."""
+    if term.isascii():
+        return OTHER
+    if has_cjk(term):
+        return CJK
+    return CYRILLIC if _CYRILLIC_WORD.search(term) else OTHER
+
+
+def scripts_of(tool: Tool) -> int:
+    """Return the scripts of a tool's description, title, aliases and tags, or of its name.
+
+    Latin words in a description of another script count if they are a translation: at
+    least half as many plain words as the other script has.
+    """
+    own = (tool.description, tool.summary, tool.title, tool.category, *tool.aliases, *tool.tags)
+    text = " ".join(filter(None, own))[:_MAX_CHARS]
+    if not any(map(str.isalpha, text)):
+        text = tool.name
+    if text.isascii():
+        return OTHER
+    chars = sum(len(run) for run, is_cjk in script_runs(text) if is_cjk)
+    cyrillic = len(_CYRILLIC_WORD.findall(text))
+    found = (CJK if chars >= _MIN_CJK_CHARS else 0) | (CYRILLIC if cyrillic else 0)
+    plain = len(_PLAIN_WORD.findall(text))
+    words = chars / _CJK_CHARS_A_WORD + cyrillic
+    is_translated = plain >= _MIN_PLAIN_WORDS and plain >= words / 2
+    return found | OTHER if is_translated or not found else found
+
+
+class ToolScripts:
+    """An immutable table of the scripts of tools.
+
+    Args:
+        scripts: The scripts by document id, 0 for a free id.
+
+    Attributes:
+        by_doc_id: The scripts by document id.
+        groups: The scripts that at least one tool has.
+    """
+
+    def __init__(self, scripts: bytes = b"") -> None:
+        self.by_doc_id = scripts
+        kinds = frozenset(scripts)
+        self.groups = tuple(
+            group for group in (CJK, CYRILLIC, OTHER) if any(kind & group for kind in kinds)
+        )
+
+    def changed(
+        self, *, left: Iterable[tuple[int, Tool]], entered: Iterable[tuple[int, Tool]]
+    ) -> ToolScripts:
+        """Return a table with some tools removed and others added."""
+        scripts = bytearray(self.by_doc_id)
+        for doc_id, _ in left:
+            scripts[doc_id] = 0
+        for doc_id, tool in entered:
+            scripts[doc_id : doc_id + 1] = bytes((scripts_of(tool),))
+        return ToolScripts(bytes(scripts))
+
+    def members(self, group: int) -> list[int]:
+        """Return the document ids of the tools in a script, ascending."""
+        return self._members[group]
+
+    def has_any(self, posting: Sequence[float], group: int) -> bool:
+        """Return True if a tool in the script is in a posting."""
+        members = self._members[group]
+        if len(members) < len(posting) // 8:
+            return any(_is_in(posting, doc_id) for doc_id in members)
+        scripts = self.by_doc_id
+        return any(scripts[int(entry)] & group for entry in posting)
+
+    @cached_property
+    def _members(self) -> dict[int, list[int]]:
+        return {
+            group: list(
+                compress(range(len(self.by_doc_id)), [kind & group for kind in self.by_doc_id])
+            )
+            for group in self.groups
+        }
+
+
+def _is_in(posting: Sequence[float], doc_id: int) -> bool:
+    place = bisect_left(posting, doc_id)
+    return place < len(posting) and int(posting[place]) == doc_id
