@@ -104,6 +104,7 @@ NoticeCode = Literal[
     "schema_incomplete",
     "tool_set_aside",
     "search_unavailable",
+    "search_limited",
     "settings_changed",
     "strategy_replaced",
     "request_repaired",

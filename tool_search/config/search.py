@@ -17,6 +17,7 @@ from pydantic import (
 from tool_search.config.plugins import installed_engines
 
 __all__ = [
+    "EmbeddingSettings",
     "FusionName",
     "HybridSettings",
     "SearchSettings",
@@ -28,6 +29,7 @@ FusionName = Literal["coverage", "weights", "rrf"]
 SegmenterName = Literal["builtin", "jieba"]
 # Settings are a lower layer than search, so its table of engines is loaded by name.
 _TABLE = "tool_search.search.build"
+_Seconds = Annotated[float, Field(gt=0, le=3_600, allow_inf_nan=False)]
 _Weight = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 
 
@@ -71,6 +73,26 @@ class HybridSettings(Settings):
         return self
 
 
+class EmbeddingSettings(Settings):
+    """The `embedding` section: the time that calls of the embedder may take.
+
+    An embedder that fails or is too slow is not called for a while, for as long as its
+    failure took, times twenty; `hybrid` then searches by words.
+
+    Attributes:
+        query_s: Seconds that one search waits for the embedder, retries included.
+        batch_s: Seconds that the vectors of one batch of tools may take, for each try.
+        retries: Number of further tries after a failure that may pass, from 0 to 10.
+        rest_s: The longest time in seconds that a failed embedder is not called, unless its
+            service asks for more.
+    """
+
+    query_s: _Seconds = 2.0
+    batch_s: _Seconds = 60.0
+    retries: Annotated[int, Field(ge=0, le=10)] = 2
+    rest_s: _Seconds = 30.0
+
+
 class SearchSettings(Settings):
     """The `search` section: how a catalog is searched.
 
@@ -86,6 +108,7 @@ class SearchSettings(Settings):
         hybrid: The weights of the engine `hybrid`.
         embedder: The embedder of `semantic` and `hybrid`, as `module:name`; null for the
             shipped one, which the extra `semantic` installs.
+        embedding: The time that calls of the embedder may take.
         vector_cache: The file with the vectors of tools; `auto` for one in the user's cache
             folder, null for none: each start then embeds them again.
 
@@ -98,6 +121,7 @@ class SearchSettings(Settings):
     segmenter: SegmenterName = "builtin"
     preset: str | None = None
     hybrid: HybridSettings = HybridSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
     embedder: Annotated[str, Field(pattern=r"^[\w.]+:\w+$")] | None = None
     vector_cache: Annotated[str, Field(min_length=1)] | None = "auto"
 

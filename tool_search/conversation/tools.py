@@ -193,6 +193,8 @@ class ToolState:
 
     def take_notices(self) -> tuple[Notice, ...]:
         """Return the notices for an operator since the last call of this method."""
+        if warning := getattr(self._index, "warning", ""):
+            self.notice("search_limited", warning)
         notices, self._notices = tuple(self._notices), []
         return notices
 

@@ -270,7 +270,7 @@ def _options_key(engine: str, options: EngineOptions) -> str:
         floor, preset = settings.min_relevance, settings.preset
     key = f"{engine} {floor!r} {options.segmenter} {preset}"
     if engine in EMBEDDING_ENGINES:
-        named = (settings.hybrid, settings.embedder) if settings else ()
+        named = (settings.hybrid, settings.embedding, settings.embedder) if settings else ()
         key += f" {named!r} {options.embedder.identity if options.embedder else None}"
     return key if engine in ENGINES else f"{key} {settings!r}"
 

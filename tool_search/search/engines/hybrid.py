@@ -86,6 +86,11 @@ class HybridEngine:
         """The tools of each term."""
         return self._lexical.lexicon
 
+    @property
+    def warning(self) -> str:
+        """The reason if meaning does not count at present, or not for all tools; or empty."""
+        return self._semantic.warning
+
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> HybridEngine:
         """Return the same ranking over changed tools, sharing the unchanged parts.
 
@@ -108,6 +113,8 @@ class HybridEngine:
             return Scores([0.0] * len(self.doc_ids.tools), 0.0)
         if self._fusion.name == "rrf":
             return self._fused_ranks(query)
+        if self.warning:
+            self._last = None  # its scores may lack meaning, which may be back
         parts = self._parts(query)
         return Scores(parts.sum.copy(), parts.attainable)
 
@@ -348,4 +355,8 @@ def build(tools: Iterable[Tool], options: EngineOptions) -> HybridEngine:
         weights = chosen.lexical_weight, chosen.semantic_weight
         fusion = Fusion(chosen.fusion, *weights, chosen.rrf_k, chosen.dictionary)
     listed = tuple(tools)
-    return HybridEngine(bm25.build(listed, options), semantic.build(listed, options), fusion=fusion)
+    return HybridEngine(
+        bm25.build(listed, options),
+        semantic.build(listed, options, is_optional=True),
+        fusion=fusion,
+    )

@@ -7,7 +7,10 @@ near to texts without a meaning as to the nearest tool finds nothing.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
+from threading import Lock, Thread
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +22,15 @@ from tool_search.search.index.explanation import Reasons, ScorePart
 from tool_search.search.index.ranking import Scores
 from tool_search.search.index.storage import DocumentIds
 from tool_search.search.vectors.cache import SqliteVectorCache, VectorCache, default_cache_path
+from tool_search.search.vectors.calls import CallLimits
 from tool_search.search.vectors.embedder import EmbeddingProgress, load_embedder
 from tool_search.search.vectors.store import ExactVectorStore, VectorStore
-from tool_search.search.vectors.tools import ToolVectors
+from tool_search.search.vectors.tools import Scale, ToolVectors
 from tool_search.search.vectors.vectors import Vector
 
 __all__ = ["SemanticEngine", "build"]
+
+_log = logging.getLogger(__name__)
 
 _FIT = 1.0
 # The limit for stores of others; results beyond it are not relevant.
@@ -39,12 +45,14 @@ class SemanticEngine:
         vectors: Makes the vectors.
         store: An empty store for them; None for one in memory.
         progress: Called while tools are embedded.
+        is_optional: True if another ranking goes on without this one: if the embedder fails,
+            nothing is found by meaning, and tools without vectors are embedded later.
 
     Raises:
-        SearchError: The embedder or the store failed.
+        SearchError: The embedder or the store failed, and is not optional.
     """
 
-    __slots__ = ("_places", "_scale", "_store", "_vectors", "doc_ids")
+    __slots__ = ("_catching_up", "_embedded", "_is_optional", "_vectors", "doc_ids")
 
     max_boost = 1.0
 
@@ -55,45 +63,68 @@ class SemanticEngine:
         vectors: ToolVectors,
         store: VectorStore | None = None,
         progress: EmbeddingProgress | None = None,
+        is_optional: bool = False,
     ) -> None:
         self._vectors = vectors
-        self._scale = vectors.scale()
+        self._is_optional = is_optional
+        self._catching_up = Lock()
         self.doc_ids = DocumentIds(tools)
         entered = self.doc_ids.taken()
-        made = vectors.of_tools((tool for _, tool in entered), progress=progress)
-        self._store = _update_store(ExactVectorStore() if store is None else store, made, ())
-        self._places = np.zeros(0, np.intp)
-        self._place((), entered)
+        empty = _Embedded(None, ExactVectorStore() if store is None else store, _NO_PLACES, ())
+        self._embedded = self._embed(empty, (), entered, progress)
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> SemanticEngine:
         """Return the same ranking over changed tools; only new ones are embedded.
 
         Raises:
-            SearchError: The embedder or the store failed; this engine does not change.
+            SearchError: The embedder or the store failed, and is not optional; this engine
+                does not change.
         """
         change = self.doc_ids.changed(added=added, removed=removed)
-        made = self._vectors.of_tools(tool for _, tool in change.entered)
-        engine = SemanticEngine(vectors=self._vectors, store=self._store)
+        engine = SemanticEngine(
+            vectors=self._vectors, store=self._embedded.store, is_optional=self._is_optional
+        )
         engine.doc_ids = change.doc_ids
-        engine._store = _update_store(self._store, made, [tool.name for _, tool in change.left])
-        engine._places = self._places
-        engine._place([doc_id for doc_id, _ in change.left], change.entered)
+        engine._embedded = engine._embed(self._embedded, change.left, change.entered)
         return engine
+
+    @property
+    def warning(self) -> str:
+        """The reason if meaning does not count at present, or not for all tools; or empty."""
+        failure, waiting = self._vectors.calls.failure, len(self._embedded.waiting)
+        if not self._is_optional or (failure is None and not waiting):
+            return ""
+        return (
+            "tools are searched by their words, not by their meaning, until the embedder "
+            f"answers: {failure or 'new tools are being embedded'}"
+        )
 
     def scores(self, query: str) -> Scores:
         """Score each tool; see `Scorer.scores`.
 
         Raises:
-            SearchError: The embedder or the store failed.
+            SearchError: The embedder or the store failed, and is not optional.
         """
         nothing = Scores([0.0] * len(self.doc_ids.tools), 0.0)
         if not len(self.doc_ids):
             return nothing
-        vector = self._vectors.of_query(query)
-        if not vector.any():
+        if self._embedded.waiting:
+            self._catch_up()
+        embedded = self._embedded
+        if embedded.scale is None:
             return nothing
-        values = np.maximum(self._scale.of(self._similarities(vector)), 0.0)
-        if self._scale.is_nonsense(vector, float(values.max())):
+        try:
+            vector = self._vectors.of_query(query)
+            if not vector.any():
+                return nothing
+            similarities = self._similarities(embedded, vector)
+        except SearchError:
+            # The embedder's calls have said so; an answer by words is better than none.
+            if not self._is_optional:
+                raise
+            return nothing
+        values = np.maximum(embedded.scale.of(similarities), 0.0)
+        if embedded.scale.is_nonsense(vector, float(values.max())):
             values[:] = 0.0
         return Scores(values, _FIT)
 
@@ -117,13 +148,13 @@ class SemanticEngine:
         """Return nothing: a meaning has no words."""
         return []
 
-    def _similarities(self, vector: Vector) -> NDArray[np.float32]:
-        """Return one similarity for each document id; that of a free id is never a hit."""
+    def _similarities(self, embedded: _Embedded, vector: Vector) -> NDArray[np.float32]:
+        """Return one similarity for each document id; without a vector it is never a hit."""
         found = np.full(len(self.doc_ids.tools), -1.0, np.float32)
-        store = self._store
+        store, places = embedded.store, embedded.places
         if isinstance(store, ExactVectorStore):
-            taken = self._places >= 0
-            found[taken] = store.similarities(vector)[self._places[taken]]
+            taken = places >= 0
+            found[taken] = store.similarities(vector)[places[taken]]
             return found
         for name, similarity in _search_store(
             store, vector, min(len(self.doc_ids), _MAX_CANDIDATES)
@@ -132,18 +163,82 @@ class SemanticEngine:
                 found[doc_id] = similarity
         return found
 
-    def _place(self, left: Iterable[int], entered: Iterable[tuple[int, Tool]]) -> None:
-        """Record the places of the documents in the store in memory."""
-        store = self._store
-        if not isinstance(store, ExactVectorStore):
-            return
+    def _embed(
+        self,
+        before: _Embedded,
+        left: Sequence[tuple[int, Tool]],
+        entered: Sequence[tuple[int, Tool]],
+        progress: EmbeddingProgress | None = None,
+    ) -> _Embedded:
+        """Return the vectors after a change of tools.
+
+        Raises:
+            SearchError: The embedder or the store failed, and is not optional.
+        """
+        gone = {doc_id for doc_id, _ in left}
+        waiting = [item for item in before.waiting if item[0] not in gone]
+        made: dict[str, Vector] = {}
+        scale = before.scale
+        try:
+            scale = scale or self._vectors.scale()
+            made = self._vectors.of_tools((tool for _, tool in entered), progress=progress)
+        except SearchError:
+            if not self._is_optional:
+                raise
+            waiting.extend(entered)
+            entered = ()
+        store = _update_store(before.store, made, [tool.name for _, tool in left])
         places = np.full(len(self.doc_ids.tools), -1, np.intp)
-        places[: len(self._places)] = self._places
-        for doc_id in left:
-            places[doc_id] = -1
-        for doc_id, tool in entered:
-            places[doc_id] = store.place(tool.name)
-        self._places = places
+        places[: len(before.places)] = before.places
+        places[list(gone)] = -1
+        return _Embedded(scale, store, _placed(store, places, entered), tuple(waiting))
+
+    def _catch_up(self) -> None:
+        """Begin to embed the tools that wait, in a thread of its own; one at a time."""
+        if self._vectors.calls.is_resting or not self._catching_up.acquire(blocking=False):
+            return
+        Thread(target=self._embed_waiting, name="tool-search-embedding", daemon=True).start()
+
+    def _embed_waiting(self) -> None:
+        try:
+            before = self._embedded
+            waiting = before._replace(waiting=())
+            # Another search meets either the old vectors or the new ones.
+            self._embedded = self._embed(waiting, (), before.waiting)
+        except SearchError as exc:
+            _log.warning("%s: tools that wait for their vectors are not embedded", exc)
+        finally:
+            self._catching_up.release()
+
+
+class _Embedded(NamedTuple):
+    """The vectors of an engine.
+
+    Attributes:
+        scale: The scale of the similarities; None if the embedder never answered.
+        store: The vectors.
+        places: By document id, the place of its vector in the store in memory, or -1.
+        waiting: Tools without vectors, with their document ids.
+    """
+
+    scale: Scale | None
+    store: VectorStore
+    places: NDArray[np.intp]
+    waiting: tuple[tuple[int, Tool], ...]
+
+
+_NO_PLACES: NDArray[np.intp] = np.zeros(0, np.intp)
+
+
+def _placed(
+    store: VectorStore, places: NDArray[np.intp], entered: Iterable[tuple[int, Tool]]
+) -> NDArray[np.intp]:
+    """Return the places with those of new tools, in the store in memory."""
+    if not isinstance(store, ExactVectorStore):
+        return places
+    for doc_id, tool in entered:
+        places[doc_id] = store.place(tool.name)
+    return places
 
 
 def _update_store(
@@ -166,8 +261,15 @@ def _search_store(store: VectorStore, vector: Vector, limit: int) -> Sequence[tu
     return found
 
 
-def build(tools: Iterable[Tool], options: EngineOptions) -> SemanticEngine:
+def build(
+    tools: Iterable[Tool], options: EngineOptions, *, is_optional: bool = False
+) -> SemanticEngine:
     """Build the engine `semantic`.
+
+    Args:
+        tools: The tools to search.
+        options: The settings and parts.
+        is_optional: True if another ranking goes on if the embedder fails.
 
     Raises:
         SearchError: The embedder cannot be loaded, or the embedder or the store failed.
@@ -176,9 +278,26 @@ def build(tools: Iterable[Tool], options: EngineOptions) -> SemanticEngine:
     vectors = ToolVectors(
         load_embedder(named) if options.embedder is None else options.embedder,
         cache=_vector_cache(options),
+        limits=_call_limits(options),
     )
     return SemanticEngine(
-        tools, vectors=vectors, store=options.vector_store, progress=options.progress
+        tools,
+        vectors=vectors,
+        store=options.vector_store,
+        progress=options.progress,
+        is_optional=is_optional,
+    )
+
+
+def _call_limits(options: EngineOptions) -> CallLimits:
+    if options.settings is None:
+        return CallLimits()
+    chosen = options.settings.embedding
+    return CallLimits(
+        query_s=chosen.query_s,
+        batch_s=chosen.batch_s,
+        retries=chosen.retries,
+        rest_s=chosen.rest_s,
     )
 
 

@@ -177,6 +177,11 @@ class RankedIndex:
     def __len__(self) -> int:
         return len(self._engine.doc_ids)
 
+    @property
+    def warning(self) -> str:
+        """The reason if a part of the ranking does not work at present; empty if all do."""
+        return str(getattr(self._engine, "warning", ""))
+
     def search(
         self,
         query: str | Sequence[str],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -11,19 +11,40 @@ from tool_search.errors import SearchError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["Embedder", "EmbeddingProgress", "load_embedder"]
+__all__ = ["Embedder", "EmbeddingError", "EmbeddingProgress", "load_embedder"]
 
 EmbeddingProgress = Callable[[int, int], None]
 """Called with the number of embedded tools and the number of tools to embed."""
+
+
+class EmbeddingError(SearchError):
+    """The failure of an embedder.
+
+    Attributes:
+        is_passing: True if another try may help, as after a rate limit.
+        retry_after_s: The seconds to wait before it; None if the service names none.
+    """
+
+    def __init__(
+        self, message: str, *, is_passing: bool = False, retry_after_s: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.is_passing = is_passing
+        self.retry_after_s = retry_after_s
 
 
 @runtime_checkable
 class Embedder(Protocol):
     """Makes a vector of a text, so that texts of one meaning have similar vectors.
 
-    Deterministic: the vector of a text does not depend on the rest of its batch. May raise: an
-    index is then not built, or a search fails, with that error as the cause. May be called
-    from several threads.
+    Deterministic: the vector of a text does not depend on the rest of its batch. May raise, as
+    an `EmbeddingError` if another try may help: `hybrid` then searches by words, `semantic`
+    fails with that error as the cause. May be called from several threads.
+
+    `embed` may be a coroutine function; it runs on an event loop of its own, the same one for
+    each call. Two parts are optional: `embed_queries`, with the same arguments, for models
+    that embed queries differently, and `is_local`, True if it never waits for a network and
+    needs no thread that can be left alone.
     """
 
     @property
@@ -36,7 +57,7 @@ class Embedder(Protocol):
         """The number of components of a vector."""
         ...
 
-    def embed(self, texts: Sequence[str]) -> ArrayLike:
+    def embed(self, texts: Sequence[str]) -> ArrayLike | Awaitable[ArrayLike]:
         """Return a matrix with one row for each text, in their order; of any length.
 
         Args:

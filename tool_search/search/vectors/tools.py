@@ -17,11 +17,11 @@ from tool_search.catalog.tool import Tool
 from tool_search.search.text.documents import field_texts
 from tool_search.search.text.query import QUOTATION
 from tool_search.search.vectors.cache import VectorCache
+from tool_search.search.vectors.calls import CallLimits, EmbedderCalls
 from tool_search.search.vectors.embedder import Embedder, EmbeddingProgress
 from tool_search.search.vectors.vectors import (
     Matrix,
     Vector,
-    embed_texts,
     from_bytes,
     normalize_rows,
     round_components,
@@ -168,9 +168,17 @@ class ToolVectors:
     Args:
         embedder: Makes the vectors of texts.
         cache: Keeps the vectors of tools; None to make them each time.
+        limits: The time that calls of the embedder may take.
     """
 
-    def __init__(self, embedder: Embedder, *, cache: VectorCache | None = None) -> None:
+    def __init__(
+        self,
+        embedder: Embedder,
+        *,
+        cache: VectorCache | None = None,
+        limits: CallLimits | None = None,
+    ) -> None:
+        self.calls = EmbedderCalls(embedder, limits)
         self._embedder = embedder
         self._cache = cache
         self._recent = _RecentVectors()
@@ -222,7 +230,7 @@ class ToolVectors:
         found = self._recent.get(wishes)
         missing = [wish for wish in dict.fromkeys(wishes) if wish not in found]
         if missing:
-            made = round_components(embed_texts(self._embedder, missing))
+            made = round_components(self.calls.embed(missing, "query", in_search=True))
             found.update(zip(missing, made, strict=True))
             self._recent.put({wish: found[wish] for wish in missing})
         if not wishes:
@@ -239,12 +247,12 @@ class ToolVectors:
         if key not in _scales:
             tools = self.of_tools(tool for _, tool in CALIBRATION_PAIRS)
             queries = round_components(
-                embed_texts(self._embedder, [query for query, _ in CALIBRATION_PAIRS])
+                self.calls.embed([query for query, _ in CALIBRATION_PAIRS], "query")
             )
             found = queries @ np.stack([tools[tool.name] for _, tool in CALIBRATION_PAIRS]).T
             fitting = np.eye(len(CALIBRATION_PAIRS), dtype=bool)
             noise, fit = float(np.mean(found[~fitting])), float(np.mean(found[fitting]))
-            nonsense = round_components(embed_texts(self._embedder, NOISE_QUERIES))
+            nonsense = round_components(self.calls.embed(NOISE_QUERIES, "query"))
             _scales[key] = Scale(noise, max(fit, noise + _MIN_SPAN), nonsense)
         return _scales[key]
 
@@ -262,7 +270,7 @@ class ToolVectors:
     def _embed_tools(self, tools: Sequence[Sequence[str]]) -> Matrix:
         """Return the vectors of tools that have these texts."""
         different = list(dict.fromkeys(text for texts in tools for text in texts))
-        rows = dict(zip(different, embed_texts(self._embedder, different), strict=True))
+        rows = dict(zip(different, self.calls.embed(different, "document"), strict=True))
         sums = [np.sum([rows[text] for text in texts], axis=0, dtype=np.float32) for texts in tools]
         return round_components(normalize_rows(np.stack(sums)))
 

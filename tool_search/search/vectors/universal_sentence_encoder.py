@@ -33,6 +33,7 @@ class UniversalSentenceEncoder:
     """
 
     dimensions = 512
+    is_local = True
 
     def __init__(self) -> None:
         try:
