@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 
+DiscoveryWay = Literal["search", "call", "preload"]
 Outcome = Literal["finished", "failed", "denied", "cancelled"]
 """The end of a call: `finished` has the result of its tool, the others do not."""
 
@@ -134,10 +135,12 @@ class ToolsDiscovered(RunnerEvent):
     Attributes:
         names: The new tools, in order.
         total: The number of tools that the conversation has discovered.
+        via: `search` or `call` of the model, or `preload` for the user's message.
     """
 
     names: Sequence[str]
     total: int
+    via: DiscoveryWay = "search"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

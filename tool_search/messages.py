@@ -383,6 +383,7 @@ class RequestPlan:
         messages: The history as this request shows it: search results are
             `ReferencePart`s or text, and native blocks are there only for their origin.
         system: The complete system text; empty: none.
+        listing: The end of `system` that lists the tools that wait to be found.
         tool_use: `auto` if the model may call tools; `none` keeps them declared.
         cached_messages: Indexes of messages after which the prompt cache may end.
         cache_system: True if the prompt cache may end after the system text.
@@ -395,6 +396,7 @@ class RequestPlan:
     tools: ToolList
     messages: tuple[Message, ...]
     system: str = ""
+    listing: str = ""
     tool_use: Literal["auto", "none"] = "auto"
     cached_messages: tuple[int, ...] = ()
     cache_system: bool = False

@@ -59,10 +59,11 @@ def test_what_a_user_says_can_be_sent(content: Any) -> None:
 
 
 def test_the_owners_prompt_comes_first_and_the_instructions_once() -> None:
-    chat = Chat(toolbox(3), {"search_tool_name": "find"}, system_prompt="Be brief.\n")
+    settings = {"search_tool_name": "find", "listing": "none"}
+    chat = Chat(toolbox(3), settings, system_prompt="Be brief.\n")
     instructions = text("system.instructions", "en-US", search_tool="find")
     assert chat.begin().system == f"Be brief.\n\n{instructions}"
-    again = Chat(toolbox(3), {"search_tool_name": "find"}, system_prompt=chat.begin().system)
+    again = Chat(toolbox(3), settings, system_prompt=chat.begin().system)
     assert again.begin().system.count(instructions) == 1
 
 

@@ -18,6 +18,7 @@ from tests.runner.bench import (
     turn,
 )
 from tool_search import ToolFinished, ToolSearchConfig
+from tool_search.i18n import LANGUAGES as ALL_LANGUAGES
 from tool_search.i18n import Language, text
 from tool_search.testing import CapturedRequest, ScriptedModel
 
@@ -35,8 +36,19 @@ LANGUAGES = pytest.mark.parametrize(
 )
 
 
+_HEADS = tuple(
+    text(key, language) for key in ("listing.tools", "listing.groups") for language in ALL_LANGUAGES
+)
+
+
 def _system(request: CapturedRequest) -> str:
-    """The system text of a request."""
+    """The system text of a request, without the listing of tools."""
+    whole = _whole_system(request)
+    heads = [whole.find(head) for head in _HEADS if head in whole]
+    return whole[: min(heads)].rstrip() if heads else whole
+
+
+def _whole_system(request: CapturedRequest) -> str:
     if request.dialect == "anthropic":
         system = request.body.get("system", "")
         return system if isinstance(system, str) else "".join(part["text"] for part in system)

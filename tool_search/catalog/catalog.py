@@ -236,6 +236,10 @@ class ToolCatalog(Mapping[str, Tool]):
         )
         return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
+    def is_active(self, name: str) -> bool:
+        """True if a tool of this name is switched on."""
+        return name in self and self[name].active
+
     def is_open(self, tool: Tool) -> bool:
         """True if everybody may call a tool: only such tools are counted and described."""
         return not tool.roles and tool.name not in self._restricted

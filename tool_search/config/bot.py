@@ -27,6 +27,7 @@ from tool_search.i18n import LANGUAGES
 __all__ = [
     "BotConfig",
     "LanguageChoice",
+    "ListingForm",
     "ProviderConfig",
     "SchemaMode",
     "SearchForm",
@@ -35,6 +36,7 @@ __all__ = [
 
 SchemaMode = Literal["full", "skills_like", "tool_search", "auto"]
 SearchForm = Literal["client", "deferred", "hosted"]
+ListingForm = Literal["auto", "none", "servers", "names", "summaries"]
 if TYPE_CHECKING:
     LanguageChoice = str
 else:
@@ -60,6 +62,14 @@ class ToolSearchConfig(Settings):
         always_loaded_tools: Core tools: names, `server:*`, or globs.
         auto_always_load_builtin: True if built-in tools are core.
         search_tool_name: The name by which the model calls searches.
+        listing: The form in which the system text lists the tools that wait to be found:
+            `summaries`, `names`, `servers` (or other groups, with words of their tools'
+            names), or `none`. A form over `listing_tokens` gives way to the next shorter
+            one; `auto` begins with `summaries`.
+        listing_tokens: The tokens of the listing; 0: none.
+        preload: The largest number of tools that are loaded for a user's message before its
+            first request, without a search of the model; 0: none.
+        preload_score: From 0 to 1; such a tool scores at least this for the message.
         language: The language of all text for models and people; `auto` takes the user's.
         boundary_text: True if a line of text follows the references of a search on Claude,
             which otherwise now and then ends its turn there.
@@ -83,6 +93,10 @@ class ToolSearchConfig(Settings):
     search_tool_name: Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$")] = (
         "tool_search"
     )
+    listing: ListingForm = "auto"
+    listing_tokens: Annotated[int, Field(ge=0, le=100_000)] = 400
+    preload: Annotated[int, Field(ge=0, le=20)] = 0
+    preload_score: Annotated[float, Field(ge=0, le=1)] = 0.7
     language: LanguageChoice = "auto"
     boundary_text: bool = True
     max_description_chars: Annotated[int, Field(ge=100, le=1_000_000)] = 8_000

@@ -20,7 +20,7 @@ from tool_search.discovery.state import DiscoveryState
 from tool_search.messages import Message
 from tool_search.providers.profiles import ProviderProfile
 
-__all__ = ["LeftOut", "referred_names"]
+__all__ = ["LeftOut", "referred_names", "shown_tools"]
 
 _Form = Literal["every tool", "what is shown"]
 
@@ -107,3 +107,12 @@ def referred_names(
         if message.role == "tool" and message.name and not message.is_error:
             tool = catalog.by_wire_name.get(message.name)
             yield message.name if tool is None else tool.name
+
+
+def shown_tools(
+    core: Iterable[str], discoveries: DiscoveryState, catalog: ToolCatalog
+) -> Iterator[Tool]:
+    """Yield the tools that a filtered list may have: the core and the discoveries."""
+    yield from (catalog[name] for name in core if catalog.is_active(name))
+    for entry in discoveries:
+        yield catalog.get(entry.name) or entry.tool

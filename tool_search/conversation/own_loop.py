@@ -17,7 +17,7 @@ from tool_search.errors import ConfigurationError, SessionError
 from tool_search.i18n import Language
 from tool_search.messages import ToolCall
 
-__all__ = ["LoopSession", "RunsCalls", "catalog_and_runner", "run_call"]
+__all__ = ["LoopSession", "RunsCalls", "catalog_and_runner", "may_ask_of", "run_call"]
 
 _CALL_RUNNER = "tool_search.execution.call_runner:CallRunner"
 _CONVERSATION = "default"
@@ -35,6 +35,10 @@ class RunsCalls(Protocol):
         self, calls: Sequence[ToolCall], context: Any, *, decide: Callable[[ToolCall], CallDecision]
     ) -> Any:
         """Return the calls of one reply, ready to run."""
+        ...
+
+    def may_ask(self, context: Callable[[], Any]) -> Callable[[Any], bool]:
+        """Return a function that says if some call of a tool asks for permission."""
         ...
 
     def context(self, conversation: str, language: Language, *, roles: Collection[str]) -> Any:
@@ -78,6 +82,15 @@ def catalog_and_runner(
     module, _, name = _CALL_RUNNER.partition(":")
     runner = cast("RunsCalls", getattr(import_module(module), name)(listed))
     return runner.catalog, runner
+
+
+def may_ask_of(
+    runner: RunsCalls | None, language: Language, roles: Collection[str]
+) -> Callable[[Any], bool]:
+    """Return a function that says if some call of a tool asks for permission, by its runner."""
+    if runner is None:
+        return lambda _: False
+    return runner.may_ask(lambda: runner.context(_CONVERSATION, language, roles=roles))
 
 
 async def run_call(

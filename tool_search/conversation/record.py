@@ -49,6 +49,7 @@ class ConversationRecord:
         left_out: Digests of the tools that were left out of lists, because a user may
             not call them, by the form of the list.
         configured: The `tool_schema_mode` that decided the mode; None: not recorded.
+        listing: The listing of tools that wait to be found, frozen with the search tool.
         former_search_names: Earlier names of the search tool, oldest first.
         omissions: The parts of the history that requests leave out.
     """
@@ -63,6 +64,7 @@ class ConversationRecord:
     thinking: ThinkingRecord = field(default_factory=ThinkingRecord)
     left_out: Mapping[str, str] = field(default_factory=dict)
     configured: SchemaMode | None = None
+    listing: str = ""
     former_search_names: tuple[str, ...] = ()
     omissions: tuple[Omission, ...] = ()
 
@@ -97,6 +99,7 @@ class ConversationRecord:
                     "fingerprint": point.fingerprint,
                     "ordinal": point.ordinal,
                     "messages": [message_to_dict(message) for message in point.messages],
+                    **({"after": True} if point.is_after else {}),
                 }
                 for point in self.insertion_points
             ],
@@ -104,6 +107,7 @@ class ConversationRecord:
             "thinking": asdict(self.thinking),
             "left_out": dict(self.left_out),
             "configured": self.configured,
+            "listing": self.listing,
             "former_search_names": list(self.former_search_names),
             "omissions": list(map(_omission_to_dict, self.omissions)),
         }
@@ -146,6 +150,7 @@ class ConversationRecord:
                     fingerprint=point["fingerprint"],
                     ordinal=point["ordinal"],
                     messages=tuple(map(message_from_dict, point["messages"])),
+                    is_after=point.get("after", False),
                 )
                 for point in content["anchors"]
             ),
@@ -157,6 +162,7 @@ class ConversationRecord:
             ),
             left_out=content.get("left_out", {}),
             configured=_configured(content),
+            listing=content.get("listing", ""),
             former_search_names=tuple(content.get("former_search_names", ())),
             omissions=tuple(map(_omission_from_dict, content.get("omissions", ()))),
         )

@@ -98,6 +98,7 @@ class _InsertionPoint(_Shape):
     fingerprint: str
     ordinal: _Count
     messages: list[_Message]
+    after: bool = False
 
 
 class _ToolOrder(_Shape):
@@ -154,6 +155,7 @@ class _Record(_Shape):
     thinking: _Thinking
     left_out: dict[str, str] = {}
     configured: SchemaMode | None = None
+    listing: str = ""
     former_search_names: list[str] = []
     omissions: list[_Omission] = []
 

@@ -9,7 +9,7 @@ until a reply has no calls. Providers may change between any two plans.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -30,7 +30,7 @@ from tool_search.conversation.calls import (
     declared_to_all,
     result_message,
 )
-from tool_search.conversation.denied_tools import LeftOut, referred_names
+from tool_search.conversation.denied_tools import LeftOut, referred_names, shown_tools
 from tool_search.conversation.history import (
     checked,
     pair_results,
@@ -39,7 +39,8 @@ from tool_search.conversation.history import (
     without_blocks,
 )
 from tool_search.conversation.message_log import MessageLog
-from tool_search.conversation.own_loop import RunsCalls, catalog_and_runner, run_call
+from tool_search.conversation.own_loop import RunsCalls, catalog_and_runner, may_ask_of, run_call
+from tool_search.conversation.preloading import Preloading
 from tool_search.conversation.record import ConversationRecord
 from tool_search.conversation.search_trail import Lesson
 from tool_search.conversation.sent_history import SentHistory
@@ -119,6 +120,9 @@ class ToolSearchSession:
             name,
             record.insertion_points if record else (),
             former=record.former_search_names if record else (),
+        )
+        self._preloading = Preloading(
+            self._config, self._tools, self.discoveries, self._searches, self._log
         )
         self._thinking = PrefixBoundThinking(record.thinking if record else None)
         self._kept = KeptWork()
@@ -206,6 +210,7 @@ class ToolSearchSession:
             thinking=self._thinking.record,
             left_out=self._left_out.digests,
             configured=frozen.configured,
+            listing=frozen.listing or "",
             former_search_names=self._searches.former,
             omissions=self.sent.omissions,
         )
@@ -219,7 +224,8 @@ class ToolSearchSession:
         roles: Collection[str] = (),
         denial_reason: Callable[[Tool], str | None] = allowed_to_all,
         hidden: HiddenTools = "keep",
-    ) -> None:
+        may_ask: Callable[[Tool], bool] | None = None,
+    ) -> tuple[Discovery, ...]:
         """Begin a turn with the user's message and, if given, a new catalog.
 
         Args:
@@ -231,6 +237,11 @@ class ToolSearchSession:
                 text: the model does not learn that the tool exists; None: the user may call it.
             hidden: The treatment of tools that the user may not call, but that the
                 conversation refers to: as `permissions.hidden`.
+            may_ask: Returns True for a tool some call of which asks the user for permission;
+                such a tool is not preloaded. None: as the session's own `tools` say.
+
+        Returns:
+            The tools that were loaded for the message, as `preload` allows.
 
         Raises:
             SessionError: A tool has the search tool's name; nothing has changed.
@@ -242,12 +253,16 @@ class ToolSearchSession:
         if self._tools.search_tool_name != name:
             self._rename_searches()
         self._roles, self._denial_reason = frozenset(roles), denial_reason
+        self._tools.freeze_listing(self.permits)
         self._left_out.begin_turn(hidden)
         self.close_open_calls()
         self._log.append(message)
         self._introduce()
+        asks = may_ask or may_ask_of(self._runner, self.language, self._roles)
+        preloaded = self._preloading.run(permits=self.permits, may_ask=asks)
         self.sent.keep_within_limits()
         self._turn_order = self._tools.tool_order.declared_order
+        return preloaded
 
     def plan(
         self, profile: ProviderProfile, *, phase: Phase = "answer", selected: Sequence[str] = ()
@@ -266,6 +281,7 @@ class ToolSearchSession:
         self._asked = profile
         mode, fitted = self.decision.mode, self._tools.fit(profile)
         if self.decision.mode != mode:
+            self._tools.freeze_listing(self.permits)
             self._introduce()
         conversation = self._conversation(fitted, tuple(dict.fromkeys(selected)))
         if conversation.mode != "skills_like" and phase != "final":
@@ -505,7 +521,8 @@ class ToolSearchSession:
             return
         hidden = (entry.tool for entry in self.discoveries if entry.name not in shown)
         # A tool that this turn's user may not call is shown in the turn of a user who may.
-        missing = [t for t in hidden if self._is_active(t.name) and self.permits(t)]
+        catalog = self._tools.catalog
+        missing = [t for t in hidden if catalog.is_active(t.name) and self.permits(t)]
         if missing:
             search = self._searches.write(
                 missing,
@@ -516,10 +533,6 @@ class ToolSearchSession:
             )
             self._log.insert(place, search)
             self.sent.follow_inserted(place, len(search))
-
-    def _is_active(self, name: str) -> bool:
-        tool = self._tools.catalog.get(name)
-        return tool is not None and tool.active
 
     def _conversation(self, profile: ProviderProfile, selected: tuple[str, ...]) -> PlanInput:
         frozen, tool_order = self._tools.frozen, self._tools.tool_order
@@ -543,6 +556,7 @@ class ToolSearchSession:
             call_tool=frozen.call_tool,
             history=self.sent.to(profile),
             system=instructed(prompt, name, self.language) if searching else prompt,
+            listing=(frozen.listing or "") if searching else "",
             selected=selected,
             refused=self._refused,
             hidden=self._hidden(profile, mode),
@@ -552,12 +566,13 @@ class ToolSearchSession:
 
     def _hidden(self, profile: ProviderProfile, mode: Mode) -> frozenset[str]:
         """Return the names that are left out of a request: this turn's user may not call them."""
+        catalog = self._tools.catalog
         names, is_new = self._left_out.names(
             profile,
             mode,
-            catalog=self._tools.catalog,
-            shown=self._shown_tools,
-            referred=partial(referred_names, self.discoveries, self.history, self._tools.catalog),
+            catalog=catalog,
+            shown=partial(shown_tools, self._tools.tool_order.core, self.discoveries, catalog),
+            referred=partial(referred_names, self.discoveries, self.history, catalog),
             permits=self.permits,
         )
         if is_new:
@@ -567,16 +582,6 @@ class ToolSearchSession:
                 "that are declared change, and the prompt cache ends there",
             )
         return names
-
-    def _shown_tools(self) -> Iterator[Tool]:
-        """Yield the tools that a filtered list may have: the core and the discoveries."""
-        catalog = self._tools.catalog
-        for name in self._tools.tool_order.core:
-            tool = catalog.get(name)
-            if tool is not None and tool.active:
-                yield tool
-        for entry in self.discoveries:
-            yield catalog.get(entry.name) or entry.tool
 
     def _discover(self, decision: CallDecision) -> None:
         """Commit the discoveries of one call: tools that a search returned, or that it named."""

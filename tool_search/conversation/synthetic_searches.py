@@ -1,10 +1,11 @@
-"""Synthetic searches: they bring discoveries back into a history.
+"""Synthetic searches: they show discoveries in a history without a search of the model.
 
 A history that was compacted, imported, or re-read after a restart may no longer
 show what was discovered. Then a search that shows it is inserted, once, before
 the user's next message, so that all later requests repeat it unchanged. Anthropic
 accepts such a search as its own ("Tool search tool", "Custom tool search
-implementation"): a made-up call with references as its result.
+implementation"): a made-up call with references as its result. Tools that are preloaded
+for a user's message are shown in the same way, after the message.
 """
 
 from __future__ import annotations
@@ -30,14 +31,16 @@ class InsertionPoint:
     """The place of a synthetic search in a history that the bot owns.
 
     Attributes:
-        fingerprint: The fingerprint of the user's message after it.
+        fingerprint: The fingerprint of the user's message next to it.
         ordinal: The number of equal user messages before that one.
         messages: The search: its call and its result.
+        is_after: True if the search follows the message.
     """
 
     fingerprint: str
     ordinal: int
     messages: tuple[Message, ...]
+    is_after: bool = False
 
 
 class SyntheticSearches:
@@ -110,11 +113,24 @@ class SyntheticSearches:
         messages = self._search_messages(tools, place=len(history), total_tools=total_tools)
         if not history:
             messages = (_opening_line(language), *messages)
-        fingerprint = _fingerprint(before)
-        equal = sum(m.role == "user" and _fingerprint(m) == fingerprint for m in history)
-        self._points.append(
-            InsertionPoint(fingerprint=fingerprint, ordinal=equal, messages=messages)
+        self._points.append(_point_at(before, history, messages))
+        return messages
+
+    def write_after(
+        self, tools: Sequence[Tool], history: Sequence[Message], *, total_tools: int
+    ) -> tuple[Message, ...]:
+        """Return a new search that shows these tools at the end of a history.
+
+        Args:
+            tools: The tools to show, best first.
+            history: The messages; the last one is the user's.
+            total_tools: The number of deferred tools that everybody may call.
+        """
+        *earlier, message = history
+        messages = self._search_messages(
+            tools, place=len(history), total_tools=total_tools, prefix="preload"
         )
+        self._points.append(replace(_point_at(message, earlier, messages), is_after=True))
         return messages
 
     def opening(
@@ -134,13 +150,15 @@ class SyntheticSearches:
         return (line, *self._search_messages(tools, place=place, total_tools=total_tools))
 
     def take_back(self, history: Sequence[Message], place: int) -> int:
-        """Forget the search right before a message, and return the index at which it began."""
-        for point in reversed(self._points):
-            start = place - len(point.messages)
-            if start >= 0 and tuple(history[start:place]) == point.messages:
+        """Forget the searches next to a message, and return the index at which they began."""
+        first = place
+        for point in reversed(self.insertion_points):
+            start = place + 1 if point.is_after else place - len(point.messages)
+            end = start + len(point.messages)
+            if start >= 0 and tuple(history[start:end]) == point.messages:
                 self._points.remove(point)
-                return start
-        return place
+                first = min(first, start)
+        return first
 
     def as_search(
         self, reply: Message, found: Sequence[Tool], *, place: int, total_tools: int
@@ -167,33 +185,40 @@ class SyntheticSearches:
         """
         messages = list(history)
         shown = {call.id for message in messages for call in message.tool_calls}
-        places = {(a.fingerprint, a.ordinal): a for a in self._points}
+        places = {(a.fingerprint, a.ordinal, a.is_after): a for a in self._points}
         seen: Counter[str] = Counter()
         found: list[InsertionPoint] = []
         whole: list[Message] = []
         for message in messages:
-            if message.role == "user":
-                fingerprint = _fingerprint(message)
-                point = places.get((fingerprint, seen[fingerprint]))
-                seen[fingerprint] += 1
-                if point is not None:
-                    if not whole and point.messages[0].role != "user":
-                        opened = (_opening_line(language), *point.messages)
-                        point = replace(point, messages=opened)
-                    found.append(point)
-                    is_there = any(c.id in shown for m in point.messages for c in m.tool_calls)
-                    whole.extend(() if is_there else point.messages)
+            if message.role != "user":
+                whole.append(message)
+                continue
+            fingerprint = _fingerprint(message)
+            key = fingerprint, seen[fingerprint]
+            seen[fingerprint] += 1
+            before, after = places.get((*key, False)), places.get((*key, True))
+            if before is not None and not whole and before.messages[0].role != "user":
+                opened = (_opening_line(language), *before.messages)
+                before = replace(before, messages=opened)
+            found.extend(point for point in (before, after) if point is not None)
+            whole.extend(_missing(before, shown))
             whole.append(message)
+            whole.extend(_missing(after, shown))
         self._points = found
         return whole
 
     def _search_messages(
-        self, tools: Sequence[Tool], *, place: int, total_tools: int
+        self,
+        tools: Sequence[Tool],
+        *,
+        place: int,
+        total_tools: int,
+        prefix: str = "restored",
     ) -> tuple[Message, ...]:
         query = f"select:{','.join(tool.name for tool in tools)}"
         digest = hashlib.sha256(f"{place}:{query}".encode("utf-8", "replace")).hexdigest()
         call = ToolCall(
-            id=f"restored_{digest[:16]}",
+            id=f"{prefix}_{digest[:16]}",
             name=self._search_tool_name,
             arguments=compact_json({"query": query}),
         )
@@ -210,6 +235,22 @@ class SyntheticSearches:
             Message(role="assistant", tool_calls=(call,)),
             Message(role="tool", tool_call_id=call.id, name=call.name, content=result.to_json()),
         )
+
+
+def _point_at(
+    message: Message, earlier: Iterable[Message], search: tuple[Message, ...]
+) -> InsertionPoint:
+    """Return the place of a search before a user's message, with the messages before that."""
+    fingerprint = _fingerprint(message)
+    equal = sum(m.role == "user" and _fingerprint(m) == fingerprint for m in earlier)
+    return InsertionPoint(fingerprint=fingerprint, ordinal=equal, messages=search)
+
+
+def _missing(point: InsertionPoint | None, shown: Container[str]) -> tuple[Message, ...]:
+    """Return the messages of a search, unless the history has its call already."""
+    if point is None or any(call.id in shown for m in point.messages for call in m.tool_calls):
+        return ()
+    return point.messages
 
 
 def _opening_line(language: Language) -> Message:

@@ -19,6 +19,7 @@ from tool_search.config.bot import SchemaMode, ToolSearchConfig
 from tool_search.conversation.catalog_notices import catalog_notices, copy_notices
 from tool_search.conversation.record import ConversationRecord
 from tool_search.conversation.search_trail import SearchTrail
+from tool_search.discovery.listing import Listing
 from tool_search.discovery.modes import Mode, ModeDecision, ModeReason, resolve_mode
 from tool_search.discovery.search_tool import CALL_TOOL_NAME, ToolSearchTool, call_tool_definition
 from tool_search.discovery.state import DiscoveryState
@@ -28,6 +29,8 @@ from tool_search.i18n import Language, language_of
 from tool_search.messages import Notice, NoticeCode
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.search import ToolSearchIndex, build_index
+from tool_search.search.index.older_first import search_older_first
+from tool_search.search.index.protocol import SearchResult
 from tool_search.search.index.ranking import Votes
 from tool_search.search.learned import with_votes
 
@@ -54,6 +57,7 @@ class FrozenSettings:
         search_tool: The search tool's definition; its name alone outside `tool_search`.
         call_tool: The definition of the tool that calls tools for which no list has room.
         configured: The `tool_schema_mode` that decided the mode; None: not known.
+        listing: The listing of tools that wait to be found; None: to be made.
     """
 
     language: Language
@@ -61,6 +65,7 @@ class FrozenSettings:
     search_tool: Tool
     call_tool: Tool
     configured: SchemaMode | None
+    listing: str | None = None
 
 
 class ToolState:
@@ -184,6 +189,43 @@ class ToolState:
             language=language or self.frozen.language,
         )
 
+    def rank(self, query: str, *, limit: int, allowed: Callable[[str], bool]) -> SearchResult:
+        """Search the deferred tools; nothing is found if the catalog cannot be searched."""
+        if self._index is None:
+            return SearchResult(query=query)
+        return search_older_first(
+            self._searched(self._index),
+            query,
+            limit=limit,
+            allowed=allowed,
+            copies=self.catalog.copies,
+            tools=self.catalog,
+        )
+
+    def freeze_listing(self, permits: Callable[[Tool], bool]) -> None:
+        """Make the listing, if the search tool's text is new.
+
+        Args:
+            permits: Returns True for a tool that this turn's user may call.
+        """
+        frozen, config = self.frozen, self._config
+        if frozen.listing is not None or self.mode != "tool_search":
+            return
+        described = filter(self.catalog.is_open, self.catalog.deferred)
+        listing = Listing(
+            form=config.listing,
+            budget=config.listing_tokens,
+            language=frozen.language,
+            hidden=frozenset(tool.name for tool in described if not permits(tool)),
+        )
+        is_own = _search_tool_class(config, self.search_tool_name) is ToolSearchTool
+        if not is_own:  # oh-my-pi's models know its texts as they are
+            made = ""
+        else:
+            # What is shown to everybody is made once for all conversations.
+            made = listing(self.catalog) if listing.hidden else self.catalog.once(listing)
+        self._frozen = replace(frozen, listing=made)
+
     def _searched(self, index: ToolSearchIndex) -> ToolSearchIndex:
         """Return the index with the current votes; the same one until either changes."""
         known = self._with_votes
@@ -276,6 +318,7 @@ class ToolState:
             search_tool=record.search_tool,
             call_tool=call_tool_definition(record.language),
             configured=record.configured,
+            listing=record.listing,
         )
         self._follow_catalog()
         self.tool_order.append_unlisted(self._discoveries)
@@ -405,7 +448,8 @@ class ToolState:
             return
         search_tool = self.search_tool() if self.mode == "tool_search" else None
         if search_tool is not None:
-            self._frozen = replace(self.frozen, search_tool=search_tool.definition())
+            definition = search_tool.definition()
+            self._frozen = replace(self.frozen, search_tool=definition, listing=None)
         self._notices.append(
             Notice("settings_changed", f"the configuration has changed: {'; '.join(changes)}")
         )
@@ -501,6 +545,7 @@ class ToolState:
             frozen,
             decision=ModeDecision(mode="tool_search", reason=reason),
             search_tool=search_tool.definition(),
+            listing=None,
         )
         self.notice("mode_changed", f"from {frozen.decision.mode} to tool_search: {reason}")
 

@@ -73,7 +73,9 @@ class Ledger:
         tools = [_tool_text(tool) for tool in plan.tools.loaded]
         referenced = list(_referenced(plan))
         prompt = [*tools, plan.system, *_messages(plan)]
-        spoken = sum(map(estimate_tokens, (plan.system, *_messages(plan, expanded=False))))
+        # Where every tool is declared, none has to be listed.
+        system = plan.system.removesuffix(plan.listing)
+        spoken = sum(map(estimate_tokens, (system, *_messages(plan, expanded=False))))
         catalog = sum(estimate_tokens(_tool_text(tool)) for tool in self.catalog.active)
         self.requests.append(
             RequestFigures(

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
 
 from tool_search.catalog.tool import Tool
+from tool_search.events import DiscoveryWay
 
 __all__ = ["Discovery", "DiscoveryState", "DiscoveryWay"]
-
-DiscoveryWay = Literal["search", "call"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +17,7 @@ class Discovery:
 
     Attributes:
         tool: Its last known definition, kept for when its server goes away.
-        via: A search returned it, or the model called it by name.
+        via: A search returned it, the model called it by name, or it was preloaded.
     """
 
     tool: Tool

@@ -220,6 +220,17 @@ class CallRunner:
 
         return why_not
 
+    def may_ask(self, context: Callable[[], ToolContext]) -> Callable[[Tool], bool]:
+        """Return a function that says if some call of a tool asks the user for permission.
+
+        Use it for `ToolSearchSession.begin_turn`.
+
+        Args:
+            context: Returns the current context; called when a tool is looked at.
+        """
+        permissions, find = self.permissions, self._services.find
+        return lambda tool: permissions.may_ask(tool, context(), find(tool.name))
+
     async def forget(self, conversation: str) -> None:
         """Drop the permissions and tool state of a conversation."""
         await self.permissions.forget(conversation)

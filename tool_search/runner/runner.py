@@ -24,6 +24,7 @@ from tool_search.config.history import HistorySettings
 from tool_search.conversation.catalog_notices import catalog_notices
 from tool_search.conversation.record import ConversationRecord
 from tool_search.conversation.session import ToolSearchSession
+from tool_search.discovery.state import Discovery
 from tool_search.errors import (
     ConfigurationError,
     SessionError,
@@ -236,6 +237,11 @@ class ToolSearchRunner:
         """True if a step over the whole catalog would hold the event loop."""
         return len(self._catalog) >= LARGE_CATALOG
 
+    @property
+    def _preloads_by_meaning(self) -> bool:
+        """True if each turn begins with a search that embeds the message."""
+        return bool(self._config.preload) and self._config.search.engine in EMBEDDING_ENGINES
+
     def _build_index(self, catalog: ToolCatalog) -> None:
         policy = CorePolicy(
             always_loaded_tools=self._config.always_loaded_tools,
@@ -396,13 +402,15 @@ class ToolSearchRunner:
         profile = self._pool.profile(provider)
         await self.permissions.read(known.key)
         await self.prepare()
+        if self._learning is not None:
+            session.use_votes(await self._learning.votes())
         begin = partial(self._begin, session, question, profile)
-        session, context, refusal = await self._background.run(begin, heavy=self._is_large)
+        session, context, preloaded, refusal = await self._background.run(
+            begin, heavy=self._is_large or self._preloads_by_meaning
+        )
         if refusal is not None:
             yield refusal
         known.session = session
-        if self._learning is not None:
-            session.use_votes(await self._learning.votes())
         turn = question.turn = Turn(
             session=session,
             pool=self._pool,
@@ -417,6 +425,7 @@ class ToolSearchRunner:
             is_heavy=self._is_large,
             searches_aside=self._config.search.engine in EMBEDDING_ENGINES,
             compact=self._compact,
+            preloaded=preloaded,
         )
         async with aclosing(self._kept_turn(known, kept, turn)) as events:
             async for event in events:
@@ -465,7 +474,7 @@ class ToolSearchRunner:
         session: ToolSearchSession,
         question: _Question,
         profile: ProviderProfile,
-    ) -> tuple[ToolSearchSession, ToolContext, RunnerWarning | None]:
+    ) -> tuple[ToolSearchSession, ToolContext, tuple[Discovery, ...], RunnerWarning | None]:
         """Begin a turn with the current catalog; without it, and warn, if it is refused."""
 
         @cache
@@ -483,15 +492,16 @@ class ToolSearchRunner:
             roles=question.roles,
             denial_reason=refusal,
             hidden=self.permissions.settings.hidden,
+            may_ask=self._calls.may_ask(context),
         )
         try:
-            begin(begun, catalog=self._catalog)
+            preloaded = begin(begun, catalog=self._catalog)
         except SessionError as exc:
             _log.warning("catalog_refused: %s", exc)
             warning = RunnerWarning(code="catalog_refused", message=str(exc))
             begun = session if session.has_begun else self._without_search()
-            begin(begun)
-        return begun, context(), warning
+            preloaded = begin(begun)
+        return begun, context(), preloaded, warning
 
     def _switched(self, known: OpenConversation, provider: str) -> ProviderSwitched:
         return ProviderSwitched(

@@ -73,6 +73,7 @@ class Turn:
         is_heavy: True if each step over the catalog would hold the event loop.
         searches_aside: True if a search would, such as one by meaning.
         compact: The bot's own compaction, for a history that is too long.
+        preloaded: The tools that were loaded for the user's message.
     """
 
     session: ToolSearchSession
@@ -88,6 +89,7 @@ class Turn:
     is_heavy: bool = False
     searches_aside: bool = False
     compact: Compact | None = None
+    preloaded: Sequence[Discovery] = ()
     _usage: Usage = field(default_factory=Usage)
     _steps: int = 0
     _reply: ReplyEnd | None = None
@@ -109,6 +111,9 @@ class Turn:
         Raises:
             AllProvidersFailedError: No provider answered.
         """
+        async with aclosing(self._discovered(self.preloaded)) as tools:
+            async for discovery in tools:
+                yield discovery
         for _ in range(self.max_steps):
             async with aclosing(self._one_reply()) as events:
                 async for event in events:
@@ -117,10 +122,10 @@ class Turn:
             calls = self._accept()
             for warning in self._ended():
                 yield warning
-            if found := self.session.discoveries.entries[known:]:
-                async with aclosing(self._discovered(found)) as tools:
-                    async for discovery in tools:
-                        yield discovery
+            found = self.session.discoveries.entries[known:]
+            async with aclosing(self._discovered(found)) as tools:
+                async for discovery in tools:
+                    yield discovery
             if not calls and self._answered.stop_reason != "pause":
                 break
             async with aclosing(self._run_calls(calls)) as events:
@@ -511,10 +516,9 @@ class Turn:
                     if answered % _MAX_ANSWERS_AT_ONCE == 0:
                         await asyncio.sleep(0)  # results that wait for nothing would hold the loop
                     yield event.finished(self.session.last_message.text)
-                    if new:
-                        async with aclosing(self._discovered(new)) as tools:
-                            async for discovery in tools:
-                                yield discovery
+                    async with aclosing(self._discovered(new)) as tools:
+                        async for discovery in tools:
+                            yield discovery
         finally:
             for outcome in batch.undelivered():
                 self.session.commit((outcome.to_commit(),))
@@ -528,13 +532,16 @@ class Turn:
         return self.background.run(decided, heavy=True)
 
     async def _discovered(self, new: Sequence[Discovery]) -> AsyncGenerator[RunnerEvent, None]:
+        if not new:
+            return
         entries, notice = await self.keep(new)
         if notice is not None:
             yield self._warning(notice.code, notice.message)
         self.session.adopt_discoveries(entries)
         if self.session.decision.mode == "tool_search":  # in other modes all tools can be called
             names = tuple(entry.name for entry in new)
-            yield ToolsDiscovered(names=names, total=len(self.session.discoveries))
+            total = len(self.session.discoveries)
+            yield ToolsDiscovered(names=names, total=total, via=new[0].via)
 
     @staticmethod
     def _warning(code: NoticeCode, message: str) -> RunnerWarning:

@@ -93,6 +93,13 @@ class ToolSearchStrategy(ABC):
     def format_result(self, result: SearchResult) -> ResultPart:
         """Return a search result as text, or as references to the tools it found."""
 
+    def system_text(self, conversation: PlanInput) -> str:
+        """Return the system text, with the listing of tools that wait to be found.
+
+        A strategy whose requests show those tools in another way returns it without.
+        """
+        return "\n\n".join(filter(None, (conversation.system, conversation.listing)))
+
     def show_result(
         self, message: Message, conversation: PlanInput, tools: DeclaredNames
     ) -> Message:
@@ -120,16 +127,18 @@ class ToolSearchStrategy(ABC):
         """Return the next request, before a dialect writes it."""
         tools = self._tools(conversation, phase)
         messages = self._messages(conversation, tools)
+        system = self.system_text(conversation)
         return RequestPlan(
             strategy=self.name,
             own_facts=type(self),
             phase=phase,
             tools=tools,
             messages=messages,
-            system=conversation.system,
+            system=system,
+            listing=conversation.listing if system.endswith(conversation.listing) else "",
             tool_use="none" if phase == "final" and tools else "auto",
             cached_messages=_cache_ends(messages),
-            cache_system=bool(conversation.system),
+            cache_system=bool(system),
             kept=conversation.kept,
         )
 

@@ -58,6 +58,13 @@ class OpenAIResponsesToolSearchStrategy(ToolSearchStrategy):
         """Return references to all that the result makes callable; without any, its JSON."""
         return ReferencePart(result.names) if result.names else TextPart(result.to_json())
 
+    def system_text(self, conversation: PlanInput) -> str:
+        """Return the system text, without the listing if the catalog is declared in namespaces."""
+        # OpenAI, "Tool search": its models were trained to search namespaces.
+        if conversation.profile.search_form in ("deferred", "hosted"):
+            return conversation.system
+        return super().system_text(conversation)
+
     def show_result(
         self, message: Message, conversation: PlanInput, tools: DeclaredNames
     ) -> Message:

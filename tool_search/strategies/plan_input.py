@@ -33,7 +33,8 @@ class PlanInput:
         search_tool: The search tool's definition; None outside the mode `tool_search`.
         call_tool: The definition of the tool that calls tools for which a list has no room.
         history: The neutral history.
-        system: The complete system text.
+        system: The system text, without the listing.
+        listing: The listing of tools that wait to be found, for the end of the system text.
         selected: The tools that a `skills_like` model picked.
         refused: Names whose references this provider has refused.
         hidden: Names that are left out, because this turn's user may not call them.
@@ -53,6 +54,7 @@ class PlanInput:
     history: tuple[Message, ...] = ()
     retained: Mapping[str, Tool] = field(default_factory=dict)
     system: str = ""
+    listing: str = ""
     selected: tuple[str, ...] = ()
     refused: frozenset[str] = frozenset()
     hidden: frozenset[str] = frozenset()

@@ -203,6 +203,19 @@ class Permissions:
             return ""
         return say("call.denied_unasked") if decision == "ask" and not can_ask else None
 
+    def may_ask(self, tool: Tool, context: ToolContext, item: ExecutableTool | None = None) -> bool:
+        """True if some call of a tool may ask the user here; grants are not counted."""
+        if self.allows_everything(item):
+            return False
+        rules = self._rules(context.roles)
+        if rules.says("ask", tool, of_some=True):
+            return True
+        if item is not None and (callable(item.needs_permission) or item.is_read_only is not None):
+            return True  # depends on arguments that are not known yet
+        if rules.says("allow", tool):
+            return False
+        return self._decide_without_rule(CallArguments(tool, {}), context, item) == "ask"
+
     def _best_decision(
         self,
         tool: Tool,
