@@ -224,9 +224,25 @@ class Conversations(RuleBasedStateMachine):
         providers=st.permutations(_PROVIDERS),
         count=st.integers(1, 4),
         most=st.sampled_from([2, 5, 100]),
+        shown=st.sampled_from(
+            [
+                {},
+                {"preload": 1, "preload_score": 0.0},
+                {"preload": 5, "preload_score": 0.0, "listing": "none"},
+                {"listing": "servers", "listing_tokens": 2_000},
+                {"listing": "names", "listing_tokens": 60, "preload": 3, "preload_score": 0.3},
+            ]
+        ),
     )
     def start(  # noqa: PLR0917  # hypothesis passes them by name
-        self, size: int, core: int, mode: str, providers: list[str], count: int, most: int
+        self,
+        size: int,
+        core: int,
+        mode: str,
+        providers: list[str],
+        count: int,
+        most: int,
+        shown: dict[str, Any],
     ) -> None:
         """A bot with some tools and providers, and nothing said yet."""
         self.model = ObedientModel()
@@ -239,7 +255,7 @@ class Conversations(RuleBasedStateMachine):
         self.gone: dict[str, Tool] = {}
         self.ids = [*providers[self.part * 2 :], *providers[: self.part * 2]][:count]
         self.config = ToolSearchConfig.model_validate(
-            {"tool_schema_mode": mode, "max_results": most}
+            {"tool_schema_mode": mode, "max_results": most, **shown}
         )
         self.store = MemoryStore()
         self.discovered: tuple[str, ...] = ()
@@ -422,7 +438,7 @@ class Conversations(RuleBasedStateMachine):
         return (
             ModelCall(name="tool_search", arguments={"query": "common thing", "limit": 100}),
             ModelCall(name="tool_search", arguments={"query": name}),
-            ModelCall(name="tool_search", arguments={"query": [name, "common"], "limit": 1}),
+            ModelCall(name="tool_search", arguments={"queries": [name, "common"], "limit": 1}),
             ModelCall(name="tool_search", arguments={"query": "???"}),
             ModelCall(name=name, arguments=good),
             ModelCall(name=name, arguments=good),
@@ -598,7 +614,7 @@ def _machine(world: World) -> Conversations:
 def test_a_tool_that_was_called_before_it_came_is_in_its_namespace(world: World) -> None:
     """Found by seed 12: the service had kept the call by a name that the tool has on the wire."""
     machine = _machine(world)
-    machine.start(size=30, core=2, providers=["kept"], most=2, mode="auto", count=1)
+    machine.start(size=30, core=2, providers=["kept"], most=2, mode="auto", count=1, shown={})
     machine.change_the_catalog(number=0, steps=[47], text="hello", what=0)
     machine.change_the_catalog(number=0, steps=[0], text="hello", what=1)
     machine.teardown()
@@ -608,7 +624,9 @@ def test_a_definition_that_comes_before_an_old_call_is_announced(world: World) -
     """Found by seed 12: the prefix moves there, and nothing else explained it."""
     machine = _machine(world)
     providers = ["kept", "late", "bound", "claude"]
-    machine.start(count=4, core=2, providers=providers, most=5, mode="tool_search", size=0)
+    machine.start(
+        count=4, core=2, providers=providers, most=5, mode="tool_search", size=0, shown={}
+    )
     machine.change_the_catalog(number=9513, steps=[47, 168, 1467, 0, 174290], text="hello", what=0)
     machine.restart(steps=[4, 42230, 1224, 228], text="查一下天气")
     machine.change_the_catalog(number=189281, steps=[26547], text="common thing please", what=1)
@@ -619,6 +637,6 @@ def test_a_definition_that_comes_before_an_old_call_is_announced(world: World) -
 def test_a_tool_called_unknown_by_its_wire_name_is_shown_before_the_call(world: World) -> None:
     """The call got a namespace once a search brought the tool: the prefix moved untold."""
     machine = _machine(world)
-    machine.start(size=30, core=0, providers=["responses"], most=2, mode="auto", count=1)
+    machine.start(size=30, core=0, providers=["responses"], most=2, mode="auto", count=1, shown={})
     machine.search_and_call(number=0, steps=[64514, 0])
     machine.teardown()
