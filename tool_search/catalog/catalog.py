@@ -93,12 +93,6 @@ class ToolCatalog(Mapping[str, Tool]):
         names: Names that belong to tools already: the `book` of the catalog before.
         reserved: More names that no server's tool may have, such as `search_tool_name`.
 
-    Attributes:
-        policy: The choice of core tools.
-        book: The owner of each name, tools that are gone included.
-        reserved: Names that no server's tool may have, in addition to the usual ones.
-        repeated: Tools that a server listed more than once, of which the first counts.
-
     Raises:
         DuplicateToolError: Two tools without a server have the same name.
 
@@ -118,13 +112,13 @@ class ToolCatalog(Mapping[str, Tool]):
         names: NameBook | None = None,
         reserved: Iterable[str] = (),
     ) -> None:
-        self.policy = policy or CorePolicy()
-        self.reserved = frozenset(reserved)
+        self._policy = policy or CorePolicy()
+        self._reserved = frozenset(reserved)
         self._restricted = frozenset(restricted)
         listed = list(tools)
-        naming = name_tools(listed, names or NameBook(), reserved_keys(self.reserved))
-        self.book = naming.book
-        self.repeated = naming.repeated
+        naming = name_tools(listed, names or NameBook(), reserved_keys(self._reserved))
+        self._book = naming.book
+        self._repeated = naming.repeated
         _check_repeated(listed, naming.repeated)
         named: dict[str, Tool] = {}
         for tool in listed:
@@ -146,6 +140,27 @@ class ToolCatalog(Mapping[str, Tool]):
 
     def __repr__(self) -> str:
         return f"ToolCatalog({len(self.core)} core, {len(self.deferred)} deferred)"
+
+    # Properties, because a fingerprint and cached lists depend on them.
+    @property
+    def policy(self) -> CorePolicy:
+        """The choice of core tools; `with_policy` makes a catalog with another one."""
+        return self._policy
+
+    @property
+    def book(self) -> NameBook:
+        """The owner of each name, tools that are gone included."""
+        return self._book
+
+    @property
+    def reserved(self) -> frozenset[str]:
+        """Names that no server's tool may have, in addition to the usual ones."""
+        return self._reserved
+
+    @property
+    def repeated(self) -> tuple[Source, ...]:
+        """Tools that a server listed more than once, of which the first counts."""
+        return self._repeated
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ name when the tool is called.
 from __future__ import annotations
 
 import hashlib
+import json
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, fields
@@ -19,9 +20,10 @@ from tool_search.catalog.schema.declared import DeclaredSchema, declare
 from tool_search.catalog.schema.plain import normalized_parameters
 from tool_search.errors import InvalidToolError
 from tool_search.values.clean_text import clean_name, clean_schema, clean_text
+from tool_search.values.frozen import EMPTY, FrozenDict, frozen, frozen_items
 from tool_search.values.json import JSON, compact_json, encodable, plain_copy, shown
 
-__all__ = ["Tool", "ToolKind"]
+__all__ = ["Tool", "ToolKind", "schema_of"]
 
 ToolKind = Literal["builtin", "plugin", "mcp", "handoff"]
 
@@ -52,7 +54,7 @@ class Tool:
             characters are taken out. Each dialect derives its own name from it.
         description: The purpose of the tool, as the model reads it.
         parameters: JSON Schema of the arguments; `{}` or None: no arguments.
-            The tool keeps a private copy: treat it as read-only.
+            The tool keeps a private copy that cannot be changed, as of its other JSON.
         kind: The kind of source; it decides whether the tool is deferred.
         server: The MCP server that lists the tool.
         title: A name for people.
@@ -106,10 +108,8 @@ class Tool:
             own["always_load"] = _loads_always(self, defer_loading)
         if name != self.name:
             own.update(name=name, listed_name=self.listed_name or self.name)
-        parameters, parameters_json = normalized_parameters(name, self.parameters)
-        if clean_schema(parameters, parameters_json):
-            parameters_json = compact_json(parameters)
-        own.update(parameters=parameters, parameters_json=parameters_json)
+        schema, parameters_json = _plain_schema(name, own.pop("parameters"))
+        own.update(_schema=schema, parameters_json=parameters_json)
         own["description"] = clean_text(encodable(self.description or ""))
         for key in _IDENTITIES:
             own[key] = encodable(own[key]) if own[key] else None
@@ -118,7 +118,7 @@ class Tool:
         for key in _LISTS:
             texts = own[key] or ()
             own[key] = tuple(clean_text(encodable(text)) for text in texts) if texts else ()
-        own["annotations"] = _json_copy(self, "annotations") or {}
+        own["annotations"] = _json_copy(self, "annotations") or EMPTY
         own["examples"] = tuple(_json_copy(self, "examples") or ())
         own["output_schema"] = _json_copy(self, "output_schema")
 
@@ -128,7 +128,7 @@ class Tool:
     @cached_property
     def declared_schema(self) -> DeclaredSchema:
         """The schema as models and providers read it; made at its first use."""
-        return declare(dict(self.parameters), self.parameters_json)
+        return declare(schema_of(self), self.parameters_json)
 
     @property
     def schema_json(self) -> str:
@@ -177,16 +177,22 @@ class Tool:
     def __hash__(self) -> int:
         return hash(self.fingerprint)
 
+    def __copy__(self) -> Tool:
+        return self
+
+    def __deepcopy__(self, _memo: object) -> Tool:
+        return self
+
     def to_dict(self) -> dict[str, Any]:
         """Return the definition as a JSON object, without default values."""
         content: dict[str, Any] = {"name": self.name, "kind": self.kind}
         for name in _BESIDE_PARAMETERS:
             value = getattr(self, name)
             if value and name not in (*content, "active"):
-                content[name] = list(value) if isinstance(value, tuple) else value
+                content[name] = plain_copy(value) if isinstance(value, (dict, tuple)) else value
         if not self.active:
             content["active"] = False
-        return {**content, "parameters": self.parameters}
+        return {**content, "parameters": json.loads(self.parameters_json)}
 
     @classmethod
     def from_dict(cls, definition: Mapping[str, Any]) -> Tool:
@@ -215,6 +221,54 @@ def _checked_name(given: object) -> str:
     if not is_plain and not _UNFIT.isdisjoint(map(unicodedata.category, name)):
         raise InvalidToolError(f"tool {given!r}: the name has a control character; {_NAMES}")
     return name
+
+
+class _OwnSchema(FrozenDict):
+    """The schema of a tool as its users see it; another tool that takes it over shares it."""
+
+    __slots__ = ("plain", "written")
+    plain: dict[str, Any]
+    written: str
+
+
+class _Parameters:
+    """The attribute `Tool.parameters`, made when it is first read.
+
+    A catalog of 10,000 tools is built in 0.37 s; freezing each schema would add 0.06 s.
+    """
+
+    def __get__(self, tool: Tool | None, _: type[Tool]) -> Any:
+        if tool is None:
+            return self
+        own = tool.__dict__
+        schema = _OwnSchema(frozen_items(own["_schema"]))
+        schema.plain, schema.written = own["_schema"], own["parameters_json"]
+        # This is not a data descriptor: from now on the attribute is found without it.
+        return own.setdefault("parameters", schema)
+
+
+# Not in the class body, where it would be the default of the field.
+Tool.parameters = _Parameters()  # type: ignore[assignment]
+
+
+def schema_of(tool: Tool) -> dict[str, Any]:
+    """Return a tool's schema for readers in this package, which must not change it.
+
+    Unlike `Tool.parameters` it is a plain dictionary: the validator takes no other, and an
+    index reads the schemas of all tools.
+    """
+    schema: dict[str, Any] = tool.__dict__["_schema"]
+    return schema
+
+
+def _plain_schema(name: str, given: object) -> tuple[dict[str, Any], str]:
+    """Return a schema of the tool's own, and the same as compact JSON."""
+    if type(given) is _OwnSchema and hasattr(given, "plain"):
+        return given.plain, given.written
+    schema, written = normalized_parameters(name, given)
+    if clean_schema(schema, written):
+        written = compact_json(schema)
+    return schema, written
 
 
 def _loads_always(tool: Tool, defer_loading: object) -> bool:
@@ -253,11 +307,11 @@ def _json_copy(tool: Tool, key: str) -> Any:
     """Return a private copy of a value that must be JSON: a catalog never changes."""
     value, shape = getattr(tool, key), Mapping if key != "examples" else (list, tuple)
     if value is None or (not value and isinstance(value, (dict, list, tuple))):
-        return value
+        return EMPTY if isinstance(value, dict) else value
     try:
         if isinstance(value, shape):
             plain = list(value) if key == "examples" else dict(value)
-            return plain_copy(plain)
+            return frozen(plain_copy(plain))
         problem = f"not {type(value).__name__}"
     except (TypeError, ValueError) as exc:
         problem = str(exc)

@@ -17,7 +17,7 @@ import jsonschema_rs
 
 from tool_search.catalog.schema.graph import SchemaGraph, SchemaWork
 from tool_search.catalog.schema.renaming import TooComplexError
-from tool_search.catalog.tool import Tool
+from tool_search.catalog.tool import Tool, schema_of
 
 __all__ = ["complaints_about"]
 
@@ -47,7 +47,7 @@ def complaints_about(tool: Tool, arguments: Mapping[str, Any]) -> tuple[str, ...
         tool: The tool.
         arguments: The arguments under the tool's own keys.
     """
-    if not tool.parameters:
+    if not schema_of(tool):
         return ()
     check = _check_of(tool)
     return check.complaints(arguments if isinstance(arguments, dict) else dict(arguments))
@@ -67,7 +67,7 @@ class _Check:
 
     def __init__(self, tool: Tool) -> None:
         declared = self._declared = tool.declared_schema
-        draft = str(tool.parameters.get("$schema", ""))
+        draft = str(schema_of(tool).get("$schema", ""))
         self._formats = True if any(each in draft for each in _FORMATS_COUNT) else None
         self._work = SchemaWork(SchemaGraph(declared.sound))
         self._own = self._validator(declared.sound)

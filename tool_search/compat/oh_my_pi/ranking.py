@@ -18,7 +18,7 @@ from itertools import islice
 from typing import Any, Literal
 
 from tool_search.catalog.schema.plain import object_schema
-from tool_search.catalog.tool import Tool
+from tool_search.catalog.tool import Tool, schema_of
 from tool_search.compat.weighted_bm25 import Bm25Recipe, WeightedBm25Index
 
 __all__ = [
@@ -217,7 +217,7 @@ def _weights(tool: DiscoverableTool, keys: Iterable[str]) -> dict[str, int]:
 
 def _own_keys(tool: Tool) -> list[str]:
     """Return the names of a tool's arguments as its author wrote them."""
-    properties = object_schema(tool.parameters)["properties"]
+    properties = object_schema(schema_of(tool))["properties"]
     return sorted(properties, key=_utf16)[:_MAX_KEYS]
 
 

@@ -13,7 +13,7 @@ from operator import itemgetter
 from string import ascii_letters, digits
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
-from tool_search.catalog.tool import Tool
+from tool_search.catalog.tool import Tool, schema_of
 from tool_search.search.text.cache import BoundedCache
 from tool_search.search.text.tokenizer import (
     MAX_WORD_CHARS,
@@ -75,7 +75,7 @@ def field_texts(tool: Tool) -> dict[FieldName, list[str]]:
         found["description"] = [tool.description]
     if tool.summary and tool.summary not in tool.description:
         found["description"] = _present(tool.description, tool.summary)
-    names, texts = _parameter_texts(tool.parameters)
+    names, texts = _parameter_texts(schema_of(tool))
     if names:
         found["parameters"] = names
     if texts:
