@@ -11,11 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conversations import BOUND, CLAUDE, COMPATIBLE, OPENAI, Chat, tool, toolbox
-from tool_search import Tool, ToolCatalog, ToolSearchConfig, profile_for
+from tool_search import (
+    Tool,
+    ToolCatalog,
+    ToolSearchConfig,
+    ToolView,
+    profile_for,
+)
 from tool_search.catalog.tokens import estimate_tokens
 from tool_search.conversation.record import ConversationRecord
 from tool_search.discovery.listing import Listing
 from tool_search.i18n import LANGUAGES, text
+from tool_search.messages import user_message
 
 RESPONSES = profile_for("openai_responses", "gpt-5.5")
 MAIL = [
@@ -235,3 +242,12 @@ def test_a_full_list_has_no_listing_until_it_is_searched() -> None:
 def test_a_prompt_of_oh_my_pi_has_no_listing() -> None:
     settings = {"search_tool_name": "search_tool_bm25", "search": {"preset": "oh-my-pi"}}
     assert "send_mail" not in Chat(MAIL, settings).begin().system
+
+
+def test_a_view_has_the_listing_once() -> None:
+    view = ToolView(ToolCatalog(MAIL), config=ToolSearchConfig(tool_schema_mode="tool_search"))
+    assert view.instructions.endswith(listing())
+    system = view.instruct("Be brief.")
+    assert view.instruct(system) == system
+    plans = [view.plan([user_message("hello")], CLAUDE, system_prompt=s) for s in ("", system)]
+    assert [plan.system.count(listing()) for plan in plans] == [1, 1]

@@ -157,6 +157,7 @@ class ToolView:
             self._tools.restore(record)
         self._discover(_names_in(found), via="search", keep_unknown=True)
         self._tools.begin(None, _ANY_PROVIDER, first_message)
+        self._tools.freeze_listing(self.permits)
         self._tools.tool_order.append(self._discoveries.names)
         if self.mode.mode == "skills_like":
             raise ConfigurationError(
@@ -212,14 +213,23 @@ class ToolView:
 
     @property
     def instructions(self) -> str:
-        """The system text that says how to search; empty if nothing is deferred."""
+        """The system text that says how to search, and lists what can be found.
+
+        Empty if nothing is deferred.
+        """
         return self.instruct("")
 
     def instruct(self, prompt: str) -> str:
         """Return a system prompt with `instructions`, exactly once."""
         if not self._searches:
             return prompt
-        return instructed(prompt, self.search_tool_name, self.language)
+        system = instructed(prompt, self.search_tool_name, self.language)
+        return "\n\n".join(filter(None, (system, self._listing_for(system))))
+
+    def _listing_for(self, system: str) -> str:
+        """Return the listing of tools, unless a system text has it already."""
+        listing = self._tools.frozen.listing or ""
+        return "" if listing in system or not self._searches else listing
 
     @property
     def _searches(self) -> bool:
@@ -312,7 +322,10 @@ class ToolView:
             search_tool=self.search_tool,
             call_tool=frozen.call_tool,
             history=history,
-            system=self.instruct(system_prompt),
+            system=instructed(system_prompt, self.search_tool_name, self.language)
+            if self._searches
+            else system_prompt,
+            listing=self._listing_for(system_prompt),
             hidden=self._hidden(profile, history),
             text_after_references=note,
             kept=self._kept,

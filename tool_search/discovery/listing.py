@@ -130,10 +130,11 @@ class Listing:
         for place, (group, tools) in enumerate(groups.items(), start=1):
             whole += f"\n{self._title(group)} ({len(tools)})"
             rest = len(groups) - place
-            more = f"\n{text('listing.more', self.language, count=rest)}" if rest else ""
-            if not self._fits(whole + more):
+            more = text("listing.more", self.language, count=rest)
+            ended = f"{whole}\n{more}" if rest else whole
+            if not self._fits(ended):
                 break
-            kept = whole + more
+            kept = ended
         return kept if any(groups) else ""
 
     def _title(self, group: str) -> str:
