@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
+from tool_search.discovery.catalog_language import catalog_languages, languages_text
 from tool_search.discovery.queries import (
     MAX_QUERIES,
     has_words,
@@ -111,7 +112,7 @@ class ToolSearchTool:
         self._name = name
 
     def definition(self) -> Tool:
-        """Return the search tool as a definition; its text depends on the catalog's servers."""
+        """Return the search tool as a definition; its text depends on the catalog."""
         queries = {
             "type": "array",
             "items": {"type": "string"},
@@ -258,7 +259,12 @@ class ToolSearchTool:
         return self._max_results
 
     def _description(self) -> str:
-        head = text("search_tool.description", self._language, total=self._total)
+        described = self._catalog.once(catalog_languages)
+        parts = (
+            text("search_tool.description", self._language, total=self._total),
+            languages_text(described, self._language),
+        )
+        head = " ".join(filter(None, parts))
         servers = self._catalog.servers
         # No more than these can fit: a name in quotes, a count and a comma take eight characters.
         counts = [
