@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo reference test test-long test-sdks test-beside check types snapshot docs pictures release package clean test-astrbot test-astrbot-old astrbot-plugin
+.PHONY: bench-model demo reference test test-long test-sdks test-beside check types snapshot docs pictures release package clean test-astrbot test-astrbot-old astrbot-plugin
 
 demo: $(READY)
 	@$(BIN)/tool-search demo
@@ -54,6 +54,13 @@ types: $(READY)
 snapshot: $(READY)
 	@test -n "$(FOLDER)" || { echo "say which snapshot: make snapshot FOLDER=..."; exit 1; }
 	$(BIN)/python benchmarks/wire_snapshot.py compare $(FOLDER)
+
+# Measures how a model uses tool search; benchmarks/model.md has the options of ARGS.
+bench-model: $(READY)
+	@test -n "$(BASE_URL)" -a -n "$(MODEL)" \
+		|| { echo "say which: make bench-model BASE_URL=... MODEL=... [KEY_ENV=...]"; exit 1; }
+	$(BIN)/python benchmarks/bench_model.py --base-url '$(BASE_URL)' --model '$(MODEL)' \
+		$(if $(KEY_ENV),--key-env '$(KEY_ENV)') $(ARGS)
 
 # Writes the pages of docs/ that are made from the code.
 reference: $(READY)
