@@ -23,6 +23,7 @@ from tool_search import (
     ToolSearchConfig,
     ToolView,
     append_instructions,
+    profile_for,
 )
 from tool_search.conversation.calls import AnsweredCall
 from tool_search.errors import InvalidToolError
@@ -51,6 +52,15 @@ def test_the_first_request_declares_the_core_and_the_search_tool() -> None:
     assert view.search_tool is not None
     assert view.search_tool.name == "tool_search"
     assert "tool_search" in view.instructions
+
+
+def test_list_of_a_bridged_provider_has_what_was_found_and_its_plan_the_schemas() -> None:
+    bridged = profile_for("openai_chat", "gpt-5.4")
+    view = a_view("tool_003")
+    assert bridged.strategy == "bridge"
+    assert view.tools(bridged).names == (*HEAD, "tool_003")
+    history = [Message(role="user", content="hello")]
+    assert view.plan(history, bridged).tools.names == (*HEAD, "call_tool")
 
 
 def test_what_a_search_found_is_declared_from_the_next_request_on() -> None:

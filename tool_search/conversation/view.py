@@ -39,7 +39,12 @@ from tool_search.messages import KeptWork, Message, Notice, RequestPlan, ToolCal
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.search.index.protocol import SearchResult
 from tool_search.search.index.ranking import Votes
-from tool_search.strategies import PlanInput, StrategySet, ToolsAssembler
+from tool_search.strategies import (
+    BridgeToolSearchStrategy,
+    PlanInput,
+    StrategySet,
+    ToolsAssembler,
+)
 from tool_search.values.arguments import read_arguments
 from tool_search.values.json import compact_json
 
@@ -238,6 +243,9 @@ class ToolView:
     def tools(self, profile: ProviderProfile | None = None) -> ToolList:
         """Return what a request declares, in order.
 
+        A provider of the strategy `bridge` gets the growing list: `plan` alone writes the
+        schemas into search results that the bridge needs.
+
         Args:
             profile: The provider, by whose strategy they are declared; None: the filtered list
                 of any provider, however long.
@@ -246,7 +254,9 @@ class ToolView:
             UnsupportedStrategyError: The provider cannot use the strategy.
         """
         with self._lock:
-            return self._plan((), profile or _ANY_PROVIDER, "").tools
+            profile = profile or _ANY_PROVIDER
+            bridged = profile.strategy == BridgeToolSearchStrategy.name
+            return self._plan((), profile.generic() if bridged else profile, "").tools
 
     def plan(
         self,
