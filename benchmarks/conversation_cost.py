@@ -219,7 +219,9 @@ class CountingModel:
         text = view.last_user_text
         wanted = self._wanted[text]
         searches = {self._search_tool, *(tool.name for tool in view.tools if tool.is_search)}
-        if any(each.name not in searches for each in view.calls):
+        # A search that shows preloaded tools is not the model's own.
+        made = [each for each in view.calls if not each.id.startswith("preload_")]
+        if any(each.name not in searches for each in made):
             return None
         tool = view.tool(wanted)
         if tool is not None:
@@ -230,7 +232,7 @@ class CountingModel:
             arguments = {"name": wanted, "arguments": written}
             return ModelCall(name="call_tool", arguments=arguments)
         search = next((tool for tool in view.tools if tool.name in searches), None)
-        if search is None or view.calls:
+        if search is None or made:
             return None
         many = "queries" in search.parameters.get("properties", ())
         return ModelCall(
@@ -277,6 +279,7 @@ async def ours(
     turns: Sequence[str],
     mode: SchemaMode,
     strategy: StrategyChoice,
+    preload: int = 0,
 ) -> int:
     """Hold the conversation through our runner; return the prefixes that moved unannounced."""
     url = server.anthropic_base_url if dialect == "anthropic" else server.openai_base_url
@@ -295,7 +298,7 @@ async def ours(
             providers={"one": provider},
             catalog=ToolCatalog(tools),
             executor=CannedExecutor(),
-            config=ToolSearchConfig.model_validate({"tool_schema_mode": mode}),
+            config=ToolSearchConfig(tool_schema_mode=mode, preload=preload),
             system_prompt=PROMPT,
         )
         moved = 0
@@ -379,6 +382,8 @@ def our_rows() -> list[Row]:
         for strategy in dict.fromkeys(strategies):
             run = partial(ours, mode="tool_search", strategy=strategy)
             found += measured(f"ours, {strategy}", dialect, run)
+            run = partial(run, preload=1)
+            found += measured(f"ours, {strategy}, preload 1", dialect, run)
     return found
 
 

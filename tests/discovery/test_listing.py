@@ -15,6 +15,7 @@ from tool_search import (
     Tool,
     ToolCatalog,
     ToolSearchConfig,
+    ToolSearchSession,
     ToolView,
     profile_for,
 )
@@ -214,8 +215,10 @@ def test_the_listing_follows_a_changed_language() -> None:
     chat = Chat(MAIL, {"language": "en-US"})
     chat.turn()
     again = chat.restarted()
-    again.session._tools._config = ToolSearchConfig(
-        tool_schema_mode="tool_search", language="ru-RU"
+    again.session = ToolSearchSession(
+        chat.session.catalog,
+        config=ToolSearchConfig(tool_schema_mode="tool_search", language="ru-RU"),
+        record=chat.session.record(),
     )
     assert again.turn().system.endswith(listing(language="ru-RU"))
 
