@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, NamedTuple
 
 from tool_search.catalog.tool import Tool
@@ -33,7 +33,7 @@ from tool_search.search.index.storage import (
     square_impacts,
     sum_impacts,
 )
-from tool_search.search.text.documents import ToolTerms, tool_terms
+from tool_search.search.text.documents import ToolTerms, Vocabulary, tool_impacts, tool_terms
 from tool_search.search.text.query import QueryTerms, query_terms
 from tool_search.search.text.scripts import ALL_SCRIPTS, OTHER, ToolScripts, script_of
 from tool_search.search.text.synonyms import synonyms_of
@@ -118,27 +118,36 @@ class Bm25Engine:
     def __init__(self, tools: Iterable[Tool] = (), *, segmenter: Segmenter | None = None) -> None:
         self._segmenter = segmenter
         self.doc_ids = DocumentIds(tools)
-        stored: list[_StoredTerms] = []
-
-        def entering() -> Iterator[tuple[int, Mapping[str, float]]]:
-            for doc_id, tool in self.doc_ids.taken():
-                own = tool_terms(tool, segmenter)
-                stored.append(_stored(own))
-                yield doc_id, own.impacts
-
+        vocabulary = Vocabulary()
         with _garbage_collection_off():
-            self._postings = Postings(entering())
+            self._postings = Postings(
+                (doc_id, tool_impacts(tool, segmenter, vocabulary))
+                for doc_id, tool in self.doc_ids.taken()
+            )
         # Rows of synonyms, filled on demand.
         self._rows: dict[tuple[int, tuple[str, ...]], _Row] = {}
-        self._stored = ChunkedArray(stored)
+        # Filled on demand: few tools are ever among the best, and reading them for it took a
+        # third of the time to build an index.
+        self._stored: ChunkedArray[_StoredTerms | None] = ChunkedArray(
+            repeat(None, len(self.doc_ids.tools))
+        )
         self.scripts = ToolScripts().changed(left=(), entered=self.doc_ids.taken())
 
     @property
     def lexicon(self) -> Lexicon:
         """The tools of each term."""
         return Lexicon(
-            self._postings, lambda doc_id: self._stored[doc_id].sequence, self._segmenter
+            self._postings, lambda doc_id: self._stored_terms(doc_id).sequence, self._segmenter
         )
+
+    def _stored_terms(self, doc_id: int) -> _StoredTerms:
+        """Return the stored terms of a tool; two threads may make them, with equal results."""
+        stored = self._stored[doc_id]
+        if stored is None:
+            tool = self.doc_ids.tools[doc_id]
+            stored = _NO_TERMS if tool is None else _stored(_changed_terms(tool, self._segmenter))
+            self._stored.replace_equal(doc_id, stored)
+        return stored
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> Bm25Engine:
         """Return the same ranking over changed tools, sharing the unchanged parts."""
@@ -149,7 +158,7 @@ class Bm25Engine:
         engine = Bm25Engine(segmenter=self._segmenter)
         engine.doc_ids = change.doc_ids
         engine._postings = self._postings.changed(
-            removed=[(doc_id, self._stored[doc_id].terms) for doc_id, _ in change.left],
+            removed=[(doc_id, self._stored_terms(doc_id).terms) for doc_id, _ in change.left],
             added=[(doc_id, own.impacts) for doc_id, own in entered],
         )
         engine._stored = self._stored.changed({doc_id: _stored(own) for doc_id, own in entered})
@@ -241,7 +250,7 @@ class Bm25Engine:
             1.0
             + _NAME_COVERED * len(both(name)) / (len(name) or 1)
             + _TEXT_COVERED * len(both(text)) / (len(text) or 1)
-            for _, name, text, _ in self._stored.pick(doc_ids)
+            for _, name, text, _ in map(self._stored_terms, doc_ids)
         ]
 
     def unmatched_in(self, query: str, group: int) -> list[str]:
@@ -452,6 +461,9 @@ class _StoredTerms(NamedTuple):
     name: tuple[str, ...]
     text: tuple[str, ...]
     sequence: str
+
+
+_NO_TERMS = _StoredTerms((), (), (), "")
 
 
 def _stored(own: ToolTerms) -> _StoredTerms:

@@ -140,6 +140,10 @@ class ChunkedArray(Sequence[_V]):
         blocks = self._blocks
         return [blocks[place // _BLOCK][place % _BLOCK] for place in places]
 
+    def replace_equal(self, place: int, entry: _V) -> None:
+        """Replace an entry by one of equal meaning, in every list that shares it."""
+        self._blocks[place // _BLOCK][place % _BLOCK] = entry
+
     def changed(self, entries: Mapping[int, _V]) -> ChunkedArray[_V]:
         """Return a list with other entries.
 
@@ -297,13 +301,13 @@ class Postings:
         added: dict[str, Callable[[float], None]] = {}
         for doc_id, impacts in documents:
             for term, impact in impacts.items():
-                entry = doc_id + (impact + _HIGH - _HIGH)
-                add = added.get(term)
-                if add is None:
-                    posting = growing[term] = array("d", (entry,))
+                # Most terms are known: an exception is rare, and `try` costs nothing.
+                try:
+                    added[term](doc_id + (impact + _HIGH - _HIGH))
+                except KeyError:
+                    posting = array("d", (doc_id + (impact + _HIGH - _HIGH),))
+                    growing[term] = posting
                     added[term] = posting.append
-                else:
-                    add(entry)
         self._terms = PersistentMap(growing)
         # No change is pending yet.
         self.get = cast("Callable[[str], Posting | None]", growing.get)

@@ -15,11 +15,13 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from tool_search.catalog.tool import Tool, schema_of
 from tool_search.search.text.cache import BoundedCache
+from tool_search.search.text.stop_words import STOP_WORDS
 from tool_search.search.text.tokenizer import (
     MAX_WORD_CHARS,
     Piece,
     Segmenter,
     chunks_of,
+    english_stem,
     has_cjk,
     mixed_pieces,
     piece_of,
@@ -33,11 +35,13 @@ __all__ = [
     "FieldName",
     "FieldWeight",
     "ToolTerms",
+    "Vocabulary",
     "Words",
     "field_texts",
     "field_words",
     "name_words",
     "sequence_of",
+    "tool_impacts",
     "tool_terms",
 ]
 
@@ -157,8 +161,9 @@ def _children(node: JSON) -> list[Any]:
 # in C at characters that no word has, and the words of each stretch are computed once.
 
 _END_SIGN = "\x01"
+_FIELD_SIGN = "\x02"
 # The characters of a chunk of ASCII text, and of a contraction.
-_KEPT = f"{ascii_letters}{digits}-_.'{_END_SIGN}"
+_KEPT = f"{ascii_letters}{digits}-_.'{_END_SIGN}{_FIELD_SIGN}"
 _SPACED = bytes(code if chr(code) in _KEPT else ord(" ") for code in range(256))
 _MAX_KNOWN = 40_000
 # Characters and bigrams together are about four terms for each Chinese word of two
@@ -176,6 +181,7 @@ Words: TypeAlias = tuple[tuple[str, ...], tuple[str, ...], float, str]
 """
 
 _TEXT_END: Words = ((), (), 0, "\n")
+_FIELD_END: Words = ((), (), 0, "\n\t")
 
 
 def field_words(
@@ -188,11 +194,20 @@ def field_words(
         max_chars: Number of characters that are read; the rest is ignored.
         segmenter: Cuts Chinese; None for characters and bigrams.
     """
-    text = f" {_END_SIGN} ".join(texts)[:max_chars]
+    text = _joined(texts, max_chars)
     if text.isascii():
-        stretches = text.encode("ascii").translate(_SPACED).decode("ascii").split()
-        return list(map(_known.__getitem__, stretches))
+        return list(map(_known.__getitem__, _stretches(text)))
     return list(_cut(text, segmenter))
+
+
+def _joined(texts: Sequence[str], max_chars: int) -> str:
+    text = texts[0] if len(texts) == 1 else f" {_END_SIGN} ".join(texts)
+    text = text[:max_chars]
+    return text.replace(_FIELD_SIGN, " ") if _FIELD_SIGN in text else text
+
+
+def _stretches(text: str) -> list[str]:
+    return text.encode("ascii").translate(_SPACED).decode("ascii").split()
 
 
 def name_words(name: str, *, max_chars: int, segmenter: Segmenter | None = None) -> list[Words]:
@@ -236,6 +251,8 @@ def _read(stretch: str) -> Words:
         return _words(piece_of(stretch))
     if stretch == _END_SIGN:
         return _TEXT_END
+    if stretch == _FIELD_SIGN:
+        return _FIELD_END
     chunks = chunks_of(stretch)
     if len(chunks) == 1:
         chunk = chunks[0]
@@ -250,6 +267,34 @@ def _read(stretch: str) -> Words:
 
 
 _known = BoundedCache(_read, max_values=_MAX_KNOWN, max_chars=MAX_WORD_CHARS)
+
+
+def _plain_word(word: str) -> Words | None:
+    """Return what `_read` does of a word in lower case; None for any other stretch."""
+    if not word.isalpha() or not word.isascii() or len(word) > MAX_WORD_CHARS:
+        return None
+    if word in STOP_WORDS:
+        return (), (), 0, english_stem(word)
+    term = english_stem(word)
+    return (term,), (word,), 1, term
+
+
+class Vocabulary(dict[str, Words]):
+    """The words of all stretches of a catalog, while it is read.
+
+    A catalog of 10,000 tools has more words than are kept between readings, and a miss costs
+    ten times as much as a hit.
+    """
+
+    def __missing__(self, stretch: str) -> Words:
+        # Not kept in `_known`, which a catalog would fill with words that no other has.
+        words = _known.get(stretch)
+        if words is None:
+            words = _plain_word(stretch) if stretch.islower() else None
+        words = words or _read(stretch)
+        if len(stretch) <= MAX_WORD_CHARS:
+            self[stretch] = words
+        return words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,11 +324,17 @@ FIELD_WEIGHTS: Mapping[FieldName, FieldWeight] = {
     "parameter_texts": FieldWeight(weight=0.7, b=0.2, typical_length=20),
 }
 
+# By field: the weight, and the factor and the typical length of its norm.
+_NORMS = tuple(
+    (each.weight, each.b, each.typical_length) for each in map(FIELD_WEIGHTS.__getitem__, FIELDS)
+)
+_DESCRIPTION = FIELDS.index("description")
 _K1 = 2.0
 _MAX_FIELD_CHARS = 20_000
 _MAX_TERMS = 2_000
 _MAX_FORMS = 128
 _terms = itemgetter(0)
+_length = itemgetter(2)
 
 
 class ToolTerms(NamedTuple):
@@ -294,7 +345,7 @@ class ToolTerms(NamedTuple):
             fields of weight * count / (1 - b + b * length / typical length).
         name: The different words of the name, before stemming.
         text: The different words of name and description, before stemming.
-        sequence: All words in order, a tab between the fields; see `sequence_of`.
+        sequence: All words in order, a line and a tab for each field; see `sequence_of`.
     """
 
     impacts: dict[str, float]
@@ -305,35 +356,89 @@ class ToolTerms(NamedTuple):
 
 def tool_terms(tool: Tool, segmenter: Segmenter | None = None) -> ToolTerms:
     """Return the terms of a tool, which do not depend on the rest of the catalog."""
-    frequencies: dict[str, float] = {}
-    frequency = frequencies.get
-    name: list[str] = []
-    text: list[str] = []
-    sequences = dict.fromkeys(FIELDS, "")
-    for field, texts in field_texts(tool).items():
-        words = field_words(texts, max_chars=_MAX_FIELD_CHARS, segmenter=segmenter)
-        if field == "name" and not all(map(_terms, words)):
-            words = name_words(texts[0], max_chars=_MAX_FIELD_CHARS, segmenter=segmenter)
-        if not words:
-            sequences[field] = _line(())
-            continue
-        # One column at a time, so that the loops over the words run in C.
-        terms, forms, lengths, sequence = zip(*words, strict=True)
-        if field == "name":
-            name = list(chain.from_iterable(forms))
-        elif field == "description":
-            text = list(chain.from_iterable(forms))
-        sequences[field] = _line(sequence)
-        how = FIELD_WEIGHTS[field]
-        one = how.weight / (1.0 - how.b + how.b * sum(lengths) / how.typical_length)
-        for term in _bounded(list(chain.from_iterable(terms))):
-            frequencies[term] = frequency(term, 0.0) + one
+    words, ends = _tool_words(field_texts(tool), segmenter, _known)
+    # One column at a time, so that the loops over the words run in C.
+    terms, forms, lengths, sequences = zip(*words, strict=True)
+    name = list(chain.from_iterable(forms[: ends[0]]))
+    text = list(chain.from_iterable(forms[ends[_DESCRIPTION - 1] : ends[_DESCRIPTION]]))
     return ToolTerms(
-        impacts={term: tf / (tf + _K1) for term, tf in frequencies.items()},
+        impacts=_impacts(terms, lengths, ends),
         name=tuple(dict.fromkeys(name))[:_MAX_FORMS],
         text=tuple(dict.fromkeys(name + text))[:_MAX_FORMS],
-        sequence="\t".join(sequences.values()),
+        sequence=_line(sequences),
     )
+
+
+def tool_impacts(
+    tool: Tool, segmenter: Segmenter | None, vocabulary: Vocabulary
+) -> dict[str, float]:
+    """Return the impacts of a tool's terms alone; see `ToolTerms`.
+
+    Args:
+        tool: The tool.
+        segmenter: Cuts Chinese; None for characters and bigrams.
+        vocabulary: The words of the catalog's tools that were read before.
+    """
+    words, ends = _tool_words(field_texts(tool), segmenter, vocabulary)
+    return _impacts(list(map(_terms, words)), list(map(_length, words)), ends)
+
+
+def _impacts(
+    terms: Sequence[tuple[str, ...]], lengths: Sequence[float], ends: Sequence[int]
+) -> dict[str, float]:
+    is_short = sum(map(len, terms)) <= _MAX_TERMS
+    frequencies: dict[str, float] = {}
+    frequency = frequencies.get
+    start = 0
+    for (weight, b, typical), end in zip(_NORMS, ends, strict=True):
+        if start < end:
+            one = weight / (1.0 - b + b * sum(lengths[start:end]) / typical)
+            own: Iterable[str] = chain.from_iterable(terms[start:end])
+            for term in own if is_short else _bounded(list(own)):
+                frequencies[term] = frequency(term, 0.0) + one
+        start = end + 1
+    return {term: tf / (tf + _K1) for term, tf in frequencies.items()}
+
+
+def _tool_words(
+    fields: Mapping[FieldName, list[str]], segmenter: Segmenter | None, known: dict[str, Words]
+) -> tuple[list[Words], list[int]]:
+    """Return the words of all fields, and the place after the last word of each.
+
+    A field's end is at that place; each field has one.
+    """
+    texts = [_joined(fields.get(field, ()), _MAX_FIELD_CHARS) for field in FIELDS]
+    joined = f" {_FIELD_SIGN} ".join(texts)
+    if not joined.isascii():
+        return _words_of_fields(texts, segmenter)
+    stretches = _stretches(joined)
+    words = list(map(known.__getitem__, stretches))
+    ends: list[int] = []
+    place = -1
+    for _ in range(len(FIELDS) - 1):
+        place = stretches.index(_FIELD_SIGN, place + 1)
+        ends.append(place)
+    ends.append(len(words))
+    if not all(map(_terms, words[: ends[0]])):
+        return _words_of_fields(texts, segmenter)
+    return words, ends
+
+
+def _words_of_fields(
+    texts: Sequence[str], segmenter: Segmenter | None
+) -> tuple[list[Words], list[int]]:
+    """Return `_tool_words` field by field: text with Chinese, or a name with stop words."""
+    words: list[Words] = []
+    ends: list[int] = []
+    for field, text in zip(FIELDS, texts, strict=True):
+        if ends:
+            words.append(_FIELD_END)
+        own = field_words([text], max_chars=_MAX_FIELD_CHARS, segmenter=segmenter)
+        if field == "name" and not all(map(_terms, own)):
+            own = name_words(text, max_chars=_MAX_FIELD_CHARS, segmenter=segmenter)
+        words += own
+        ends.append(len(words))
+    return words, ends
 
 
 def _bounded(terms: list[str]) -> list[str]:

@@ -41,6 +41,7 @@ __all__ = [
     "between_phrases",
     "characters_and_bigrams",
     "chunks_of",
+    "english_stem",
     "has_cjk",
     "jieba_segmenter",
     "join_spaced_characters",
@@ -370,6 +371,11 @@ def _plain(word: str) -> str:
 _english_stems = BoundedCache(
     lambda word: intern(_english(word)), max_values=_MAX_KNOWN, max_chars=MAX_WORD_CHARS
 )
+
+
+def english_stem(word: str) -> str:
+    """Return the stem of an English word in lower case, which is not kept."""
+    return intern(_english(word))
 
 
 def _stem(word: str) -> str:
