@@ -124,7 +124,7 @@ def test_search_plain_text_ranks_as_without_the_language(query: str) -> None:
         ("+tag:climate weather", {"get_weather_forecast"}),
         ('description:"calendar event"', {"create_event"}),
         ("天气 AND 预报", {"查询天气"}),
-        ("查询 OR 发送 -邮件", {"查询天气"}),
+        ("预报 OR 邮件 -发送", {"查询天气"}),
         ("发送*", {"发送邮件"}),
         ('"天气预报"', {"查询天气"}),
     ],

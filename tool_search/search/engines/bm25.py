@@ -2,7 +2,9 @@
 
 Each field's term frequency is divided by the field's length norm, the fields are added
 with their weights, and only the sum is saturated. Among tools with close scores, a tool
-is boosted if the query covers more of its name and description.
+is boosted if the query covers more of its name and description, and if it has the query's
+words next to each other. A request of several sentences is scored as a whole and by its
+best sentence.
 
 Source: Robertson, Zaragoza, Taylor, "Simple BM25 Extension to Multiple Weighted Fields",
 CIKM 2004; Robertson, Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond",
@@ -19,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import chain, repeat
+from operator import add
 from typing import TYPE_CHECKING, NamedTuple
 
 from tool_search.catalog.tool import Tool
@@ -33,8 +36,14 @@ from tool_search.search.index.storage import (
     square_impacts,
     sum_impacts,
 )
-from tool_search.search.text.documents import ToolTerms, Vocabulary, tool_impacts, tool_terms
-from tool_search.search.text.query import QueryTerms, query_terms
+from tool_search.search.text.documents import (
+    FieldName,
+    ToolTerms,
+    Vocabulary,
+    tool_impacts,
+    tool_terms,
+)
+from tool_search.search.text.query import QueryTerms, query_sentences, query_terms
 from tool_search.search.text.scripts import ALL_SCRIPTS, OTHER, ToolScripts, script_of
 from tool_search.search.text.synonyms import synonyms_of
 from tool_search.search.text.tokenizer import Segmenter
@@ -43,7 +52,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from tool_search.search.index.explanation import Reasons
+    from tool_search.search.index.explanation import Reasons, WordSums
     from tool_search.search.index.scores import Values
 
 __all__ = [
@@ -95,6 +104,8 @@ _UNSEEN_TOOLS = 10.0
 _FULL_IMPACT = 0.4
 _NAME_COVERED = 0.3
 _TEXT_COVERED = 0.3
+_HAS_PAIRS = 0.2
+_ENOUGH_PAIRS = 2
 _RELATED_TO_KNOWN = 0.8
 _RELATED_TO_UNKNOWN = 0.5
 _MAX_ROWS = 200
@@ -113,7 +124,7 @@ class Bm25Engine:
 
     __slots__ = ("_postings", "_rows", "_segmenter", "_stored", "doc_ids", "scripts")
 
-    max_boost = 1.0 + _NAME_COVERED + _TEXT_COVERED
+    max_boost = 1.0 + _NAME_COVERED + _TEXT_COVERED + _HAS_PAIRS
 
     def __init__(self, tools: Iterable[Tool] = (), *, segmenter: Segmenter | None = None) -> None:
         self._segmenter = segmenter
@@ -177,9 +188,22 @@ class Bm25Engine:
         """Return the scores once for the tools of each script of the catalog.
 
         Words that no tool of the script has count as the catalog's rarest, and their
-        synonyms in other languages are searched.
+        synonyms in other languages are searched. A request of several sentences is scored as
+        a whole and by the best of them.
         """
-        terms = query_terms(query, self._segmenter)
+        views = self._views_of(query)
+        sentences = query_sentences(query, self._segmenter)
+        if not sentences:
+            return views
+        found = zip(*map(self._views_of, sentences), strict=True)
+        return [
+            view._replace(scores=_with_best(view.scores, [each.scores for each in own]))
+            for view, own in zip(views, found, strict=True)
+        ]
+
+    def _views_of(self, text: str) -> list[ScriptScores]:
+        """Return the scores of a text as a whole."""
+        terms = query_terms(text, self._segmenter)
         weighted: list[tuple[Posting, float]] = []
         characters: list[Posting] = []
         for term, weight in terms.weights.items():
@@ -244,13 +268,18 @@ class Bm25Engine:
         return known
 
     def boosts(self, query: str, doc_ids: Sequence[int]) -> Sequence[float]:
-        """Return 1 and a share for the words of name and text that the query covers."""
-        both = query_terms(query, self._segmenter).forms.intersection
+        """Return 1 and a share for the words of name and text that the query covers.
+
+        And a share for pairs of neighbouring words that are neighbours in the definition.
+        """
+        terms = query_terms(query, self._segmenter)
+        both = terms.forms.intersection
         return [
             1.0
             + _NAME_COVERED * len(both(name)) / (len(name) or 1)
             + _TEXT_COVERED * len(both(text)) / (len(text) or 1)
-            for _, name, text, _ in map(self._stored_terms, doc_ids)
+            + _HAS_PAIRS * _count_pairs(terms.pairs, sequence) / _ENOUGH_PAIRS
+            for _, name, text, sequence in map(self._stored_terms, doc_ids)
         ]
 
     def unmatched_in(self, query: str, group: int) -> list[str]:
@@ -284,13 +313,7 @@ class Bm25Engine:
         )
 
         views = [view for view in self.views(query) if view.group & scripts]
-        terms = query_terms(query, self._segmenter)
-        written = {
-            term: piece.original
-            for piece in reversed(terms.pieces)
-            for term in (*piece.words, *piece.compounds)
-            if not piece.is_cjk
-        }
+        sentences = {text: self._views_of(text) for text in query_sentences(query, self._segmenter)}
         found = []
         for doc_id in doc_ids:
             tool, (group, scores, _) = self.doc_ids.tools[doc_id], self._best_view(views, doc_id)
@@ -298,22 +321,44 @@ class Bm25Engine:
             if tool is None or not score or scores.attainable <= 0:
                 found.append(Reasons((ScorePart("words", 1.0, 0.0),)))
                 continue
-            fields = field_contributions(tool, self._segmenter)
             words = WordSums(scores.attainable)
-            for term, weight in terms.weights.items():
-                posting = self._postings.get(term)
-                if posting and (impact := _impact(posting, doc_id)):
-                    value = weight * self._idf(len(posting)) * impact
-                    words.add(written.get(term, term), value, fields[term])
-            for term, row, value in self._synonyms(terms.weights, group):
-                for other in row.words:
-                    if impact := _impact(self._postings.get(other), doc_id):
-                        added = value * impact**row.power
-                        words.add(written.get(term, term), added, fields[other], other)
+            fields = field_contributions(tool, self._segmenter)
+            self._add_words(words, query, group, doc_id, fields)
+            if sentences:
+                best = max(sentences, key=lambda text: _value(sentences[text], group, doc_id))
+                if _value(sentences[best], group, doc_id):
+                    self._add_words(words, best, group, doc_id, fields)
             found.append(
                 Reasons((ScorePart("words", 1.0, score / scores.attainable),), words.sorted())
             )
         return found
+
+    def _add_words(
+        self,
+        words: WordSums,
+        text: str,
+        group: int,
+        doc_id: int,
+        fields: Mapping[str, Mapping[FieldName, float]],
+    ) -> None:
+        """Add the score of each word of a text for a tool."""
+        terms = query_terms(text, self._segmenter)
+        written = {
+            term: piece.original
+            for piece in reversed(terms.pieces)
+            for term in (*piece.words, *piece.compounds)
+            if not piece.is_cjk
+        }
+        for term, weight in terms.weights.items():
+            posting = self._postings.get(term)
+            if posting and (impact := _impact(posting, doc_id)):
+                value = weight * self._idf(len(posting)) * impact
+                words.add(written.get(term, term), value, fields[term])
+        for term, row, value in self._synonyms(terms.weights, group):
+            for other in row.words:
+                if impact := _impact(self._postings.get(other), doc_id):
+                    added = value * impact**row.power
+                    words.add(written.get(term, term), added, fields[other], other)
 
     def _best_view(self, views: Sequence[ScriptScores], doc_id: int) -> ScriptScores:
         own = self.scripts.by_doc_id[doc_id]
@@ -414,6 +459,24 @@ def _share_known(terms: QueryTerms, known: Callable[[str], bool]) -> float:
     return sum(counted) / max(len(counted), 1)
 
 
+def _value(views: Sequence[ScriptScores], group: int, doc_id: int) -> float:
+    return next(float(view.scores.values[doc_id]) for view in views if view.group == group)
+
+
+def _with_best(whole: Scores, sentences: Sequence[Scores]) -> Scores:
+    """Return the scores of a request with those of its best sentence for each tool."""
+    most = whole.attainable + max(each.attainable for each in sentences)
+    if isinstance(whole.values, list):
+        best = map(max, *(each.values for each in sentences))
+        return Scores(list(map(add, whole.values, best)), most)
+    import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
+
+    highest = np.asarray(sentences[0].values)
+    for each in sentences[1:]:
+        highest = np.maximum(highest, each.values)
+    return Scores(whole.values + highest, most)
+
+
 def _best_of(views: Sequence[ScriptScores], scripts: ToolScripts) -> Scores:
     """Return the best score of each tool, as a share if there are several scripts."""
     if len(views) == 1:
@@ -434,6 +497,17 @@ def _best_of(views: Sequence[ScriptScores], scripts: ToolScripts) -> Scores:
         if most > 0:
             np.maximum(best, np.asarray(own) / most, out=best, where=(by_doc_id & group) > 0)
     return Scores(best, 1.0, scripts.by_doc_id)
+
+
+def _count_pairs(pairs: Sequence[tuple[str, str]], sequence: str) -> int:
+    """Return the number of pairs in a definition, up to as many as are enough."""
+    found = 0
+    for written, reversed_ in pairs:
+        if written in sequence or reversed_ in sequence:
+            found += 1
+            if found == _ENOUGH_PAIRS:
+                break
+    return found
 
 
 class _Row(NamedTuple):

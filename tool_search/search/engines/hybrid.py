@@ -103,6 +103,10 @@ class HybridEngine:
             fusion=self._fusion,
         )
 
+    def prepare(self, queries: Sequence[str]) -> None:
+        """Embed several queries in one batch."""
+        self._semantic.prepare(queries)
+
     def scores(self, query: str) -> Scores:
         """Score each tool; see `Scorer.scores`.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from threading import Lock, Thread
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from tool_search.search.engines.options import EngineOptions
 from tool_search.search.index.explanation import Reasons, ScorePart
 from tool_search.search.index.ranking import Scores
 from tool_search.search.index.storage import DocumentIds
+from tool_search.search.text.query import query_sentences
 from tool_search.search.vectors.cache import SqliteVectorCache, VectorCache, default_cache_path
 from tool_search.search.vectors.calls import CallLimits
 from tool_search.search.vectors.embedder import EmbeddingProgress, load_embedder
@@ -99,6 +101,15 @@ class SemanticEngine:
             f"answers: {failure or 'new tools are being embedded'}"
         )
 
+    def prepare(self, queries: Sequence[str]) -> None:
+        """Embed several queries in one batch; `scores` then finds their vectors."""
+        if self._embedded.scale is None or not len(self.doc_ids):
+            return
+        texts = [text for query in queries for text in (query, *query_sentences(query))]
+        # If the embedder fails, `scores` meets the same failure and tells it.
+        with suppress(SearchError):
+            self._vectors.of_queries(texts)
+
     def scores(self, query: str) -> Scores:
         """Score each tool; see `Scorer.scores`.
 
@@ -114,17 +125,22 @@ class SemanticEngine:
         if embedded.scale is None:
             return nothing
         try:
-            vector = self._vectors.of_query(query)
+            # A long request says in passing what its whole meaning does not show.
+            vector, *sentences = self._vectors.of_queries([query, *query_sentences(query)])
             if not vector.any():
                 return nothing
-            similarities = self._similarities(embedded, vector)
+            found = [self._similarities(embedded, each) for each in (vector, *sentences)]
         except SearchError:
             # The embedder's calls have said so; an answer by words is better than none.
             if not self._is_optional:
                 raise
             return nothing
-        values = np.maximum(embedded.scale.of(similarities), 0.0)
-        if embedded.scale.is_nonsense(vector, float(values.max())):
+        values = np.maximum(embedded.scale.of(found[0]), 0.0)
+        is_nonsense = embedded.scale.is_nonsense(vector, float(values.max()))
+        if sentences:
+            best = embedded.scale.of(np.maximum.reduce(found[1:]))
+            values = (values + np.maximum(best, 0.0)) / 2.0
+        if is_nonsense:
             values[:] = 0.0
         return Scores(values, _FIT)
 

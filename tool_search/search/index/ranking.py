@@ -127,6 +127,13 @@ class _KeepsLexicon(Protocol):
     def lexicon(self) -> Lexicon: ...
 
 
+@runtime_checkable
+class _Prepares(Protocol):
+    """An engine that scores several queries faster if it knows them all first."""
+
+    def prepare(self, queries: Sequence[str]) -> None: ...
+
+
 class _Found(NamedTuple):
     """The result of one query.
 
@@ -195,6 +202,8 @@ class RankedIndex:
         ]
         doc_ids = self._engine.doc_ids
         is_allowed = _allowed_mask(doc_ids, allowed)
+        if len(queries) > 1 and isinstance(self._engine, _Prepares):
+            self._engine.prepare(queries[:_MAX_QUERIES])
         found = [self._find(text, max(limit, 0), is_allowed) for text in queries[:_MAX_QUERIES]]
         best: dict[int, float] = {}
         for doc_id, score in chain.from_iterable(each.top for each in found):

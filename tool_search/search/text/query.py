@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, pairwise
 
 from tool_search.search.text.tokenizer import Piece, Segmenter, pieces, to_simplified
 
-__all__ = ["QUOTATION", "QueryTerms", "query_terms"]
+__all__ = ["QUOTATION", "QueryTerms", "query_sentences", "query_terms"]
 
 _MAX_QUERY_CHARS = 8_000
 _MAX_TERMS = 256
+_MAX_PAIRS = 64
+_MAX_SENTENCES = 24
+_MIN_SENTENCE_TERMS = 3
+# A full stop between letters is part of a name, as in `app.py` or `v1.2`.
+_SENTENCE_END = re.compile(r"(?<=[.!?;…])[\"'”’»)]*\s+|[。！？；\r\n]+")
 _QUOTED = 0.6
 _NUMBER = 0.3
 _QUOTE = re.compile("[\"'`“‘「《«]")
@@ -36,6 +40,7 @@ class QueryTerms:
         compounds: Terms that only join others; a missing one is not reported.
         forms: Its words before stemming.
         characters: Its terms that are one Chinese character.
+        pairs: Neighbouring words, stemmed, in both orders; see `sequence_of`.
     """
 
     pieces: tuple[Piece, ...]
@@ -43,6 +48,7 @@ class QueryTerms:
     compounds: frozenset[str]
     forms: frozenset[str]
     characters: frozenset[str]
+    pairs: tuple[tuple[str, str], ...]
 
     def unmatched(self, known: Callable[[str], bool]) -> list[str]:
         """Return the words of which no term is known, as written, in order."""
@@ -75,7 +81,38 @@ def query_terms(query: str, segmenter: Segmenter | None = None) -> QueryTerms:
         characters=frozenset(
             [word for piece in chosen if piece.is_cjk for word in piece.words if len(word) == 1]
         ),
+        pairs=_pairs(chosen),
     )
+
+
+def _pairs(chosen: Sequence[Piece]) -> tuple[tuple[str, str], ...]:
+    """Return the neighbouring words; Chinese has pairs of characters as terms."""
+    words = [word for piece in chosen for word in (piece.words if not piece.is_cjk else ("",))]
+    found = dict.fromkeys(
+        (first, second) for first, second in pairwise(words) if first and second and first != second
+    )
+    return tuple((f" {first} {second} ", f" {second} {first} ") for first, second in found)[
+        :_MAX_PAIRS
+    ]
+
+
+@lru_cache(maxsize=64)
+def query_sentences(query: str, segmenter: Segmenter | None = None) -> tuple[str, ...]:
+    """Return the sentences of a query that have at least three terms.
+
+    Empty if there is only one: it is the query. Of a very long query, those of its beginning.
+    """
+    parts = [part.strip() for part in _SENTENCE_END.split(query[:_MAX_QUERY_CHARS])]
+    different = list(dict.fromkeys(filter(None, parts)))
+    if len(different) < 2:
+        return ()
+    long = (
+        part
+        for part in different
+        if len(query_terms(part, segmenter).weights) >= _MIN_SENTENCE_TERMS
+    )
+    found = tuple(islice(long, _MAX_SENTENCES))
+    return found if len(found) > 1 else ()
 
 
 def _quoted_counts(query: str, segmenter: Segmenter | None) -> Mapping[str, int]:
@@ -91,8 +128,7 @@ def _quoted_counts(query: str, segmenter: Segmenter | None) -> Mapping[str, int]
 
 
 def _weight(term: str, count: int, quoted: int) -> float:
-    asked = count - quoted
-    weight = 1.0 if asked == 1 else 1.0 + math.log(asked) if asked > 0 else _QUOTED
+    weight = 1.0 if count > quoted else _QUOTED
     return weight * _NUMBER if term.isdigit() else weight
 
 

@@ -1,0 +1,127 @@
+"""Requests of several sentences: the whole, and the best sentence for each tool."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tests.search.word_embedder import WordEmbedder
+from tool_search import SearchSettings, Tool, ToolSearchIndex, build_index
+from tool_search.search.index.ranking import RankedIndex
+from tool_search.search.text.query import query_sentences
+
+TOOLS = (
+    Tool(name="convert_currency", description="Converts an amount to another currency."),
+    *(
+        Tool(name=f"hotel_{part}", description=f"Hotel and room {part}: guests, city, nights.")
+        for part in ("search", "booking", "reviews", "prices", "photos", "contacts", "offers")
+    ),
+)
+REQUEST = (
+    "We look for a hotel in the city with a room for four guests and three nights. The hotel room "
+    "needs photos, reviews, prices and offers of the city. Guests stay three nights in the hotel. "
+    "Oh, and convert some currency."
+)
+
+
+_NUMBERS = count()
+
+
+class CountingEmbedder(WordEmbedder):
+    """An embedder that counts its calls."""
+
+    def __init__(self) -> None:
+        # Equal tools and embedders share an index, and an index keeps recent vectors.
+        super().__init__(f"counting {next(_NUMBERS)}")
+        self.batches: list[int] = []
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """A row for each text."""
+        self.batches.append(len(texts))
+        return super().embed(texts)
+
+
+def built(engine: str, embedder: WordEmbedder | None = None) -> ToolSearchIndex:
+    """An index over the tools."""
+    chosen = SearchSettings(engine=engine, vector_cache=None)
+    given = None if engine == "bm25" else embedder or WordEmbedder()
+    return build_index(TOOLS, chosen, embedder=given)
+
+
+@pytest.mark.parametrize("engine", ["bm25", "hybrid"])
+def test_wish_in_passing_is_not_crowded_out(engine: str) -> None:
+    found = [match.name for match in built(engine).search(REQUEST, limit=5).matches]
+    assert "convert_currency" in found
+
+
+@pytest.mark.parametrize("engine", ["bm25", "hybrid"])
+def test_repeated_word_of_a_query_counts_once(engine: str) -> None:
+    index = built(engine)
+    once, often = (
+        [match.name for match in index.search(query, limit=9).matches]
+        for query in ("convert hotel photos", "hotel convert hotel photos hotel")
+    )
+    assert once[0] == often[0]
+    assert set(once) == set(often)
+
+
+@pytest.mark.parametrize(
+    ("query", "sentences"),
+    [
+        ("Find a hotel in Paris", 0),
+        ("Find a cheap hotel. Then book a room by the sea.", 2),
+        ("查询明天的天气。然后预订一张火车票！", 2),
+        ("Найди отель в Париже. Потом забронируй один номер!", 2),
+        ("Open app.py and v1.2.3 of the file", 0),
+        ("Hi! Thanks. Find a cheap hotel room", 0),
+        ("1. search the hotel rooms\n2. convert money into yen", 2),
+        ("", 0),
+    ],
+)
+def test_sentences_of_a_query(query: str, sentences: int) -> None:
+    assert len(query_sentences(query)) == sentences
+
+
+def test_sentence_that_is_written_twice_is_scored_once() -> None:
+    assert query_sentences("Find a cheap hotel. Find a cheap hotel.") == ()
+
+
+@pytest.mark.parametrize("engine", ["bm25", "semantic", "hybrid"])
+def test_request_of_200_sentences_is_answered(engine: str) -> None:
+    embedder = CountingEmbedder()
+    index = built(engine, embedder)
+    embedder.batches.clear()
+    request = " ".join(f"Sentence {number} wants a hotel room." for number in range(200))
+    found = index.search(request, limit=5)
+    assert found.matches[0].name.startswith("hotel_")
+    assert all(size <= 25 for size in embedder.batches)
+
+
+@pytest.mark.parametrize("engine", ["semantic", "hybrid"])
+def test_all_texts_of_a_search_are_embedded_in_one_batch(engine: str) -> None:
+    embedder = CountingEmbedder()
+    index = built(engine, embedder)
+    embedder.batches.clear()
+    index.search([REQUEST, "convert money"], limit=5)
+    assert embedder.batches == [6]
+
+
+def test_best_sentence_is_part_of_the_explanation() -> None:
+    index = built("bm25")
+    assert isinstance(index, RankedIndex)
+    (found,) = index.explain(REQUEST, ["convert_currency"])
+    assert sum(word.share for word in found.reasons.words) == pytest.approx(found.sum, abs=1e-5)
+    assert {word.word for word in found.reasons.words} == {"convert", "currency"}
+
+
+def test_words_next_to_each_other_count_as_a_pair() -> None:
+    tools = [
+        Tool(name="a_tool", description="Report of the sales with a summary of every week here."),
+        Tool(name="b_tool", description="Report of the week with a sales summary of every one."),
+    ]
+    found = build_index(tools).search("sales summary", limit=2).matches
+    assert [match.name for match in found] == ["b_tool", "a_tool"]
