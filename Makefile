@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: bench-model demo reference test test-long test-sdks test-beside check types snapshot docs pictures release package clean test-astrbot test-astrbot-old astrbot-plugin
+.PHONY: bench-model demo reference test test-long test-sdks test-frameworks test-beside check types snapshot docs pictures release package clean test-astrbot test-astrbot-old astrbot-plugin
 
 demo: $(READY)
 	@$(BIN)/tool-search demo
@@ -133,6 +133,24 @@ $(1)/bin/python -m pip install --quiet --disable-pip-version-check $(2) \
 @$(1)/bin/python .ci/astrbot_version.py
 @rm -f $(1)/.ready* && touch $@
 endef
+
+# Each framework in an environment of its own, since they exclude each other, with the newest
+# release; make test-frameworks FRAMEWORKS=langchain runs one.
+FRAMEWORKS ?= langchain
+FRAMEWORK_PACKAGES_langchain := langchain langchain-openai langchain-anthropic
+
+test-frameworks: $(FRAMEWORKS:%=test-framework-%)
+
+test-framework-%: .venv-%/.ready
+	.venv-$*/bin/python -m mypy --follow-imports=silent -m tool_search.adapters.$*
+	.venv-$*/bin/python -m pytest -c tests/frameworks/pytest.ini tests/frameworks/test_$*.py
+
+.venv-%/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv-$*
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --upgrade \
+		$(FRAMEWORK_PACKAGES_$*) --group test mypy types-PyYAML -e '.[$*]'
+	@touch $@
 
 astrbot-plugin: $(READY)
 	@$(BIN)/python .ci/astrbot_plugin.py
