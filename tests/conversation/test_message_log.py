@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tool_search.conversation.history import unanswered_calls, visible_names
-from tool_search.conversation.message_log import MessageLog
+from tool_search.conversation.history import MessageLog, unanswered_calls, visible_names
 from tool_search.messages import Message, ToolCall
 from tool_search.search.index.protocol import SearchMatch, SearchResult
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ToolSearchConfig
-from tool_search.conversation.message_log import MessageLog
+from tool_search.conversation.history import MessageLog
 from tool_search.conversation.synthetic_searches import SyntheticSearches
 from tool_search.conversation.tools import ToolState
 from tool_search.discovery.state import Discovery, DiscoveryState

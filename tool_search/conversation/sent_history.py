@@ -9,8 +9,7 @@ from typing import Literal
 
 from tool_search.catalog.tool import Tool
 from tool_search.config.history import HistorySettings
-from tool_search.conversation.history import checked, pair_results, visible_names
-from tool_search.conversation.message_log import MessageLog
+from tool_search.conversation.history import MessageLog, checked, pair_results, visible_names
 from tool_search.conversation.record import ConversationRecord
 from tool_search.conversation.synthetic_searches import InsertionPoint, SyntheticSearches
 from tool_search.conversation.tools import ToolState

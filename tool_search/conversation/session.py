@@ -32,13 +32,13 @@ from tool_search.conversation.calls import (
 )
 from tool_search.conversation.denied_tools import LeftOut, referred_names, shown_tools
 from tool_search.conversation.history import (
+    MessageLog,
     checked,
     pair_results,
     search_results,
     with_own_ids,
     without_blocks,
 )
-from tool_search.conversation.message_log import MessageLog
 from tool_search.conversation.own_loop import RunsCalls, catalog_and_runner, may_ask_of, run_call
 from tool_search.conversation.preloading import Preloading
 from tool_search.conversation.record import ConversationRecord

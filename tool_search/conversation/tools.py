@@ -23,7 +23,7 @@ from tool_search.discovery.listing import Listing
 from tool_search.discovery.modes import Mode, ModeDecision, ModeReason, resolve_mode
 from tool_search.discovery.search_tool import CALL_TOOL_NAME, ToolSearchTool, call_tool_definition
 from tool_search.discovery.state import DiscoveryState
-from tool_search.discovery.tool_order import ToolOrder
+from tool_search.discovery.tool_order import OWN_TOOLS, ToolOrder, core_room
 from tool_search.errors import SearchError, SessionError
 from tool_search.i18n import Language, language_of
 from tool_search.messages import Notice, NoticeCode
@@ -36,10 +36,6 @@ from tool_search.search.learned import with_votes
 
 __all__ = ["FrozenSettings", "IndexOf", "ToolState", "catalog_changes"]
 
-# Places of a provider's tool list that core tools leave free: for `tool_search`, `call_tool`
-# and discoveries.
-_ROOM_FOR_DISCOVERIES = 16
-_OWN_TOOLS = 2
 _MAX_NOTICED = 1_000
 _MAX_SCHEMA_NOTICES = 5
 
@@ -91,7 +87,7 @@ class ToolState:
         self._config = config
         self._index_of = index_of or self._build_index
         self._discoveries = discoveries
-        self._max_core = None if max_tools is None else _core_room(max_tools)
+        self._max_core = None if max_tools is None else core_room(max_tools)
         self._index: ToolSearchIndex | None = None
         self._with_votes: tuple[ToolSearchIndex, Votes | None, ToolSearchIndex] | None = None
         self.votes: Votes | None = None
@@ -358,9 +354,9 @@ class ToolState:
 
     def _defer_core(self, max_tools: int) -> None:
         """Defer the core tools for which a shorter list has no room."""
-        if len(self.tool_order.core) <= max_tools - _OWN_TOOLS or self._index is None:
+        if len(self.tool_order.core) <= max_tools - OWN_TOOLS or self._index is None:
             return
-        self._max_core = _core_room(max_tools)
+        self._max_core = core_room(max_tools)
         catalog = self.catalog.with_policy(self._policy())
         self._index = self._updated(self._index, catalog)
         self._use(catalog)
@@ -587,11 +583,6 @@ def _changes(before: FrozenSettings, after: FrozenSettings) -> list[str]:
         ("search_tool_name", before.search_tool.name, after.search_tool.name),
     )
     return [f"{name} from {old} to {new}" for name, old, new in settings if old != new]
-
-
-def _core_room(max_tools: int) -> int:
-    """Return the number of core tools for which a list has room, with room left to discover."""
-    return max(1, max_tools - min(_ROOM_FOR_DISCOVERIES, max(_OWN_TOOLS, max_tools // 2)))
 
 
 class CatalogChanges(TypedDict):

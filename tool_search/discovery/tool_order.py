@@ -17,9 +17,13 @@ from tool_search.discovery.modes import Mode
 from tool_search.discovery.state import DiscoveryState
 from tool_search.messages import Notice
 
-__all__ = ["ToolOrder", "ToolOrderRecord"]
+__all__ = ["OWN_TOOLS", "ToolOrder", "ToolOrderRecord", "core_room"]
 
 _MAX_LEFT = 1_000
+# Places of a provider's tool list that core tools leave free.
+_ROOM_FOR_DISCOVERIES = 16
+OWN_TOOLS = 2
+"""The places of `tool_search` and `call_tool`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,3 +260,8 @@ def _catalog_changed(
     return Notice(
         "catalog_changed", f"the catalog has changed: {listed or 'definitions or the core differ'}"
     )
+
+
+def core_room(max_tools: int) -> int:
+    """Return how many core tools a list of this length takes, with room to discover others."""
+    return max(1, max_tools - min(_ROOM_FOR_DISCOVERIES, max(OWN_TOOLS, max_tools // 2)))
