@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import Any, TypeVar, get_args
+from typing import Any, TypedDict, TypeVar, get_args
 
 from tool_search.catalog.names import NameRule, wire_name
 from tool_search.catalog.naming import NameBook, Source, name_tools, reserved_keys
@@ -18,7 +18,7 @@ from tool_search.catalog.tool import Tool
 from tool_search.errors import DuplicateToolError
 from tool_search.values.json import compact_json
 
-__all__ = ["CorePolicy", "ToolCatalog"]
+__all__ = ["CatalogChanges", "CorePolicy", "ToolCatalog", "catalog_changes"]
 
 _T = TypeVar("_T")
 # Views of a catalog that are kept: conversations of one bot nearly always share one.
@@ -360,3 +360,20 @@ def _check_repeated(tools: Iterable[Tool], repeated: Iterable[Source]) -> None:
             f"two tools have the same name: {', '.join(map(repr, sorted(own)[:5]))}; "
             "rename one, or give its server a prefix"
         )
+
+
+class CatalogChanges(TypedDict):
+    """Changes to the deferred tools of a catalog, as an index takes them."""
+
+    added: Sequence[Tool]
+    removed: Sequence[str]
+
+
+def catalog_changes(before: ToolCatalog, after: ToolCatalog) -> CatalogChanges:
+    """Return the changes that make one catalog's deferred tools into another's."""
+    old = {tool.name: tool for tool in before.deferred}
+    new = {tool.name: tool for tool in after.deferred}
+    return {
+        "added": [tool for name, tool in new.items() if old.get(name) != tool],
+        "removed": [name for name in old if name not in new],
+    }

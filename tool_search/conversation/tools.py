@@ -6,12 +6,12 @@ text. User turns apply a new catalog and a changed configuration.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import TypedDict, cast
+from typing import cast
 
-from tool_search.catalog.catalog import CorePolicy, ToolCatalog
+from tool_search.catalog.catalog import CorePolicy, ToolCatalog, catalog_changes
 from tool_search.catalog.naming import NameBook, Source
 from tool_search.catalog.text_limits import TextLimits
 from tool_search.catalog.tool import Tool
@@ -34,7 +34,7 @@ from tool_search.search.index.protocol import SearchResult
 from tool_search.search.index.ranking import Votes
 from tool_search.search.learned import with_votes
 
-__all__ = ["FrozenSettings", "IndexOf", "ToolState", "catalog_changes"]
+__all__ = ["FrozenSettings", "IndexOf", "ToolState"]
 
 _MAX_NOTICED = 1_000
 _MAX_SCHEMA_NOTICES = 5
@@ -583,20 +583,3 @@ def _changes(before: FrozenSettings, after: FrozenSettings) -> list[str]:
         ("search_tool_name", before.search_tool.name, after.search_tool.name),
     )
     return [f"{name} from {old} to {new}" for name, old, new in settings if old != new]
-
-
-class CatalogChanges(TypedDict):
-    """Changes to the deferred tools of a catalog, as an index takes them."""
-
-    added: Sequence[Tool]
-    removed: Sequence[str]
-
-
-def catalog_changes(before: ToolCatalog, after: ToolCatalog) -> CatalogChanges:
-    """Return the changes that make one catalog's deferred tools into another's."""
-    old = {tool.name: tool for tool in before.deferred}
-    new = {tool.name: tool for tool in after.deferred}
-    return {
-        "added": [tool for name, tool in new.items() if old.get(name) != tool],
-        "removed": [name for name in old if name not in new],
-    }
