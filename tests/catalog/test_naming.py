@@ -21,7 +21,7 @@ from tool_search import (
 from tool_search.catalog.names import NameRule, wire_name
 from tool_search.catalog.naming import _keys_of_forms
 from tool_search.conversation.calls import RunCall
-from tool_search.conversation.catalog_notices import catalog_notices
+from tool_search.discovery.catalog_notices import catalog_notices
 from tool_search.execution import ExecutableTool, named_tools
 from tool_search.messages import ToolCall
 from tool_search.values.look_alikes import loose_key

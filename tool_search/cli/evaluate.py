@@ -19,7 +19,7 @@ from tool_search.cli.engines import index_of
 from tool_search.cli.exits import result_console, say, say_notices, side_console
 from tool_search.cli.files import read_catalog, read_judged_queries
 from tool_search.cli.options import CatalogOption, EngineOption, JsonOption, PresetOption
-from tool_search.conversation.catalog_notices import catalog_notices
+from tool_search.discovery.catalog_notices import catalog_notices
 from tool_search.search import JudgedQuery, SearchResult, ToolSearchIndex, evaluate
 
 __all__ = ["evaluate_command"]

@@ -22,7 +22,7 @@ from tool_search.cli.options import CatalogOption, EngineOption, PresetOption
 from tool_search.compat.oh_my_pi.answer import rounded
 from tool_search.compat.oh_my_pi.terminal import discovery_block, search_answer
 from tool_search.compat.weighted_bm25 import WeightedBm25Index
-from tool_search.conversation.catalog_notices import catalog_notices
+from tool_search.discovery.catalog_notices import catalog_notices
 from tool_search.discovery.search_tool import clean_description
 from tool_search.errors import ConfigurationError
 from tool_search.search import SearchResult, ToolSearchIndex

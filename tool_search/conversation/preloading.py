@@ -17,6 +17,7 @@ from tool_search.conversation.history import MessageLog
 from tool_search.conversation.synthetic_searches import SyntheticSearches
 from tool_search.conversation.tools import ToolState
 from tool_search.discovery.state import Discovery, DiscoveryState
+from tool_search.search.index.older_first import search_older_first
 from tool_search.search.text.query_language import parse_query, selected_names
 from tool_search.values.redaction import log_failure
 
@@ -83,9 +84,17 @@ class Preloading:
         # A user's words choose tools by their meaning, never by operators.
         if selected_names(query) or parse_query(query) is not None:
             return []
+        index = self.tools.searched_index
+        if index is None:
+            return []
         try:
-            found = self.tools.rank(
-                query, limit=self.config.preload, allowed=lambda name: permits(catalog[name])
+            found = search_older_first(
+                index,
+                query,
+                limit=self.config.preload,
+                allowed=lambda name: permits(catalog[name]),
+                copies=catalog.copies,
+                tools=catalog,
             )
         except Exception:  # noqa: BLE001  # engines are pluggable; the model can still search
             log_failure(_log, "tools cannot be preloaded for a message")

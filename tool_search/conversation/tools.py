@@ -16,10 +16,10 @@ from tool_search.catalog.naming import NameBook, Source
 from tool_search.catalog.text_limits import TextLimits
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import SchemaMode, ToolSearchConfig
-from tool_search.conversation.catalog_notices import catalog_notices, copy_notices
 from tool_search.conversation.record import ConversationRecord
 from tool_search.conversation.search_trail import SearchTrail
-from tool_search.discovery.listing import Listing
+from tool_search.discovery.catalog_notices import catalog_notices, copy_notices
+from tool_search.discovery.listing import list_tools
 from tool_search.discovery.modes import Mode, ModeDecision, ModeReason, resolve_mode
 from tool_search.discovery.search_tool import CALL_TOOL_NAME, ToolSearchTool, call_tool_definition
 from tool_search.discovery.state import DiscoveryState
@@ -29,8 +29,6 @@ from tool_search.i18n import Language, language_of
 from tool_search.messages import Notice, NoticeCode
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.search import ToolSearchIndex, build_index
-from tool_search.search.index.older_first import search_older_first
-from tool_search.search.index.protocol import SearchResult
 from tool_search.search.index.ranking import Votes
 from tool_search.search.learned import with_votes
 
@@ -185,18 +183,10 @@ class ToolState:
             language=language or self.frozen.language,
         )
 
-    def rank(self, query: str, *, limit: int, allowed: Callable[[str], bool]) -> SearchResult:
-        """Search the deferred tools; nothing is found if the catalog cannot be searched."""
-        if self._index is None:
-            return SearchResult(query=query)
-        return search_older_first(
-            self._searched(self._index),
-            query,
-            limit=limit,
-            allowed=allowed,
-            copies=self.catalog.copies,
-            tools=self.catalog,
-        )
+    @property
+    def searched_index(self) -> ToolSearchIndex | None:
+        """The index with the current votes; None if the catalog cannot be searched."""
+        return None if self._index is None else self._searched(self._index)
 
     def freeze_listing(self, permits: Callable[[Tool], bool]) -> None:
         """Make the listing, if the search tool's text is new.
@@ -207,19 +197,9 @@ class ToolState:
         frozen, config = self.frozen, self._config
         if frozen.listing is not None or self.mode != "tool_search":
             return
-        described = filter(self.catalog.is_open, self.catalog.deferred)
-        listing = Listing(
-            form=config.listing,
-            budget=config.listing_tokens,
-            language=frozen.language,
-            hidden=frozenset(tool.name for tool in described if not permits(tool)),
-        )
+        # oh-my-pi's models know its texts as they are.
         is_own = _search_tool_class(config, self.search_tool_name) is ToolSearchTool
-        if not is_own:  # oh-my-pi's models know its texts as they are
-            made = ""
-        else:
-            # What is shown to everybody is made once for all conversations.
-            made = listing(self.catalog) if listing.hidden else self.catalog.once(listing)
+        made = list_tools(self.catalog, config, frozen.language, permits) if is_own else ""
         self._frozen = replace(frozen, listing=made)
 
     def _searched(self, index: ToolSearchIndex) -> ToolSearchIndex:

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tokens import estimate_tokens
 from tool_search.catalog.tool import Tool
-from tool_search.config.bot import ListingForm
+from tool_search.config.bot import ListingForm, ToolSearchConfig
 from tool_search.i18n import Language, text
 from tool_search.search.text.stop_words import STOP_WORDS
 from tool_search.values.clean_text import clean_line, named
 
-__all__ = ["Listing"]
+__all__ = ["Listing", "list_tools"]
 
 _MAX_SUMMARY_CHARS = 100
 # No tokenizer writes a clean line in fewer tokens, so a longer text is over its budget unread.
@@ -139,6 +139,31 @@ class Listing:
 
     def _title(self, group: str) -> str:
         return named(group) if group else text("listing.other", self.language)
+
+
+def list_tools(
+    catalog: ToolCatalog,
+    config: ToolSearchConfig,
+    language: Language,
+    permits: Callable[[Tool], bool],
+) -> str:
+    """Return the listing of a conversation that begins.
+
+    Args:
+        catalog: The tools.
+        config: The form and the budget.
+        language: The language of the conversation.
+        permits: Returns True for a tool that its first user may call.
+    """
+    described = filter(catalog.is_open, catalog.deferred)
+    listing = Listing(
+        form=config.listing,
+        budget=config.listing_tokens,
+        language=language,
+        hidden=frozenset(tool.name for tool in described if not permits(tool)),
+    )
+    # The listing that everybody may see is made once for all conversations.
+    return listing(catalog) if listing.hidden else catalog.once(listing)
 
 
 def _grouped(tools: Sequence[Tool]) -> dict[str, list[Tool]]:

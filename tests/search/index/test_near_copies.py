@@ -10,7 +10,7 @@ import pytest
 from tests.conversations import Chat
 from tool_search import Tool, ToolCatalog
 from tool_search.catalog.near_copies import near_copies
-from tool_search.conversation.catalog_notices import copy_notices
+from tool_search.discovery.catalog_notices import copy_notices
 from tool_search.discovery.search_tool import ToolSearchTool
 from tool_search.search import build_index
 
