@@ -17,6 +17,8 @@ from pydantic import (
 from tool_search.config.plugins import installed_engines
 
 __all__ = [
+    "EmbedderKind",
+    "EmbedderSettings",
     "EmbeddingSettings",
     "FusionName",
     "HybridSettings",
@@ -26,6 +28,7 @@ __all__ = [
 ]
 
 FusionName = Literal["coverage", "weights", "rrf"]
+EmbedderKind = Literal["openai", "sentence-transformers", "fastembed"]
 SegmenterName = Literal["builtin", "jieba"]
 # Settings are a lower layer than search, so its table of engines is loaded by name.
 _TABLE = "tool_search.search.build"
@@ -73,6 +76,47 @@ class HybridSettings(Settings):
         return self
 
 
+class EmbedderSettings(Settings):
+    """The `embedder` section: the model that makes the vectors of `semantic` and `hybrid`.
+
+    Attributes:
+        kind: `openai` for a service with OpenAI's `/v1/embeddings`, as Ollama, vLLM,
+            SiliconFlow and DashScope have it; `sentence-transformers` and `fastembed` for a
+            model in this process. Each needs the extra of its name.
+        model: The model's name; for a model in this process also its folder.
+        base_url: The service's address, up to and with `/v1`; null for OpenAI. For `openai`
+            alone.
+        api_key_env: The environment variable with the service's key; null: it needs none. For
+            `openai` alone.
+        dimensions: The size of the vectors; null if the model is a known one.
+        request_dimensions: True to ask the service for vectors of this size. For `openai`
+            alone.
+        query_prefix: Text before each query, for models that want it.
+        document_prefix: Text before each text of a tool, for models that want it.
+        batch_size: The most texts of one request; null for the known limit of the service.
+    """
+
+    kind: EmbedderKind
+    model: Annotated[str, Field(min_length=1, max_length=500)]
+    base_url: Annotated[str, Field(pattern=r"^https?://\S+$")] | None = None
+    api_key_env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = None
+    dimensions: Annotated[int, Field(ge=1, le=65_536)] | None = None
+    request_dimensions: bool = False
+    query_prefix: Annotated[str, Field(max_length=1_000)] = ""
+    document_prefix: Annotated[str, Field(max_length=1_000)] = ""
+    batch_size: Annotated[int, Field(ge=1, le=2_048)] | None = None
+
+    @model_validator(mode="after")
+    def _fits_kind(self) -> EmbedderSettings:
+        if self.kind != "openai" and (self.base_url or self.api_key_env or self.request_dimensions):
+            raise ValueError(
+                "base_url, api_key_env and request_dimensions are for kind openai; leave them out"
+            )
+        if self.request_dimensions and self.dimensions is None:
+            raise ValueError("request_dimensions needs dimensions")
+        return self
+
+
 class EmbeddingSettings(Settings):
     """The `embedding` section: the time that calls of the embedder may take.
 
@@ -106,8 +150,8 @@ class SearchSettings(Settings):
         preset: The ranking of another system; with `tooldiscovery`, `engine` chooses which
             of its two searches.
         hybrid: The weights of the engine `hybrid`.
-        embedder: The embedder of `semantic` and `hybrid`, as `module:name`; null for the
-            shipped one, which the extra `semantic` installs.
+        embedder: The embedder of `semantic` and `hybrid`: a section, or your own as
+            `module:name`; null for the shipped one, which the extra `semantic` installs.
         embedding: The time that calls of the embedder may take.
         vector_cache: The file with the vectors of tools; `auto` for one in the user's cache
             folder, null for none: each start then embeds them again.
@@ -122,7 +166,7 @@ class SearchSettings(Settings):
     preset: str | None = None
     hybrid: HybridSettings = HybridSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
-    embedder: Annotated[str, Field(pattern=r"^[\w.]+:\w+$")] | None = None
+    embedder: Annotated[str, Field(pattern=r"^[\w.]+:\w+$")] | EmbedderSettings | None = None
     vector_cache: Annotated[str, Field(min_length=1)] | None = "auto"
 
     @model_validator(mode="before")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from importlib import import_module
+from threading import Lock
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from tool_search.errors import SearchError
@@ -11,7 +12,18 @@ from tool_search.errors import SearchError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from tool_search.config.search import EmbedderSettings
+
 __all__ = ["Embedder", "EmbeddingError", "EmbeddingProgress", "load_embedder"]
+
+# Adapters are a higher layer, and import other packages: they are loaded when chosen.
+_KINDS: Mapping[str, str] = {
+    "openai": "tool_search.adapters.embeddings.openai:build",
+    "sentence-transformers": "tool_search.adapters.embeddings.local:SentenceTransformersEmbedder",
+    "fastembed": "tool_search.adapters.embeddings.local:FastembedEmbedder",
+}
+_lock = Lock()
+_by_settings: dict[EmbedderSettings, Embedder] = {}
 
 EmbeddingProgress = Callable[[int, int], None]
 """Called with the number of embedded tools and the number of tools to embed."""
@@ -66,15 +78,17 @@ class Embedder(Protocol):
         ...
 
 
-def load_embedder(reference: str | None) -> Embedder:
+def load_embedder(reference: str | EmbedderSettings | None) -> Embedder:
     """Return the embedder that a configuration names; the shipped one for None.
 
     Args:
-        reference: `module:name` of an embedder, or of a class or function that makes one
-            without an argument.
+        reference: The `embedder` section, or `module:name` of an embedder, or of a class or
+            function that makes one without an argument. A section has one embedder in a
+            process, which all indexes share.
 
     Raises:
         SearchError: It cannot be imported or made, or is not an embedder.
+        ConfigurationError: The section cannot be followed.
     """
     if reference is None:
         from tool_search.search.vectors.universal_sentence_encoder import (  # noqa: PLC0415 - numpy
@@ -82,6 +96,8 @@ def load_embedder(reference: str | None) -> Embedder:
         )
 
         return universal_sentence_encoder()
+    if not isinstance(reference, str):
+        return _load_kind(reference)
     module, _, name = reference.partition(":")
     try:
         found = getattr(import_module(module), name)
@@ -96,6 +112,20 @@ def load_embedder(reference: str | None) -> Embedder:
             f"and embed(texts), and is {made!r}"
         )
     return made
+
+
+def _load_kind(settings: EmbedderSettings) -> Embedder:
+    """Return the embedder of a section; the same one for equal sections."""
+    with _lock:
+        known = _by_settings.get(settings)
+        if known is None:
+            module, _, name = _KINDS[settings.kind].partition(":")
+            try:
+                build = getattr(import_module(module), name)
+            except ImportError as exc:
+                raise SearchError(f"search.embedder cannot be loaded: {exc}") from exc
+            known = _by_settings[settings] = build(settings)
+        return known
 
 
 def _is_factory(found: object) -> bool:

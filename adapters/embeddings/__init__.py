@@ -1,0 +1,1 @@
+"""Embedders of other packages and services; each module needs the extra of its name."""
