@@ -82,24 +82,24 @@ class AstrBotCommands:
         language = _language(settings, conversation)
         if conversation is None:
             return text("astrbot.status_new", language, **_counts(self._catalog(settings)))
-        session = conversation.session
-        full = sum(map(tool_tokens, session.catalog.active))
+        view = conversation.view
+        full = sum(map(tool_tokens, view.catalog.active))
         profile = self._tool_search.profile(event, settings)
-        plan = session.plan(profile)
+        plan = view.plan((), profile)
         now = sum(map(tool_tokens, plan.tools.loaded))
         if profile.is_native:  # the definitions of discovered tools are sent too
-            now += sum(tool_tokens(entry.tool) for entry in session.discoveries)
+            now += sum(tool_tokens(entry.tool) for entry in view.discoveries)
         return text(
             "astrbot.status",
             language,
-            mode=session.decision.mode,
-            reason=session.decision.reason,
+            mode=view.mode.mode,
+            reason=view.mode.reason,
             strategy=plan.strategy,
-            found=", ".join(session.discoveries.names) or text("astrbot.found_none", language),
+            found=", ".join(view.discoveries.names) or text("astrbot.found_none", language),
             now=now,
             full=full,
             saved=max(0, round(100 * (1 - now / full))) if full else 0,
-            **_counts(session.catalog),
+            **_counts(view.catalog),
         )
 
     async def _test(self, event: Any, query: str) -> str:
@@ -107,7 +107,7 @@ class AstrBotCommands:
         language = _language(settings, conversation)
         if not query:
             return text("astrbot.test_empty", language)
-        known = conversation.session.catalog if conversation is not None else None
+        known = conversation.view.catalog if conversation is not None else None
         catalog = known or self._catalog(settings)
         config = settings.config
         index = build_index(catalog.deferred, config.search)
@@ -189,7 +189,7 @@ def _language(
 ) -> Language:
     if settings.config.language != "auto":
         return settings.config.language
-    return _DEFAULT_LANGUAGE if conversation is None else conversation.session.language
+    return _DEFAULT_LANGUAGE if conversation is None else conversation.view.language
 
 
 def _counts(catalog: ToolCatalog) -> dict[str, int]:

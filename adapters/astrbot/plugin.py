@@ -21,7 +21,7 @@ from tool_search.adapters.astrbot.preferences import (
     load_settings,
     restricted_tools,
 )
-from tool_search.adapters.astrbot.run import LIMITED, UNLIMITED, AstrBotConversation, AstrBotRun
+from tool_search.adapters.astrbot.run import LIMITED, AstrBotConversation, AstrBotRun
 from tool_search.adapters.astrbot.settings import AstrBotSettings, read_settings
 from tool_search.adapters.astrbot.tools import (
     TranslatedTools,
@@ -36,10 +36,12 @@ from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.naming import NameBook
 from tool_search.catalog.tool import Tool
 from tool_search.conversation.calls import allowed_to_all
-from tool_search.conversation.session import ToolSearchSession
-from tool_search.messages import Message
+from tool_search.conversation.view import ToolView, ViewServices
+from tool_search.hosts.tool_search import ToolSearch
+from tool_search.messages import Message, Notice, user_message
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.runner.learning import Learning
+from tool_search.search.index.ranking import Votes
 from tool_search.stores import MemoryStore, SQLiteStore
 from tool_search.strategies import ToolsAssembler
 
@@ -63,7 +65,13 @@ class _Turn:
     definitions: Mapping[str, Tool]
     tools: Mapping[str, Any]
     history: tuple[Message, ...]
+    prompt: str
     refusal: Callable[[Tool], str | None]
+
+    @property
+    def first_message(self) -> str:
+        """The user's first message, which decides the language."""
+        return next((said.text for said in self.history if said.role == "user"), self.prompt)
 
 
 class AstrBotToolSearch:
@@ -89,7 +97,10 @@ class AstrBotToolSearch:
         self._plugin = plugin
         self.settings: AstrBotSettings = read_settings(settings)
         self._tools = TranslatedTools()
-        self._assembler = ToolsAssembler()
+        self._votes: Votes | None = None
+        self._services = ViewServices(
+            assembler=ToolsAssembler(), votes=lambda: self._votes, notify=_log_notice
+        )
         self._conversations: OrderedDict[ConversationId, AstrBotConversation] = OrderedDict()
         self._forgotten: dict[ConversationId, frozenset[str]] = {}
         self._store = MemoryStore() if evidence is None else SQLiteStore(evidence)
@@ -142,13 +153,18 @@ class AstrBotToolSearch:
         except Exception:  # noqa: BLE001  # a mistake of ours must not end a bot's turn
             _log.exception("tool search cannot start: this agent has its full tool set")
 
-    def observe(self, event: Any, tool: Any, arguments: Mapping[str, Any] | None) -> None:
+    def observe(
+        self,
+        event: Any,
+        tool: Any,
+        arguments: Mapping[str, Any] | None,  # noqa: ARG002  # what AstrBot's hook gives
+    ) -> None:
         """Let search learn from a call that AstrBot has run; never raise."""
         try:
             run = event.get_extra(_RUN)
             name = str(tool.name)
             if isinstance(run, AstrBotRun) and run.executors.get(name) is tool:
-                run.learn(name, arguments or {})
+                run.learn(name)
         except Exception:  # noqa: BLE001  # a mistake of ours must not end a bot's turn
             _log.exception("nothing is learned from a call of %r", tool)
 
@@ -160,26 +176,45 @@ class AstrBotToolSearch:
             return
         settings = await self.settings_at(event.unified_msg_origin)
         turn = await self._turn(event, request, list(tools.tools))
-        conversation = self._conversation(request, key, turn, settings)
-        session = conversation.session
-        await self._exchange_lessons(session)
-        known = len(turn.history)
-        if session.has_begun or turn.history:
-            session.adopt_history(turn.history)
-            known = len(session.history)
-        session.begin_turn(
-            request.prompt or "…",
-            profile=self.profile(event, settings),
-            catalog=turn.catalog,
-            denial_reason=turn.refusal,
-        )
-        for notice in session.take_notices():
-            _log.warning("%s: %s", notice.code, notice.message)
+        conversation = await self._begun(event, request, key, turn, settings)
         if key is not None:
             self._keep(key, conversation)
-        if session.decision.mode != "tool_search":
-            return
-        self._replace(event, request, conversation, turn, known)
+        if conversation.view.mode.mode == "tool_search":
+            self._replace(event, request, conversation, turn)
+
+    async def _begun(
+        self,
+        event: Any,
+        request: Any,
+        key: ConversationId | None,
+        turn: _Turn,
+        settings: AstrBotSettings,
+    ) -> AstrBotConversation:
+        """Return the conversation of a request, its turn begun."""
+        profile = self.profile(event, settings)
+        known = self._known_conversation(request, key, settings)
+        await self._exchange_lessons(known)
+        if known is not None:
+            known.view.begin_turn(
+                turn.catalog,
+                history=turn.history,
+                profile=profile,
+                denial_reason=turn.refusal,
+            )
+            return known
+        if key is not None and is_new(request):
+            self._forgotten.pop(key, None)
+        view = ToolView(
+            turn.catalog,
+            config=settings.config,
+            services=self._services,
+            history=turn.history,
+            first_message=turn.first_message,
+            profile=profile,
+            denial_reason=turn.refusal,
+            hidden="keep",
+        )
+        return AstrBotConversation(view, settings)
 
     def _replace(
         self,
@@ -187,19 +222,22 @@ class AstrBotToolSearch:
         request: Any,
         conversation: AstrBotConversation,
         turn: _Turn,
-        known: int,
     ) -> None:
         """Change the request; its tool set comes last, after everything else has worked."""
-        session = conversation.session
+        view = conversation.view
         run = AstrBotRun(
             conversation,
-            tools_by_name(session.catalog, turn.definitions, turn.tools),
+            tools_by_name(view.catalog, turn.definitions, turn.tools),
             search_tool_name=conversation.settings.config.search_tool_name,
         )
         made = searching_tool_set(run)
         made.declared()
-        instructions = run.plan(UNLIMITED).system
-        written = [as_context(said) for said in unsaved(session.history, known, turn.history)]
+        instructions = view.instructions
+        before = view.insertion_points
+        view.complete((*turn.history, user_message(turn.prompt)))
+        written = [
+            as_context(said) for said in unsaved(view.insertion_points, before, turn.history)
+        ]
         self._warn_of_skills_like(event)
         if written:
             request.contexts = [*(request.contexts or ()), *written]
@@ -226,6 +264,7 @@ class AstrBotToolSearch:
             definitions=definitions,
             tools=named,
             history=self._history(event, request),
+            prompt=request.prompt or "…",
             refusal=refusal if restricted else allowed_to_all,
         )
 
@@ -233,7 +272,7 @@ class AstrBotToolSearch:
         """Return the catalog of AstrBot's tools, divided into core and deferred."""
         active = [tool for tool in tools if getattr(tool, "active", True)]
         catalog = self._catalog(self._definitions(active))
-        return ToolSearchSession(catalog, config=settings.config).catalog
+        return ToolSearch(catalog, settings.config).catalog
 
     def _catalog(self, definitions: Mapping[str, Tool]) -> ToolCatalog:
         """Return a catalog in which a name stays with its first tool."""
@@ -269,17 +308,14 @@ class AstrBotToolSearch:
         forgotten = self._forgotten.get(self.key_of(event, request), frozenset())
         return tuple(said for said in history if said.tool_call_id not in forgotten)
 
-    def _conversation(
-        self, request: Any, key: ConversationId | None, turn: _Turn, settings: AstrBotSettings
-    ) -> AstrBotConversation:
-        """Return the known conversation, or a new one; changed settings begin a new one, too."""
+    def _known_conversation(
+        self, request: Any, key: ConversationId | None, settings: AstrBotSettings
+    ) -> AstrBotConversation | None:
+        """Return the conversation if it is known; changed settings begin a new one."""
         known = self._conversations.get(key) if key is not None else None
-        if known is not None and not is_new(request) and known.settings == settings:
-            return known
-        if key is not None and is_new(request):
-            self._forgotten.pop(key, None)
-        session = ToolSearchSession(turn.catalog, config=settings.config, assembler=self._assembler)
-        return AstrBotConversation(session, settings, assembler=self._assembler)
+        if known is None or is_new(request) or known.settings != settings:
+            return None
+        return known
 
     def _keep(self, key: ConversationId, conversation: AstrBotConversation) -> None:
         self._conversations[key] = conversation
@@ -287,10 +323,11 @@ class AstrBotToolSearch:
         if len(self._conversations) > _MAX_CONVERSATIONS:
             self._conversations.popitem(last=False)
 
-    async def _exchange_lessons(self, session: ToolSearchSession) -> None:
+    async def _exchange_lessons(self, known: AstrBotConversation | None) -> None:
         if self.settings.config.learning.enabled:
-            await self._learning.learn(session.drain_lessons())
-            session.use_votes(await self._learning.votes())
+            if known is not None:
+                await self._learning.learn(known.view.drain_lessons())
+            self._votes = await self._learning.votes()
 
     def profile(self, event: Any, settings: AstrBotSettings | None = None) -> ProviderProfile:
         """Return the profile of the provider that is asked first, if AstrBot names it."""
@@ -343,7 +380,11 @@ class AstrBotToolSearch:
         known = self._conversations.pop(key, None)
         searches = {s.tool_call_id for s in neutral_history(history) if s.tool_call_id}
         self._forgotten[key] = self._forgotten.get(key, frozenset()) | searches
-        return len(known.session.discoveries) if known is not None else 0
+        return len(known.view.discoveries) if known is not None else 0
+
+
+def _log_notice(notice: Notice) -> None:
+    _log.warning("%s: %s", notice.code, notice.message)
 
 
 def _never(_name: str) -> bool:

@@ -138,7 +138,9 @@ def with_searches(
         profile: The model that is asked.
     """
     history = history_from_wire(items, search_tool_name=run.search_tool_name)
-    written = to_wire(run.conversation.plan_over(history, profile), profile)["input"]
+    # AstrBot's history has all it needs; its ids may repeat and have to stay.
+    plan = run.session.plan(history, profile, complete=False)
+    written = to_wire(plan, profile)["input"]
     made = _Rewritten(written, run.search_tool_name)
     for item in items:
         made.add(item)

@@ -1,27 +1,25 @@
 """One conversation of AstrBot's, and one run of its agent in it; loads nothing of AstrBot.
 
-AstrBot owns the history and runs the tools. The session decides which tools a request declares,
+AstrBot owns the history and runs the tools. A view of them says which tools a request declares,
 and answers searches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from itertools import count
 from typing import Any
 
 from tool_search.adapters.astrbot.settings import AstrBotSettings, read_settings
 from tool_search.catalog.names import wire_name
 from tool_search.catalog.tool import Tool
-from tool_search.conversation.calls import CallDecision, CallResult, RunCall
+from tool_search.conversation.calls import CallDecision
 from tool_search.conversation.session import ToolSearchSession
+from tool_search.conversation.view import ToolView
 from tool_search.discovery.search_tool import CALL_TOOL_NAME
-from tool_search.messages import Message, RequestPlan, ToolCall
+from tool_search.messages import RequestPlan
 from tool_search.providers.profiles import ProviderProfile, profile_for
 from tool_search.search.index.protocol import SearchResult
-from tool_search.strategies import ToolsAssembler
-from tool_search.values.json import compact_json
 
 __all__ = ["LIMITED", "UNLIMITED", "AstrBotConversation", "AstrBotRun"]
 
@@ -35,51 +33,27 @@ class AstrBotConversation:
     """The state of one conversation between its messages.
 
     Args:
-        session: The session of the conversation.
+        view: The view of the conversation, or a session that has begun, to go on with.
         settings: Its settings.
-        assembler: Makes its tool lists.
 
     Attributes:
-        session: The session of the conversation.
+        view: The tools of the conversation; its messages are AstrBot's.
         settings: Its settings.
         order: Every name that a filtered list has declared, in the order of appearance.
     """
 
     def __init__(
-        self,
-        session: ToolSearchSession,
-        settings: AstrBotSettings | None = None,
-        *,
-        assembler: ToolsAssembler | None = None,
+        self, view: ToolView | ToolSearchSession, settings: AstrBotSettings | None = None
     ) -> None:
-        self.session = session
         self.settings = settings or read_settings({})
         self.order: list[str] = []
-        self._assembler = assembler or ToolsAssembler()
-        self._calls = count()
-
-    def plan_over(self, history: Iterable[Message], profile: ProviderProfile) -> RequestPlan:
-        """Return the plan of a request with a history of AstrBot's, not the session's."""
-        record = replace(self.session.record(), history=tuple(history))
-        shown = ToolSearchSession(
-            self.session.catalog,
-            config=self.settings.config,
-            assembler=self._assembler,
-            record=record,
-        )
-        return shown.plan(profile)
+        if isinstance(view, ToolSearchSession):
+            view = ToolView(view.catalog, config=self.settings.config, record=view.record())
+        self.view = view
 
     def decide(self, name: str, arguments: Mapping[str, Any]) -> CallDecision:
-        """Decide how to handle a call, and record what it discovers."""
-        request = ToolCall(
-            id=f"astrbot_{next(self._calls)}", name=name, arguments=compact_json(dict(arguments))
-        )
-        (call,) = self.session.accept(Message(role="assistant", tool_calls=(request,)))
-        decision = self.session.decide(call)
-        content = "" if isinstance(decision, RunCall) else decision.content
-        failed = not isinstance(decision, RunCall) and decision.is_error
-        self.session.commit((CallResult(decision=decision, content=content, is_error=failed),))
-        return decision
+        """Decide how to handle a call; a tool that it names is discovered."""
+        return self.view.check(name, arguments)
 
 
 class AstrBotRun:
@@ -101,14 +75,14 @@ class AstrBotRun:
         self.conversation = conversation
         self.executors = dict(executors)
         self.search_tool_name = search_tool_name
-        catalog = conversation.session.catalog
+        catalog = conversation.view.catalog
         self.added = [name for name in executors if name not in catalog]
         self._removed: set[str] = set()
 
     @property
-    def session(self) -> ToolSearchSession:
-        """The session of the conversation."""
-        return self.conversation.session
+    def session(self) -> ToolView:
+        """The view of the conversation."""
+        return self.conversation.view
 
     @property
     def settings(self) -> AstrBotSettings:
@@ -133,7 +107,7 @@ class AstrBotRun:
         if profile.max_tools is not None:
             room = max(1, profile.max_tools - len(self.added))
             profile = replace(profile, max_tools=room)
-        return self.session.plan(profile)
+        return self.session.plan((), profile)
 
     def declared(self, profile: ProviderProfile = UNLIMITED) -> tuple[str, ...]:
         """Return the names that a filtered list declares, in the order of appearance."""
@@ -188,11 +162,7 @@ class AstrBotRun:
 
     def search(self, arguments: Mapping[str, Any]) -> str:
         """Return the answer to a search, in the form that the history keeps."""
-        decision = self.conversation.decide(self.search_tool_name, arguments)
-        if isinstance(decision, RunCall):
-            return ""
-        result = decision.result
-        return decision.content if result is None else self._with_schemas(result).to_json()
+        return self._with_schemas(self.session.search(arguments)).to_json()
 
     def _with_schemas(self, result: SearchResult) -> SearchResult:
         """Return the result with the schemas of tools that exceed a list of OpenAI's length."""
@@ -206,7 +176,7 @@ class AstrBotRun:
         )
         return replace(result, matches=matches)
 
-    def learn(self, name: str, arguments: Mapping[str, Any]) -> None:
-        """Record a call of a discovered tool, which search learns from."""
+    def learn(self, name: str, *, failed: bool = False) -> None:
+        """Record the result of a discovered tool, which search learns from."""
         if name in self.session.discoveries:
-            self.conversation.decide(name, arguments)
+            self.session.returned(name, failed=failed)

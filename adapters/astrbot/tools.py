@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from tool_search.adapters.wire.values import label_of, mappings_of, text_of
@@ -17,6 +17,7 @@ from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.naming import name_keys
 from tool_search.catalog.tool import Tool, ToolKind
 from tool_search.conversation.record import message_from_dict, message_to_dict
+from tool_search.conversation.synthetic_searches import InsertionPoint
 from tool_search.errors import InvalidToolError
 from tool_search.messages import Message
 from tool_search.search.index.protocol import SearchResult
@@ -181,14 +182,27 @@ def is_new(request: Any) -> bool:
         return False
 
 
-def unsaved(history: Sequence[Message], known: int, saved: Iterable[Message]) -> Iterator[Message]:
-    """Yield the searches that restore discoveries: new ones, and earlier ones that were lost."""
-    shown = {call.id for said in saved for call in said.tool_calls}
-    for said in history[:known]:
-        ids = {call.id for call in said.tool_calls} or {said.tool_call_id or ""}
-        if any(call_id.startswith(_RESTORED) for call_id in ids - shown):
-            yield said
-    yield from history[known:-1]
+def unsaved(
+    points: Iterable[InsertionPoint], before: Iterable[InsertionPoint], saved: Iterable[Message]
+) -> Iterator[Message]:
+    """Yield the searches that restore discoveries: new ones, and earlier ones that were lost.
+
+    Args:
+        points: All of them, with their places.
+        before: Those of the turns before.
+        saved: The history that AstrBot has saved.
+    """
+    known, shown = set(_call_ids(before)), {call.id for said in saved for call in said.tool_calls}
+    for point in points:
+        is_new = known.isdisjoint(_call_ids((point,)))
+        for said in point.messages:
+            ids = {call.id for call in said.tool_calls} or {said.tool_call_id or ""}
+            if is_new or any(call_id.startswith(_RESTORED) for call_id in ids - shown):
+                yield said
+
+
+def _call_ids(points: Iterable[InsertionPoint]) -> Iterator[str]:
+    return (call.id for point in points for said in point.messages for call in said.tool_calls)
 
 
 def as_context(message: Message) -> dict[str, Any]:

@@ -257,7 +257,9 @@ class SearchingTools:
             return decision.content
         elif name not in run.executors:
             return self._unavailable(arguments)
-        return await _execute(run.executors[name], context, arguments)
+        result = await _execute(run.executors[name], context, arguments)
+        self._or_every_tool(lambda: run.learn(name), lambda: None)
+        return result
 
     def _unavailable(self, arguments: Mapping[str, Any]) -> str:
         said = text(

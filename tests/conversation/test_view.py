@@ -19,6 +19,7 @@ from tool_search import (
     SessionError,
     Tool,
     ToolCall,
+    ToolCatalog,
     ToolSearch,
     ToolSearchConfig,
     ToolView,
@@ -317,6 +318,29 @@ def test_what_is_not_a_history_is_refused() -> None:
     odd: Any = [{"role": "user", "content": "hello"}]
     with pytest.raises(SessionError, match="history_from_wire"):
         a_view().plan(odd, CLAUDE)
+
+
+def test_a_view_that_lives_longer_follows_its_turns() -> None:
+    view = a_view("tool_003")
+    view.begin_turn(ToolCatalog(TOOLS[:5]))
+    # What was declared stays declared, so that the prompt cache holds.
+    assert view.names == ("tool_search", "tool_003")
+    view.begin_turn(ToolCatalog(TOOLS), history=history(a_view(), "tool_009"))
+    assert view.names[:2] == ("tool_search", "tool_003")
+    assert {"tool_009", "core_000"} <= set(view.names)
+    view.begin_turn(denial_reason=lambda each: "no" if each.name == "tool_009" else None)
+    assert answered(view.check("tool_009", {"count": 1})).content == "no"
+    assert "tool_009" not in view.names
+
+
+@pytest.mark.parametrize(("turns", "lessons"), [(1, 1), (2, 0)])
+def test_a_search_teaches_in_its_turn_and_the_next(turns: int, lessons: int) -> None:
+    view = a_view()
+    view.search({"query": "common tool_007"})
+    for _ in range(turns):
+        view.begin_turn()
+    view.returned("tool_007")
+    assert len(view.drain_lessons()) == lessons
 
 
 STEPS = st.lists(

@@ -22,16 +22,19 @@ from tool_search import (
     ToolSearch,
     ToolSearchConfig,
     ToolSearchIndex,
+    build_index,
     load_config,
     tool_from_definition,
     tool_from_function,
 )
 from tool_search.adapters.openai_chat import encode_tools
-from tool_search.demo.toolbox import TOOLBOX
+from tool_search.demo import toolbox as demo
 from tool_search.errors import SearchError
 
 SEARCHING = ToolSearchConfig(tool_schema_mode="tool_search")
 TOOLS = toolbox(30, core=2)
+# Reading functions takes longer than all that is tested with them.
+TOOLBOX = [tool_from_function(function).tool for function in demo.TOOLBOX[3::4]]
 OPENAI_FORM: dict[str, Any] = {
     "type": "function",
     "function": {"name": "find_flight", "parameters": {"type": "object", "properties": {}}},
@@ -128,6 +131,28 @@ def test_an_equal_list_is_one_catalog_and_changes_no_byte() -> None:
     assert encode_tools(second.tools(), OPENAI) is encode_tools(first.tools(), OPENAI)
 
 
+def test_an_equal_list_is_read_and_indexed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    built, read = [], []
+
+    def build(tools: Sequence[Tool], *more: Any) -> ToolSearchIndex:
+        built.append(len(tools))
+        return build_index(tools, *more)
+
+    def parse(definition: dict[str, Any]) -> Tool | None:
+        read.append(definition)
+        return tool_from_definition(definition)
+
+    monkeypatch.setattr("tool_search.hosts.indexes.build_index", build)
+    monkeypatch.setattr("tool_search.hosts.tool_lists.tool_from_definition", parse)
+    search = ToolSearch(config=SEARCHING)
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda _: search.view(tools=definitions(40)), range(40)))
+    assert (built, len(read)) == ([40], 40)
+    # One definition more is one definition to read, and no index to build anew.
+    search.view(tools=definitions(41))
+    assert (built, len(read)) == ([40], 41)
+
+
 def test_a_definition_that_was_changed_in_place_is_read_again() -> None:
     search, given = ToolSearch(), definitions(3)
     assert search.view(tools=given).catalog["tool_001"].description == "Does 1."
@@ -149,10 +174,10 @@ def test_a_list_may_change_shrink_and_be_empty_between_requests() -> None:
 
 
 def test_an_index_of_a_changed_list_ranks_as_one_that_is_built_anew() -> None:
-    grown, query = ToolSearch(TOOLBOX[:150]), "count the words of a text"
+    grown, query = ToolSearch(TOOLBOX[:40]), "count the words of a text"
     grown.view()
-    grown.replace_tools(TOOLBOX[20:190])
-    assert grown.rank(query) == ToolSearch(TOOLBOX[20:190]).rank(query)
+    grown.replace_tools(TOOLBOX[5:])
+    assert grown.rank(query) == ToolSearch(TOOLBOX[5:]).rank(query)
 
 
 def test_what_one_conversation_finds_no_other_has() -> None:
@@ -285,6 +310,18 @@ def test_an_engine_that_raises_gives_the_host_every_tool_and_a_warning(
     assert search.rank("tool_007").error
 
 
+def test_an_engine_that_works_again_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("tool_search.hosts.indexes.time.monotonic", lambda: now[0])
+    with monkeypatch.context() as broken:
+        broken.setattr("tool_search.hosts.indexes.build_index", fail_to_build)
+        search = ToolSearch(TOOLS, ToolSearchConfig(tool_schema_mode="auto"))
+        assert search.view().mode.reason == "search_unavailable"
+    assert search.view().mode.reason == "search_unavailable"
+    now[0] = 61.0
+    assert search.view().mode.mode == "tool_search"
+
+
 def test_a_query_without_words_is_not_a_failure_of_the_engine() -> None:
     view = ToolSearch(TOOLS, SEARCHING).view()
     assert view.search({"query": "?!"}).error
@@ -295,7 +332,7 @@ async def test_rankings_and_lessons_off_the_loop_equal_those_on_it() -> None:
     search = ToolSearch(TOOLBOX)
     await search.prepare()
     assert await search.arank("count words", limit=3) == search.rank("count words", limit=3)
-    only = await search.arank("count words", TOOLBOX[:60], allowed={"count_words"}.__contains__)
+    only = await search.arank("count words", TOOLBOX[:45], allowed={"count_words"}.__contains__)
     assert set(only.names) <= {"count_words"}
     view = search.view()
     await view.asearch({"query": "count words"})

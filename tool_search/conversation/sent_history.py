@@ -9,7 +9,13 @@ from typing import Literal
 
 from tool_search.catalog.tool import Tool
 from tool_search.config.history import HistorySettings
-from tool_search.conversation.history import MessageLog, checked, pair_results, visible_names
+from tool_search.conversation.history import (
+    MessageLog,
+    checked,
+    pair_results,
+    search_results,
+    visible_names,
+)
 from tool_search.conversation.record import ConversationRecord
 from tool_search.conversation.synthetic_searches import InsertionPoint, SyntheticSearches
 from tool_search.conversation.tools import ToolState
@@ -265,7 +271,11 @@ class HostHistory:
             record.insertion_points if record else (),
             former=record.former_search_names if record else (),
         )
-        self._searches.rename(tools.search_tool_name)
+        self.follow_name()
+
+    def follow_name(self) -> None:
+        """Follow another name of the search tool."""
+        self._searches.rename(self._tools.search_tool_name)
 
     @property
     def insertion_points(self) -> tuple[InsertionPoint, ...]:
@@ -284,10 +294,7 @@ class HostHistory:
             SessionError: It is not made of messages.
         """
         language, tools = self._tools.frozen.language, self._tools
-        answer = text("call.cancelled", language, name="tool")
-        own = pair_results(checked(history), answer=answer)
-        named = self._searches.renamed(own, taken=tools.catalog)
-        messages = self._searches.restored(named, language)
+        messages = self._searches.restored(self._paired(history), language)
         place = max((i for i, m in enumerate(messages) if m.role == "user"), default=None)
         if place is None or tools.mode != "tool_search":
             return tuple(messages)
@@ -301,6 +308,21 @@ class HostHistory:
                 language=language,
             )
         return tuple(messages)
+
+    def found_in(self, history: Iterable[Message]) -> tuple[str, ...]:
+        """Return the names that the searches of a history found, in order.
+
+        Raises:
+            SessionError: It is not made of messages.
+        """
+        results = search_results(self._paired(history), self._tools.search_tool_name)
+        return tuple(dict.fromkeys(name for result in results for name in result.names))
+
+    def _paired(self, history: Iterable[Message]) -> list[Message]:
+        """Return a history with each call answered, its searches under the current name."""
+        answer = text("call.cancelled", self._tools.frozen.language, name="tool")
+        own = pair_results(checked(history), answer=answer)
+        return self._searches.renamed(own, taken=self._tools.catalog)
 
     def named_in_turn(self, messages: Sequence[Message]) -> frozenset[str]:
         """Return the tools that the last turn found or called by name."""

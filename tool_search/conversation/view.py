@@ -28,6 +28,7 @@ from tool_search.conversation.denied_tools import LeftOut, referred_names
 from tool_search.conversation.record import ConversationRecord
 from tool_search.conversation.search_trail import Lesson
 from tool_search.conversation.sent_history import HostHistory
+from tool_search.conversation.synthetic_searches import InsertionPoint
 from tool_search.conversation.thinking import PrefixBoundThinking
 from tool_search.conversation.tools import IndexOf, ToolState
 from tool_search.discovery.modes import ModeDecision
@@ -99,7 +100,9 @@ class ToolView:
         config: The settings.
         services: What it shares with other views.
         found: The names that the host kept, in their order.
+        history: The host's neutral history; what its searches found is discovered.
         first_message: The text whose language `language: auto` takes.
+        profile: The provider that will be asked first; None: it is not known yet.
         user: The user who asks.
         denial_reason: Returns why this caller may not call a tool; None: the caller may.
         hidden: The treatment of tools that this caller may not call: as `permissions.hidden`.
@@ -120,7 +123,9 @@ class ToolView:
         config: ToolSearchConfig,
         services: ViewServices | None = None,
         found: Iterable[str] = (),
+        history: Iterable[Message] = (),
         first_message: str = "",
+        profile: ProviderProfile | None = None,
         user: str | None = None,
         denial_reason: Callable[[Tool], str | None] | None = None,
         hidden: HiddenTools = "strict",
@@ -132,6 +137,7 @@ class ToolView:
         self._services = services or ViewServices(assembler=ToolsAssembler())
         self._strategies = StrategySet((), self._services.assembler)
         self._denial_reason = denial_reason or _denial_of_roles
+        self._hidden_tools: HiddenTools = hidden
         self._discoveries = DiscoveryState(record.discoveries if record else ())
         self._tools = ToolState(
             catalog,
@@ -142,33 +148,62 @@ class ToolView:
         )
         self._found = dict.fromkeys(self._discoveries.names)
         self._left_out = LeftOut(record.left_out if record else None)
-        self._left_out.begin_turn(hidden)
         self._thinking = PrefixBoundThinking(record.thinking if record else None)
         self._kept = KeptWork()
         self._asked: ProviderProfile | None = None
         self._read: set[tuple[str, tuple[str, ...]]] = set()
         self._declares_all = False
-        self._begin(found, first_message, record)
-        self._history = HostHistory(self._tools, self._discoveries, self.permits, record)
-        self._turn_order = self._tools.tool_order.declared_order
-        if self._services.has_failed(catalog):
-            self._declare_all()
-        self._notify()
-
-    def _begin(
-        self, found: Iterable[str], first_message: str, record: ConversationRecord | None
-    ) -> None:
         if record is not None:
             self._tools.restore(record)
         self._discover(_names_in(found), via="search", keep_unknown=True)
-        self._tools.begin(None, _ANY_PROVIDER, first_message)
-        self._tools.freeze_listing(self.permits)
-        self._tools.tool_order.append(self._discoveries.names)
+        self._tools.begin(None, profile or _ANY_PROVIDER, first_message)
+        self._history = HostHistory(self._tools, self._discoveries, self.permits, record)
+        self._follow_turn(history)
+
+    def begin_turn(
+        self,
+        catalog: ToolCatalog | None = None,
+        *,
+        history: Iterable[Message] = (),
+        profile: ProviderProfile | None = None,
+        denial_reason: Callable[[Tool], str | None] | None = None,
+    ) -> None:
+        """Begin a turn of the user in a view that lives longer than one.
+
+        Searches before the last turn teach no more. A host that makes a view for each
+        turn or request does not need this.
+
+        Args:
+            catalog: The tools from now on; None: they have not changed.
+            history: The host's neutral history, if it shows what was found.
+            profile: The provider that will be asked first; None: it is not known yet.
+            denial_reason: Returns why this turn's caller may not call a tool; None: as before.
+
+        Raises:
+            SessionError: A tool has the search tool's name; nothing has changed.
+        """
+        with self._lock:
+            self._tools.begin(catalog, profile or _ANY_PROVIDER, "")
+            self._denial_reason = denial_reason or self._denial_reason
+            self._history.follow_name()
+            self._discover(tuple(self._found), via="search", keep_unknown=True)
+            self._follow_turn(history)
+
+    def _follow_turn(self, history: Iterable[Message]) -> None:
         if self.mode.mode == "skills_like":
             raise ConfigurationError(
                 "tool_schema_mode is 'skills_like', which takes two requests a step: a view "
                 "cannot give them to its host; set it to auto, tool_search or full"
             )
+        self._tools.freeze_listing(self.permits)
+        self._discover(self._history.found_in(history), via="search", keep_unknown=True)
+        self._tools.tool_order.append(self._discoveries.names)
+        self._left_out.begin_turn(self._hidden_tools)
+        self._turn_order = self._tools.tool_order.declared_order
+        self._declares_all = False
+        if self._services.has_failed(self._tools.catalog.given):
+            self._declare_all()
+        self._notify()
 
     @property
     def mode(self) -> ModeDecision:
@@ -264,6 +299,7 @@ class ToolView:
         profile: ProviderProfile,
         *,
         system_prompt: str = "",
+        complete: bool = True,
     ) -> RequestPlan:
         """Return the next request over a host's neutral history, which is not kept.
 
@@ -274,6 +310,7 @@ class ToolView:
             history: The messages; the adapters' `history_from_wire` reads a dialect's.
             profile: The provider.
             system_prompt: The system prompt of the host.
+            complete: False to take the history as it is, such as one that `complete` returned.
 
         Raises:
             SessionError: It is not made of messages.
@@ -282,7 +319,13 @@ class ToolView:
         with self._lock:
             # The provider decides the mode, and that whether discoveries are shown again.
             self._tools.fit(profile)
-            return self._plan(self._history.complete(history), profile, system_prompt)
+            whole = self._history.complete(history) if complete else tuple(history)
+            return self._plan(whole, profile, system_prompt)
+
+    @property
+    def insertion_points(self) -> tuple[InsertionPoint, ...]:
+        """The searches that show discoveries again, with their places, oldest first."""
+        return self._history.insertion_points
 
     def complete(self, history: Iterable[Message]) -> tuple[Message, ...]:
         """Return a host's history with each call answered, and discoveries shown again.
@@ -298,7 +341,9 @@ class ToolView:
     ) -> RequestPlan:
         self._tools.trail.replied()
         self._asked = profile
-        conversation = self._plan_input(self._tools.fit(profile), history, system_prompt)
+        fitted = self._tools.fit(profile)
+        self._tools.freeze_listing(self.permits)
+        conversation = self._plan_input(fitted, history, system_prompt)
         if history and conversation.profile.thinking_bound_to_prefix:
             plan = self._thinking.plan(
                 lambda start: self._strategies.plan(
@@ -487,6 +532,7 @@ class ToolView:
                 left_out=self._left_out.digests,
                 configured=frozen.configured,
                 former_search_names=self._history.former_search_names,
+                listing=frozen.listing or "",
             )
 
     def _resolver(self) -> CallResolver:

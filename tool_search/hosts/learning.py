@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import time
 from collections.abc import Sequence
@@ -34,6 +35,7 @@ class HostLearning:
         self._lock = threading.Lock()
         self._votes: Votes | None = None
         self._reading: Future[None] | None = None
+        self._process = os.getpid()
         # Memory has nothing to read before the first lesson.
         self._has_read = store is None
         self._is_shared = store is not None
@@ -65,9 +67,11 @@ class HostLearning:
 
     def _start_reading(self) -> Future[None]:
         with self._lock:
-            if self._reading is None or self._reading.done():
+            # What the process read that this one was forked from never ends here.
+            is_over = self._reading is None or self._process != os.getpid() or self._reading.done()
+            if self._reading is None or is_over:
                 self._next_reading = time.monotonic() + _READ_AGAIN_S
-                self._reading = self._thread.submit(self._read())
+                self._reading, self._process = self._thread.submit(self._read()), os.getpid()
             return self._reading
 
     async def _learn(self, lessons: Sequence[Lesson]) -> None:
