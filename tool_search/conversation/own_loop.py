@@ -6,7 +6,7 @@ loaded by its name, and only if a session is given functions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from importlib import import_module
 from typing import Any, Protocol, cast
@@ -16,6 +16,7 @@ from tool_search.conversation.calls import CallDecision, CallResult
 from tool_search.errors import ConfigurationError, SessionError
 from tool_search.i18n import Language
 from tool_search.messages import ToolCall
+from tool_search.values.json import compact_json
 
 __all__ = ["LoopSession", "RunsCalls", "catalog_and_runner", "may_ask_of", "run_call"]
 
@@ -127,3 +128,14 @@ async def run_call(
     finally:
         session.commit(finished.to_commit() for finished in batch.undelivered())
     return committed[0]
+
+
+def host_call(name: str, arguments: Mapping[str, Any] | str) -> ToolCall:
+    """Return a call of a host's, whose own id only the host needs."""
+    if isinstance(arguments, str):
+        return ToolCall(id="host", name=name, arguments=arguments)
+    try:
+        written = compact_json(dict(arguments))
+    except (TypeError, ValueError, RecursionError):
+        written = repr(arguments)  # what is not JSON is answered as broken JSON
+    return ToolCall(id="host", name=name, arguments=written)

@@ -1,4 +1,4 @@
-"""A view: what somebody else's conversation shows of a catalog.
+"""The tools that somebody else's conversation shows of a catalog.
 
 A host owns the messages, makes the requests and runs the tools. The view holds names: it
 says what a request declares, answers searches, checks calls and learns from them::
@@ -25,6 +25,7 @@ from tool_search.config.bot import ToolSearchConfig
 from tool_search.config.permissions import HiddenTools
 from tool_search.conversation.calls import CallDecision, CallResolver, RunCall, declared_to_all
 from tool_search.conversation.denied_tools import LeftOut, referred_names
+from tool_search.conversation.own_loop import host_call
 from tool_search.conversation.record import ConversationRecord
 from tool_search.conversation.search_trail import Lesson
 from tool_search.conversation.sent_history import HostHistory
@@ -36,7 +37,7 @@ from tool_search.discovery.search_tool import CALL_TOOL_NAME, instructed
 from tool_search.discovery.state import DiscoveryState, DiscoveryWay
 from tool_search.errors import ConfigurationError
 from tool_search.i18n import Language, text
-from tool_search.messages import KeptWork, Message, Notice, RequestPlan, ToolCall, ToolList
+from tool_search.messages import KeptWork, Message, Notice, RequestPlan, ToolList
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.search.index.protocol import SearchResult
 from tool_search.search.index.ranking import Votes
@@ -47,7 +48,6 @@ from tool_search.strategies import (
     ToolsAssembler,
 )
 from tool_search.values.arguments import read_arguments
-from tool_search.values.json import compact_json
 
 __all__ = ["ToolView", "ViewServices", "append_instructions"]
 
@@ -59,17 +59,9 @@ def _log_notice(notice: Notice) -> None:
     _log.warning("%s: %s", notice.code, notice.message)
 
 
-def _works(catalog: ToolCatalog) -> bool:  # noqa: ARG001  # the same for each
-    return False
-
-
-def _ignore_failure(catalog: ToolCatalog, cause: str) -> None:
-    """Do nothing: the view itself goes on without the engine."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewServices:
-    """What the views of one bot share; each may be called from any thread.
+    """The services that the views of one bot share; each may be called from any thread.
 
     Attributes:
         assembler: Makes tool lists.
@@ -85,12 +77,12 @@ class ViewServices:
     index_of: IndexOf | None = None
     votes: Callable[[], Votes | None] = lambda: None
     notify: Callable[[Notice], None] = _log_notice
-    has_failed: Callable[[ToolCatalog], bool] = _works
-    report_failure: Callable[[ToolCatalog, str], None] = _ignore_failure
+    has_failed: Callable[[ToolCatalog], bool] = lambda _catalog: False
+    report_failure: Callable[[ToolCatalog, str], None] = lambda _catalog, _cause: None
 
 
 class ToolView:
-    """What one conversation of a host, or one request of it, shows of a catalog.
+    """The tools that one conversation of a host, or one request of it, shows.
 
     `ToolSearch.view` makes it. It holds names and lessons, never messages. Threads may share
     a view: parallel searches of one reply are safe.
@@ -425,7 +417,7 @@ class ToolView:
         Args:
             arguments: The arguments as the model wrote them, read as JSON or not.
         """
-        call = _call(self.search_tool_name, arguments)
+        call = host_call(self.search_tool_name, arguments)
         parsed = read_arguments(arguments) if isinstance(arguments, str) else arguments
         with self._lock:
             self._tools.votes = self._services.votes()
@@ -436,7 +428,8 @@ class ToolView:
         if parsed is None:
             return SearchResult(query="", error=resolver.broken_json(call))
         if search_tool is None:
-            return SearchResult(query="", error=self._unavailable())
+            error = text("search.unavailable", self.language, cause=self.mode.reason)
+            return SearchResult(query="", error=error)
         # Outside the lock: engines may ask a service for vectors.
         result = resolver.search(search_tool, parsed)
         with self._lock:
@@ -449,9 +442,6 @@ class ToolView:
     async def asearch(self, arguments: Mapping[str, Any] | str) -> SearchResult:
         """Return the result of one call of the search tool, searched off the event loop."""
         return await asyncio.to_thread(self.search, arguments)
-
-    def _unavailable(self) -> str:
-        return text("search.unavailable", self.language, cause=self.mode.reason)
 
     def read(
         self, results: Iterable[SearchResult | str | None] = (), called: Iterable[str] = ()
@@ -487,7 +477,7 @@ class ToolView:
         """
         with self._lock:
             self._tools.votes = self._services.votes()
-            decision = self._resolver().decide(_call(name, arguments))
+            decision = self._resolver().decide(host_call(name, arguments))
             if isinstance(decision, RunCall):
                 tool = self._tools.catalog.by_source.get(decision.tool.source, decision.tool)
                 self._discover((tool.name,), via="call")
@@ -607,16 +597,4 @@ def _denial_of_roles(tool: Tool) -> str | None:
 
 def _names_in(found: Iterable[str]) -> Iterable[str]:
     """Return the names of a host's list, which may hold anything."""
-    given: Iterable[object] = found
-    return dict.fromkeys(name for name in given if isinstance(name, str))
-
-
-def _call(name: str, arguments: Mapping[str, Any] | str) -> ToolCall:
-    """Return a call of a host's, whose own id only the host needs."""
-    if isinstance(arguments, str):
-        return ToolCall(id="host", name=name, arguments=arguments)
-    try:
-        written = compact_json(dict(arguments))
-    except (TypeError, ValueError, RecursionError):
-        written = repr(arguments)  # what is not JSON is answered as broken JSON
-    return ToolCall(id="host", name=name, arguments=written)
+    return dict.fromkeys(name for name in found if type(name) is str)
