@@ -107,7 +107,7 @@ def issues(write: Callable[[str, str], Path]) -> Path:
 
 
 def test_search_with_oh_my_pis_preset_shows_its_block(command: Command, issues: Path) -> None:
-    options = ("--catalog", issues, "--preset", "oh-my-pi", "--limit", 8)
+    options = ("--catalog", issues, "--preset", "oh_my_pi")
     lines = command("search", *options, "--query", "issue").out.splitlines()
     assert lines[0] == "⌕ Tool Discovery: issue · 7 matches · 0 active · 7 total · limit:8"
     assert lines[-2:] == ["… 2 more tools", ""]

@@ -60,3 +60,11 @@ def test_search_words_apart_are_not_found() -> None:
     index = build_index(TOOLS, SearchSettings(engine="lexical"))
     result = index.search("merge commits", limit=5)
     assert (result.matches, result.unmatched) == ((), ("merge commits",))
+
+
+@pytest.mark.parametrize("written", ["  TAG ONE ", "tag-one", "Tag One"])
+def test_search_finds_a_tag_however_it_is_written(written: str) -> None:
+    index = build_index(
+        [Tool(name="a", tags=[written])], SearchSettings(preset="tooldiscovery", engine="lexical")
+    )
+    assert [match.name for match in index.search("tag-one", limit=5).matches] == ["a"]

@@ -73,6 +73,14 @@ def test_a_search_makes_what_it_finds_visible_in_the_next_request() -> None:
 def test_the_model_reads_compact_json() -> None:
     assert discovery().call({"query": " create issue ", "limit": 1}).content == (
         '{"query":"create issue","activated_tools":["mcp__github_create_issue"],"match_count":1,'
+        '"total_tools":4}'
+    )
+
+
+def test_the_later_answer_lists_tools() -> None:
+    later = discovery(settings=DiscoverySettings(mode="mcp-only", answer="tools"))
+    assert later.call({"query": "create issue", "limit": 1}).content == (
+        '{"query":"create issue","activated_tools":["mcp__github_create_issue"],"match_count":1,'
         '"total_tools":4,"tools":[{"name":"mcp__github_create_issue",'
         '"description":"create_issue of github","params":["state?(open|closed)","title"]}]}'
     )
@@ -81,7 +89,7 @@ def test_the_model_reads_compact_json() -> None:
 def test_no_match_is_an_answer_and_no_error() -> None:
     answer = discovery().call({"query": "qwzx"})
     assert answer.content == (
-        '{"query":"qwzx","activated_tools":[],"match_count":0,"total_tools":4,"tools":[]}'
+        '{"query":"qwzx","activated_tools":[],"match_count":0,"total_tools":4}'
     )
     assert not answer.is_error
 

@@ -115,6 +115,34 @@ def test_all_hides_built_in_tools_but_essential_ones_too() -> None:
     assert found == ["lsp", *sorted(tool.name for tool in SERVERS), "notebook"]
 
 
+def test_essential_tools_are_those_of_the_document() -> None:
+    """Later versions show four more, which the override names."""
+    later = ("read", "bash", "edit", "write", "find", "glob", "eval")
+    assert DiscoverySettings().essential(later) == ("read", "bash", "edit")
+    assert DiscoverySettings(essential_override=later).essential(later) == later
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ({"tools": {"discoverymode": "all"}}, "tools.discoveryMode"),
+        ({"tools.discovery_mode": "all"}, "tools.discoveryMode"),
+        ({"tools": {"essentialsOverride": ["read"]}}, "tools.essentialOverride"),
+        ({"mcp": {"discoveryDefaultServer": ["a"]}}, "mcp.discoveryDefaultServers"),
+    ],
+)
+def test_a_misspelt_key_is_an_error_with_the_right_name(
+    written: dict[str, Any], meant: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=f"write {meant}"):
+        DiscoverySettings.from_mapping(written)
+
+
+def test_other_settings_of_oh_my_pi_are_passed_over() -> None:
+    theirs = {"tools": {"artifactSpillThreshold": 50}, "mcp": {"enabled": True}, "theme": "dark"}
+    assert DiscoverySettings.from_mapping(theirs) == DiscoverySettings()
+
+
 @pytest.mark.parametrize(
     ("override", "left"),
     [

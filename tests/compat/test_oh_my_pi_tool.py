@@ -64,16 +64,21 @@ def test_claude_gets_references() -> None:
     assert [part.names for part in parts] == [("mcp__mail_send",)]
 
 
-def test_a_result_carries_the_schema_where_no_list_has_room() -> None:
-    """It follows the signature, for `call_tool`."""
-    made = Chat(toolbox(40, server="s"), CONFIG, max_tools=4)
+@pytest.mark.parametrize(("answer", "params"), [("names", None), ("tools", ["count"])])
+def test_a_result_carries_the_schema_where_no_list_has_room(
+    answer: str, params: list[str] | None
+) -> None:
+    """`call_tool` needs it; the later answer has the signature too."""
+    search = {"preset": "oh-my-pi", "answer": answer}
+    made = Chat(toolbox(40, server="s"), {**CONFIG, "search": search}, max_tools=4)
     narrow = replace(OPENAI, max_tools=4)
     made.begin(narrow)
     made.search("tool", limit=8)
     shown = json.loads(made.session.plan(narrow).messages[-1].text)
     carried = [entry for entry in shown["tools"] if "parameters" in entry]
     assert carried
-    assert carried[0]["params"] == ["count"]
+    assert carried[0].get("params") == params
+    assert carried[0]["description"]
     assert carried[0]["parameters"]["required"] == ["count"]
 
 

@@ -296,3 +296,30 @@ def test_settings_do_not_change() -> None:
     config: Any = ToolSearchConfig()
     with pytest.raises(ValidationError):
         config.threshold = 3
+
+
+@pytest.mark.parametrize(
+    ("written", "today"),
+    [
+        ("tools: {discoveryMode: all}", "instead of discoveryMode, write tool_schema_mode"),
+        ("discoveryMode: all", "instead of discoveryMode, write tool_schema_mode"),
+        ("tool_search: {essentialOverride: [read]}", "write tool_search.always_loaded_tools"),
+        ("tool_search: {maxToolsLimit: 50}", "write tool_search.threshold"),
+        ("tool_search: {search: {searchThreshold: 0.1}}", "write tool_search.search.min_relevance"),
+        ("tool_search: {search: {NameBoost: 3}}", "write tool_search.search.boosts.name"),
+        ("permissions: {mode: acceptEdits}", "instead of acceptEdits, write accept"),
+        ("permissions: {mode: bypassPermissions}", "write bypass"),
+        ("permissions: {mode: dontAsk}", "write never-ask"),
+        ("permissions: {defaultMode: plan}", "write permissions.mode"),
+    ],
+)
+def test_a_setting_of_another_system_is_an_error_with_the_name_of_today(
+    written: str, today: str, tmp_path: Path
+) -> None:
+    bot = tmp_path / "bot.yaml"
+    provider = "providers: [{id: a, type: anthropic, model: claude-sonnet-4-6}]\n"
+    bot.write_text(provider + written, encoding="utf-8")
+    with pytest.raises(ConfigurationError) as caught:
+        load_config(bot)
+    assert today in str(caught.value)
+    assert "line 2" in str(caught.value)

@@ -72,7 +72,6 @@ async def test_the_history_has_oh_my_pis_compact_answer(bench: Bench) -> None:
         "activated_tools": ["get_forecast"],
         "match_count": 1,
         "total_tools": 3,
-        "tools": [{"name": "get_forecast", "description": "Weather forecast.", "params": ["city"]}],
     }
     sent = bench.requests[-1].body["messages"]
     assert [message["content"] for message in sent if message["role"] == "tool"] == [answer.text]

@@ -18,14 +18,16 @@ from tool_search.catalog.tool import Tool
 from tool_search.cli.engines import index_of
 from tool_search.cli.exits import result_console, say_notices
 from tool_search.cli.files import read_catalog, read_queries
-from tool_search.cli.options import CatalogOption, EngineOption, PresetOption
+from tool_search.cli.options import CatalogOption, EngineOption, PresetOption, known_spelling
 from tool_search.compat.oh_my_pi.answer import rounded
+from tool_search.compat.oh_my_pi.settings import DEFAULT_LIMIT
 from tool_search.compat.oh_my_pi.terminal import discovery_block, search_answer
 from tool_search.compat.weighted_bm25 import WeightedBm25Index
 from tool_search.discovery.catalog_notices import catalog_notices
 from tool_search.discovery.search_tool import clean_description
 from tool_search.errors import ConfigurationError
 from tool_search.search import SearchResult, ToolSearchIndex
+from tool_search.search.build import PRESETS
 from tool_search.search.index.explanation import Explanation, TermScore
 from tool_search.search.index.older_first import search_older_first
 from tool_search.search.index.ranking import RankedIndex
@@ -49,6 +51,7 @@ HOW_SCORES_ARE_MADE = "a score is 1 - e^-(sum x boost)"
 # Long fields are cut as the index cuts them, so that explaining stays quick.
 _MAX_FIELD_CHARS = 20_000
 _MAX_WORDS = 12
+_LIMIT = 5
 
 
 def matched_words(query: str, tool: Tool) -> dict[FieldName, list[str]]:
@@ -151,7 +154,15 @@ def search_command(
     queries: Annotated[
         Path | None, typer.Option(help='The file of queries: {"query": ...} a line.')
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="The maximum number of tools.")] = 5,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help=f"The maximum number of tools; {_LIMIT} if left out, or {DEFAULT_LIMIT} with the "
+            "preset oh-my-pi.",
+            show_default=False,
+        ),
+    ] = None,
     engine: EngineOption = None,
     preset: PresetOption = None,
     explain: Annotated[
@@ -167,6 +178,8 @@ def search_command(
 ) -> None:
     """Rank the tools of a catalog for a query."""
     asked = _read_texts(query, queries)
+    if limit is None:
+        limit = DEFAULT_LIMIT if _is_oh_my_pi(preset) else _LIMIT
     tools = read_catalog(catalog)
     say_notices(tools.once(catalog_notices))
     index = index_of(tools.active, engine, preset)
@@ -187,12 +200,16 @@ def search_command(
             content = _result_object(found, tools, reasons)
             _add_raw_scores(content["matches"], index, text)
             typer.echo(json.dumps(content, ensure_ascii=False))
-        elif preset == "oh-my-pi" and isinstance(index, WeightedBm25Index) and not explain:
+        elif _is_oh_my_pi(preset) and isinstance(index, WeightedBm25Index) and not explain:
             console = result_console()
             console.print(discovery_block(search_answer(index, text, limit=limit)))
             console.print()
         else:
             _print_table(found, tools, reasons)
+
+
+def _is_oh_my_pi(preset: str | None) -> bool:
+    return preset is not None and known_spelling(preset, PRESETS) == "oh-my-pi"
 
 
 def _read_texts(query: str | None, queries: Path | None) -> Sequence[str]:

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tool_search.catalog.tool import Tool
 from tool_search.compat.weighted_bm25 import Bm25Recipe, WeightedBm25Index
@@ -27,11 +27,15 @@ from tool_search.search.text.documents import FieldName, field_texts
 from tool_search.search.text.stop_words import STOP_WORDS
 from tool_search.search.text.tokenizer import normalized
 
+if TYPE_CHECKING:
+    from tool_search.config.search import SearchSettings
+
 __all__ = [
     "Boosts",
     "LexicalEngine",
     "build",
     "build_lexical",
+    "normalized_tag",
     "tooldiscovery_recipe",
     "tooldiscovery_tokens",
 ]
@@ -125,6 +129,7 @@ def _texts(tool: Tool) -> _Texts:
         for field in _LEXICAL_TEXT_FIELDS
         for text in found.get(field, ())
     ]
+    lines += [written for tag in tool.tags if (written := normalized_tag(tag)) != tag]
     return _Texts(
         name=normalized(tool.name),
         space=normalized(f"{tool.namespace or ''}\n{tool.server or ''}"),
@@ -157,6 +162,7 @@ def _score(part: str, texts: _Texts) -> float:
 
 _TEXT_FIELDS: tuple[FieldName, ...] = ("name", "aliases", "server", "tags", "description")
 _MAX_FIELD_CHARS = 20_000
+_MAX_TAG_CHARS = 64
 _CJK = "\u2e80-\u2fdf\u3005-\u3007\u3041-\u3096\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 # A mark between two letters (don't, e.g, a:b) or two digits (3,5) is part of a word.
 _WORD = re.compile(
@@ -183,6 +189,19 @@ def tooldiscovery_tokens(text: str) -> list[str]:
     return [word for word in words if word.strip("_") and word not in STOP_WORDS]
 
 
+def normalized_tag(tag: str) -> str:
+    """Return a tag as tooldiscovery writes it, however its author did.
+
+    Its letters and digits are those of any script, which tooldiscovery would drop.
+
+    >>> normalized_tag("  TAG ONE "), normalized_tag("tag-one"), normalized_tag("a/b")
+    ('tag-one', 'tag-one', 'ab')
+    """
+    joined = re.sub(r"\s+", "-", tag.strip().lower())
+    kept = "".join(char for char in joined if char.isalnum() or char in "-_.")
+    return kept[:_MAX_TAG_CHARS]
+
+
 def tooldiscovery_recipe(boosts: Boosts | None = None) -> Bm25Recipe:
     """Return the ranking as a recipe.
 
@@ -201,7 +220,7 @@ def tooldiscovery_recipe(boosts: Boosts | None = None) -> Bm25Recipe:
         for times, texts in (
             (name, [tool.name]),
             (namespace, [tool.namespace or tool.server or ""]),
-            (tags, tool.tags),
+            (tags, list(map(normalized_tag, tool.tags))),
             (1, _searched_texts(tool)),
         ):
             for token in chain.from_iterable(map(tooldiscovery_tokens, texts)):
@@ -216,14 +235,19 @@ def _searched_texts(tool: Tool) -> list[str]:
     return [text for field in _TEXT_FIELDS for text in found.get(field, ())]
 
 
-def build(tools: Iterable[Tool], min_relevance: float) -> WeightedBm25Index:
+def build(tools: Iterable[Tool], settings: SearchSettings) -> WeightedBm25Index:
     """Build the index of the preset `tooldiscovery`.
 
     Args:
         tools: The tools to search, in any order.
-        min_relevance: The lowest relevance of a hit, from 0 to 1.
+        settings: The `search` section.
     """
-    return WeightedBm25Index(tools, tooldiscovery_recipe(), min_relevance=min_relevance)
+    given = settings.boosts
+    boosts = None
+    if given is not None:
+        boosts = Boosts(name=given.name, namespace=given.namespace, tags=given.tags)
+    recipe = tooldiscovery_recipe(boosts)
+    return WeightedBm25Index(tools, recipe, min_relevance=settings.min_relevance)
 
 
 def build_lexical(tools: Iterable[Tool], _options: EngineOptions) -> LexicalEngine:

@@ -15,12 +15,28 @@ from tool_search.config.bot import BotConfig, ProviderConfig, ToolSearchConfig
 from tool_search.config.history import HistorySettings
 from tool_search.config.permissions import PermissionRules, PermissionSettings
 from tool_search.config.providers import ProfileMatch, ProfileSettings
-from tool_search.config.search import HybridSettings, SearchSettings
+from tool_search.config.search import BoostSettings, HybridSettings, SearchSettings
 from tool_search.config.stores import LearningSettings, StoreSettings
 from tool_search.errors import ConfigurationError
 
 __all__ = ["config_from_mapping", "load_config"]
 
+# Settings of other systems, as their users have them, and where ours are.
+_OTHER_SYSTEMS = {
+    "discoveryMode": "tool_schema_mode",
+    "essentialOverride": "tool_search.always_loaded_tools",
+    "discoveryDefaultServers": "tool_search.always_loaded_tools, as server:*",
+    "maxToolsLimit": "tool_search.threshold, with tool_schema_mode: auto",
+    "searchThreshold": "tool_search.search.min_relevance",
+    "toolSelectionOrder": "tool_search.always_loaded_tools",
+    "NameBoost": "tool_search.search.boosts.name",
+    "NamespaceBoost": "tool_search.search.boosts.namespace",
+    "TagsBoost": "tool_search.search.boosts.tags",
+    "defaultMode": "permissions.mode",
+    "acceptEdits": "accept",
+    "bypassPermissions": "bypass",
+    "dontAsk": "never-ask",
+}
 _AS_IN_ASTRBOT = ("tool_schema_mode", "tool_search")
 _ModelT = TypeVar("_ModelT", bound=BaseModel)
 _Path = tuple[str | int, ...]
@@ -139,6 +155,17 @@ def _validated(
 
 
 def _problem(error: Any, model: type[BaseModel]) -> str:
+    """Return the problem in plain words, and what another system's name is called here."""
+    value = error["input"]
+    inner = value if isinstance(value, dict) else [value] if isinstance(value, str) else []
+    # A key above the wrong one may be the other system's too: `tools: {discoveryMode: all}`.
+    for name in (error["loc"][-1], *inner):
+        if (today := _OTHER_SYSTEMS.get(str(name))) is not None:
+            return f"{_plain_problem(error, model)}; instead of {name}, write {today}"
+    return _plain_problem(error, model)
+
+
+def _plain_problem(error: Any, model: type[BaseModel]) -> str:
     if error["type"] == "extra_forbidden":
         return f"is unknown; known here: {', '.join(_known_keys(model, error['loc']))}"
     if error["type"] == "missing":
@@ -159,6 +186,7 @@ def _describe_value(value: object, location: tuple[str | int, ...]) -> str:
 def _known_keys(model: type[BaseModel], location: tuple[str | int, ...]) -> list[str]:
     sections: dict[str, type[BaseModel]] = {
         "tool_search": ToolSearchConfig, "search": SearchSettings, "hybrid": HybridSettings,
+        "boosts": BoostSettings,
         "providers": ProviderConfig, "learning": LearningSettings, "store": StoreSettings,
         "permissions": PermissionSettings, "policy": PermissionRules, "roles": PermissionRules,
         "profiles": ProfileSettings, "match": ProfileMatch, "history": HistorySettings,

@@ -17,6 +17,8 @@ from pydantic import (
 from tool_search.config.plugins import installed_engines
 
 __all__ = [
+    "AnswerForm",
+    "BoostSettings",
     "EmbedderKind",
     "EmbedderSettings",
     "EmbeddingSettings",
@@ -30,6 +32,7 @@ __all__ = [
 FusionName = Literal["coverage", "weights", "rrf"]
 EmbedderKind = Literal["openai", "sentence-transformers", "fastembed"]
 SegmenterName = Literal["builtin", "jieba"]
+AnswerForm = Literal["names", "tools"]
 # Settings are a lower layer than search, so its table of engines is loaded by name.
 _TABLE = "tool_search.search.build"
 _Seconds = Annotated[float, Field(gt=0, le=3_600, allow_inf_nan=False)]
@@ -137,6 +140,47 @@ class EmbeddingSettings(Settings):
     rest_s: _Seconds = 30.0
 
 
+# Settings of tooldiscovery's users, and their names here.
+_OTHER_BOOSTS = {
+    "NameBoost": "name",
+    "NamespaceBoost": "namespace",
+    "TagsBoost": "tags",
+    "TagBoost": "tags",
+    "tag": "tags",
+}
+
+
+class BoostSettings(Settings):
+    """The `boosts` section: tooldiscovery's weights, as numbers of repetitions.
+
+    Attributes:
+        name: The weight of a tool's name, from 0 to 100; 0 means the default.
+        namespace: The weight of its namespace, from 0 to 100; 0 means the default.
+        tags: The weight of each of its tags, from 0 to 100; 0 means the default.
+    """
+
+    name: Annotated[int, Field(ge=0, le=100)] = 3
+    namespace: Annotated[int, Field(ge=0, le=100)] = 2
+    tags: Annotated[int, Field(ge=0, le=100)] = 2
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_today(cls, value: Any) -> Any:
+        """Accept `document`, and whole numbers that are written as fractions."""
+        if value == "document":
+            return {"name": 4, "namespace": 2, "tags": 1}
+        if isinstance(value, str):
+            raise ValueError("must be document, or name, namespace and tags")  # noqa: TRY004  # pydantic's
+        if not isinstance(value, dict):
+            return value
+        for old in value.keys() & _OTHER_BOOSTS.keys():
+            raise ValueError(f"write {_OTHER_BOOSTS[old]} instead of {old}")
+        return {
+            key: int(one) if isinstance(one, float) and one.is_integer() else one
+            for key, one in value.items()
+        }
+
+
 class SearchSettings(Settings):
     """The `search` section: how a catalog is searched.
 
@@ -149,6 +193,10 @@ class SearchSettings(Settings):
             which needs the extra `jieba`.
         preset: The ranking of another system; with `tooldiscovery`, `engine` chooses which
             of its two searches.
+        boosts: The weights of the preset `tooldiscovery`: `{name, namespace, tags}`, or
+            `document` for the 4, 2 and 1 of its document; its program has 3, 2 and 2.
+        answer: The answer of the preset `oh-my-pi` with its tool's name: `names` for the four
+            keys of its document, `tools` for the later form with descriptions and arguments.
         hybrid: The weights of the engine `hybrid`.
         embedder: The embedder of `semantic` and `hybrid`: a section, or your own as
             `module:name`; null for the shipped one, which the extra `semantic` installs.
@@ -164,6 +212,8 @@ class SearchSettings(Settings):
     min_relevance: Annotated[float, Field(ge=0, le=1)] = 0.1
     segmenter: SegmenterName = "builtin"
     preset: str | None = None
+    boosts: BoostSettings | None = None
+    answer: AnswerForm = "names"
     hybrid: HybridSettings = HybridSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
     embedder: Annotated[str, Field(pattern=r"^[\w.]+:\w+$")] | EmbedderSettings | None = None
@@ -206,6 +256,20 @@ class SearchSettings(Settings):
                 f"or set it to {' or '.join(engines)}"
             )
         return value
+
+    @model_validator(mode="after")
+    def _has_effect(self) -> SearchSettings:
+        """Refuse a setting of a preset without that preset."""
+        if self.boosts is not None and (self.preset, self.engine) != ("tooldiscovery", "bm25"):
+            raise ValueError(
+                "boosts are weights of preset tooldiscovery with engine bm25; set them both, or "
+                "leave boosts out"
+            )
+        if self.answer != "names" and self.preset != "oh-my-pi":
+            raise ValueError(
+                f"answer {self.answer!r} is a form of preset oh-my-pi; set it, or leave answer out"
+            )
+        return self
 
 
 def _engines_of_preset(preset: str) -> tuple[str, ...]:

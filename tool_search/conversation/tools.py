@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import cast
+from typing import Any, cast
 
 from tool_search.catalog.catalog import CorePolicy, ToolCatalog, catalog_changes
 from tool_search.catalog.naming import NameBook, Source
@@ -174,13 +174,18 @@ class ToolState:
         """Return the search tool; None if the catalog cannot be searched."""
         if self._index is None:
             return None
-        return _search_tool_class(self._config, self.search_tool_name)(
+        kind = _search_tool_class(self._config, self.search_tool_name)
+        more: dict[str, Any] = {}
+        if kind is not ToolSearchTool:
+            more["answer"] = self._config.search.answer
+        return kind(
             self._searched(self._index),
             self.catalog,
             name=self.search_tool_name,
             max_results=self._config.max_results,
             max_results_total=self._config.max_results_total,
             language=language or self.frozen.language,
+            **more,
         )
 
     @property

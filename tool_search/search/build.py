@@ -58,7 +58,7 @@ class PresetRow:
     """The ranking of another system.
 
     Attributes:
-        indexes: By engine, `module:function`, which takes tools and `min_relevance` and
+        indexes: By engine, `module:function`, which takes tools and `SearchSettings` and
             returns a `ToolSearchIndex`; None if the engine itself has the ranking. The
             first engine is the default, other engines contradict the preset.
     """
@@ -231,7 +231,7 @@ def _build(tools: Sequence[Tool], engine: str, options: EngineOptions) -> ToolSe
     preset = PRESETS.get(settings.preset or "") if settings else None
     home = preset.indexes.get(engine) if preset else None
     if home is not None:
-        index: ToolSearchIndex = _load(home)(tools, floor)
+        index: ToolSearchIndex = _load(home)(tools, settings)
         return index
     row = ENGINES.get(engine)
     if row is None:
@@ -269,6 +269,8 @@ def _options_key(engine: str, options: EngineOptions) -> str:
     else:
         floor, preset = settings.min_relevance, settings.preset
     key = f"{engine} {floor!r} {options.segmenter} {preset}"
+    if settings is not None and settings.boosts is not None:
+        key += f" {settings.boosts!r}"
     if engine in EMBEDDING_ENGINES:
         named = (settings.hybrid, settings.embedding, settings.embedder) if settings else ()
         key += f" {named!r} {options.embedder.identity if options.embedder else None}"

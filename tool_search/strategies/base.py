@@ -244,4 +244,6 @@ def _callable_match(
     tool = conversation.definition(match.name)
     if not needed or tool is None:
         return match if name == match.name else replace(match, name=name)
-    return replace(match, name=name, parameters=tool.declared_schema.schema)
+    # oh-my-pi's answers have names alone.
+    described = match.description or tool.description
+    return replace(match, name=name, description=described, parameters=tool.declared_schema.schema)

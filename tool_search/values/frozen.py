@@ -90,19 +90,30 @@ EMPTY = FrozenDict()
 
 def frozen(value: Any) -> Any:
     """Return a JSON value that cannot be changed; what is inside is copied."""
-    kind = type(value)
-    if kind is dict:
-        return FrozenDict(frozen_items(value)) if value else EMPTY
-    if kind is list:
-        return FrozenList(
-            [frozen(one) if type(one) is dict or type(one) is list else one for one in value]
-        )
-    return value
+    is_container = type(value) is dict or type(value) is list
+    return _frozen_copies(value)[id(value)] if is_container else value
 
 
 def frozen_items(value: dict[str, Any]) -> dict[str, Any]:
     """Return a new object whose values cannot be changed."""
-    return {
-        key: frozen(one) if type(one) is dict or type(one) is list else one
-        for key, one in value.items()
-    }
+    made = _frozen_copies(value)
+    return {key: made.get(id(one), one) for key, one in value.items()}
+
+
+def _frozen_copies(value: Any) -> dict[int, Any]:
+    """Return frozen copies of a container and of those in it, by identity.
+
+    Without recursion: a schema may have more levels than the interpreter has frames.
+    """
+    outer_first = [value]
+    for part in outer_first:
+        inner = part.values() if type(part) is dict else part
+        outer_first += [one for one in inner if type(one) is dict or type(one) is list]
+    made: dict[int, Any] = {}
+    for part in reversed(outer_first):
+        if type(part) is dict:
+            items = {key: made.get(id(one), one) for key, one in part.items()}
+            made[id(part)] = FrozenDict(items) if items else EMPTY
+        else:
+            made[id(part)] = FrozenList([made.get(id(one), one) for one in part])
+    return made

@@ -186,6 +186,23 @@ def test_search_operators_find_what_a_floor_would_cut() -> None:
     assert len(names(index, "server:s")) == 8
 
 
+@pytest.mark.parametrize(
+    "query", ["common AND word", "server:s", "+common rare", "common -qwzx", "rare", "common word"]
+)
+def test_search_no_score_depends_on_min_relevance(query: str) -> None:
+    tools = [
+        Tool(name=f"t{n}", description=f"common word {'x ' * n}", server="s") for n in range(8)
+    ]
+    tools += [Tool(name="qwzx"), Tool(name="u", description="rare rare common", server="s")]
+    scores: dict[str, set[float]] = {}
+    for floor in (0.0, 0.05, 0.1, 0.4, 0.9):
+        index = build_index(tools, SearchSettings(min_relevance=floor))
+        for match in index.search(query, limit=20).matches:
+            scores.setdefault(match.name, set()).add(match.score)
+    assert scores
+    assert {name for name, found in scores.items() if len(found) > 1} == set()
+
+
 def test_search_select_gives_exact_names_in_their_order(index: ToolSearchIndex) -> None:
     result = index.search("select:list_issues, CREATE_EVENT,qwzx,create_issue", limit=10)
     found = [(match.name, match.score) for match in result.matches]

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tool_search.compat.oh_my_pi.ranking import DiscoverableTool
 from tool_search.search.index.protocol import SearchMatch, SearchResult
 from tool_search.values.json import compact_json
+
+if TYPE_CHECKING:
+    from tool_search.config.search import AnswerForm
 
 __all__ = [
     "DISABLED",
@@ -139,24 +142,28 @@ class DiscoveryDetails:
             "tools": [match.to_dict() for match in self.tools],
         }
 
-    def to_json(self) -> str:
-        """Return the model's view of the search, as compact JSON."""
-        return compact_json(
-            {
-                "query": self.query,
-                "activated_tools": list(self.activated_tools),
-                "match_count": len(self.tools),
-                "total_tools": self.total_tools,
-                "tools": [
-                    {
-                        "name": match.name,
-                        "description": match.description,
-                        "params": list(match.signature),
-                    }
-                    for match in self.tools
-                ],
-            }
-        )
+    def to_json(self, form: AnswerForm = "names") -> str:
+        """Return the model's view of the search, as compact JSON.
+
+        Args:
+            form: `names` for the four keys of the document, `tools` for the later form.
+        """
+        content: dict[str, Any] = {
+            "query": self.query,
+            "activated_tools": list(self.activated_tools),
+            "match_count": len(self.tools),
+            "total_tools": self.total_tools,
+        }
+        if form == "tools":
+            content["tools"] = [
+                {
+                    "name": match.name,
+                    "description": match.description,
+                    "params": list(match.signature),
+                }
+                for match in self.tools
+            ]
+        return compact_json(content)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,28 +199,36 @@ class OhMyPiMatch(SearchMatch):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OhMyPiResult(SearchResult):
-    """A result whose JSON has oh-my-pi's keys."""
+    """A result whose JSON has oh-my-pi's keys.
+
+    Attributes:
+        form: `names` for the four keys of oh-my-pi's document, `tools` for its later form.
+    """
+
+    form: AnswerForm = "names"
 
     def to_json(self) -> str:
         """Return oh-my-pi's compact answer, with schemas that the result must carry."""
         if self.error is not None:
             # Not `super()`: with slots, the dataclass is not the class of this body.
             return SearchResult.to_json(self)
-        return compact_json(
-            {
-                "query": self.query,
-                "activated_tools": [match.name for match in self.matches],
-                "match_count": len(self.matches),
-                "total_tools": self.total_tools,
-                "tools": [_match_object(match) for match in self.matches],
-            }
-        )
+        content: dict[str, Any] = {
+            "query": self.query,
+            "activated_tools": [match.name for match in self.matches],
+            "match_count": len(self.matches),
+            "total_tools": self.total_tools,
+        }
+        # Four keys have no place for a schema that the request does not declare.
+        if self.form == "tools" or any(match.parameters is not None for match in self.matches):
+            content["tools"] = [_match_object(match) for match in self.matches]
+        return compact_json(content)
 
 
 def _match_object(match: SearchMatch) -> dict[str, Any]:
     signature = match.signature if isinstance(match, OhMyPiMatch) else ()
     content: dict[str, Any] = {"name": match.name, "description": match.description}
-    content["params"] = list(signature)
+    if signature or match.parameters is None:
+        content["params"] = list(signature)
     if match.parameters is not None:
         content["parameters"] = match.parameters
     return content
@@ -222,9 +237,10 @@ def _match_object(match: SearchMatch) -> dict[str, Any]:
 def read_result(content: Mapping[str, Any]) -> OhMyPiResult:
     """Return the result that a history holds.
 
-    Answers of oh-my-pi's first versions have names alone.
+    An answer of the form `names` has names alone.
     """
     tools = content.get("tools")
+    form: AnswerForm = "tools" if isinstance(tools, list) else "names"
     if not isinstance(tools, list):
         tools = [{"name": name} for name in content["activated_tools"]]
     found, searched = content.get("match_count"), content.get("total_tools")
@@ -233,6 +249,7 @@ def read_result(content: Mapping[str, Any]) -> OhMyPiResult:
         matches=tuple(filter(None, map(_read_match, tools))),
         total_found=found if isinstance(found, int) else 0,
         total_tools=searched if isinstance(searched, int) else 0,
+        form=form,
     )
 
 

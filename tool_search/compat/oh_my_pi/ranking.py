@@ -15,11 +15,14 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tool_search.catalog.schema.plain import object_schema
 from tool_search.catalog.tool import Tool, schema_of
 from tool_search.compat.weighted_bm25 import Bm25Recipe, WeightedBm25Index
+
+if TYPE_CHECKING:
+    from tool_search.config.search import SearchSettings
 
 __all__ = [
     "DiscoverableTool",
@@ -258,11 +261,11 @@ def _first_units(text: str) -> str:
     return units.decode("utf-16-le", "ignore")
 
 
-def build(tools: Iterable[Tool], min_relevance: float) -> WeightedBm25Index:
+def build(tools: Iterable[Tool], settings: SearchSettings) -> WeightedBm25Index:
     """Build the index of the preset `oh-my-pi`.
 
     Args:
         tools: The tools to search, in any order.
-        min_relevance: The lowest relevance of a hit, from 0 to 1.
+        settings: The `search` section.
     """
-    return WeightedBm25Index(tools, oh_my_pi_recipe(), min_relevance=min_relevance)
+    return WeightedBm25Index(tools, oh_my_pi_recipe(), min_relevance=settings.min_relevance)

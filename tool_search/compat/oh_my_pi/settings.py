@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any, Literal, cast, get_args
 
 from tool_search.catalog.catalog import CorePolicy, ToolCatalog
 from tool_search.catalog.tool import Tool
 from tool_search.compat.oh_my_pi.ranking import discoverable
 from tool_search.config.bot import ToolSearchConfig
-from tool_search.config.search import SearchSettings
+from tool_search.config.search import AnswerForm, SearchSettings
 from tool_search.discovery.modes import resolve_mode
 from tool_search.errors import ConfigurationError
 
@@ -24,7 +25,13 @@ DiscoveryModeSetting = Literal["auto", "off", "mcp-only", "all"]
 
 _MAX_TOOLS = 40
 _MAX_TOKENS = 16_000
-_ESSENTIAL = ("read", "bash", "edit", "write", "find", "glob", "eval")
+_ESSENTIAL = ("read", "bash", "edit")
+_KEYS = (
+    "tools.discoveryMode",
+    "tools.essentialOverride",
+    "mcp.discoveryMode",
+    "mcp.discoveryDefaultServers",
+)
 _INTERNAL = ("resolve", "yield")
 _INTERNAL_PREFIX = "report_"
 
@@ -40,14 +47,18 @@ class DiscoverySettings:
         mcp_discovery: `mcp.discoveryMode`: `mcp-only`, if `mode` is neither `mcp-only` nor
             `all`.
         essential_override: `tools.essentialOverride`: built-in tools that `all` leaves
-            visible, instead of read, bash, edit, write, find, glob and eval.
+            visible, instead of read, bash and edit. Later versions show write, find, glob and
+            eval too: name all seven.
         default_servers: `mcp.discoveryDefaultServers`: servers whose tools stay visible.
+        answer: The answer of the search tool: `names` for the four keys of oh-my-pi's
+            document, `tools` for its later form with descriptions and arguments.
     """
 
     mode: DiscoveryModeSetting = "auto"
     mcp_discovery: bool = False
     essential_override: tuple[str, ...] = ()
     default_servers: tuple[str, ...] = ()
+    answer: AnswerForm = "names"
 
     @classmethod
     def from_mapping(cls, content: Mapping[str, Any]) -> DiscoverySettings:
@@ -56,11 +67,13 @@ class DiscoverySettings:
         Keys may be dotted, as `tools.discoveryMode`, or nested; oh-my-pi's other keys are ignored.
 
         Raises:
-            ConfigurationError: A value is not allowed; the message has the key.
+            ConfigurationError: A value is not allowed, or a key is written almost like one of
+                these; the message has the key.
 
         >>> DiscoverySettings.from_mapping({"tools": {"discoveryMode": "all"}}).mode
         'all'
         """
+        _check_spelling(content)
         mode = _setting(content, "tools.discoveryMode", "auto")
         if mode not in get_args(DiscoveryModeSetting):
             allowed = ", ".join(get_args(DiscoveryModeSetting))
@@ -147,7 +160,7 @@ class DiscoverySettings:
             max_results=DEFAULT_LIMIT,
             auto_always_load_builtin=False,
             search_tool_name=SEARCH_TOOL_NAME,
-            search=SearchSettings(preset="oh-my-pi"),
+            search=SearchSettings(preset="oh-my-pi", answer=self.answer),
         )
 
 
@@ -169,6 +182,27 @@ def _is_internal(tool: Tool) -> bool:
     return tool.kind == "builtin" and (
         tool.name in _INTERNAL or tool.name.startswith(_INTERNAL_PREFIX)
     )
+
+
+def _check_spelling(content: Mapping[str, Any]) -> None:
+    """Raise if a key that oh-my-pi does not have is nearly one of those that are read.
+
+    Its configuration holds many settings that are not about tools, which are passed over.
+    """
+    given = set(map(str, content))
+    for section in ("tools", "mcp"):
+        nested = content.get(section)
+        if isinstance(nested, Mapping):
+            given.update(f"{section}.{name}" for name in nested)
+    for key in sorted(given.difference(_KEYS)):
+        near = get_close_matches(_plain_key(key), list(map(_plain_key, _KEYS)), n=1, cutoff=0.85)
+        if near:
+            known = next(name for name in _KEYS if _plain_key(name) == near[0])
+            raise ConfigurationError(f"{key} is not a setting of tool discovery; write {known}")
+
+
+def _plain_key(key: str) -> str:
+    return key.replace("_", "").replace("-", "").casefold()
 
 
 def _setting(content: Mapping[str, Any], key: str, default: object) -> object:

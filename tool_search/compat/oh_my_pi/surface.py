@@ -191,7 +191,7 @@ class ToolDiscovery:
             return DiscoveryAnswer.error(denied(forbidden))
         found = found._replace(total_tools=len(self._permitted()))
         details = searching.details(found, activated=self.activate(names), selected=self.selected)
-        return DiscoveryAnswer(content=details.to_json(), details=details)
+        return DiscoveryAnswer(content=details.to_json(self._settings.answer), details=details)
 
     def activate(self, names: Iterable[str]) -> tuple[str, ...]:
         """Make hidden tools visible; return those that were hidden, in order.

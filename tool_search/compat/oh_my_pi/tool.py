@@ -9,7 +9,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
@@ -37,6 +37,9 @@ from tool_search.search.index.protocol import SearchResult, ToolSearchIndex
 from tool_search.values.clean_text import named
 from tool_search.values.json import encodable
 from tool_search.values.redaction import log_failure
+
+if TYPE_CHECKING:
+    from tool_search.config.search import AnswerForm
 
 __all__ = ["DiscoveryFindings", "SearchToolBm25"]
 
@@ -90,6 +93,7 @@ class SearchToolBm25(ToolSearchTool):
         max_results_total: Not used: a call has one query.
         language: The language of the description.
         summaries: Summaries by tool name, which replace the tools' own.
+        answer: The form of the answer; see `DiscoverySettings`.
     """
 
     def __init__(
@@ -102,6 +106,7 @@ class SearchToolBm25(ToolSearchTool):
         max_results_total: int = DEFAULT_LIMIT,
         language: Language = "en-US",
         summaries: Mapping[str, str] | None = None,
+        answer: AnswerForm = "names",
     ) -> None:
         super().__init__(
             index,
@@ -112,6 +117,7 @@ class SearchToolBm25(ToolSearchTool):
             language=language,
         )
         self._summaries = summaries or {}
+        self._form: AnswerForm = answer
 
     def definition(self, *, hidden: Iterable[Tool] | None = None) -> Tool:
         """Return the definition of the search tool.
@@ -173,6 +179,7 @@ class SearchToolBm25(ToolSearchTool):
             ),
             total_found=len(described),
             total_tools=found.total_tools,
+            form=self._form,
         )
 
     def find(

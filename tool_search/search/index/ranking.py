@@ -19,11 +19,11 @@ from tool_search.search.index.protocol import SearchMatch, SearchResult
 from tool_search.search.index.scores import (
     ScoredTools,
     cutoff_score,
+    drop_below,
     drop_far_below_best,
     hits_above,
     masked,
     max_score,
-    raise_to,
     relevance,
 )
 from tool_search.search.index.storage import DocumentIds
@@ -314,10 +314,12 @@ class RankedIndex:
             values[doc_id] += vote * attainable
         if not passed:
             return ScoredTools(text, reported_text, values, attainable, floor, voted)
-        raise_to(values, passed.always_hits, max(floor, _MIN_SHARE * attainable))
-        return ScoredTools(
-            text, reported_text, values, attainable, floor, voted, passed.always_hits
-        )
+        # What operators ask for keeps its own score, so that no score depends on the floor.
+        asked = {doc_id: values[doc_id] for doc_id in passed.always_hits}
+        values = drop_below(values, floor)
+        for doc_id, score in asked.items():
+            values[doc_id] = max(score, _MIN_SHARE * attainable)
+        return ScoredTools(text, reported_text, values, attainable, 0.0, voted, passed.always_hits)
 
     def _collect_votes(self, text: str, may: Sequence[bool] | None) -> list[tuple[int, float]]:
         """Return votes by document id, for tools of this index that may be found."""

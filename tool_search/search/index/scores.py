@@ -6,7 +6,7 @@ An array is used for a large index; both forms give the same scores.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 __all__ = [
     "ScoredTools",
     "cutoff_score",
+    "drop_below",
     "drop_far_below_best",
     "hits_above",
     "masked",
     "max_score",
-    "raise_to",
     "relevance",
 ]
 
@@ -60,12 +60,6 @@ def relevance(share: float) -> float:
         share: A score divided by the score that the query could reach.
     """
     return min(-math.expm1(-share), _BEST_INEXACT)
-
-
-def raise_to(values: Values, doc_ids: Iterable[int], least: float) -> None:
-    """Raise the scores of these documents to a minimum, in place."""
-    for doc_id in doc_ids:
-        values[doc_id] = max(values[doc_id], least)
 
 
 def masked(values: Values, is_allowed: Sequence[bool]) -> Values:
@@ -107,6 +101,13 @@ def drop_far_below_best(values: Values, groups: bytes, share: float) -> Values:
         of = (kinds & bit) > 0
         is_kept |= of & (values >= share * values[of].max())
     return np.where(is_kept, values, 0.0)
+
+
+def drop_below(values: Values, floor: float) -> Values:
+    """Return the scores with 0 for those below a floor."""
+    if isinstance(values, list):
+        return [value if value >= floor else 0.0 for value in values]
+    return values * (values >= floor)
 
 
 def max_score(values: Values) -> float:
