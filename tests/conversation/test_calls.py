@@ -74,11 +74,37 @@ def test_a_declared_tool_called_with_wrong_arguments_answers_without_its_schema(
 
 
 def test_an_unknown_name_gets_near_ones_never_the_whole_catalog(chat: Chat) -> None:
-    said = refusal(chat, "tool_03")
-    near = said.removeprefix("There is no tool named tool_03. Similar names: ").split(".")[0]
-    assert len(near.split(", ")) == 3
-    assert set(near.split(", ")) < set(chat.session.catalog)
-    assert said.endswith("search with tool_search.")
+    said, *lines = refusal(chat, "tool_03").splitlines()
+    near = [line.partition(":")[0] for line in lines]
+    assert said.startswith("There is no tool named tool_03.")
+    assert len(near) == 3
+    assert set(near) < set(chat.session.catalog)
+
+
+def mailing() -> Chat:
+    """A conversation with a tool that sends mail among others."""
+    made = Chat([*toolbox(9), tool("send_mail", description="Send a mail.")])
+    made.begin()
+    return made
+
+
+def test_an_invented_name_is_answered_with_what_a_search_finds() -> None:
+    chat = mailing()
+    said = chat.call("sendTheMailOut", {"to": "x"})
+    assert said.is_error
+    assert "send_mail: " in said.text
+    assert '"required":["count"]' in said.text
+    assert "send_mail" in chat.session.discoveries
+    assert "send_mail" in [each.tool.name for each in chat.session.plan(OPENAI).tools]
+    assert chat.call("send_mail", {"count": 1}).text == "ok"
+
+
+def test_a_call_after_an_invented_name_teaches_its_words() -> None:
+    chat = mailing()
+    chat.call("mail_sender_send")
+    chat.call("send_mail", {"count": 1})
+    lessons = [(lesson.query, lesson.tool) for lesson in chat.session.drain_lessons()]
+    assert lessons == [("mail sender send", "send_mail")]
 
 
 def test_a_name_like_no_other_is_sent_to_the_search(chat: Chat) -> None:

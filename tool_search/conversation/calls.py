@@ -5,6 +5,7 @@ Pure: it depends on the conversation's catalog alone, and never runs anything.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -15,7 +16,7 @@ from tool_search.catalog.names import NameRule, wire_name
 from tool_search.catalog.schema.renaming import TooComplexError
 from tool_search.catalog.tool import Tool
 from tool_search.catalog.validation import complaints_about
-from tool_search.discovery.search_tool import ToolSearchTool
+from tool_search.discovery.search_tool import ToolSearchTool, clean_match
 from tool_search.discovery.state import DiscoveryState
 from tool_search.i18n import Language, text
 from tool_search.messages import (
@@ -27,7 +28,7 @@ from tool_search.messages import (
     plain_text,
     user_message,
 )
-from tool_search.search.index.protocol import SearchResult
+from tool_search.search.index.protocol import SearchMatch, SearchResult
 from tool_search.strategies.arguments import inner_call, under_own_keys
 from tool_search.values.arguments import read_arguments
 from tool_search.values.clean_text import quoted
@@ -47,6 +48,7 @@ __all__ = [
 _MAX_SHOWN_CHARS = 200
 _MAX_NEAR = 3
 _MAX_SCHEMA_CHARS = 4000
+_MAX_FOUND_SCHEMA_CHARS = 1500
 _MAX_SHOWN_KEYS = 5
 
 
@@ -76,7 +78,7 @@ class AnsweredCall:
         is_error: True if the result reports a failure.
         is_denied: True if the caller may not call the tool. Only programs read it: the model
             may read that there is no such tool.
-        result: The search result, if the call was a search.
+        result: The search result, if the call was a search, or called an invented name.
         names_tool: A deferred tool that the model named, and so discovered.
     """
 
@@ -186,7 +188,7 @@ class CallResolver:
             return self._search(replace(call, name=name), self.search_tool, arguments)
         tool = self.find(name)
         if tool is None:
-            return self._refuse(call, self._unknown(name))
+            return self._answer_unknown(call, name)
         return self._decide_known(call, name, tool, arguments)
 
     def under_own_keys(self, reply: Message) -> Message:
@@ -201,8 +203,10 @@ class CallResolver:
         self, call: ToolCall, name: str, tool: Tool, arguments: Mapping[str, Any]
     ) -> CallDecision:
         if not self.permits(tool):
-            # Without a reason this caller may not learn that the tool exists.
-            why = self.denial_reason(tool) or self._unknown(name)
+            why = self.denial_reason(tool)
+            if not why:
+                # Without a reason this caller may not learn that the tool exists.
+                return replace(self._answer_unknown(call, name), is_denied=True)
             return AnsweredCall(call=call, content=why, is_error=True, is_denied=True)
         present = self.catalog.get(tool.name)
         if present is None or not present.active:
@@ -297,17 +301,58 @@ class CallResolver:
             owners.get(key, tool.source) == tool.source for key in look_alike_keys(alias)
         )
 
+    def _answer_unknown(self, call: ToolCall, name: str) -> AnsweredCall:
+        """Answer a call of an invented name with the tools that a search for it finds.
+
+        They are callable from the next request on, as after a search; the answer has their
+        definitions, since a provider may show definitions only after a search of its own kind.
+        """
+        result = self._found_by_name(name)
+        if result is None:
+            return self._refuse(call, self._unknown(name))
+        lines = (
+            f"{match.name}: {match.description} "
+            f"{self.catalog[match.name].schema_json[:_MAX_FOUND_SCHEMA_CHARS]}"
+            for match in result.matches
+        )
+        content = self._say("unknown_found", name[:_MAX_SHOWN_CHARS], tools="\n".join(lines))
+        return AnsweredCall(call=call, content=content, is_error=True, result=result)
+
+    def _found_by_name(self, name: str) -> SearchResult | None:
+        """Return tools of similar names, then those that a search for its words finds.
+
+        None if there are none, or nothing can be searched.
+        """
+        if self.search_tool is None:
+            return None
+        words = " ".join(re.findall(r"[^\W_]+", name[:_MAX_SHOWN_CHARS]))
+        found = self.search_tool.run(
+            {"queries": [words], "limit": _MAX_NEAR},
+            callable_now=frozenset(self.core).union(self.discoveries.names),
+            discovered=len(self.discoveries),
+            allowed=self._is_found,
+        )
+        near = [each for each in self._near(name) if not self.sets_aside(self.catalog[each])]
+        names = list(dict.fromkeys((*near, *found.names)))[:_MAX_NEAR]
+        if not names:
+            return None
+        tools = (self.catalog[each] for each in names)
+        matches = (
+            clean_match(SearchMatch(name=t.name, description=t.description, server=t.server))
+            for t in tools
+        )
+        return replace(found, matches=tuple(matches), loaded=(), hint=None, error=None)
+
+    def _near(self, name: str) -> list[str]:
+        known = [tool.name for tool in self.catalog.active if self.permits(tool)]
+        return get_close_matches(name[:64], known, n=_MAX_NEAR, cutoff=0.7)
+
     def _unknown(self, name: str) -> str:
         shown = name[:_MAX_SHOWN_CHARS]
-        known = [tool.name for tool in self.catalog.active if self.permits(tool)]
-        near = get_close_matches(name[:64], known, n=_MAX_NEAR, cutoff=0.7)
         if self.search_tool is None:
+            near = self._near(name)
             listed = f" ({', '.join(near)}?)" if near else ""
             return self._say("unknown", shown) + listed
-        if near:
-            return self._say(
-                "unknown_near", shown, near=", ".join(near), search_tool=self.search_tool_name
-            )
         return self._say("unknown_search", shown, search_tool=self.search_tool_name)
 
     def _gone(self, tool: Tool) -> str:
