@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from tool_search.catalog.tool import Tool
+from tool_search.search import build_index
 from tool_search.search.engines.bm25 import Bm25Engine
 from tool_search.search.index.ranking import RankedIndex
 from tool_search.search.index.storage import Postings, square_impacts, sum_impacts
@@ -149,3 +150,16 @@ def test_build_many_tools_of_one_pattern_is_bounded(size: int) -> None:
     index = RankedIndex(Bm25Engine(tools), min_relevance=0.1)
     found = index.search("vendor object 3141", limit=5)
     assert found.matches[0].name == "vendor_object_3141_get"
+
+
+def test_function_word_of_a_name_counts_with_the_rest_of_the_name() -> None:
+    tools = (
+        Tool(name="github_get_me", description="Details of the authenticated GitHub user."),
+        Tool(name="get_commit", description="Get details for a commit of a repository."),
+        Tool(name="get_label", description="Get a label."),
+        Tool(name="find_hotel", description="Finds a hotel."),
+        Tool(name="phone_find_me", description="Locates the phone."),
+    )
+    index = build_index(tools)
+    assert index.search("get me", limit=1).matches[0].name == "github_get_me"
+    assert index.search("find me a hotel", limit=1).matches[0].name == "find_hotel"

@@ -36,9 +36,6 @@ PLAIN = (
     "create (issue",
     "create issue)",
     "create issue :)",
-    "-issue",
-    "NOT issue",
-    "-(create issue)",
     "https://github.com/a/b?issue=1&create=2#top",
     "issue in C++ and C#",
     "create and issue or repository not",
@@ -134,6 +131,28 @@ def test_search_operators_filter(index: ToolSearchIndex, query: str, expected: s
     assert {match.name for match in result.matches} == expected
     assert result.total_found == len(expected)
     assert all(0 < match.score < 1 for match in result.matches)
+
+
+@pytest.mark.parametrize(
+    ("query", "excluded"),
+    [
+        ("-issue", {"create_issue", "list_issues"}),
+        ("NOT issue", {"create_issue", "list_issues"}),
+        ("NOT issue NOT server:gitlab", {"create_issue", "list_issues", "gitlab_merge"}),
+        ("-(create OR delete)", {"create_issue", "create_event", "delete_repository"}),
+        ("NOT qwzx", set()),
+    ],
+)
+def test_search_exclusion_alone_finds_everything_else(
+    index: ToolSearchIndex, query: str, excluded: set[str]
+) -> None:
+    found = index.search(query, limit=20)
+    assert [match.name for match in found.matches] == sorted(
+        tool.name for tool in TOOLS if tool.name not in excluded
+    )
+    assert found.total_found == len(TOOLS) - len(excluded)
+    hidden = index.search(query, limit=20, allowed=lambda name: name != "forecast_sales")
+    assert "forecast_sales" not in [match.name for match in hidden.matches]
 
 
 # Each has every word of `createGitHubIssue` somewhere in its definition, but not each in its name.

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import gc
 import math
+from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -46,7 +47,7 @@ from tool_search.search.text.documents import (
 from tool_search.search.text.query import QueryTerms, query_sentences, query_terms
 from tool_search.search.text.scripts import ALL_SCRIPTS, OTHER, ToolScripts, script_of
 from tool_search.search.text.synonyms import synonyms_of
-from tool_search.search.text.tokenizer import Segmenter
+from tool_search.search.text.tokenizer import MAX_WORD_CHARS, Segmenter, pieces
 
 if TYPE_CHECKING:
     import numpy as np
@@ -106,6 +107,9 @@ _NAME_COVERED = 0.3
 _TEXT_COVERED = 0.3
 _HAS_PAIRS = 0.2
 _ENOUGH_PAIRS = 2
+# A longer query does not name a tool, and a common stop word names none.
+_MAX_NAME_WORDS = 5
+_MAX_NAMES = 200
 _RELATED_TO_KNOWN = 0.8
 _RELATED_TO_UNKNOWN = 0.5
 _MAX_ROWS = 200
@@ -212,6 +216,7 @@ class Bm25Engine:
                 weighted.append((posting, weight * self._idf(len(posting))))
                 if term in terms.characters:
                     characters.append(posting)
+        weighted.extend((posting, value) for _, posting, value in self._named_stop_words(terms))
         views: list[ScriptScores] = []
         plain: Values | None = None
         for group in self.scripts.groups or (OTHER,):
@@ -226,6 +231,23 @@ class Bm25Engine:
             most = attainable(self._full_values(terms, known))
             views.append(ScriptScores(group, Scores(scores, most), _share_known(terms, known)))
         return views
+
+    def _named_stop_words(self, terms: QueryTerms) -> Iterator[tuple[str, Posting, float]]:
+        """Yield stop words with the tools that the query names with them, and their weights."""
+        if len(terms.pieces) + len(terms.stop_words) > _MAX_NAME_WORDS:
+            return
+        for word in sorted(terms.stop_words):
+            # Only names have stop words as terms.
+            posting = self._postings.get(word) or ()
+            if not posting or len(posting) > _MAX_NAMES:
+                continue
+            named = [
+                entry
+                for entry in posting
+                if (tool := self.doc_ids.tools[int(entry)]) and _is_named(terms, _words_of(tool))
+            ]
+            if named:
+                yield word, array("d", named), self._idf(len(posting))
 
     def _sum(
         self,
@@ -274,13 +296,16 @@ class Bm25Engine:
         """
         terms = query_terms(query, self._segmenter)
         both = terms.forms.intersection
-        return [
-            1.0
-            + _NAME_COVERED * len(both(name)) / (len(name) or 1)
-            + _TEXT_COVERED * len(both(text)) / (len(text) or 1)
-            + _HAS_PAIRS * _count_pairs(terms.pairs, sequence) / _ENOUGH_PAIRS
-            for _, name, text, sequence in map(self._stored_terms, doc_ids)
-        ]
+        boosts = []
+        for _, name, text, sequence in map(self._stored_terms, doc_ids):
+            boost = 1.0 + _TEXT_COVERED * len(both(text)) / (len(text) or 1)
+            if terms.stop_words.isdisjoint(name) or not _is_named(terms, name):
+                boost += _NAME_COVERED * len(both(name)) / (len(name) or 1)
+                boost += _HAS_PAIRS * _count_pairs(terms.pairs, sequence) / _ENOUGH_PAIRS
+            else:
+                boost += _NAME_COVERED + _HAS_PAIRS
+            boosts.append(boost)
+        return boosts
 
     def unmatched_in(self, query: str, group: int) -> list[str]:
         """Return the words of the query that no tool of the script has."""
@@ -354,6 +379,9 @@ class Bm25Engine:
             if posting and (impact := _impact(posting, doc_id)):
                 value = weight * self._idf(len(posting)) * impact
                 words.add(written.get(term, term), value, fields[term])
+        for word, named, value in self._named_stop_words(terms):
+            if impact := _impact(named, doc_id):
+                words.add(word, value * impact, fields[word])
         for term, row, value in self._synonyms(terms.weights, group):
             for other in row.words:
                 if impact := _impact(self._postings.get(other), doc_id):
@@ -497,6 +525,23 @@ def _best_of(views: Sequence[ScriptScores], scripts: ToolScripts) -> Scores:
         if most > 0:
             np.maximum(best, np.asarray(own) / most, out=best, where=(by_doc_id & group) > 0)
     return Scores(best, 1.0, scripts.by_doc_id)
+
+
+def _words_of(tool: Tool) -> list[str]:
+    """Return the words of a tool's name, before stemming."""
+    found = pieces(tool.name, max_chars=MAX_WORD_CHARS)
+    return list(dict.fromkeys(form for piece in found for form in piece.forms))
+
+
+def _is_named(terms: QueryTerms, name: Sequence[str]) -> bool:
+    """Return True if a query has all words of a name, stop words too.
+
+    Of three words or more, the first may be missing: it is mostly that of a server.
+    """
+    # `get me` means github_get_me; in `find me a hotel` the stop word says nothing.
+    rest = name[1:] if len(name) > 2 else name
+    words = terms.forms | terms.stop_words
+    return words.issuperset(rest) and not terms.forms.isdisjoint(rest)
 
 
 def _count_pairs(pairs: Sequence[tuple[str, str]], sequence: str) -> int:

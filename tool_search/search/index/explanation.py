@@ -266,6 +266,7 @@ def explain_hits(
         named: The tools that the query names.
     """
     reasons: Sequence[Reasons] = [NO_REASONS] * len(doc_ids)
+    explains = isinstance(engine, Explains)
     if isinstance(engine, Explains):
         reasons = engine.reasons(scored.text, doc_ids)
     boosts = engine.boosts(scored.text, doc_ids)
@@ -277,7 +278,7 @@ def explain_hits(
         value, attainable = float(scored.values[doc_id]), scored.attainable or 1.0
         whole = value / attainable
         lifted = whole - sum(side.share for side in why.sides) - learned.get(doc_id, 0.0)
-        is_lifted = doc_id in scored.always_hits and lifted > _ROUNDING and bool(why.sides)
+        is_lifted = doc_id in scored.always_hits and lifted > _ROUNDING and explains
         yield Explanation(
             tool=tool.name,
             score=1.0 if doc_id in named else relevance(value * boost / attainable),

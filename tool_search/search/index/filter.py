@@ -102,7 +102,9 @@ def apply_filter(
     words = [node for node in group.should if isinstance(node, Term) and node.is_plain]
     others = [node for node in group.should if not (isinstance(node, Term) and node.is_plain)]
     candidates: frozenset[int] | None = None
-    if group.must:
+    if not (group.must or group.should):
+        always_hits = candidates = matcher.allowed() - excluded
+    elif group.must:
         always_hits = candidates = matcher.all_of(group.must) - excluded
     else:
         always_hits = matcher.any_of(others) - excluded
@@ -171,7 +173,7 @@ class _Matcher:
             return found
         if node.field and all(piece.is_stop_word for piece in self._pieces(node.text)):
             # A server may be named by a stop word, which is not an indexed term.
-            found = self._allowed()
+            found = self.allowed()
         fields = FIELDS if node.field is None else _SEARCHED[node.field]
         if node.kind == "phrase":
             return self._with_sequence(found, node.text, fields)
@@ -262,7 +264,7 @@ class _Matcher:
             self._cut[text] = tuple(cut)
         return self._cut[text]
 
-    def _allowed(self) -> frozenset[int]:
+    def allowed(self) -> frozenset[int]:
         return frozenset(
             doc_id
             for doc_id, _ in self._doc_ids.taken()

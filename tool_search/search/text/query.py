@@ -40,6 +40,7 @@ class QueryTerms:
         compounds: Terms that only join others; a missing one is not reported.
         forms: Its words before stemming.
         characters: Its terms that are one Chinese character.
+        stop_words: Its stop words, if it has other words.
         pairs: Neighbouring words, stemmed, in both orders; see `sequence_of`.
     """
 
@@ -48,6 +49,7 @@ class QueryTerms:
     compounds: frozenset[str]
     forms: frozenset[str]
     characters: frozenset[str]
+    stop_words: frozenset[str]
     pairs: tuple[tuple[str, str], ...]
 
     def unmatched(self, known: Callable[[str], bool]) -> list[str]:
@@ -80,6 +82,14 @@ def query_terms(query: str, segmenter: Segmenter | None = None) -> QueryTerms:
         forms=frozenset([form for piece in chosen for form in piece.forms]),
         characters=frozenset(
             [word for piece in chosen if piece.is_cjk for word in piece.words if len(word) == 1]
+        ),
+        stop_words=frozenset(
+            [
+                form
+                for piece in everything
+                if piece.is_stop_word and chosen is not everything
+                for form in piece.forms
+            ]
         ),
         pairs=_pairs(chosen),
     )

@@ -78,6 +78,8 @@ class Term:
 class Group:
     """A node of a query; if nothing is required, one of the optional parts is.
 
+    A whole query without either has every tool that it does not exclude.
+
     Attributes:
         must: Parts that are all required.
         should: Parts that are joined by OR.
@@ -234,7 +236,8 @@ class _Parser:
             if self._next in (None, "close"):
                 break
             self._take("OR")
-        if not must and not should:
+        # A query may exclude and ask for nothing, a part in brackets may not.
+        if not must and not should and (self._depth or not must_not):
             raise _NotSyntaxError
         if not must and not must_not and len(should) == 1 and isinstance(should[0], Group):
             return should[0]
