@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from tool_search import (
     MemoryStore,
     Permissions,
     PermissionSettings,
+    SQLiteStore,
     ToolsDiscovered,
     ToolSearchConfig,
 )
@@ -48,8 +50,12 @@ async def test_a_preloaded_tool_is_called_in_the_first_request(bench: Bench, kin
 
 
 @KINDS
-async def test_a_preload_survives_a_restart(bench: Bench, kind: str) -> None:
-    store = MemoryStore()
+async def test_a_preload_survives_a_restart(bench: Bench, kind: str, tmp_path: Path) -> None:
+    store = (
+        await bench.stack.enter_async_context(SQLiteStore(tmp_path / "bot.db"))
+        if kind == "gpt"
+        else MemoryStore()
+    )
     bench.server.reset(model=ScriptedModel([say("One."), calling(FORECAST), say("Two.")]))
     await turn(await bench.runner(kind, config=PRELOADING, store=store), SAID)
     again = await bench.runner(kind, config=PRELOADING, store=store)
