@@ -203,6 +203,9 @@ class SearchSettings(Settings):
         embedding: The time that calls of the embedder may take.
         vector_cache: The file with the vectors of tools; `auto` for one in the user's cache
             folder, null for none: each start then embeds them again.
+        index_cache: The folder with indexes of `bm25` and `hybrid`, so that a restart with a
+            large catalog need not read it again; `auto` for one in the user's cache folder,
+            null for none. Its files have the words of definitions.
 
     >>> SearchSettings(preset="astrbot").engine
     'rank_bm25'
@@ -218,6 +221,7 @@ class SearchSettings(Settings):
     embedding: EmbeddingSettings = EmbeddingSettings()
     embedder: Annotated[str, Field(pattern=r"^[\w.]+:\w+$")] | EmbedderSettings | None = None
     vector_cache: Annotated[str, Field(min_length=1)] | None = "auto"
+    index_cache: Annotated[str, Field(min_length=1)] | None = None
 
     @model_validator(mode="before")
     @classmethod

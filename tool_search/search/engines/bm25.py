@@ -22,11 +22,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import chain, repeat
-from operator import add
+from operator import add, attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+from tool_search import __version__
 from tool_search.catalog.tool import Tool
 from tool_search.search.engines.options import EngineOptions
+from tool_search.search.index.disk import IndexFiles, catalog_key
 from tool_search.search.index.filter import Lexicon
 from tool_search.search.index.ranking import Scores, attainable
 from tool_search.search.index.storage import (
@@ -113,6 +115,8 @@ _MAX_NAMES = 200
 _RELATED_TO_KNOWN = 0.8
 _RELATED_TO_UNKNOWN = 0.5
 _MAX_ROWS = 200
+# A smaller catalog is read in less time than a file takes to pay.
+_MIN_KEPT = 500
 
 
 class Bm25Engine:
@@ -121,6 +125,7 @@ class Bm25Engine:
     Args:
         tools: The tools to search, in any order.
         segmenter: Cuts Chinese; None for characters and bigrams.
+        kept: The postings of exactly these tools; None to read the tools.
 
     Attributes:
         scripts: The scripts of the tools.
@@ -130,15 +135,20 @@ class Bm25Engine:
 
     max_boost = 1.0 + _NAME_COVERED + _TEXT_COVERED + _HAS_PAIRS
 
-    def __init__(self, tools: Iterable[Tool] = (), *, segmenter: Segmenter | None = None) -> None:
+    def __init__(
+        self,
+        tools: Iterable[Tool] = (),
+        *,
+        segmenter: Segmenter | None = None,
+        kept: dict[str, Posting] | None = None,
+    ) -> None:
         self._segmenter = segmenter
         self.doc_ids = DocumentIds(tools)
-        vocabulary = Vocabulary()
         with _garbage_collection_off():
-            self._postings = Postings(
-                (doc_id, tool_impacts(tool, segmenter, vocabulary))
-                for doc_id, tool in self.doc_ids.taken()
-            )
+            if kept is not None:
+                self._postings = Postings.of_terms(kept)
+            else:
+                self._postings = _read_postings(self.doc_ids, segmenter)
         # Rows of synonyms, filled on demand.
         self._rows: dict[tuple[int, tuple[str, ...]], _Row] = {}
         # Filled on demand: few tools are ever among the best, and reading them for it took a
@@ -147,6 +157,11 @@ class Bm25Engine:
             repeat(None, len(self.doc_ids.tools))
         )
         self.scripts = ToolScripts().changed(left=(), entered=self.doc_ids.taken())
+
+    @property
+    def postings(self) -> Postings:
+        """The tools of each term."""
+        return self._postings
 
     @property
     def lexicon(self) -> Lexicon:
@@ -595,4 +610,26 @@ def build(tools: Iterable[Tool], options: EngineOptions) -> Bm25Engine:
     Raises:
         SearchError: The segmenter jieba is chosen and not installed.
     """
-    return Bm25Engine(tools, segmenter=options.load_segmenter())
+    segmenter, settings = options.load_segmenter(), options.settings
+    listed = sorted(tools, key=attrgetter("name"))
+    folder = settings.index_cache if settings else None
+    if folder is None or len(listed) < _MIN_KEPT:
+        return Bm25Engine(listed, segmenter=segmenter)
+    if folder == "auto":
+        from tool_search.search.vectors.cache import default_cache_path  # noqa: PLC0415 - sqlite3
+
+        folder = str(default_cache_path().with_name("indexes"))
+    files = IndexFiles(folder)
+    key = catalog_key(listed, f"bm25 {__version__} {options.segmenter}", segmenter)
+    kept = files.load(key, len(listed))
+    engine = Bm25Engine(listed, segmenter=segmenter, kept=kept)
+    if kept is None:
+        files.save(key, engine.postings.by_term())
+    return engine
+
+
+def _read_postings(doc_ids: DocumentIds, segmenter: Segmenter | None) -> Postings:
+    vocabulary = Vocabulary()
+    return Postings(
+        (doc_id, tool_impacts(tool, segmenter, vocabulary)) for doc_id, tool in doc_ids.taken()
+    )

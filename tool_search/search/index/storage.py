@@ -312,6 +312,18 @@ class Postings:
         # No change is pending yet.
         self.get = cast("Callable[[str], Posting | None]", growing.get)
 
+    @classmethod
+    def of_terms(cls, postings: dict[str, Posting]) -> Postings:
+        """Return an index of these postings, by term."""
+        made = cls()
+        made._terms = PersistentMap(cast("dict[str, Posting | _PendingChange]", postings))
+        made.get = postings.get
+        return made
+
+    def by_term(self) -> dict[str, Posting]:
+        """Return every posting, by term."""
+        return {term: posting for term in self._terms if (posting := self.get(term)) is not None}
+
     def __len__(self) -> int:
         return len(self._terms)
 
