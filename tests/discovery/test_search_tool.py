@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.conversations import Chat, tool, toolbox
 from tool_search import (
     SearchResult,
+    SearchSettings,
     Tool,
     ToolCatalog,
     ToolSearchIndex,
@@ -22,6 +23,7 @@ from tool_search import (
 )
 from tool_search.discovery.search_tool import call_tool_definition, clean_description
 from tool_search.i18n import LANGUAGES, text
+from tool_search.search.index.scores import count_near_best
 
 TOOLS = [
     Tool(name="get_forecast", description="Weather forecast.", kind="mcp", server="weather"),
@@ -65,10 +67,54 @@ def test_what_can_be_called_already_is_loaded_not_matched() -> None:
 
 
 def test_loaded_tools_take_no_place_of_matches() -> None:
-    """The limit is for what is new."""
-    result = run({"query": "weather", "limit": 1}, callable_now={"get_forecast"}, discovered=1)
+    """The limit is for what is new, unless the best hit is callable already."""
+    result = run(
+        {"query": "weather radar", "limit": 1}, callable_now={"get_forecast"}, discovered=1
+    )
     assert [match["name"] for match in result["matches"]] == ["get_radar"]
     assert "hint" not in result
+
+
+def test_search_whose_best_hit_is_callable_is_not_filled_up() -> None:
+    for limit, new in ((1, []), (2, ["get_radar"])):
+        result = run(
+            {"query": "weather", "limit": limit}, callable_now={"get_forecast"}, discovered=1
+        )
+        assert result["loaded"] == ["get_forecast"]
+        assert [match["name"] for match in result["matches"]] == new
+
+
+NEAR_AND_FAR = [
+    Tool(name="send_parcel_label", description="Sends a parcel with its label to a shop."),
+    *(
+        Tool(name=f"tool_{number}", description=f"Counts item {number}, as on a label of any kind.")
+        for number in range(30)
+    ),
+]
+
+
+def test_hits_far_below_the_best_are_not_made_callable() -> None:
+    query = {"query": "send a parcel with a label to the shop"}
+    assert [match.name for match in search_tool(NEAR_AND_FAR).run(query).matches] == [
+        "send_parcel_label"
+    ]
+
+
+def test_hits_of_an_index_without_a_floor_are_not_cut() -> None:
+    catalog = ToolCatalog(NEAR_AND_FAR)
+    index = build_index(catalog.deferred, SearchSettings(min_relevance=0.0, preset="tooldiscovery"))
+    found = ToolSearchTool(index, catalog).run({"query": "send a parcel with a label to the shop"})
+    assert len(found.matches) == 5
+
+
+@pytest.mark.parametrize(
+    ("relevances", "kept"),
+    [([], 0), ([1.0], 1), ([1.0, 1.0, 0.5, 0.45, 0.1], 4), ([0.6, 0.3, 0.2, 0.05], 2)],
+)
+def test_count_near_best_measures_by_the_best_that_is_not_named(
+    relevances: list[float], kept: int
+) -> None:
+    assert count_near_best(relevances) == kept
 
 
 def test_nothing_found_says_which_words_are_unknown() -> None:

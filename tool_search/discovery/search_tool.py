@@ -21,6 +21,7 @@ from tool_search.discovery.queries import (
 from tool_search.i18n import Language, text
 from tool_search.search.index.older_first import search_older_first
 from tool_search.search.index.protocol import SearchMatch, SearchResult, ToolSearchIndex
+from tool_search.search.index.scores import count_near_best
 from tool_search.search.text.query_language import selected_names
 from tool_search.values.clean_text import clean_line, quoted
 from tool_search.values.redaction import log_failure
@@ -195,7 +196,7 @@ class ToolSearchTool:
         limit = max(limit, len(selected))
         matches: list[SearchMatch] = []
         loaded: list[str] = []
-        for match in found.matches:
+        for match in self._near_best(found.matches, limit, callable_now):
             if len(matches) == limit:
                 break
             if match.name in callable_now:
@@ -211,6 +212,18 @@ class ToolSearchTool:
             unmatched=found.unmatched,
         )
         return _Found(result, selected)
+
+    def _near_best(
+        self, matches: Sequence[SearchMatch], limit: int, callable_now: Container[str]
+    ) -> Sequence[SearchMatch]:
+        """Return the matches that are worth a place in the model's list.
+
+        If the best one is callable already, later ones do not fill up the answer.
+        """
+        if not getattr(self._index, "has_comparable_scores", False):
+            return matches
+        kept = matches[: count_near_best([match.score for match in matches])]
+        return kept[:limit] if kept and kept[0].name in callable_now else kept
 
     def _answer(
         self, shown: str, found: Sequence[_Found], limit: int, *, left_out: int

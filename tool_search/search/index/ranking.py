@@ -185,6 +185,14 @@ class RankedIndex:
         return len(self._engine.doc_ids)
 
     @property
+    def has_comparable_scores(self) -> bool:
+        """True if scores are shares of what a query could reach, and far hits may be cut.
+
+        A floor of 0 says that no hit is dropped.
+        """
+        return self._min_relevance > 0
+
+    @property
     def warning(self) -> str:
         """The reason if a part of the ranking does not work at present; empty if all do."""
         return str(getattr(self._engine, "warning", ""))
