@@ -166,7 +166,8 @@ _CASES: list[tuple[str, ExecutableTool, CallOptions, Any, str, str]] = [
     ("no result", mail(_empty), CallOptions(), _GOOD, "failed",
      "send_mail ended without a result."),
     ("facts fail", mail(needs_permission=lambda given: given["nowhere"]), CallOptions(), _GOOD,
-     "failed", "send_mail failed: KeyError: 'nowhere'"),
+     "denied", ("The permission for send_mail could not be checked, so it was not called: "
+     "KeyError: 'nowhere'")),
 ]  # fmt: skip
 
 

@@ -14,7 +14,7 @@ import threading
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 from tool_search.conversation.calls import AnsweredCall, CallDecision, RunCall
@@ -45,6 +45,10 @@ __all__ = ["CallBatch", "in_call"]
 
 in_call: ContextVar[bool] = ContextVar("tool_search_in_call", default=False)
 """True in the task of a call and in the tasks that its tool starts."""
+# Kode's texts, which its prompts refer to.
+_SIBLING_ERRORED = "<tool_use_error>Sibling tool call errored</tool_use_error>"
+_WAITING = "Waiting…"
+_INTERRUPTED = "[Request interrupted by user for tool use]"
 _log = logging.getLogger(__name__)
 
 
@@ -62,6 +66,7 @@ class _Job:
     cancelled_as: str = "call.cancelled"
     is_running: bool = False
     has_begun: bool = False
+    has_waited: bool = False
     grace_timer: asyncio.TimerHandle | None = None
 
 
@@ -94,6 +99,7 @@ class CallBatch:
         self._services = services
         self._turn = turn or NO_TURN
         self._wants_events = wants_events
+        self._as_kode = services.profile == "kode"
         self._grace_s = services.limits.grace_s
         self._orphans = OrphanedTasks(grace_s=self._grace_s)
         self._pending: deque[RunnerEvent] = deque()
@@ -150,9 +156,10 @@ class CallBatch:
                 outcome = self._jobs[self._delivered].outcome
                 if outcome is not None:
                     self._delivered += 1
-                    yield outcome
+                    yield self._closed(outcome)
                     continue
                 await self._start_ready()
+                self._show_waiting()
                 if not self._pending and self._jobs[self._delivered].outcome is None:
                     self._waiter = self._loop.create_future()
                     await self._waiter
@@ -196,6 +203,24 @@ class CallBatch:
             job.decision = decision
             self._start(job, run)
 
+    def _show_waiting(self) -> None:
+        """Say once of each call that it waits for others, as Kode does."""
+        if not (self._as_kode and self._running and self._wants_events):
+            return
+        for job in self._jobs[self._next :]:
+            if not job.has_waited and job.outcome is None:
+                job.has_waited = True
+                self._pending.append(ToolProgress(call=job.call, message=_WAITING))
+
+    def _closed(self, outcome: FinishedCall) -> FinishedCall:
+        """Return an outcome; the last one of an interrupted turn says so, as Kode does."""
+        is_last = self._delivered == len(self._jobs)
+        cut = self._as_kode and is_last and self._context.cancellation.is_cancelled
+        if not cut or outcome.result.failure != "cancelled":
+            return outcome
+        content = f"{outcome.result.content}\n{_INTERRUPTED}"
+        return replace(outcome, result=replace(outcome.result, content=content))
+
     def _waits_for_discovery(self) -> bool:
         """Return True if an earlier call discovered tools and its result was not yielded yet."""
         return self._last_discovery >= self._delivered
@@ -230,10 +255,10 @@ class CallBatch:
         try:
             result = await run.run()
         except asyncio.CancelledError:
-            result = run.render(run.error("cancelled", job.cancelled_as))
+            result = run.render(self._cancelled_result(job, run))
         finally:
             if result is None:  # a `BaseException` such as KeyboardInterrupt
-                result = run.error("cancelled", job.cancelled_as)
+                result = self._cancelled_result(job, run)
             if span is not None:
                 span.end(result, perf_counter() - job.began)
             self._finish(job, result)
@@ -247,7 +272,11 @@ class CallBatch:
         job.is_running = False
         self._running -= 1
         self._settle(job, result, perf_counter() - job.began)
-        if result.failure in ("failed", "timed_out") and self._cancels_siblings:
+        if self._as_kode:
+            if result.is_error and result.failure != "cancelled":
+                self._cancel_siblings()
+                self._cancel_waiting()
+        elif result.failure in ("failed", "timed_out") and self._cancels_siblings:
             self._cancel_siblings()
         self._wake()
 
@@ -257,7 +286,7 @@ class CallBatch:
             return
         job.task.cancel()
         if not job.has_begun:
-            self._finish(job, job.run.error("cancelled", job.cancelled_as))
+            self._finish(job, self._cancelled_result(job, job.run))
         elif job.grace_timer is None:
             loop = asyncio.get_running_loop()
             job.grace_timer = loop.call_later(self._grace_s, self._give_up, job, None)
@@ -273,7 +302,7 @@ class CallBatch:
         if run is not None and job.task is not None and job.is_running:
             self._orphans.watch(job.task, run.tool.name)
             if seconds is None:
-                result = run.error("cancelled", job.cancelled_as)
+                result = self._cancelled_result(job, run)
             else:
                 result = run.timeout_result(seconds)
             self._finish(job, run.render(result))
@@ -287,6 +316,22 @@ class CallBatch:
             if job.is_running:
                 job.cancelled_as = "call.given_up"
                 self._cancel_job(job)
+
+    def _cancel_waiting(self) -> None:
+        """End the calls that have not begun."""
+        for job in self._jobs[self._next :]:
+            job.cancelled_as = "call.given_up"
+            self._settle_cancelled(job)
+        self._next = len(self._jobs)
+
+    def _cancelled_result(self, job: _Job, run: CallRun | None) -> ExecutionResult:
+        if self._as_kode and job.cancelled_as == "call.given_up":
+            return ExecutionResult(content=_SIBLING_ERRORED, is_error=True, failure="cancelled")
+        if run is not None:
+            return run.error("cancelled", job.cancelled_as)
+        return failure_result(
+            "cancelled", job.cancelled_as, self._context.language, name=job.call.name
+        )
 
     def _settle(self, job: _Job, result: ExecutionResult, duration_s: float) -> None:
         """Set a call's outcome once; ignore a second one."""
@@ -311,13 +356,10 @@ class CallBatch:
     def _settle_cancelled(self, job: _Job) -> None:
         """Give a call that has not ended a cancelled outcome; its task is ended elsewhere."""
         if job.run is not None:
-            result = job.run.render(job.run.error("cancelled", job.cancelled_as))
+            result = job.run.render(self._cancelled_result(job, job.run))
             self._settle(job, result, perf_counter() - job.began)
         elif job.outcome is None:
-            result = failure_result(
-                "cancelled", "call.cancelled", self._context.language, name=job.call.name
-            )
-            self._settle(job, result, 0.0)
+            self._settle(job, self._cancelled_result(job, None), 0.0)
 
     def _announce(self, job: _Job, tool: str) -> None:
         if self._wants_events:

@@ -39,8 +39,9 @@ from tool_search.messages import ToolCall
 from tool_search.values.json import compact_json, encodable
 from tool_search.values.redaction import log_failure
 
-__all__ = ["CallRun", "CallServices", "KnowsTools"]
+__all__ = ["CallProfile", "CallRun", "CallServices", "KnowsTools"]
 
+CallProfile = Literal["default", "kode"]
 _MAX_DEPTH = 8
 _log = logging.getLogger(__name__)
 
@@ -71,6 +72,7 @@ class CallServices:
 
     Attributes:
         executor: Runs the tools; replaced by `use`.
+        profile: The conventions of the calls; see `CallOptions`.
         permissions: The rules, grants and questions that calls pass.
         hooks: The owner's hooks around calls.
         limits: Limits of concurrency, time and result size.
@@ -80,6 +82,7 @@ class CallServices:
     """
 
     executor: ToolExecutor
+    profile: CallProfile = "default"
     permissions: Permissions = field(default_factory=Permissions)
     hooks: Hooks = field(default_factory=Hooks)
     limits: CallLimits = field(default_factory=CallLimits)
@@ -250,6 +253,11 @@ class CallRun:
             return True
         return permissions.decide(item.tool, arguments, self._context, item) == "allow"
 
+    def has_permission(self, rule: str) -> bool:
+        """Return True if a call that a rule describes can run without a question."""
+        services = self._services
+        return services.permissions.has_permission(rule, self._context, services.find)
+
     async def _check_input(self) -> ExecutionResult | None:
         """Run the tool's own check and the before-hooks; return a failure, or None."""
         item = self._item
@@ -287,10 +295,15 @@ class CallRun:
         began = perf_counter()
         permissions, denial = self._services.permissions, None
         if self._hook_permission == "ask" or not permissions.allows_everything(self._item):
-            with self.clock.paused():
-                denial = await permissions.authorize(
-                    self.tool, self.arguments, self._context, self._item, self._hook_permission
-                )
+            try:
+                with self.clock.paused():
+                    denial = await permissions.authorize(
+                        self.tool, self.arguments, self._context, self._item, self._hook_permission
+                    )
+            except (Exception, SystemExit) as exc:  # noqa: BLE001  # the author's own functions
+                log_failure(_log, "the permission of tool %r cannot be checked", self.tool.name)
+                cause = describe_exception(exc)
+                return replace(self.error("denied", "call.unchecked", cause=cause), error=exc)
         self._record_step("permission", began)
         if denial is not None:
             return ExecutionResult(content=denial, is_error=True, failure="denied")

@@ -17,7 +17,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Sequ
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
@@ -27,7 +27,7 @@ from tool_search.discovery.state import DiscoveryState
 from tool_search.errors import ConfigurationError
 from tool_search.events import RunnerEvent, ToolFinished
 from tool_search.execution.batch import CallBatch
-from tool_search.execution.call import CallServices, Decide
+from tool_search.execution.call import CallProfile, CallServices, Decide
 from tool_search.execution.context import ToolContext, ToolExecutor
 from tool_search.execution.function_executor import FunctionExecutor
 from tool_search.execution.functions import (
@@ -61,6 +61,9 @@ class CallOptions:
         memory: Results of turns that have an idempotency key; default: this process's memory.
         folder: The folder in which tools may use files.
         settings: Settings for tools, passed in their context.
+        profile: `kode` for the conventions of Kode: an error ends the other calls of its
+            reply that have not ended, a call that waits for others says so, and the last
+            result of an interrupted turn says that the user interrupted it.
     """
 
     permissions: Permissions | None = None
@@ -71,6 +74,12 @@ class CallOptions:
     memory: ResultMemory | None = None
     folder: Path | None = None
     settings: dict[str, Any] = field(default_factory=dict)
+    profile: CallProfile = "default"
+
+    def __post_init__(self) -> None:
+        if self.profile not in get_args(CallProfile):
+            known = ", ".join(map(repr, get_args(CallProfile)))
+            raise ConfigurationError(f"profile is {self.profile!r}: must be one of {known}")
 
 
 class CallRunner:
@@ -105,13 +114,14 @@ class CallRunner:
                 raise ConfigurationError("a catalog needs an executor that runs its tools")
             executor = FunctionExecutor(executables)
         self.options = options or CallOptions()
-        self.permissions = self.options.permissions or Permissions()
-        self.catalog = self.permissions.offered(offered if catalog is None else catalog)
-        self._no_discoveries = DiscoveryState(())
         # The replies of a turn share their context.
-        self._last: tuple[ToolContext, CallResolver] | None = None
+        self._last: tuple[ToolContext, ToolCatalog, CallResolver] | None = None
+        self.permissions = self.options.permissions or Permissions()
+        self._offer(offered if catalog is None else catalog)
+        self._no_discoveries = DiscoveryState(())
         self._services = CallServices(
             executor=executor,
+            profile=self.options.profile,
             permissions=self.permissions,
             hooks=Hooks(self.options.hooks),
             limits=self.options.limits,
@@ -122,8 +132,20 @@ class CallRunner:
 
     def replace(self, catalog: ToolCatalog, executor: ToolExecutor) -> None:
         """Replace the tools from the next batch on; keep limits, grants and memory."""
-        self.catalog = self.permissions.offered(catalog)
+        self._offer(catalog)
         self._services.use(executor)
+
+    @property
+    def catalog(self) -> ToolCatalog:
+        """The tools that some user may call, by the current rules."""
+        if self._offered_at != self.permissions.rule_changes:
+            self._offer(self._given)
+        return self._catalog
+
+    def _offer(self, catalog: ToolCatalog) -> None:
+        self._given = catalog
+        self._offered_at = self.permissions.rule_changes
+        self._catalog = self.permissions.offered(catalog)
         self._last = None
 
     def batch(
@@ -245,10 +267,10 @@ class CallRunner:
             await close()
 
     def _resolver(self, context: ToolContext) -> CallResolver:
-        last = self._last
-        if last is None or last[0] is not context:
-            last = self._last = context, self._build_resolver(context)
-        return last[1]
+        catalog, last = self.catalog, self._last
+        if last is None or last[0] is not context or last[1] is not catalog:
+            last = self._last = context, catalog, self._build_resolver(context)
+        return last[2]
 
     def _build_resolver(self, context: ToolContext) -> CallResolver:
         denial_reason = self.denial_reason(lambda: context)

@@ -6,7 +6,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from tool_search.errors import ToolCallError
 from tool_search.execution.results import (
@@ -19,7 +19,14 @@ from tool_search.execution.results import (
 from tool_search.i18n import Language
 from tool_search.messages import ToolCall
 
-__all__ = ["SILENT", "CallChannel", "Cancellation", "ToolContext", "ToolExecutor"]
+__all__ = [
+    "SILENT",
+    "CallChannel",
+    "Cancellation",
+    "ToolContext",
+    "ToolExecutor",
+    "permits_rule",
+]
 
 
 class Cancellation:
@@ -89,6 +96,13 @@ class CallChannel(Protocol):
         ...
 
 
+@runtime_checkable
+class _KnowsRules(Protocol):
+    """A channel that reads permission rules."""
+
+    def has_permission(self, rule: str) -> bool: ...
+
+
 class _Silent:
     """A channel of a context without a `CallRunner`."""
 
@@ -112,6 +126,11 @@ class _Silent:
 
 
 SILENT: CallChannel = _Silent()
+
+
+def permits_rule(channel: CallChannel, rule: str) -> bool:
+    """Return True if a call that a rule describes is permitted, or the channel has no rules."""
+    return channel.has_permission(rule) if isinstance(channel, _KnowsRules) else True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +198,15 @@ class ToolContext:
         rules on reading.
         """
         return self.channel.allows(name, arguments)
+
+    def has_permission(self, rule: str) -> bool:
+        """Return True if a call that a rule describes can run without a question.
+
+        Args:
+            rule: A permission rule, such as `Bash(git status)`, `send_mail(to=a@b.c)` or
+                `read_file`. A tool that the bot does not have is not permitted.
+        """
+        return permits_rule(self.channel, rule)
 
     async def call(self, name: str, /, **arguments: Any) -> Any:
         """Return the value of another tool, checked and permitted like a model's call.

@@ -12,7 +12,12 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from tool_search.errors import DuplicateToolError
-from tool_search.execution.context import CallChannel, Cancellation, ToolContext
+from tool_search.execution.context import (
+    CallChannel,
+    Cancellation,
+    ToolContext,
+    permits_rule,
+)
 from tool_search.execution.functions import (
     ExecutableTool,
     FunctionArguments,
@@ -267,6 +272,10 @@ class _EventQueue:
     def allows(self, name: str, arguments: Mapping[str, Any]) -> bool:
         """Ask the rules about another tool."""
         return self._outer.allows(name, arguments)
+
+    def has_permission(self, rule: str) -> bool:
+        """Ask the rules about a call that a rule describes."""
+        return permits_rule(self._outer, rule)
 
     def give_up(self, seconds: float) -> None:  # noqa: ARG002  # the clock knows them
         """Stop waiting for a tool that ignores that its time is over."""

@@ -182,7 +182,7 @@ class ToolSearchRunner:
     @property
     def catalog(self) -> ToolCatalog:
         """The tools that the next user turns will have."""
-        return self._catalog
+        return self._calls.catalog
 
     def replace_tools(self, tools: Iterable[ExecutableTool | ToolFunction]) -> None:
         """Give the bot other tools, for each conversation from its next user turn on."""
@@ -211,7 +211,6 @@ class ToolSearchRunner:
                 _log.warning("%s: %s", notice.code, notice.message)
         self._noticed = frozenset(notices)
         self._names = named.book
-        self._catalog = self._calls.catalog
 
     async def prepare(self) -> None:
         """Index a large catalog and embed its tools, for which the next turn would wait.
@@ -219,10 +218,10 @@ class ToolSearchRunner:
         Turns do the same, once for each catalog. The work is done off the event loop.
         """
         embeds = self._config.search.engine in EMBEDDING_ENGINES
-        if not (embeds or self._is_large) or self._prepared is self._catalog:
+        if not (embeds or self._is_large) or self._prepared is self._calls.catalog:
             return
         async with self._preparing:
-            catalog = self._catalog
+            catalog = self._calls.catalog
             if self._prepared is catalog:
                 return
             # Each conversation reports a failure itself, and then declares all its tools.
@@ -235,7 +234,7 @@ class ToolSearchRunner:
     @property
     def _is_large(self) -> bool:
         """True if a step over the whole catalog would hold the event loop."""
-        return len(self._catalog) >= LARGE_CATALOG
+        return len(self._calls.catalog) >= LARGE_CATALOG
 
     @property
     def _preloads_by_meaning(self) -> bool:
@@ -495,7 +494,7 @@ class ToolSearchRunner:
             may_ask=self._calls.may_ask(context),
         )
         try:
-            preloaded = begin(begun, catalog=self._catalog)
+            preloaded = begin(begun, catalog=self._calls.catalog)
         except SessionError as exc:
             _log.warning("catalog_refused: %s", exc)
             warning = RunnerWarning(code="catalog_refused", message=str(exc))
@@ -529,7 +528,7 @@ class ToolSearchRunner:
             known.session, known.prefixes = None, PrefixMonitor()
         opened = await self._keeper.open(known.key)
         known.kept = opened.kept
-        made = partial(self._new_session, self._catalog, opened.record)
+        made = partial(self._new_session, self._calls.catalog, opened.record)
         session = await self._background.run(made, heavy=self._is_large)
         return session, opened.kept, opened.notice
 
@@ -550,7 +549,7 @@ class ToolSearchRunner:
     def _without_search(self) -> ToolSearchSession:
         """Return a conversation that declares every tool: its catalog cannot be searched."""
         return ToolSearchSession(
-            self._catalog,
+            self._calls.catalog,
             config=self._config.model_copy(update={"tool_schema_mode": "full"}),
             system_prompt=self._system_prompt,
             max_tools=self._pool.most_tools,

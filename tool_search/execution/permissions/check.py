@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Literal
 from weakref import WeakValueDictionary
@@ -32,6 +32,7 @@ from tool_search.config.permissions import (
     PermissionRules,
     PermissionSettings,
 )
+from tool_search.errors import ConfigurationError
 from tool_search.execution.context import ToolContext
 from tool_search.execution.functions import ExecutableTool, received_arguments
 from tool_search.execution.permissions.argument_values import CallArguments
@@ -89,19 +90,102 @@ class Permissions:
         ask: AskUser | None = None,
         grants: GrantBook | None = None,
     ) -> None:
-        self.settings = settings or PermissionSettings()
+        self._rule_changes = 0
+        self._use_rules(settings or PermissionSettings())
         self._ask = ask
         file = GrantFile(self.settings.grants) if self.settings.grants else None
         self.grants = grants or GrantBook(file=file)
         self.warnings: tuple[str, ...] = ()
         self._modes = ConversationModes(self.settings.mode)
-        self._is_open = self.settings.rules_nothing
         self._trusted = frozenset(self.settings.trusted_servers)
-        self._policy = RuleSet((self.settings.policy,))
-        self._common = RuleSet((self.settings.policy, self.settings))
         self._catalog = ToolCatalog()
         # A conversation's lock exists only while a question of it waits for an answer.
         self._questions: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    def _use_rules(self, settings: PermissionSettings) -> None:
+        self.settings = settings
+        self._is_open = settings.rules_nothing
+        self._policy = RuleSet((settings.policy,))
+        self._common = RuleSet((settings.policy, settings))
+
+    def change_rules(
+        self,
+        *,
+        add: PermissionRules | None = None,
+        remove: PermissionRules | None = None,
+        level: Literal["settings", "policy", "role"] = "settings",
+        role: str | None = None,
+    ) -> None:
+        """Add and remove rules while the bot runs; they count from the next call on.
+
+        Lists of tools follow with the next user turn. Nothing is written to a file.
+
+        Args:
+            add: The rules to add.
+            remove: The rules to remove, as they are written.
+            level: The level of the rules; `role` also needs the role's name.
+            role: The name of the role.
+
+        Raises:
+            ConfigurationError: There is no such rule to remove, or the role is missing.
+        """
+        if (level == "role") != (role is not None):
+            raise ConfigurationError(
+                f"level is {level!r} and role is {role!r}: give a role with level 'role' alone"
+            )
+        settings = self.settings
+        before: PermissionRules = settings
+        if level == "policy":
+            before = settings.policy
+        elif role is not None:
+            before = settings.roles.get(role, PermissionRules())
+        changed = _changed_rules(before, add or PermissionRules(), remove or PermissionRules())
+        if level == "policy":
+            update: dict[str, Any] = {"policy": PermissionRules(**changed)}
+        elif role is not None:
+            update = {"roles": {**settings.roles, role: PermissionRules(**changed)}}
+        else:
+            update = dict(changed)
+        self._use_rules(settings.model_copy(update=update))
+        self._rule_changes += 1
+
+    @property
+    def rule_changes(self) -> int:
+        """The number of times that rules were changed."""
+        return self._rule_changes
+
+    def has_permission(
+        self,
+        rule: str,
+        context: ToolContext,
+        find: Callable[[str], ExecutableTool | None],
+    ) -> bool:
+        """Return True if a call that a rule describes can run without a question.
+
+        Args:
+            rule: `tool`, `tool(value)` for its first argument, or `tool(argument=value)`; a
+                tool's alias is a name too.
+            context: The context of the caller.
+            find: Returns a tool with its author's facts.
+        """
+        parsed = Rule.read(rule)
+        named = (tool for tool in self._catalog.active if parsed.name in tool.aliases)
+        tool = self._catalog.get(parsed.name) or next(named, None)
+        if tool is None or (tool.roles and context.roles.isdisjoint(tool.roles)):
+            return False
+        arguments: dict[str, Any] = {}
+        if parsed.pattern is not None:
+            about = parsed.argument(tool)
+            first = about[0] if about else CallArguments(tool, {}).first_argument
+            if first is None:
+                return False
+            arguments[first] = about[1] if about else parsed.pattern
+        item = find(tool.name)
+        try:
+            return self.decide(tool, arguments, context, item) == "allow"
+        except Exception:  # noqa: BLE001  # the author's own functions, with few arguments
+            log_failure(_log, "a permission function of tool %r failed", tool.name)
+            return False
 
     def keep_in(self, store: object) -> None:
         """Keep grants and modes in a bot's store from now on, if the store supports them."""
@@ -131,9 +215,9 @@ class Permissions:
         await self._modes.write()
 
     @property
-    def state(self) -> tuple[int, int]:
+    def state(self) -> tuple[int, int, int]:
         """A value that changes whenever the result of `denial_reason` may have changed."""
-        return self._modes.changes, self.grants.changes
+        return self._modes.changes, self.grants.changes, self._rule_changes
 
     def hints(self, tool: Tool) -> ToolHints:
         """Return the hints in a tool's annotations, if their author is trusted."""
@@ -455,6 +539,24 @@ class Permissions:
         """Return True if some call of the tool may be read-only."""
         asks = item is not None and item.is_read_only is not None
         return asks or self.hints(tool).read_only
+
+
+def _changed_rules(
+    before: PermissionRules, add: PermissionRules, remove: PermissionRules
+) -> dict[str, tuple[str, ...]]:
+    """Return the rules of each kind after a change."""
+    changed: dict[str, tuple[str, ...]] = {}
+    for kind in ("allow", "ask", "deny"):
+        had, gone = getattr(before, kind), getattr(remove, kind)
+        missing = [rule for rule in gone if rule not in had]
+        if missing:
+            raise ConfigurationError(
+                f"the rule {missing[0]!r} cannot be removed from {kind}: this level has "
+                f"{', '.join(map(repr, had)) or 'no rule there'}"
+            )
+        left = (rule for rule in had if rule not in gone)
+        changed[kind] = tuple(dict.fromkeys((*left, *getattr(add, kind))))
+    return changed
 
 
 def _denial_text(key: _DenialKey, tool: Tool, context: ToolContext, **values: object) -> str:
