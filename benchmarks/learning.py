@@ -24,6 +24,7 @@ from typing import NamedTuple
 from hybrid import Remembering
 from search import MACRO, read_queries, read_tools
 
+from tool_search.catalog.tool import Tool
 from tool_search.config.search import SearchSettings
 from tool_search.search import JudgedQuery, ToolSearchIndex, build_index
 from tool_search.search.build import EMBEDDING_ENGINES
@@ -52,12 +53,14 @@ class Learnable:
 
     Attributes:
         name: The name of the set.
+        tools: Its tools.
         index: An index over its tools.
         queries: All its queries.
         found: The first ten tools for each query.
     """
 
     name: str
+    tools: Sequence[Tool]
     index: ToolSearchIndex
     queries: Sequence[JudgedQuery]
     found: Sequence[Sequence[str]]
@@ -68,10 +71,11 @@ class Learnable:
         # Every query is asked several times, and embedded once.
         embeds = settings.engine in EMBEDDING_ENGINES
         embedder = Remembering(load_embedder(settings.embedder)) if embeds else None
-        index = build_index(read_tools(folder), settings, embedder=embedder)
+        tools = read_tools(folder)
+        index = build_index(tools, settings, embedder=embedder)
         queries = read_queries(folder)
         found = [first_names(index, judged.query) for judged in queries]
-        return cls(name=folder.name, index=index, queries=queries, found=found)
+        return cls(name=folder.name, tools=tools, index=index, queries=queries, found=found)
 
     def halves(self, seed: int) -> tuple[list[int], list[int]]:
         """Return the places of the queries of both halves."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,9 @@ from tool_search.adapters.astrbot.preferences import (
     is_switched_off,
     load_settings,
     restricted_tools,
+    user_of,
 )
-from tool_search.adapters.astrbot.run import LIMITED, AstrBotConversation, AstrBotRun
+from tool_search.adapters.astrbot.run import LIMITED, AstrBotConversation, AstrBotRun, UserVotes
 from tool_search.adapters.astrbot.settings import AstrBotSettings, read_settings
 from tool_search.adapters.astrbot.tools import (
     TranslatedTools,
@@ -41,7 +42,6 @@ from tool_search.hosts.tool_search import ToolSearch
 from tool_search.messages import Message, Notice, user_message
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.runner.learning import Learning
-from tool_search.search.index.ranking import Votes
 from tool_search.stores import MemoryStore, SQLiteStore
 from tool_search.strategies import ToolsAssembler
 
@@ -97,10 +97,7 @@ class AstrBotToolSearch:
         self._plugin = plugin
         self.settings: AstrBotSettings = read_settings(settings)
         self._tools = TranslatedTools()
-        self._votes: Votes | None = None
-        self._services = ViewServices(
-            assembler=ToolsAssembler(), votes=lambda: self._votes, notify=_log_notice
-        )
+        self._services = ViewServices(assembler=ToolsAssembler(), notify=_log_notice)
         self._conversations: OrderedDict[ConversationId, AstrBotConversation] = OrderedDict()
         self._forgotten: dict[ConversationId, frozenset[str]] = {}
         self._store = MemoryStore() if evidence is None else SQLiteStore(evidence)
@@ -193,7 +190,11 @@ class AstrBotToolSearch:
         """Return the conversation of a request, its turn begun."""
         profile = self.profile(event, settings)
         known = self._known_conversation(request, key, settings)
-        await self._exchange_lessons(known)
+        learned = UserVotes() if known is None else known.learned
+        if self.settings.config.learning.enabled:
+            await self._exchange_lessons(known, key)
+            learned.user = user_of(event)
+            learned.votes = await self._learning.votes(learned.user)
         if known is not None:
             known.view.begin_turn(
                 turn.catalog,
@@ -207,14 +208,14 @@ class AstrBotToolSearch:
         view = ToolView(
             turn.catalog,
             config=settings.config,
-            services=self._services,
+            services=replace(self._services, votes=lambda: learned.votes),
             history=turn.history,
             first_message=turn.first_message,
             profile=profile,
             denial_reason=turn.refusal,
             hidden="keep",
         )
-        return AstrBotConversation(view, settings)
+        return AstrBotConversation(view, settings, learned=learned)
 
     def _replace(
         self,
@@ -323,11 +324,15 @@ class AstrBotToolSearch:
         if len(self._conversations) > _MAX_CONVERSATIONS:
             self._conversations.popitem(last=False)
 
-    async def _exchange_lessons(self, known: AstrBotConversation | None) -> None:
-        if self.settings.config.learning.enabled:
-            if known is not None:
-                await self._learning.learn(known.view.drain_lessons())
-            self._votes = await self._learning.votes()
+    async def _exchange_lessons(
+        self, known: AstrBotConversation | None, key: ConversationId | None
+    ) -> None:
+        """Keep the lessons of the last message, which may be of another user in a group."""
+        if known is not None:
+            conversation = "|".join(key) if key is not None else None
+            await self._learning.learn(
+                known.view.drain_lessons(), user=known.learned.user, conversation=conversation
+            )
 
     def profile(self, event: Any, settings: AstrBotSettings | None = None) -> ProviderProfile:
         """Return the profile of the provider that is asked first, if AstrBot names it."""

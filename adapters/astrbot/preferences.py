@@ -20,6 +20,7 @@ __all__ = [
     "load_settings",
     "restricted_tools",
     "save_settings",
+    "user_of",
 ]
 
 _KEY = "tool_search_settings"
@@ -71,6 +72,14 @@ def is_admin(event: Any) -> bool:
     """True if an event is from an administrator of the bot."""
     asked = getattr(event, "is_admin", None)
     return bool(asked()) if callable(asked) else False
+
+
+def user_of(event: Any) -> str:
+    """Return the sender of an event with the platform, or its place if it has no sender."""
+    umo = str(event.unified_msg_origin)
+    asked = getattr(event, "get_sender_id", None)
+    sender = str(asked() or "") if callable(asked) else ""
+    return f"{umo.partition(':')[0]}:{sender}" if sender else umo
 
 
 async def restricted_tools(

@@ -7,7 +7,7 @@ and answers searches.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tool_search.adapters.astrbot.settings import AstrBotSettings, read_settings
@@ -20,13 +20,25 @@ from tool_search.discovery.search_tool import CALL_TOOL_NAME
 from tool_search.messages import RequestPlan
 from tool_search.providers.profiles import ProviderProfile, profile_for
 from tool_search.search.index.protocol import SearchResult
+from tool_search.search.index.ranking import Votes
 
-__all__ = ["LIMITED", "UNLIMITED", "AstrBotConversation", "AstrBotRun"]
+__all__ = ["LIMITED", "UNLIMITED", "AstrBotConversation", "AstrBotRun", "UserVotes"]
 
 LIMITED = profile_for("openai_chat", "unknown", strategy="generic")
 """The profile of a provider with only a known dialect: OpenAI's or Gemini's."""
 UNLIMITED = replace(LIMITED, max_tools=None)
 """The profile of such a provider with Anthropic's dialect, and of AstrBot itself."""
+
+
+@dataclass(slots=True)
+class UserVotes:
+    """The user of a conversation's last message, and the votes for that user's searches.
+
+    A view reads them at each search, while other conversations go on with other users.
+    """
+
+    user: str | None = None
+    votes: Votes | None = None
 
 
 class AstrBotConversation:
@@ -35,18 +47,25 @@ class AstrBotConversation:
     Args:
         view: The view of the conversation, or a session that has begun, to go on with.
         settings: Its settings.
+        learned: The votes that the view ranks by.
 
     Attributes:
         view: The tools of the conversation; its messages are AstrBot's.
         settings: Its settings.
         order: Every name that a filtered list has declared, in the order of appearance.
+        learned: The user of the last message, and the votes for that user's searches.
     """
 
     def __init__(
-        self, view: ToolView | ToolSearchSession, settings: AstrBotSettings | None = None
+        self,
+        view: ToolView | ToolSearchSession,
+        settings: AstrBotSettings | None = None,
+        *,
+        learned: UserVotes | None = None,
     ) -> None:
         self.settings = settings or read_settings({})
         self.order: list[str] = []
+        self.learned = learned or UserVotes()
         if isinstance(view, ToolSearchSession):
             view = ToolView(view.catalog, config=self.settings.config, record=view.record())
         self.view = view

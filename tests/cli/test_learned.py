@@ -15,6 +15,8 @@ from tests.cli.conftest import Command
 from tests.cli.test_bad_input import is_refused
 from tests.stores.test_conversations import record
 from tool_search import SQLiteStore
+from tool_search.conversation.search_trail import Lesson
+from tool_search.runner.learning import Learning
 from tool_search.search.learned import Evidence
 from tool_search.stores import Grant
 from tool_search.testing import ModelCall, ModelReply, ScriptedModel, StandInServer
@@ -88,6 +90,50 @@ def test_learned_json_is_one_object(command: Command, store: Path) -> None:
         ],
         "conversations": ["group:1", "group:2"],
     }
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Path:
+    """Return a store with evidence of two users, in two conversations."""
+    path = tmp_path / "shared.db"
+
+    async def fill() -> None:
+        async with SQLiteStore(path) as opened:
+            learning = Learning(opened, clock=lambda: 4.0e9)
+            lesson = Lesson(query="umbrella", tool="get_forecast")
+            await learning.learn([lesson], user="ann", conversation="group:1")
+            await learning.learn([lesson], user="bo", conversation="group:2")
+            await learning.learn([Lesson(query="letter", tool="send_mail")])
+
+    asyncio.run(fill())
+    return path
+
+
+def test_learned_counts_the_sources_of_words(command: Command, shared: Path) -> None:
+    outcome = command("learned", "--store", shared)
+    lines = [line.split() for line in outcome.out.splitlines()]
+    assert lines[1:3] == [
+        ["get_forecast", "umbrella", "2.00", "2", "2096-10-02"],
+        ["send_mail", "letter", "1.00", "1", "2096-10-02"],
+    ]
+    evidence = command("learned", "--store", shared, "--json").json["evidence"]
+    assert len({entry["source"] for entry in evidence[:2]}) == 2
+    assert "source" not in evidence[2]
+    assert b"ann" not in shared.read_bytes()
+
+
+@pytest.mark.parametrize("named", [("--user", "ann"), ("--conversation", "group:1")])
+def test_forget_erases_and_exports_what_a_source_taught(
+    command: Command, shared: Path, tmp_path: Path, named: tuple[str, str]
+) -> None:
+    before = command("learned", "--store", shared, "--json").json["evidence"]
+    file = tmp_path / "export.json"
+    outcome = command("forget", "--store", shared, *named, "--export", file)
+    assert "erased 1 entries of what was learned" in outcome.out
+    (exported,) = json.loads(file.read_text(encoding="utf-8"))["evidence"]
+    after = command("learned", "--store", shared, "--json").json["evidence"]
+    assert [entry["source"] for entry in before if entry not in after] == [exported["source"]]
+    assert len(after) == 2
 
 
 def test_learned_makes_no_store(command: Command, tmp_path: Path) -> None:

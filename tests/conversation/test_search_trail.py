@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.conversations import Chat, tool, toolbox
 from tool_search import CallResult, Message, RunCall, Tool, ToolCall
-from tool_search.conversation.search_trail import Lesson
+from tool_search.conversation.search_trail import Lesson, can_teach
 
 TOOLS = [
     Tool(name="get_forecast", description="Weather forecast of a city.", kind="mcp"),
@@ -98,7 +100,7 @@ def test_a_denied_call_teaches_nothing() -> None:
     assert lessons(made) == []
 
 
-def test_the_next_turn_may_still_answer_a_search() -> None:
+def test_a_call_in_the_next_turn_teaches_little_and_later_ones_nothing() -> None:
     made = chat()
     made.search("weather")
     made.turn(text="In Paris")
@@ -108,7 +110,70 @@ def test_the_next_turn_may_still_answer_a_search() -> None:
     made.search("forecast")
     made.begin(text="In Rome")
     made.call("get_forecast")
-    assert lessons(made) == [("forecast", "get_forecast", 1.0)]
+    assert lessons(made) == [("forecast", "get_forecast", 0.25)]
+
+
+def test_a_later_call_teaches_nothing_to_a_search_that_was_answered() -> None:
+    """ "Issue a bill", then "oh no, remove it": the first words do not mean deleting."""
+    made = Chat(
+        [
+            tool("create_invoice", description="Issue an invoice, a bill.", kind="mcp"),
+            tool("delete_invoice", description="Delete an invoice, a bill.", kind="mcp"),
+        ]
+    )
+    made.begin()
+    made.search("issue a bill")
+    made.call("create_invoice", {"count": 1})
+    made.begin(text="Oh no, remove it")
+    made.call("delete_invoice", {"count": 1})
+    assert lessons(made) == [("issue a bill", "create_invoice", 1.0)]
+
+
+def test_one_search_may_lead_to_several_calls_of_its_turn() -> None:
+    made = chat()
+    made.search("mail the weather forecast to somebody")
+    made.call("get_forecast")
+    made.call("send_mail")
+    assert [(name, strength) for _, name, strength in lessons(made)] == [
+        ("get_forecast", 1.0),
+        ("send_mail", 1.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "holiday get_forecast",
+        "holiday 'get_forecast'",
+        'holiday "GET_FORECAST"',
+        "holiday `get_forecast` please",
+        "please get_forecast, holiday",
+        "节日get_forecast 节日 get_forecast",
+    ],
+)
+def test_words_next_to_a_tool_name_teach_nothing(query: str) -> None:
+    made = chat()
+    made.search(query)
+    made.call("get_forecast")
+    assert lessons(made) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "names", "teaches"),
+    [
+        ("weather tomorrow", ["weather"], True),
+        ("the 'weather' tomorrow", ["weather"], False),
+        ("holiday send", ["mcp__mail__send"], True),
+        ("holiday send_it", ["mcp__mail__send_it"], False),
+        ("get_forecasts", ["get_forecast"], True),
+        ("select:weather", ["weather"], False),
+        ("weather", [], True),
+    ],
+)
+def test_a_query_teaches_unless_it_has_a_name_or_operators(
+    query: str, names: list[str], teaches: bool
+) -> None:
+    assert can_teach(query, names) is teaches
 
 
 def test_a_search_that_found_nothing_learns_from_the_one_that_did() -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sqlite3
+from pathlib import Path
+
 import pytest
 
 from tool_search.conversation.search_trail import Lesson
 from tool_search.runner.learning import Learning
+from tool_search.search.index.ranking import WeakVote
 from tool_search.search.learned import HALF_LIFE_S, Evidence
-from tool_search.stores import ConversationStore, EvidenceStore, MemoryStore
+from tool_search.stores import ConversationStore, EvidenceStore, MemoryStore, SQLiteStore
 
 NOW = 2.0e9
 UMBRELLA = Lesson(query="do I need an umbrella", tool="get_forecast")
@@ -118,3 +122,93 @@ async def test_much_evidence_votes_as_little_does() -> None:
     await learning.learn([UMBRELLA])
     other = Learning(store, clock=lambda: NOW)
     assert set(await voted(other, "umbrella")) == {"get_forecast"}
+
+
+async def test_users_and_conversations_are_kept_as_salted_hashes() -> None:
+    kept = []
+    for _ in range(2):
+        store = MemoryStore()
+        learning = Learning(store)
+        await learning.learn([UMBRELLA], user="ann", conversation="c")
+        await learning.learn([UMBRELLA], user="ann", conversation="d")
+        await learning.learn([UMBRELLA], user="c", conversation="d")
+        kept.append((await store.load_evidence()).entries)
+        assert len(kept[-1]) == 2
+        assert len({entry.source for entry in kept[-1]}) == 2
+        assert "" not in {entry.source for entry in kept[-1]}
+    assert {entry.source for entry in kept[0]}.isdisjoint({entry.source for entry in kept[1]})
+
+
+async def test_own_evidence_counts_more_than_that_of_another_user() -> None:
+    learning = Learning(MemoryStore())
+    for _ in range(3):
+        await learning.learn([UMBRELLA], user="ann")
+    strengths = []
+    for user in ("ann", "bob", None):
+        votes = await learning.votes(user)
+        assert votes is not None
+        strengths.append(votes("umbrella", lambda _name: True)["get_forecast"])
+    assert strengths[0] > strengths[1] == strengths[2]
+
+
+async def test_a_store_without_a_salt_keeps_evidence_without_sources() -> None:
+    class Unsalted(MemoryStore):
+        evidence_salt = None  # type: ignore[assignment]
+
+    store: EvidenceStore = Unsalted()
+    learning = Learning(store)
+    await learning.learn([UMBRELLA], user="ann", conversation="c")
+    assert [(e.source, e.conversation) for e in (await store.load_evidence()).entries] == [("", "")]
+
+
+async def test_evidence_that_waited_has_its_source() -> None:
+    class Locked(MemoryStore):
+        is_locked = True
+
+        async def evidence_salt(self) -> bytes:
+            if self.is_locked:
+                raise OSError("locked")
+            return await super().evidence_salt()
+
+    store = Locked()
+    learning = Learning(store)
+    await learning.learn([UMBRELLA], user="ann")
+    assert (await store.load_evidence()).entries == ()
+    store.is_locked = False
+    await learning.learn([UMBRELLA], user="bob")
+    assert len({entry.source for entry in (await store.load_evidence()).entries}) == 2
+
+
+async def test_without_a_salt_that_can_be_read_nobody_has_evidence_of_their_own() -> None:
+    class Locked(MemoryStore):
+        async def evidence_salt(self) -> bytes:
+            raise OSError("locked")
+
+    store = Locked()
+    await store.add_evidence([Evidence(tool="get_forecast", words=("umbrella",), at=NOW)])
+    learning = Learning(store, clock=lambda: NOW)
+    votes = await learning.votes("ann")
+    assert votes is not None
+    assert isinstance(votes("umbrella", lambda _name: True)["get_forecast"], WeakVote)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["DROP TABLE evidence", "ALTER TABLE evidence DROP COLUMN strength", "DROP TABLE salt"],
+)
+async def test_a_damaged_evidence_table_is_reported_and_ends_nothing(
+    tmp_path: Path, damage: str
+) -> None:
+    path = tmp_path / "store.db"
+    async with SQLiteStore(path) as store:
+        learning = Learning(store)
+        await learning.learn([UMBRELLA], user="ann")
+        other = sqlite3.connect(path)
+        with other:
+            other.execute(damage)
+        other.close()
+        for reader in (learning, Learning(store)):
+            await reader.votes("ann")
+            await reader.learn([UMBRELLA], user="ann")
+        assert {notice.code for notice in reader.take_notices()} == {"learning_unavailable"}
+        assert await store.conversations() == ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -135,6 +136,76 @@ def test_votes_are_bounded(answers: list[tuple[str, str]], query: str) -> None:
     ]
     votes = LearnedQueries(strong).votes(query, now=NOW, may=NAMES.__contains__)
     assert all(0 < vote < 2.5 for vote in votes.values())
+
+
+def by(source: str, *answers: tuple[str, str]) -> list[Evidence]:
+    """Evidence of one source."""
+    return [replace(entry, source=source) for entry in answered(*answers)]
+
+
+def ranked(entries: list[Evidence], query: str, *, source: str = "") -> list[str]:
+    """The names that a user's search finds."""
+    index = build_index(TOOLS, SearchSettings(engine="bm25"))
+    return names(with_votes(index, LearnedQueries(entries).at(NOW, source)), query)
+
+
+def test_one_user_cannot_put_a_tool_before_a_match_by_words_for_others() -> None:
+    lies = by("liar", *((f"is {word} mail", "read_mail") for word in ("there", "rain", "cash")))
+    assert ranked(lies, "mail", source="liar") == ["read_mail", "send_mail"]
+    for other in ("ann", ""):
+        assert ranked(lies, "mail", source=other) == ["send_mail", "read_mail"]
+
+
+def test_two_users_can() -> None:
+    entries = by("ann", ("is there mail", "read_mail")) + by("bob", ("rain mail", "read_mail"))
+    assert ranked(entries, "mail", source="eve")[0] == "read_mail"
+
+
+def test_evidence_without_a_source_is_that_of_one_user() -> None:
+    old = answered(("is there mail", "read_mail"), ("rain mail", "read_mail"))
+    assert ranked(old, "mail")[0] == "read_mail"
+    assert ranked(old, "mail", source="ann")[0] == "send_mail"
+
+
+def test_one_user_teaches_words_that_no_tool_has() -> None:
+    assert ranked(by("ann", ("umbrella", "get_forecast")), "umbrella", source="bob") == [
+        "get_forecast"
+    ]
+
+
+def test_a_source_counts_once_for_a_query_of_another() -> None:
+    once = by("ann", ("umbrella rain", "get_forecast"))
+    often = [replace(entry, strength=4.0) for entry in once] + by(
+        "ann", ("umbrella trip", "get_forecast"), ("umbrella", "get_forecast")
+    )
+    may = NAMES.__contains__
+    other = by("bob", ("umbrella rain cash", "find_route"))
+    few, many_ = (
+        LearnedQueries([*each, *other]).votes("umbrella rain", now=NOW, may=may, source="eve")
+        for each in (once, often)
+    )
+    assert few["get_forecast"] > few["find_route"]
+    assert many_["get_forecast"] / many_["find_route"] < 1.5 * (
+        few["get_forecast"] / few["find_route"]
+    )
+
+
+def test_a_source_teaches_others_a_bounded_number_of_words() -> None:
+    words = [f"w{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(240)]
+    learned = LearnedQueries(by("liar", *((word, "find_route") for word in words)))
+    may = NAMES.__contains__
+    assert sum(bool(learned.votes(w, now=NOW, may=may, source="liar")) for w in words) == 240
+    assert sum(bool(learned.votes(w, now=NOW, may=may, source="ann")) for w in words) == 32
+
+
+@settings(max_examples=50)
+@given(ANSWERS, QUERIES)
+def test_a_liar_never_leads_where_a_tool_fits_by_words(
+    answers: list[tuple[str, str]], query: str
+) -> None:
+    before = names(taught(), query)
+    after = ranked(by("liar", *answers), query, source="ann")
+    assert not before or after[0] in before
 
 
 def test_votes_fade() -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from tests.stores.conftest import Store
-from tool_search.search.learned import HALF_LIFE_S, MAX_PER_TOOL, Evidence
+from tool_search.search import learned
+from tool_search.search.learned import DAY_S, HALF_LIFE_S, MAX_PER_TOOL, Evidence
+from tool_search.stores import EvidenceSaltStore
+from tool_search.stores.sqlite import evidence as sqlite_evidence
 
 NOW = 2.0e9
 
@@ -63,9 +67,76 @@ async def test_a_tool_is_remembered_by_its_strongest_queries(store: Store) -> No
 
 
 async def test_what_is_almost_forgotten_goes(store: Store) -> None:
-    await store.add_evidence([success("send_mail", "old", at=NOW - 6 * HALF_LIFE_S)])
+    """With the first success a day after others: a clock may be wrong."""
+    old = success("send_mail", "old", at=NOW - 6 * HALF_LIFE_S)
+    await store.add_evidence([old])
     await store.add_evidence([success("send_mail", "new")])
-    assert await kept_in(store) == {success("send_mail", "new")}
+    assert await kept_in(store) == {old, success("send_mail", "new")}
+    await store.add_evidence([success("get_forecast", "newest", at=NOW + DAY_S)])
+    await store.add_evidence([success("send_mail", "newest", at=NOW + DAY_S)])
+    assert await kept_in(store) == {
+        success("send_mail", "new"),
+        success("send_mail", "newest", at=NOW + DAY_S),
+        success("get_forecast", "newest", at=NOW + DAY_S),
+    }
+
+
+@pytest.mark.parametrize("jump", [-2.0e9, 20 * 365 * DAY_S])
+async def test_a_clock_that_jumps_makes_a_store_forget_nothing(store: Store, jump: float) -> None:
+    """The success of a wrong time may go."""
+    before = {success("send_mail", f"word{n}", at=NOW - n * DAY_S) for n in range(5)}
+    await store.add_evidence(sorted(before, key=lambda entry: entry.at))
+    wrong = success("send_mail", "wrong", at=NOW + jump)
+    await store.add_evidence([wrong])
+    assert await kept_in(store) == {*before, wrong}
+    await store.add_evidence([success("send_mail", "right", at=NOW + 60)])
+    right = success("send_mail", "right", at=NOW + 60)
+    assert await kept_in(store) - {wrong} == {*before, right}
+
+
+async def test_each_source_has_its_own_evidence(store: Store) -> None:
+    one, two = (replace(success("a", "x"), source=name) for name in ("one", "two"))
+    await store.add_evidence([one, two, success("a", "x")])
+    await store.add_evidence([replace(two, conversation="c2")])
+    assert await kept_in(store) == {
+        one,
+        success("a", "x"),
+        replace(two, conversation="c2", strength=2.0),
+    }
+
+
+async def test_a_source_cannot_crowd_out_the_evidence_of_others(store: Store) -> None:
+    honest = replace(success("send_mail", "letter", at=NOW - HALF_LIFE_S), source="ann")
+    await store.add_evidence([honest])
+    for n in range(3 * MAX_PER_TOOL):
+        flood = success("send_mail", f"word{n}", at=NOW + n)
+        await store.add_evidence([replace(flood, source="bob")])
+    left = await kept_in(store)
+    assert len(left) == MAX_PER_TOOL
+    assert honest in left
+
+
+async def test_the_whole_store_is_shared_between_sources(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (learned, sqlite_evidence):
+        monkeypatch.setattr(module, "MAX_EVIDENCE", 4)
+    honest = replace(success("t", "letter", at=NOW - HALF_LIFE_S), source="ann")
+    await store.add_evidence([honest])
+    for n in range(8):
+        await store.add_evidence([replace(success(f"t{n}", "w", at=NOW + n), source="bob")])
+    left = await kept_in(store)
+    assert honest in left
+    assert {entry.tool for entry in left - {honest}} == {"t5", "t6", "t7"}
+
+
+async def test_the_salt_of_a_store_stays(store: Store) -> None:
+    assert isinstance(store, EvidenceSaltStore)
+    salt = await store.evidence_salt()
+    assert len(salt) >= 16
+    await store.add_evidence([success("a", "x")])
+    await store.forget_evidence()
+    assert await store.evidence_salt() == salt
 
 
 async def test_forgetting_one_tool_leaves_the_others(store: Store) -> None:

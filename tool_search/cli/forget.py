@@ -86,12 +86,15 @@ def forget_command(
     conversation: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="KEY", help="Erase the conversation of this key, with its grants; repeatable."
+            metavar="KEY",
+            help="Erase the conversation of this key, its grants and what it taught; repeatable.",
         ),
     ] = None,
     user: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Erase the grants of this user; repeatable."),
+        typer.Option(
+            metavar="NAME", help="Erase the grants of this user and what they taught; repeatable."
+        ),
     ] = None,
     everything: Annotated[
         bool,
@@ -145,7 +148,7 @@ def _as_object(path: Path, erased: Erased, export: Path | None) -> dict[str, Any
 
 def _as_line(path: Path, erased: Erased, selection: Selection, export: Path | None) -> str:
     parts = []
-    if selection.tools != ():
+    if selection.tools != () or erased.evidence:
         parts.append(f"{erased.evidence} entries of what was learned")
     if selection.conversations != ():
         parts.append(f"{erased.conversations} conversations")

@@ -35,7 +35,8 @@ def learned_command(
 ) -> None:
     """Show the words that led to each tool, and how strongly.
 
-    Of a request only these words are kept, sorted, and nothing about the user.
+    Of a request only these words are kept, sorted, with salted hashes of the user and the
+    conversation. Sources are the users who taught the words.
     """
     path = store_file(config, store)
     entries, conversations = asyncio.run(_load(path)) if path.exists() else ((), ())
@@ -61,11 +62,13 @@ async def _load(path: Path) -> tuple[tuple[Evidence, ...], tuple[str, ...]]:
 
 
 def _entry_object(entry: Evidence, now: float) -> dict[str, Any]:
+    hashes = {"source": entry.source, "conversation": entry.conversation}
     return {
         "tool": entry.tool,
         "words": list(entry.words),
         "strength": round(entry.strength_at(now), 3),
         "at": _to_datetime(entry.at).isoformat(),
+        **{name: value for name, value in hashes.items() if value},
     }
 
 
@@ -78,17 +81,30 @@ def _print_table(
         table.add_column("tool", overflow="fold")
         table.add_column("words", overflow="fold")
         table.add_column("strength", justify="right")
+        has_sources = any(entry.source for entry in entries)
+        if has_sources:
+            table.add_column("sources", justify="right")
         table.add_column("last", no_wrap=True)
-        for entry in entries:
-            strength = f"{entry.strength_at(now):.2f}"
-            last = f"{_to_datetime(entry.at):%Y-%m-%d}"
+        for same in _by_words(entries):
+            tool, words = same[0].tool, same[0].words
+            strength = f"{sum(entry.strength_at(now) for entry in same):.2f}"
+            last = f"{_to_datetime(max(entry.at for entry in same)):%Y-%m-%d}"
             # As Text, because names and words must not be read as markup.
-            cells = (clean_description(entry.tool), _readable(entry.words), strength, last)
+            sources = (str(len(same)),) if has_sources else ()
+            cells = (clean_description(tool), _readable(words), strength, *sources, last)
             table.add_row(*map(Text, cells))
         console.print(table)
     tools = len({entry.tool for entry in entries})
     learned = f"{len(entries)} entries for {tools} tools" if entries else "nothing was learned"
     console.print(Text(f"{learned}; {len(conversations)} conversations; {path}", style="dim"))
+
+
+def _by_words(entries: Iterable[Evidence]) -> list[list[Evidence]]:
+    """Return the entries of all sources with the same tool and words together, in order."""
+    groups: dict[tuple[str, tuple[str, ...]], list[Evidence]] = {}
+    for entry in entries:
+        groups.setdefault((entry.tool, entry.words), []).append(entry)
+    return list(groups.values())
 
 
 def _readable(words: Iterable[str]) -> str:

@@ -1,27 +1,32 @@
 """The searches of one conversation that led to calls.
 
-A search teaches if a tool that it returned is then called with success, in the same
-user turn or the next: once a search and tool, however often the tool is called. A
-search that found nothing teaches half as much, if a later reply's search of the
-same turn led to the call: the model asked again in other words. Of several queries in
-one call, each is a search of its own. Calls that fail,
-are denied or cancelled teach nothing, nor do calls without a search, queries with
-operators, and queries that are a tool's name.
+A search teaches if a tool that it returned is then called with success in the same user
+turn: once a search and tool, however often the tool is called. A search that found nothing
+teaches half as much, if a later reply's search of the same turn led to the call: the model
+asked again in other words. Of several queries in one call, each is a search of its own. A
+call in the next turn teaches a quarter, and nothing if the
+search has led to a call already: it is about something else then. Calls that fail, are
+denied or cancelled teach nothing, nor do calls without a search, queries with operators,
+and queries that have a tool's name: words next to a name say nothing about the tool.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tool_search.conversation.calls import CallDecision, RunCall
 from tool_search.search.index.protocol import SearchResult
+from tool_search.search.text.query import QUOTATION
 from tool_search.search.text.query_language import parse_query, selected_names
 from tool_search.search.text.tokenizer import normalized
 
-__all__ = ["Lesson", "SearchTrail"]
+__all__ = ["Lesson", "SearchTrail", "can_teach"]
 
 _AGAIN_IN_OTHER_WORDS = 0.5
+_IN_THE_NEXT_TURN = 0.25
 _MAX_SEARCHES = 4
 
 
@@ -32,12 +37,43 @@ class Lesson:
     Attributes:
         query: The query as it was asked.
         tool: The tool's canonical name.
-        strength: 1, or one half if another query found the tool.
+        strength: 1; one half if another query found the tool, one quarter if the call was
+            in the next turn.
     """
 
     query: str
     tool: str
     strength: float = 1.0
+
+
+def can_teach(query: str, names: Iterable[str]) -> bool:
+    """Return True if the words of a query can say what one of these tools is for.
+
+    False for queries with operators, and for those that have the name of one of the tools:
+    as a whole, in quotation marks, or as an identifier of several parts.
+
+    >>> can_teach("delete an invoice", ["delete_invoice"])
+    True
+    >>> can_teach("weather delete_invoice", ["delete_invoice"])
+    False
+    """
+    if selected_names(query) or parse_query(query) is not None:
+        return False
+    asked = normalized(query)
+    quoted = [normalized(quotation) for quotation in QUOTATION.findall(query)]
+    # A name of a server's tool may be prefixed: `mcp__server__tool`.
+    for name in dict.fromkeys(part for each in names for part in (each, each.rpartition("__")[2])):
+        wanted = normalized(name)
+        if asked == wanted or any(_has_name(text, wanted) for text in quoted):
+            return False
+        # A name of one plain word, such as `weather`, is also a word of people.
+        if not wanted.isalpha() and _has_name(asked, wanted):
+            return False
+    return True
+
+
+def _has_name(text: str, name: str) -> bool:
+    return bool(name) and name in text and bool(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +92,7 @@ class SearchTrail:
         self._step = 0
         self._waiting: dict[str, list[_Search]] = defaultdict(list)
         self._missed: list[_Search] = []
+        self._answered: set[_Search] = set()
         self._lessons: list[Lesson] = []
 
     def begin_turn(self) -> None:
@@ -67,6 +104,7 @@ class SearchTrail:
             self._waiting[name] = recent
             if not recent:
                 del self._waiting[name]
+        self._answered &= {search for recent in self._waiting.values() for search in recent}
 
     def replied(self) -> None:
         """Begin a reply of the model; its calls are made at once."""
@@ -101,7 +139,7 @@ class SearchTrail:
 
     def _searched(self, result: SearchResult) -> None:
         query = result.query
-        if selected_names(query) or parse_query(query) is not None:
+        if not can_teach(query, result.names):
             return
         if not result.names:
             self._missed.append(_Search(query, self._turn, self._step))
@@ -110,14 +148,23 @@ class SearchTrail:
         before = tuple(missed for missed in self._missed if missed.step < self._step)
         search = _Search(query, self._turn, self._step, before)
         for name in result.names:
-            if normalized(query) != normalized(name):
-                self._waiting[name] = [*self._waiting[name], search][-_MAX_SEARCHES:]
+            self._waiting[name] = [*self._waiting[name], search][-_MAX_SEARCHES:]
 
     def _learned(self, name: str) -> list[Lesson]:
         searches = self._waiting.pop(name, [])
-        lessons = [Lesson(query=search.query, tool=name) for search in searches]
-        before = {missed for search in searches for missed in search.before}
+        now = [search for search in searches if search.turn == self._turn]
+        earlier = [search for search in searches if search not in now]
+        lessons = [Lesson(query=search.query, tool=name) for search in now]
+        lessons += [
+            Lesson(query=search.query, tool=name, strength=_IN_THE_NEXT_TURN)
+            for search in earlier
+            if search not in self._answered
+        ]
+        self._answered.update(searches)
+        before = {missed for search in now for missed in search.before}
         for missed in [missed for missed in self._missed if missed in before]:
             self._missed.remove(missed)
-            lessons.append(Lesson(query=missed.query, tool=name, strength=_AGAIN_IN_OTHER_WORDS))
+            if can_teach(missed.query, [name]):
+                lesson = Lesson(query=missed.query, tool=name, strength=_AGAIN_IN_OTHER_WORDS)
+                lessons.append(lesson)
         return lessons

@@ -6,14 +6,16 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 from tool_search.conversation.search_trail import Lesson
 from tool_search.errors import StoreError
 from tool_search.messages import Notice
 from tool_search.search.index.ranking import Votes
-from tool_search.search.learned import Evidence, LearnedQueries, evidence_of
+from tool_search.search.learned import Evidence, LearnedQueries, evidence_of, source_hash
 from tool_search.stores.backlog import Backlog, within_patience
-from tool_search.stores.base import ConversationStore, EvidenceStore
+from tool_search.stores.base import ConversationStore, EvidenceSaltStore, EvidenceStore
 from tool_search.stores.memory import MemoryStore
 
 __all__ = ["Learning"]
@@ -23,7 +25,17 @@ _REST_AFTER_READING = 50.0
 _MANY_ENTRIES = 500
 # Entries that wait for a failing store; a turn adds a handful.
 _MAX_UNWRITTEN = 1_000
+# No user has it: while the salt cannot be read, nobody's evidence is their own.
+_UNKNOWN_SOURCE = "unknown"
 _log = logging.getLogger(__name__)
+
+
+class _Unwritten(NamedTuple):
+    """Evidence that is not in the store yet, with the names that are hashed when it goes there."""
+
+    evidence: Evidence
+    user: str | None
+    conversation: str | None
 
 
 class Learning:
@@ -53,28 +65,51 @@ class Learning:
         self._reading = asyncio.Lock()
         self._writing = asyncio.Lock()
         self._backlog = backlog
-        self._unwritten: list[Evidence] = []
+        self._unwritten: list[_Unwritten] = []
+        self._salt: bytes | None = None
         self._notices: dict[str, Notice] = {}
 
-    async def votes(self) -> Votes | None:
-        """Return the evidence as votes for an index, or None if there is none.
+    async def votes(self, user: str | None = None) -> Votes | None:
+        """Return the evidence as votes for the searches of a user, or None if there is none.
 
         All that any process has written counts; of more than 500 entries, the state of
         a few seconds ago.
+
+        Args:
+            user: The user who searches, whose own evidence counts in full; None: unknown.
         """
+        source = "" if user is None else _UNKNOWN_SOURCE
         try:
             async with self._reading:
                 await within_patience(self._read())
+            if len(self._queries):
+                source = await within_patience(self._source(user))
         except Exception as exc:  # noqa: BLE001  # stores are pluggable: learning must not end a turn
             self._note("evidence cannot be read", exc)
-        return self._queries.at(self._clock()) if len(self._queries) else None
+        return self._queries.at(self._clock(), source) if len(self._queries) else None
 
-    async def learn(self, lessons: Sequence[Lesson]) -> None:
-        """Keep the evidence of a conversation's lessons."""
+    async def learn(
+        self,
+        lessons: Sequence[Lesson],
+        *,
+        user: str | None = None,
+        conversation: str | None = None,
+    ) -> None:
+        """Keep the evidence of a conversation's lessons.
+
+        Args:
+            lessons: The lessons.
+            user: The user who taught them; None: unknown. All unknown users are one.
+            conversation: The key of the conversation.
+        """
         now = self._clock()
-        entries: list[Evidence] = []
-        for lesson in lessons:
-            entries += evidence_of(lesson.query, lesson.tool, now=now, strength=lesson.strength)
+        entries = [
+            _Unwritten(evidence, user, conversation)
+            for lesson in lessons
+            for evidence in evidence_of(
+                lesson.query, lesson.tool, now=now, strength=lesson.strength
+            )
+        ]
         if not entries:
             return
         self._unwritten = [*self._unwritten, *entries][-_MAX_UNWRITTEN:]
@@ -93,11 +128,33 @@ class Learning:
 
     async def _write(self) -> None:
         async with self._writing:
-            entries = tuple(self._unwritten)
-            if entries:
-                await self._store.add_evidence(entries)
-                written = set(map(id, entries))
+            waiting = tuple(self._unwritten)
+            if waiting:
+                await self._store.add_evidence([await self._hashed(each) for each in waiting])
+                written = set(map(id, waiting))
                 self._unwritten = [each for each in self._unwritten if id(each) not in written]
+
+    async def _hashed(self, waiting: _Unwritten) -> Evidence:
+        salt = await self._read_salt()
+        if salt is None:
+            return waiting.evidence
+        key = waiting.conversation
+        return replace(
+            waiting.evidence,
+            source=await self._source(waiting.user),
+            conversation="" if key is None else source_hash(key, salt=salt, kind="conversation"),
+        )
+
+    async def _source(self, user: str | None) -> str:
+        """Return the salted hash of a user; empty for an unknown user."""
+        salt = None if user is None else await self._read_salt()
+        return source_hash(user, salt=salt, kind="user") if user is not None and salt else ""
+
+    async def _read_salt(self) -> bytes | None:
+        """Return the salt of the store, or None if it keeps none: then all users are one."""
+        if self._salt is None and isinstance(self._store, EvidenceSaltStore):
+            self._salt = await self._store.evidence_salt()
+        return self._salt
 
     def _write_later(self, error: Exception) -> None:
         self._note("evidence cannot be kept, and waits in memory", error)

@@ -330,7 +330,8 @@ class ToolSearchRunner:
         Args:
             message: Text, or text and pictures.
             conversation: The key of the conversation that goes on or begins.
-            user: The user's id, for tools and permissions.
+            user: The user's id, for tools, permissions and learning: without it, all users
+                are one to what searches learn.
             roles: The user's roles; a tool with `roles` needs one of them.
             idempotency_key: The id of the message, for example. A retry with the same key
                 does not repeat calls that succeeded.
@@ -402,7 +403,7 @@ class ToolSearchRunner:
         await self.permissions.read(known.key)
         await self.prepare()
         if self._learning is not None:
-            session.use_votes(await self._learning.votes())
+            session.use_votes(await self._learning.votes(question.user))
         begin = partial(self._begin, session, question, profile)
         session, context, preloaded, refusal = await self._background.run(
             begin, heavy=self._is_large or self._preloads_by_meaning
@@ -464,7 +465,9 @@ class ToolSearchRunner:
         notice = await self._keeper.save(kept, record)
         notices = [notice] if notice is not None else []
         if self._learning is not None and not kept.is_forgotten:
-            await self._learning.learn(session.drain_lessons())
+            await self._learning.learn(
+                session.drain_lessons(), user=turn.context.user, conversation=known.key
+            )
             notices += self._learning.take_notices()
         return list(map(_warning, notices))
 

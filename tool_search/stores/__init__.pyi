@@ -1,5 +1,6 @@
 from tool_search.stores.base import ConversationKey as ConversationKey
 from tool_search.stores.base import ConversationStore as ConversationStore
+from tool_search.stores.base import EvidenceSaltStore as EvidenceSaltStore
 from tool_search.stores.base import EvidenceStore as EvidenceStore
 from tool_search.stores.base import Grant as Grant
 from tool_search.stores.base import GrantStore as GrantStore

@@ -17,6 +17,7 @@ from tool_search.search.learned import Evidence
 __all__ = [
     "ConversationKey",
     "ConversationStore",
+    "EvidenceSaltStore",
     "EvidenceStore",
     "Grant",
     "GrantStore",
@@ -112,7 +113,8 @@ class KeptEvidence(NamedTuple):
 class EvidenceStore(Protocol):
     """A store of evidence from searches; every method may be awaited from any task.
 
-    It keeps the bounds of `tool_search.search.learned.kept`, apart from the last addition.
+    It keeps the bounds of `tool_search.search.learned.select_evidence`, apart from the last
+    addition.
     """
 
     async def evidence_revision(self) -> int:
@@ -129,6 +131,18 @@ class EvidenceStore(Protocol):
 
     async def forget_evidence(self, tool: str | None = None) -> int:
         """Erase the evidence for one tool, or all of it; return the number of entries."""
+        ...
+
+
+@runtime_checkable
+class EvidenceSaltStore(Protocol):
+    """A store of evidence that keeps a salt for the hashes of users and conversations.
+
+    Without it, evidence has no source: all users are one.
+    """
+
+    async def evidence_salt(self) -> bytes:
+        """Return 16 to 64 random bytes that are the same as long as the evidence exists."""
         ...
 
 

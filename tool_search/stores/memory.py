@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
@@ -10,7 +11,12 @@ from dataclasses import replace
 
 from tool_search.conversation.record import ConversationRecord
 from tool_search.discovery.state import Discovery, DiscoveryState
-from tool_search.search.learned import Evidence, merge_evidence, select_evidence
+from tool_search.search.learned import (
+    Evidence,
+    forgetting_time,
+    merge_evidence,
+    select_evidence,
+)
 from tool_search.stores.base import ConversationKey, Grant, KeptEvidence, KeptGrants
 
 __all__ = ["DEFAULT_CONVERSATIONS", "MemoryStore"]
@@ -45,6 +51,7 @@ class MemoryStore:
         self._used: OrderedDict[ConversationKey, float] = OrderedDict()
         self._evidence: tuple[Evidence, ...] = ()
         self._revision = 0
+        self._salt = secrets.token_bytes(32)
         self._grants: tuple[Grant, ...] = ()
         self._grant_revision = 0
         self._sources: set[str] = set()
@@ -112,13 +119,17 @@ class MemoryStore:
         """Return all evidence."""
         return KeptEvidence(self._revision, self._evidence)
 
+    async def evidence_salt(self) -> bytes:
+        """Return the salt of this store."""
+        return self._salt
+
     async def add_evidence(self, entries: Sequence[Evidence]) -> None:
         """Add successes."""
         if entries:
-            newest = max(entry.at for entry in entries)
-            self._evidence = tuple(
-                select_evidence(merge_evidence(self._evidence, entries).values(), newest)
-            )
+            now = max(entry.at for entry in entries)
+            after = merge_evidence(self._evidence, entries).values()
+            oldest = forgetting_time((entry.at for entry in self._evidence), now)
+            self._evidence = tuple(select_evidence(after, oldest))
             self._revision += 1
 
     async def forget_evidence(self, tool: str | None = None) -> int:

@@ -83,6 +83,49 @@ async def test_a_file_of_the_first_version_goes_on(path: Path) -> None:
             assert await store.conversations() == ("a",)
 
 
+async def test_evidence_of_version_3_goes_on_without_a_source(path: Path) -> None:
+    """What was set aside since version 3 stays, too."""
+    async with SQLiteStore(path) as store:
+        await store.save("a", talked(1))
+        await store.set_aside("a")
+    connection = sqlite3.connect(path)
+    connection.executescript(
+        """
+        DROP TABLE salt; DROP TABLE evidence;
+        CREATE TABLE evidence (
+            tool TEXT NOT NULL, words TEXT NOT NULL, at REAL NOT NULL, strength REAL NOT NULL,
+            level REAL NOT NULL, PRIMARY KEY (tool, words)
+        ) WITHOUT ROWID;
+        CREATE INDEX evidence_by_level ON evidence (level);
+        INSERT INTO evidence VALUES ('t', 'v' || char(10) || 'w', 2e9, 1.5, 1.0);
+        PRAGMA user_version = 3;
+        """
+    )
+    connection.close()
+    for _ in range(2):
+        async with SQLiteStore(path) as store:
+            assert await kept_in(store) == {success("t", "v", "w", at=2e9, strength=1.5)}
+            assert len(await store.evidence_salt()) == 32
+    async with SQLiteStore(path) as store:
+        await store.add_evidence([replace(success("t", "v", "w", at=2e9), source="one")])
+        assert len(await kept_in(store)) == 2
+    (count,) = sqlite3.connect(path).execute("SELECT count(*) FROM set_aside").fetchone()
+    assert count > 0
+
+
+async def test_a_damaged_salt_is_replaced(path: Path) -> None:
+    async with SQLiteStore(path) as store:
+        first = await store.evidence_salt()
+    for damage in ("UPDATE salt SET value = 'x'", "DELETE FROM salt", "UPDATE salt SET value = 5"):
+        other = sqlite3.connect(path)
+        with other:
+            other.execute(damage)
+        other.close()
+        async with SQLiteStore(path) as store:
+            salt = await store.evidence_salt()
+            assert await store.evidence_salt() == salt != first
+
+
 async def test_a_turn_writes_what_it_added(path: Path) -> None:
     """Not the whole history; after a change in the middle, the rest is written."""
     whole = talked(40)
@@ -325,8 +368,11 @@ async def test_what_is_no_json_is_named_by_its_conversation(path: Path) -> None:
 
 @pytest.mark.parametrize(
     "row",
-    ["(5, 'w', 1.0, 1.0, 1.0)", "('t', x'00', 1.0, 1.0, 1.0)", "('t', 'w', 'x', 1.0, 1.0)",
-     "('t', 'w', 1.0, 'x', 1.0)", "('t', 'w', 1.0, -1.0, 1.0)", "('t', 'w', 9e999, 1.0, 1.0)"],
+        ["(5, 'w', '', '', 1.0, 1.0, 1.0)", "('t', x'00', '', '', 1.0, 1.0, 1.0)",
+         "('t', 'w', '', '', 'x', 1.0, 1.0)", "('t', 'w', '', '', 1.0, 'x', 1.0)",
+         "('t', 'w', '', '', 1.0, -1.0, 1.0)", "('t', 'w', '', '', 9e999, 1.0, 1.0)",
+         "('t', 'w', '', '', 1e15, 1.0, 1.0)", "('t', 'w', x'00', '', 1.0, 1.0, 1.0)",
+         "('t', 'w', '', x'00', 1.0, 1.0, 1.0)"],
 )  # fmt: skip
 async def test_evidence_of_somebody_else_is_passed_over(
     path: Path, row: str, caplog: pytest.LogCaptureFixture

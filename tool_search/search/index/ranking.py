@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tool_search.search.index.explanation import Explanation
     from tool_search.search.index.scores import Values
 
-__all__ = ["RankedIndex", "Scorer", "Scores", "Votes", "attainable"]
+__all__ = ["RankedIndex", "Scorer", "Scores", "Votes", "WeakVote", "attainable"]
 
 _MAX_QUERIES = 16
 _MAX_UNMATCHED = 12
@@ -47,6 +47,8 @@ _MIN_SHARE = 1e-6
 _MAX_ANSWERED = 4
 # In eight public sets, a hit so far below the best one was relevant in 1 of 1,000 queries.
 _MIN_SHARE_OF_BEST = 0.25
+# The score, as a share of the best by words, that weak votes can lift a tool to.
+_MAX_WEAK = 0.9
 
 
 Votes = Callable[[str, Callable[[str], bool]], Mapping[str, float]]
@@ -54,6 +56,15 @@ Votes = Callable[[str, Callable[[str], bool]], Mapping[str, float]]
 
 The second argument is True for the name of a tool that may be found.
 """
+
+
+class WeakVote(float):
+    """A vote that cannot lift a tool above the best match by words.
+
+    What one user did must not decide what all others find first.
+    """
+
+    __slots__ = ()
 
 
 class Scores(NamedTuple):
@@ -318,8 +329,7 @@ class RankedIndex:
             values = drop_far_below_best(values, groups, _MIN_SHARE_OF_BEST)
         else:
             floor = max(floor, _MIN_SHARE_OF_BEST * max_score(values))
-        for doc_id, vote in voted:
-            values[doc_id] += vote * attainable
+        voted = _add_votes(values, voted, attainable, floor)
         if not passed:
             return ScoredTools(text, reported_text, values, attainable, floor, voted)
         # What operators ask for keeps its own score, so that no score depends on the floor.
@@ -411,6 +421,24 @@ class RankedIndex:
             for (doc_id, score), tool in zip(best.items(), tools, strict=True)
             if tool is not None
         )
+
+
+def _add_votes(
+    values: Values, votes: Sequence[tuple[int, float]], attainable: float, floor: float
+) -> list[tuple[int, float]]:
+    """Add votes to the scores, in place; return the shares of `attainable` that were added."""
+    best = max_score(values)
+    # If no tool fits by words, even a weak vote leads.
+    most = _MAX_WEAK * best if best >= floor and best > 0 else math.inf
+    added = []
+    for doc_id, vote in votes:
+        before = float(values[doc_id])
+        after = before + vote * attainable
+        if isinstance(vote, WeakVote):
+            after = max(before, min(after, most))
+        values[doc_id] = after
+        added.append((doc_id, (after - before) / attainable))
+    return added
 
 
 def _any_allowed(is_allowed: Sequence[bool] | None) -> Callable[[Iterable[int]], bool]:

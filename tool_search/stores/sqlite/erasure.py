@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from tool_search.search.learned import Evidence, source_hash
 from tool_search.stores.base import ConversationKey, Grant
 from tool_search.stores.sqlite.conversations import (
     erase_conversations,
     export_conversation,
     list_all_keys,
 )
-from tool_search.stores.sqlite.evidence import erase_evidence, load_evidence
+from tool_search.stores.sqlite.evidence import erase_entries, load_evidence, load_salt
 from tool_search.stores.sqlite.grants import erase_grants, load_grants, load_mode
 
 __all__ = ["Erased", "Export", "Selection", "erase", "preview"]
@@ -32,9 +33,10 @@ class Selection:
     """A selection of data to erase.
 
     Attributes:
-        conversations: Conversations with all their data; None: all.
-        tools: Tools whose evidence is erased; None: all.
-        users: Users whose grants are erased; None: all.
+        conversations: Conversations with all their data, and the evidence that was last
+            renewed in them; None: all conversations.
+        tools: Tools whose evidence is erased; None: all evidence.
+        users: Users whose grants and evidence are erased; None: all grants.
     """
 
     conversations: tuple[ConversationKey, ...] | None = ()
@@ -57,7 +59,7 @@ def preview(
     return {
         "conversations": _conversations(connection, selection.conversations),
         "grants": _grants(connection, selection.users),
-        "evidence": _evidence(connection, selection.tools),
+        "evidence": map(_evidence_object, _learned(connection, selection)),
     }
 
 
@@ -66,8 +68,14 @@ def erase(connection: sqlite3.Connection, selection: Selection) -> Erased:
     tools, keys = selection.tools, selection.conversations
     before = len(load_grants(connection))
     erase_grants(connection, _granted(connection, selection.users))
+    learned = _learned(connection, selection)
+    if learned or tools != ():
+        erase_entries(connection, learned)
+    if tools is None:
+        # Rows that cannot be read go, too.
+        connection.execute("DELETE FROM evidence")
     return Erased(
-        evidence=sum(erase_evidence(connection, tool) for tool in _each(tools)),
+        evidence=len(learned),
         conversations=sum(erase_conversations(connection, key) for key in _each(keys)),
         grants=before - len(load_grants(connection)),
     )
@@ -106,11 +114,46 @@ def _grants(
         yield grant.to_dict()
 
 
-def _evidence(
-    connection: sqlite3.Connection, tools: tuple[str, ...] | None
-) -> Iterator[dict[str, Any]]:
-    for tool in _each(tools):
-        for entry in load_evidence(connection, tool):
-            at = datetime.fromtimestamp(entry.at, UTC).isoformat()
-            words = list(entry.words)
-            yield {"tool": entry.tool, "words": words, "strength": entry.strength, "at": at}
+def _learned(connection: sqlite3.Connection, selection: Selection) -> list[Evidence]:
+    """Return the selected evidence: of the tools, the users and the conversations."""
+    if selection == Selection():
+        return []
+    entries = load_evidence(connection)
+    if selection.tools is None:
+        return entries
+    users, conversations = _hashes(connection, selection)
+    return [
+        entry
+        for entry in entries
+        if entry.tool in selection.tools
+        or entry.source in users
+        or entry.conversation in conversations
+    ]
+
+
+def _hashes(
+    connection: sqlite3.Connection, selection: Selection
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the salted hashes of the selected users and conversations."""
+    salt = load_salt(connection)
+    if salt is None:
+        return frozenset(), frozenset()
+    return (
+        frozenset(source_hash(name, salt=salt, kind="user") for name in selection.users or ()),
+        frozenset(
+            source_hash(key, salt=salt, kind="conversation")
+            for key in selection.conversations or ()
+        ),
+    )
+
+
+def _evidence_object(entry: Evidence) -> dict[str, Any]:
+    at = datetime.fromtimestamp(entry.at, UTC).isoformat()
+    known = {"source": entry.source, "conversation": entry.conversation}
+    return {
+        "tool": entry.tool,
+        "words": list(entry.words),
+        "strength": entry.strength,
+        "at": at,
+        **{name: value for name, value in known.items() if value},
+    }

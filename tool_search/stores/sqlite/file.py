@@ -25,7 +25,7 @@ operating system writes it. The end of the process loses nothing with any of the
 
 _SMALL_BYTES = 32_000_000
 _SWEEP_EVERY_S = 60.0
-_VERSION = 3
+_VERSION = 4
 _APPLICATION = int.from_bytes(b"tool", "big")
 # Version 1 had the statements up to `revision`, and histories inside the records.
 _SCHEMA = """
@@ -64,6 +64,19 @@ CREATE TABLE IF NOT EXISTS message (
 DROP TABLE IF EXISTS set_aside;
 CREATE TABLE set_aside (key TEXT NOT NULL, at REAL NOT NULL, content TEXT NOT NULL);
 CREATE INDEX set_aside_by_key ON set_aside (key)
+"""
+# Evidence of version 3 has no source.
+_SCHEMA_4 = """
+CREATE TABLE evidence_4 (
+    tool TEXT NOT NULL, words TEXT NOT NULL, source TEXT NOT NULL, conversation TEXT NOT NULL,
+    at REAL NOT NULL, strength REAL NOT NULL, level REAL NOT NULL,
+    PRIMARY KEY (tool, words, source)
+) WITHOUT ROWID;
+INSERT INTO evidence_4 SELECT tool, words, '', '', at, strength, level FROM evidence;
+DROP TABLE evidence;
+ALTER TABLE evidence_4 RENAME TO evidence;
+CREATE INDEX evidence_by_level ON evidence (level);
+CREATE TABLE salt (value BLOB NOT NULL)
 """
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
@@ -257,8 +270,9 @@ class SQLiteFile:
                 "name another store.path",
                 fault="newer",
             )
-        for statement in _SCHEMA.split(";"):
-            connection.execute(statement)
+        for since, schema in ((3, _SCHEMA), (4, _SCHEMA_4)):
+            for statement in schema.split(";") if version < since else ():
+                connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {_APPLICATION}")
         connection.execute(f"PRAGMA user_version = {_VERSION}")
         connection.execute("COMMIT")

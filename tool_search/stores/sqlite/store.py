@@ -198,6 +198,13 @@ class SQLiteStore:
 
         return await self._file.read(read)
 
+    async def evidence_salt(self) -> bytes:
+        """Return the salt of the hashes in the evidence; a damaged one is replaced."""
+        known = await self._file.read(sqlite_evidence.load_salt)
+        if known is not None:
+            return known
+        return await self._file.write(sqlite_evidence.write_salt, is_durable=True)
+
     async def add_evidence(self, entries: Sequence[Evidence]) -> None:
         """Add successes."""
         if entries:
