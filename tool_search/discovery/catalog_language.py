@@ -80,7 +80,7 @@ class DescribedIn:
 
 def catalog_languages(catalog: ToolCatalog) -> DescribedIn:
     """Return the languages of the deferred tools that everybody may call."""
-    return languages_of([tool for tool in catalog.deferred if catalog.is_open(tool)])
+    return languages_of([tool for tool in _sample(catalog.deferred) if catalog.is_open(tool)])
 
 
 def languages_of(tools: Sequence[Tool]) -> DescribedIn:
@@ -89,8 +89,7 @@ def languages_of(tools: Sequence[Tool]) -> DescribedIn:
     >>> languages_of([Tool(name="a", description="Sends a message to the list.")]).languages
     ('en',)
     """
-    sample = tools[:: -(-len(tools) // _MAX_TOOLS) or 1]
-    found = [_languages(tool.description[:_MAX_CHARS]) for tool in sample]
+    found = [_languages(tool.description[:_MAX_CHARS]) for tool in _sample(tools)]
     counts = Counter(codes for codes in found if codes)
     if not counts:
         return DescribedIn(has_names_only=bool(tools))
@@ -100,6 +99,10 @@ def languages_of(tools: Sequence[Tool]) -> DescribedIn:
         most = max(sums, key=lambda code: (sums[code], code == "en"))
         counts[(most,)] += unsure
     return _described(counts)
+
+
+def _sample(tools: Sequence[Tool]) -> Sequence[Tool]:
+    return tools[:: -(-len(tools) // _MAX_TOOLS) or 1]
 
 
 def languages_text(described: DescribedIn, language: Language) -> str:
