@@ -218,9 +218,9 @@ def test_event_loops_share_one_object(tmp_path: Path) -> None:
 QUERY, OTHER_WORDS = "how long is my essay", "is the essay long"
 
 
-def taught(search: ToolSearch) -> int:
+def taught(search: ToolSearch, user: str | None = None) -> int:
     """Have one conversation look for something, call a tool, and learn."""
-    view = search.view()
+    view = search.view(user=user)
     view.search({"query": QUERY})
     view.read([SearchResult(query=QUERY, matches=search.rank("count words").matches)])
     view.returned("count_words")
@@ -249,6 +249,21 @@ def test_learning_lives_in_the_object_without_a_store_and_can_be_off() -> None:
     off = ToolSearch(TOOLBOX, ToolSearchConfig.model_validate({"learning": {"enabled": False}}))
     assert taught(off) == 0
     assert off.rank(OTHER_WORDS).names[:1] != ("count_words",)
+
+
+def test_a_user_teaches_first_of_all_that_user(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "evidence.db")
+    search = ToolSearch(TOOLBOX, store=store)
+    assert taught(search, user="alice") == 1
+    found = {
+        user: search.view(user=user).search({"query": OTHER_WORDS}) for user in ("alice", "bob")
+    }
+    assert found["alice"].names[0] == "count_words"
+    entries = asyncio.run(store.load_evidence()).entries
+    assert {bool(entry.source) for entry in entries} == {True}
+    assert "alice" not in repr(entries)
+    assert search.view(user="alice").search({"query": OTHER_WORDS}) == found["alice"]
+    assert ToolSearch(TOOLBOX).view(user="bob").search({"query": OTHER_WORDS}) != found["alice"]
 
 
 def test_a_lesson_is_learned_once() -> None:

@@ -20,6 +20,7 @@ __all__ = ["HostLearning"]
 
 # Seconds after which a search looks for what other processes have learned.
 _READ_AGAIN_S = 5.0
+_MAX_USERS = 1_000
 
 
 class HostLearning:
@@ -33,51 +34,89 @@ class HostLearning:
         self._learning = Learning(MemoryStore() if store is None else store)
         self._thread = LoopThread()
         self._lock = threading.Lock()
-        self._votes: Votes | None = None
-        self._reading: Future[None] | None = None
         self._process = os.getpid()
         # Memory has nothing to read before the first lesson.
-        self._has_read = store is None
-        self._is_shared = store is not None
-        self._next_reading = 0.0
+        self._has_evidence = store is not None
+        self._readings: dict[str | None, _Reading] = {}
 
-    def votes(self) -> Votes | None:
-        """Return the evidence as votes; the first call waits for a store to be read.
+    def votes(self, user: str | None = None) -> Votes | None:
+        """Return the evidence as votes for the searches of a user; None if there is none.
 
-        Later calls do not wait: they have what was read a few seconds ago.
+        The first call for a user waits for the store. Later calls do not wait: they have what
+        was read a few seconds ago.
+
+        Args:
+            user: The user who searches; None: unknown.
         """
-        if not self._has_read:
-            self._start_reading().result()
-        elif self._is_shared and time.monotonic() >= self._next_reading:
-            self._start_reading()
-        return self._votes
+        if not self._has_evidence:
+            return None
+        reading = self._reading(user)
+        return reading.votes if reading.is_read else reading.future.result()
 
     async def prepare(self) -> None:
         """Read the evidence without holding the event loop."""
-        if not self._has_read:
-            await asyncio.wrap_future(self._start_reading())
+        if self._has_evidence:
+            await asyncio.wrap_future(self._reading(None).future)
 
-    def learn(self, lessons: Sequence[Lesson]) -> None:
-        """Keep the evidence of lessons."""
-        self._thread.submit(self._learn(lessons)).result()
+    def learn(self, lessons: Sequence[Lesson], user: str | None) -> None:
+        """Keep the evidence of a user's lessons."""
+        self._thread.submit(self._learn(lessons, user)).result()
 
-    async def alearn(self, lessons: Sequence[Lesson]) -> None:
-        """Keep the evidence of lessons without holding the event loop."""
-        await asyncio.wrap_future(self._thread.submit(self._learn(lessons)))
+    async def alearn(self, lessons: Sequence[Lesson], user: str | None) -> None:
+        """Keep the evidence of a user's lessons without holding the event loop."""
+        await asyncio.wrap_future(self._thread.submit(self._learn(lessons, user)))
 
-    def _start_reading(self) -> Future[None]:
+    async def _learn(self, lessons: Sequence[Lesson], user: str | None) -> None:
+        await self._learning.learn(lessons, user=user)
         with self._lock:
-            # What the process read that this one was forked from never ends here.
-            is_over = self._reading is None or self._process != os.getpid() or self._reading.done()
-            if self._reading is None or is_over:
-                self._next_reading = time.monotonic() + _READ_AGAIN_S
-                self._reading, self._process = self._thread.submit(self._read()), os.getpid()
-            return self._reading
+            self._has_evidence = True
+            self._readings.clear()
 
-    async def _learn(self, lessons: Sequence[Lesson]) -> None:
-        await self._learning.learn(lessons)
-        await self._read()
+    def _reading(self, user: str | None) -> _Reading:
+        """Return the last reading for a user; start the next one if that is old."""
+        with self._lock:
+            if self._process != os.getpid():
+                # What the process read that this one was forked from never ends here.
+                self._process = os.getpid()
+                self._readings.clear()
+            known = self._readings.get(user)
+            if known is not None and not known.is_old:
+                return known
+            if len(self._readings) >= _MAX_USERS:
+                self._readings.clear()
+            future = self._thread.submit(self._learning.votes(user))
+            made = self._readings[user] = _Reading(future, known.votes if known else None, known)
+            return made
 
-    async def _read(self) -> None:
-        self._votes = await self._learning.votes()
-        self._has_read = True
+
+class _Reading:
+    """One reading of the evidence for a user.
+
+    Args:
+        future: The votes, when they are read.
+        votes: The votes of the reading before.
+        before: The reading before, if there is one.
+    """
+
+    def __init__(
+        self, future: Future[Votes | None], votes: Votes | None, before: _Reading | None
+    ) -> None:
+        self.future = future
+        self._votes = votes
+        self._has_votes = before is not None and before.is_read
+        self._until = time.monotonic() + _READ_AGAIN_S
+
+    @property
+    def is_old(self) -> bool:
+        """True if another process may have learned more by this time."""
+        return self.future.done() and time.monotonic() >= self._until
+
+    @property
+    def is_read(self) -> bool:
+        """True if there are votes without waiting: new ones, or those before."""
+        return self._has_votes or self.future.done()
+
+    @property
+    def votes(self) -> Votes | None:
+        """The votes that are known without waiting."""
+        return self.future.result() if self.future.done() else self._votes

@@ -85,7 +85,6 @@ class ToolSearch:
         self._services = ViewServices(
             assembler=ToolsAssembler(),
             index_of=self._index_of_deferred,
-            votes=self._votes,
             notify=self._notify,
             has_failed=self._has_failed,
             report_failure=self._report_failure,
@@ -124,7 +123,8 @@ class ToolSearch:
                 one name the first counts. None: the bot's own.
             first_message: The conversation's first message, whose language `language: auto`
                 takes.
-            user: The user who asks.
+            user: The user who asks. What a user's searches taught counts in full for that user,
+                and for others as far as several users agree.
             allowed: Returns True for the name of a tool that this caller may call; None: all
                 tools without `roles`.
             record: A conversation to go on with, as `ToolView.record` returned it.
@@ -141,7 +141,7 @@ class ToolSearch:
         return ToolView(
             self._catalog if tools is None else self._host_tools.catalog(tools),
             config=self._config,
-            services=self._services,
+            services=replace(self._services, votes=lambda: self._votes(user)),
             found=found,
             first_message=first_message,
             user=user,
@@ -231,7 +231,7 @@ class ToolSearch:
         lessons = view.drain_lessons()
         if not lessons or not self._config.learning.enabled:
             return 0
-        await self._learning.alearn(lessons)
+        await self._learning.alearn(lessons, view.user)
         return len(lessons)
 
     def learn_now(self, view: ToolView) -> int:
@@ -239,7 +239,7 @@ class ToolSearch:
         lessons = view.drain_lessons()
         if not lessons or not self._config.learning.enabled:
             return 0
-        self._learning.learn(lessons)
+        self._learning.learn(lessons, view.user)
         return len(lessons)
 
     def _own(self, catalog: ToolCatalog) -> ToolCatalog:
@@ -252,8 +252,8 @@ class ToolSearch:
     def _index_of_deferred(self, catalog: ToolCatalog) -> ToolSearchIndex:
         return self._indexes.get(f"deferred {catalog.fingerprint}", catalog.deferred)
 
-    def _votes(self) -> Votes | None:
-        return self._learning.votes() if self._config.learning.enabled else None
+    def _votes(self, user: str | None = None) -> Votes | None:
+        return self._learning.votes(user) if self._config.learning.enabled else None
 
     def _has_failed(self, catalog: ToolCatalog) -> bool:
         failed = self._failed.get(catalog.fingerprint) if self._failed else None
