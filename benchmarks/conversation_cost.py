@@ -419,7 +419,9 @@ def print_money(rows: Sequence[Row], prices: Sequence[Price]) -> None:
     print(f"\n| {' | '.join((*heads, 'generic', 'steps', 'bridge', 'with pauses'))} |")
     print("|---|---|---|--:|--:|--:|--:|--:|--:|--:|")
     for price in prices:
-        profile = profile_for(price.dialect, price.model, base_url=price.base_url)
+        profile = profile_for(
+            price.dialect, price.model, base_url=price.base_url, takes_cheapest=True
+        )
         default = f"ours, {profile.strategy}"
         full, cost, share = priced(rows, default, price)
         others = (

@@ -56,7 +56,7 @@ def test_the_first_request_declares_the_core_and_the_search_tool() -> None:
 
 
 def test_list_of_a_bridged_provider_has_what_was_found_and_its_plan_the_schemas() -> None:
-    bridged = profile_for("openai_chat", "gpt-5.4")
+    bridged = profile_for("openai_chat", "gpt-5.4", takes_cheapest=True)
     view = a_view("tool_003")
     assert bridged.strategy == "bridge"
     assert view.tools(bridged).names == (*HEAD, "tool_003")

@@ -28,7 +28,9 @@ CLAUDE = "claude-sonnet-4-6"
 def test_claude_on_a_platform_is_told_as_the_platform_allows(
     base_url: str, model: str, strategy: str
 ) -> None:
-    assert profile_for("anthropic", model, base_url=base_url).strategy == strategy
+    assert (
+        profile_for("anthropic", model, base_url=base_url, takes_cheapest=True).strategy == strategy
+    )
 
 
 @pytest.mark.parametrize("model", [f"us.anthropic.{CLAUDE}-v1:0", f"anthropic/{CLAUDE}"])
@@ -93,7 +95,7 @@ def test_kimi_k3_gets_definitions_in_messages_where_moonshot_serves_it(
     model: str, host: str, strategy: str
 ) -> None:
     """Other models refuse them, and nobody knows what a gateway passes on."""
-    profile = profile_for("openai_chat", model, base_url=f"https://{host}/v1")
+    profile = profile_for("openai_chat", model, base_url=f"https://{host}/v1", takes_cheapest=True)
     assert profile.strategy == strategy
 
 
@@ -107,7 +109,7 @@ def test_definitions_in_messages_may_be_chosen_for_kimi_k3_anywhere() -> None:
 
 @pytest.mark.parametrize("model", ["gpt-35-turbo", "gpt-50", "my-gpt-5.4"])
 def test_a_name_that_only_looks_like_a_models_is_not_known(model: str) -> None:
-    assert profile_for("openai_responses", model).strategy == "bridge"
+    assert profile_for("openai_responses", model, takes_cheapest=True).strategy == "bridge"
 
 
 @pytest.mark.parametrize(

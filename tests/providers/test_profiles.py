@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from tool_search import UnsupportedStrategyError, profile_for
+from tool_search import ProviderConfig, UnsupportedStrategyError, profile_for
 from tool_search.catalog.names import wire_name
 from tool_search.config.providers import ProfileMatch, ProfileSettings
+from tool_search.providers.profiles import profile_of
 
 SUPPORTED = [
     "claude-sonnet-4-5", "claude-sonnet-4-5-20250929", "claude-sonnet-4-6", "claude-sonnet-5",
@@ -56,7 +57,9 @@ def test_an_endpoint_that_only_looks_like_anthropics_gets_no_native_strategy(
 ) -> None:
     """The configuration may choose another."""
     model = "claude-sonnet-4-6"
-    assert profile_for("anthropic", model, base_url=base_url).strategy == strategy
+    assert (
+        profile_for("anthropic", model, base_url=base_url, takes_cheapest=True).strategy == strategy
+    )
     named = profile_for("anthropic", model, base_url=base_url, strategy="claude")
     assert named.strategy == "claude"
 
@@ -131,7 +134,7 @@ def test_a_responses_model_gets_definitions_in_its_form(model: str, form: str) -
 @pytest.mark.parametrize("model", ["gpt-4.1", "gpt-4o", "o3", "gpt-oss-120b", "kimi-k3", ""])
 def test_a_model_that_takes_no_definitions_in_messages_gets_the_bridge(model: str) -> None:
     """And an error where the other was asked for by name."""
-    assert profile_for("openai_responses", model).strategy == "bridge"
+    assert profile_for("openai_responses", model, takes_cheapest=True).strategy == "bridge"
     with pytest.raises(UnsupportedStrategyError, match="gpt-5 or later"):
         profile_for("openai_responses", model, strategy="openai_responses")
 
@@ -193,7 +196,7 @@ def test_replies_of_responses_belong_to_one_model() -> None:
 def test_vendor_with_a_cache_and_no_search_gets_the_bridge_unless_another_is_named(
     url: str | None,
 ) -> None:
-    assert profile_for("openai_chat", "m", base_url=url).strategy == "bridge"
+    assert profile_for("openai_chat", "m", base_url=url, takes_cheapest=True).strategy == "bridge"
     assert profile_for("openai_chat", "m", base_url=url, strategy="generic").strategy == "generic"
     match = ProfileMatch(type="openai_chat")
     own = {"mine": ProfileSettings(match=match, strategy="generic")}
@@ -203,3 +206,9 @@ def test_vendor_with_a_cache_and_no_search_gets_the_bridge_unless_another_is_nam
 @pytest.mark.parametrize("url", ["http://localhost:11434/v1", "https://llm.example.com/v1"])
 def test_endpoint_without_a_known_price_gets_the_growing_list(url: str) -> None:
     assert profile_for("openai_chat", "m", base_url=url).strategy == "generic"
+
+
+def test_a_loop_of_ones_own_gets_the_growing_list_where_a_bot_gets_the_bridge() -> None:
+    bot = ProviderConfig(id="gpt", type="openai_chat", model="gpt-5.4")
+    assert profile_of(bot).strategy == "bridge"
+    assert profile_for("openai_chat", "gpt-5.4").strategy == "generic"

@@ -73,7 +73,11 @@ class ProviderKind:
     ) -> ProviderProfile:
         """Return the profile of a model, at the provider's own endpoint or at another."""
         return profile_for(
-            self.dialect, model or self.model, base_url=base_url, profiles=profiles or {}
+            self.dialect,
+            model or self.model,
+            base_url=base_url,
+            profiles=profiles or {},
+            takes_cheapest=True,
         )
 
 

@@ -156,6 +156,7 @@ def profile_of(
         search_form=config.tool_search,
         keeps_replies=config.previous_response_id,
         profiles=profiles,
+        takes_cheapest=True,
     )
 
 
@@ -168,6 +169,7 @@ def profile_for(
     search_form: SearchForm = "client",
     keeps_replies: bool = False,
     profiles: Mapping[str, ProfileSettings] = _NO_PROFILES,
+    takes_cheapest: bool = False,
 ) -> ProviderProfile:
     """Return the profile of a model at an endpoint.
 
@@ -184,6 +186,9 @@ def profile_for(
         search_form: `tool_search` of a provider's configuration.
         keeps_replies: `previous_response_id` of a provider's configuration.
         profiles: A configuration's `profiles`, which replace known facts.
+        takes_cheapest: True if `auto` may be the bridge, whose found tools are called through
+            `call_tool`, for a vendor at which it costs less: as for the providers of a
+            configuration. A loop of one's own has found tools declared, under their names.
 
     Raises:
         ConfigurationError: The kind is unknown.
@@ -193,7 +198,7 @@ def profile_for(
     host = (_host(base_url) if base_url else "") or OWN_HOSTS[dialect]
     stated = stated_facts(profiles, dialect, host, model)
     facts: ProviderFacts = {**known_facts(dialect, host, model), **stated}
-    chosen = _strategy(dialect, model, strategy, facts)
+    chosen = _strategy(dialect, model, strategy, facts, takes_cheapest=takes_cheapest)
     responses = dialect == "openai_responses"
     reasons = responses and _passes_reasoning_on(strategy, chosen, facts)
     return ProviderProfile(
@@ -227,7 +232,12 @@ def profile_for(
 
 
 def _strategy(
-    dialect: Dialect, model: str, asked: StrategyChoice | StrategyFacts, facts: ProviderFacts
+    dialect: Dialect,
+    model: str,
+    asked: StrategyChoice | StrategyFacts,
+    facts: ProviderFacts,
+    *,
+    takes_cheapest: bool,
 ) -> StrategyFacts:
     """Return the strategy that was asked for, or the best that is known to work."""
     stated = facts.get("strategy")
@@ -236,7 +246,8 @@ def _strategy(
     if wanted is None:
         if native is not None and facts.get("knows_native"):
             return registered_strategy(native)
-        return registered_strategy(facts.get("without_native", "generic"))
+        cheapest = facts.get("without_native", "generic") if takes_cheapest else "generic"
+        return registered_strategy(cheapest)
     if isinstance(wanted, str):
         wanted = registered_strategy(current_strategy_name(wanted))
     if wanted.dialect not in (None, dialect):
