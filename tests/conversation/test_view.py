@@ -335,11 +335,12 @@ def test_a_view_that_lives_longer_follows_its_turns() -> None:
 
 @pytest.mark.parametrize(("turns", "lessons"), [(1, 1), (2, 0)])
 def test_a_search_teaches_in_its_turn_and_the_next(turns: int, lessons: int) -> None:
-    view = a_view()
-    view.search({"query": "something common"})
+    mail = tool("send_mail", description="Deliver a letter to somebody.")
+    view = ToolSearch([*TOOLS, mail], SEARCHING).view()
+    assert view.search({"query": "deliver a letter"}).names == ("send_mail",)
     for _ in range(turns):
         view.begin_turn()
-    view.returned(view.found[0])
+    view.returned("send_mail")
     assert len(view.drain_lessons()) == lessons
 
 
