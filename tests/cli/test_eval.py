@@ -92,3 +92,40 @@ def test_eval_refuses_a_query_without_relevant_tools(
     assert outcome.status == 2
     assert "q.jsonl, line 2" in outcome.err
     assert '"relevant" must be a list' in outcome.err
+
+
+def test_eval_by_tool_tells_what_is_missed_and_what_to_change(
+    command: Command, write: File
+) -> None:
+    tools = [
+        '{"name": "create_invoice", "description": "Create an invoice."}',
+        '{"name": "create_offer", "description": "Create an offer for a customer."}',
+        '{"name": "run", "description": ""}',
+    ]
+    asked = [
+        '{"query": "write a bill for a customer", "relevant": ["create_invoice"]}',
+        '{"query": "a bill of 300, customer 17", "relevant": ["create_invoice"]}',
+        '{"query": "an offer", "relevant": ["create_offer"]}',
+        '{"query": "start the customer script", "relevant": ["run", "gone"]}',
+    ]
+    files = (
+        *("--catalog", write("tools.jsonl", "\n".join(tools))),
+        *("--queries", write("q.jsonl", "\n".join(asked))),
+    )
+    found = command("eval", *files, "--by-tool", "--json").json
+    assert list(found) == [*KEYS, "by_tool"]
+    by_tool = {each["tool"]: each for each in found["by_tool"]}
+    assert list(by_tool) == ["create_invoice", "gone", "run", "create_offer"]
+    invoice = by_tool["create_invoice"]
+    assert (invoice["queries"], invoice["found"]) == (2, 0)
+    assert invoice["instead"] == [{"tool": "create_offer", "queries": 2}]
+    assert invoice["missing_words"][0] == "bill"
+    assert "17" not in invoice["missing_words"]
+    assert "'bill'" in invoice["advice"]
+    assert "not in the catalog" in by_tool["gone"]["advice"]
+    assert "give it a description" in by_tool["run"]["advice"]
+    assert (by_tool["create_offer"]["found"], by_tool["create_offer"]["advice"]) == (1, "")
+    shown = command("eval", *files, "--by-tool").out
+    assert "3 of 4 wanted tools were missed within the first five; 3 were never found" in shown
+    assert "create_invoice: 0 of 2 found" in shown
+    assert "instead: create_offer (2)" in shown

@@ -7,11 +7,12 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.progress import Progress
 from rich.table import Table
+from rich.text import Text
 
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
@@ -20,13 +21,16 @@ from tool_search.cli.exits import result_console, say, say_notices, side_console
 from tool_search.cli.files import read_catalog, read_judged_queries
 from tool_search.cli.options import CatalogOption, EngineOption, JsonOption, PresetOption
 from tool_search.discovery.catalog_notices import catalog_notices
+from tool_search.discovery.search_tool import clean_description
 from tool_search.search import JudgedQuery, SearchResult, ToolSearchIndex, evaluate
+from tool_search.search.misses import ToolFindings, find_misses
 
 __all__ = ["evaluate_command"]
 
 _NS_PER_US = 1_000
 _NS_PER_MS = 1_000_000
 _MAX_NAMED = 3
+_MAX_SHOWN = 20
 
 
 def evaluate_command(
@@ -37,6 +41,13 @@ def evaluate_command(
     ],
     engine: EngineOption = None,
     preset: PresetOption = None,
+    by_tool: Annotated[
+        bool,
+        typer.Option(
+            "--by-tool",
+            help="Also show the missed tools, what was found instead, and what to change.",
+        ),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Measure the quality and the speed of an engine.
@@ -48,19 +59,57 @@ def evaluate_command(
     say_notices(tools.once(catalog_notices))
     judged = read_judged_queries(queries)
     _warn_of_unknown(judged, tools)
-    figures = _measure(tools.active, judged, engine, preset)
+    index, figures = _measure(tools.active, judged, engine, preset)
+    found = find_misses(index, judged, {t.name: t for t in tools.active}) if by_tool else ()
     if as_json:
-        typer.echo(json.dumps(figures))
+        content = {**figures, "by_tool": [*map(_as_object, found)]} if by_tool else figures
+        typer.echo(json.dumps(content, ensure_ascii=False))
         return
     table = Table(box=None, pad_edge=False, show_header=False)
     for key, value in figures.items():
         table.add_row(key, f"{value:,}" if value > 1 else f"{value:.4f}")
     result_console().print(table)
+    if by_tool:
+        _print_by_tool(found)
+
+
+def _as_object(found: ToolFindings) -> dict[str, Any]:
+    return {
+        "tool": found.tool,
+        "queries": found.queries,
+        "found": found.found,
+        "instead": [{"tool": name, "queries": count} for name, count in found.instead],
+        "missing_words": list(found.missing_words),
+        "advice": found.advice,
+    }
+
+
+def _print_by_tool(found: Sequence[ToolFindings]) -> None:
+    """Print the missed tools, those that are never found first."""
+    console = result_console()
+    missed = [each for each in found if each.found < each.queries]
+    never = sum(each.found == 0 for each in missed)
+    console.print(
+        Text(
+            f"\n{len(missed)} of {len(found)} wanted tools were missed within the first five; "
+            f"{never} were never found",
+            style="dim",
+        )
+    )
+    for each in missed[:_MAX_SHOWN]:
+        instead = ", ".join(f"{name} ({count})" for name, count in each.instead) or "nothing"
+        # As Text, because names and words must not be read as markup.
+        console.print(Text(clean_description(f"{each.tool}: {each.found} of {each.queries} found")))
+        console.print(Text(f"  {clean_description(f'instead: {instead}')}"))
+        console.print(Text(f"  {clean_description(each.advice)}"))
+    if len(missed) > _MAX_SHOWN:
+        rest = len(missed) - _MAX_SHOWN
+        console.print(Text(f"{rest} more: --json lists all", style="dim"))
 
 
 def _measure(
     tools: Sequence[Tool], judged: Sequence[JudgedQuery], engine: str | None, preset: str | None
-) -> dict[str, float]:
+) -> tuple[ToolSearchIndex, dict[str, float]]:
     started = time.perf_counter_ns()
     index = _TimedIndex(index_of(tools, engine, preset))
     build_ns = time.perf_counter_ns() - started
@@ -70,7 +119,7 @@ def _measure(
         index.durations_ns.clear()
     report = evaluate(index, _with_progress(judged))
     durations = sorted(index.durations_ns)
-    return {
+    return index, {
         "recall@5": round(report.recall_at_5, 4),
         "recall@10": round(report.recall_at_10, 4),
         "ndcg@10": round(report.ndcg_at_10, 4),
