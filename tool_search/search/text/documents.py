@@ -162,7 +162,7 @@ def _children(node: JSON) -> list[Any]:
 
 _END_SIGN = "\x01"
 _FIELD_SIGN = "\x02"
-# The characters of a chunk of ASCII text, and of a contraction.
+# The characters of a chunk of ASCII text; an apostrophe joins nothing, as in `chunks_of`.
 _KEPT = f"{ascii_letters}{digits}-_.'{_END_SIGN}{_FIELD_SIGN}"
 _SPACED = bytes(code if chr(code) in _KEPT else ord(" ") for code in range(256))
 _MAX_KNOWN = 40_000

@@ -210,7 +210,6 @@ _CHUNK = re.compile(r"[^\W_]+(?:[-_.]{1,3}[^\W_]+)*")
 _ASCII_CHUNK = re.compile(r"[A-Za-z0-9]+(?:[-_.]{1,3}[A-Za-z0-9]+)*")
 _SHORT_CODE = re.compile(r"[^\W_]{1,4}")
 _ASCII_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-_CONTRACTION = re.compile(r"['’](?:s|t|re|ve|ll|d|m)\b", re.IGNORECASE)
 _CYRILLIC = re.compile("[Ѐ-ӿ]")
 _MAX_NORMALIZED_CHARS = 512
 _NORMALIZED = re.compile(r".{1,512}(?=[\x00-\x7f]|\Z)|.{1,512}", re.DOTALL)
@@ -280,10 +279,10 @@ def chunks_of(text: str) -> list[str]:
     """Return the words, identifiers and runs of Chinese of a text."""
     if not text.isascii():
         text = join_spaced_characters(_compatible(text)[: len(text)])
-        return _CHUNK.findall(_CONTRACTION.sub("", text))
+        return _CHUNK.findall(text)
     if text.isalpha():
         return [text]
-    return _ASCII_CHUNK.findall(_CONTRACTION.sub("", text) if "'" in text else text)
+    return _ASCII_CHUNK.findall(text)
 
 
 def _compatible(text: str) -> str:
