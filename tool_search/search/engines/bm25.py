@@ -304,19 +304,23 @@ class Bm25Engine:
 
         return known
 
-    def boosts(self, query: str, doc_ids: Sequence[int]) -> Sequence[float]:
+    def boosts(
+        self, query: str, doc_ids: Sequence[int], *, is_text: bool = True
+    ) -> Sequence[float]:
         """Return 1 and a share for the words of name and text that the query covers.
 
-        And a share for pairs of neighbouring words that are neighbours in the definition.
+        And a share for pairs of neighbouring words that are neighbours in the definition,
+        unless the query is a list of words and not a text.
         """
         terms = query_terms(query, self._segmenter)
+        pairs = terms.pairs if is_text else ()
         both = terms.forms.intersection
         boosts = []
         for _, name, text, sequence in map(self._stored_terms, doc_ids):
             boost = 1.0 + _TEXT_COVERED * len(both(text)) / (len(text) or 1)
             if terms.stop_words.isdisjoint(name) or not _is_named(terms, name):
                 boost += _NAME_COVERED * len(both(name)) / (len(name) or 1)
-                boost += _HAS_PAIRS * _count_pairs(terms.pairs, sequence) / _ENOUGH_PAIRS
+                boost += _HAS_PAIRS * _count_pairs(pairs, sequence) / _ENOUGH_PAIRS
             else:
                 boost += _NAME_COVERED + _HAS_PAIRS
             boosts.append(boost)
