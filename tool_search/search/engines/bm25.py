@@ -625,8 +625,9 @@ def build(tools: Iterable[Tool], options: EngineOptions) -> Bm25Engine:
         folder = str(default_cache_path().with_name("indexes"))
     files = IndexFiles(folder)
     key = catalog_key(listed, f"bm25 {__version__} {options.segmenter}", segmenter)
-    kept = files.load(key, len(listed))
-    engine = Bm25Engine(listed, segmenter=segmenter, kept=kept)
+    with _garbage_collection_off():
+        kept = files.load(key, len(listed))
+        engine = Bm25Engine(listed, segmenter=segmenter, kept=kept)
     if kept is None:
         files.save(key, engine.postings.by_term())
     return engine
