@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from typing import Any
@@ -110,8 +111,10 @@ class AstrBotCommands:
         known = conversation.view.catalog if conversation is not None else None
         catalog = known or self._catalog(settings)
         config = settings.config
-        index = build_index(catalog.deferred, config.search)
-        found = search_older_first(
+        # Both may take a second, or wait for an embedder.
+        index = await asyncio.to_thread(build_index, catalog.deferred, config.search)
+        found = await asyncio.to_thread(
+            search_older_first,
             index,
             query,
             limit=config.max_results,

@@ -22,6 +22,7 @@ from tool_search import (
     ToolContext,
     ToolSearchConfig,
     ToolSearchRunner,
+    ToolSearchSession,
     profile_for,
 )
 from tool_search.execution.background import LARGE_CATALOG, Background
@@ -108,6 +109,36 @@ async def test_tools_are_embedded_once_however_many_conversations_wait(tmp_path:
     assert len(gadgets) == len(set(gadgets))
     assert threading.get_ident() not in NotingEmbedder.threads
     await runner.aclose()
+
+
+async def test_a_session_of_ones_own_loop_searches_by_meaning_in_another_thread() -> None:
+    config = ToolSearchConfig(
+        tool_schema_mode="tool_search",
+        search=SearchSettings(
+            engine="hybrid",
+            embedder="tests.search.word_embedder:NotingEmbedder",
+            vector_cache=None,
+        ),
+    )
+    session = ToolSearchSession(tools=[gadget], config=config)
+    profile = profile_for("openai_chat", "gpt-5.4")
+    await asyncio.to_thread(session.begin_turn, "Go", profile=profile)
+    session.plan(profile)
+    call = ToolCall(id="c1", name="tool_search", arguments='{"query": "a gadget of mine"}')
+    (call,) = session.accept(Message(role="assistant", tool_calls=(call,)))
+    NotingEmbedder.threads.clear()
+    await session.run(call)
+    assert NotingEmbedder.threads
+    assert threading.get_ident() not in NotingEmbedder.threads
+
+
+def gadget(size: int) -> str:
+    """Make a gadget.
+
+    Args:
+        size: Its size.
+    """
+    return str(size)
 
 
 async def test_no_more_turns_go_on_than_are_admitted() -> None:

@@ -6,7 +6,8 @@ loaded by its name, and only if a session is given functions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from importlib import import_module
 from typing import Any, Protocol, cast
@@ -24,6 +25,10 @@ _CALL_RUNNER = "tool_search.execution.call_runner:CallRunner"
 _CONVERSATION = "default"
 
 
+Decide = Callable[[ToolCall], CallDecision | Awaitable[CallDecision]]
+"""Decides a call, at once or in another thread."""
+
+
 class RunsCalls(Protocol):
     """The part of a `CallRunner` that a session uses."""
 
@@ -32,9 +37,7 @@ class RunsCalls(Protocol):
         """The definitions."""
         ...
 
-    def batch(
-        self, calls: Sequence[ToolCall], context: Any, *, decide: Callable[[ToolCall], CallDecision]
-    ) -> Any:
+    def batch(self, calls: Sequence[ToolCall], context: Any, *, decide: Decide) -> Any:
         """Return the calls of one reply, ready to run."""
         ...
 
@@ -101,8 +104,11 @@ async def run_call(
     context: Any,
     *,
     roles: Collection[str],
+    waits: bool = False,
 ) -> CallResult:
     """Decide, execute and commit a call; return its result.
+
+    A decision that may wait for an embedder is made in another thread.
 
     A call that is cancelled is committed as such, so that the history stays valid.
 
@@ -117,7 +123,12 @@ async def run_call(
         )
     if context is None:
         context = runner.context(_CONVERSATION, session.language, roles=roles)
-    batch = runner.batch((call,), context, decide=session.decide)
+
+    async def decide_aside(call: ToolCall) -> CallDecision:
+        return await asyncio.to_thread(session.decide, call)
+
+    decide: Decide = decide_aside if waits else session.decide
+    batch = runner.batch((call,), context, decide=decide)
     committed: list[CallResult] = []
     try:
         async with aclosing(batch.events()) as events:

@@ -404,7 +404,10 @@ class ToolSearchSession:
             SessionError: Nothing runs calls, or the call has its result already.
         """
         self._check_awaited(call)
-        return await run_call(self, call, runner or self._runner, context, roles=self._roles)
+        waits = call.name == self.search_tool_name and self._tools.embeds
+        return await run_call(
+            self, call, runner or self._runner, context, roles=self._roles, waits=waits
+        )
 
     def _check_awaited(self, call: ToolCall) -> None:
         if not self._log.awaits(call.id):

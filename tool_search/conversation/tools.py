@@ -29,6 +29,7 @@ from tool_search.i18n import Language, language_of
 from tool_search.messages import Notice, NoticeCode
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.search import ToolSearchIndex, build_index
+from tool_search.search.build import EMBEDDING_ENGINES
 from tool_search.search.index.ranking import Votes
 from tool_search.search.learned import with_votes
 
@@ -213,6 +214,11 @@ class ToolState:
         if known is None or known[0] is not index or known[1] is not self.votes:
             known = self._with_votes = (index, self.votes, with_votes(index, self.votes))
         return known[2]
+
+    @property
+    def embeds(self) -> bool:
+        """True if a search embeds its query, and so may wait for an embedder."""
+        return self._config.search.engine in EMBEDDING_ENGINES
 
     def take_notices(self) -> tuple[Notice, ...]:
         """Return the notices for an operator since the last call of this method."""

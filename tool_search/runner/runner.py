@@ -217,7 +217,7 @@ class ToolSearchRunner:
 
         Turns do the same, once for each catalog. The work is done off the event loop.
         """
-        embeds = self._config.search.engine in EMBEDDING_ENGINES
+        embeds = self._embeds
         if not (embeds or self._is_large) or self._prepared is self._calls.catalog:
             return
         async with self._preparing:
@@ -237,9 +237,9 @@ class ToolSearchRunner:
         return len(self._calls.catalog) >= LARGE_CATALOG
 
     @property
-    def _preloads_by_meaning(self) -> bool:
-        """True if each turn begins with a search that embeds the message."""
-        return bool(self._config.preload) and self._config.search.engine in EMBEDDING_ENGINES
+    def _embeds(self) -> bool:
+        """True if a new tool or a query is embedded, which may wait for a network."""
+        return self._config.search.engine in EMBEDDING_ENGINES
 
     def _build_index(self, catalog: ToolCatalog) -> None:
         policy = CorePolicy(
@@ -406,7 +406,7 @@ class ToolSearchRunner:
             session.use_votes(await self._learning.votes(question.user))
         begin = partial(self._begin, session, question, profile)
         session, context, preloaded, refusal = await self._background.run(
-            begin, heavy=self._is_large or self._preloads_by_meaning
+            begin, heavy=self._is_large or self._embeds
         )
         if refusal is not None:
             yield refusal
@@ -423,7 +423,7 @@ class ToolSearchRunner:
             prefixes=known.prefixes,
             background=self._background,
             is_heavy=self._is_large,
-            searches_aside=self._config.search.engine in EMBEDDING_ENGINES,
+            searches_aside=self._embeds,
             compact=self._compact,
             preloaded=preloaded,
         )
@@ -532,7 +532,7 @@ class ToolSearchRunner:
         opened = await self._keeper.open(known.key)
         known.kept = opened.kept
         made = partial(self._new_session, self._calls.catalog, opened.record)
-        session = await self._background.run(made, heavy=self._is_large)
+        session = await self._background.run(made, heavy=self._is_large or self._embeds)
         return session, opened.kept, opened.notice
 
     def _new_session(

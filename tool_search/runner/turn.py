@@ -529,7 +529,7 @@ class Turn:
         is_search = call.name == self.session.search_tool_name
         if not (self.is_heavy or (self.searches_aside and is_search)):
             return decided()
-        return self.background.run(decided, heavy=True)
+        return self.background.run(decided, heavy=True, waits=self.searches_aside and is_search)
 
     async def _discovered(self, new: Sequence[Discovery]) -> AsyncGenerator[RunnerEvent, None]:
         if not new:
