@@ -43,6 +43,12 @@ def test_embedded_rows_have_unit_length() -> None:
     assert rows.tolist() == [[pytest.approx(0.6), pytest.approx(0.8), 0], [0, 0, 1]]
 
 
+def test_embedded_zero_vector_has_cosine_0_to_everything() -> None:
+    rows = embed_texts(Returning([[0, 0, 0], [1, 2, 3]]), ["a", "b"])
+    assert rows[0].tolist() == [0, 0, 0]
+    assert float(rows[0] @ rows[1]) == 0
+
+
 def test_embedded_huge_numbers_have_unit_length() -> None:
     rows = embed_texts(Returning([[3e30, 4e30, 0]]), ["a"])
     assert rows[0].tolist() == [pytest.approx(0.6), pytest.approx(0.8), 0]
