@@ -80,11 +80,20 @@ def test_a_tool_that_two_queries_find_takes_one_place() -> None:
 
 @pytest.mark.parametrize(
     ("queries", "limit", "count"),
-    [(1, None, 5), (2, None, 8), (2, 1, 2), (2, 3, 6), (2, 5, 8), (2, 99, 8), (3, 1, 3)],
+    [(1, None, 8), (1, 5, 5), (2, None, 8), (2, 1, 2), (2, 3, 6), (2, 5, 8), (2, 99, 8), (3, 1, 3)],
 )
 def test_the_budget_grows_with_the_queries(queries: int, limit: int | None, count: int) -> None:
     asked = ["send a mail", "book a room", "price of a coin"][:queries]
     assert len(search(*asked, limit=limit).matches) == count
+
+
+def test_a_lower_max_results_holds_for_one_query_in_a_list_too() -> None:
+    tools = ToolCatalog([tool(f"mail_{number}", "Send a mail.") for number in range(9)])
+    few = ToolSearchTool(build_index(tools.deferred), tools, max_results=3)
+    assert len(few.run({"queries": ["send a mail"]}).matches) == 3
+    usual = ToolSearchTool(build_index(tools.deferred), tools)
+    assert len(usual.run({"query": "send a mail"}).matches) == 5
+    assert len(usual.run({"queries": ["send a mail"]}).matches) == 8
 
 
 def test_each_query_has_a_place_even_above_the_budget() -> None:

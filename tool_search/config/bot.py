@@ -57,8 +57,9 @@ class ToolSearchConfig(Settings):
         threshold: `auto` searches above this number of active tools.
         threshold_tokens: `auto` searches also above this number of tokens; null: no such limit.
         max_results: The largest number of matches of one query.
-        max_results_total: The largest number of matches of a search with several queries; it
-            is at least `max_results` and the number of queries.
+        max_results_total: The largest number of matches of a search with `queries`, of one
+            too unless `max_results` is below 5; it is at least `max_results` and the number
+            of queries.
         always_loaded_tools: Core tools: names, `server:*`, or globs.
         auto_always_load_builtin: True if built-in tools are core.
         search_tool_name: The name by which the model calls searches.
