@@ -88,12 +88,10 @@ def test_the_budget_grows_with_the_queries(queries: int, limit: int | None, coun
 
 
 def test_a_lower_max_results_holds_for_one_query_in_a_list_too() -> None:
-    tools = ToolCatalog([tool(f"mail_{number}", "Send a mail.") for number in range(9)])
-    few = ToolSearchTool(build_index(tools.deferred), tools, max_results=3)
+    few = search_tool(max_results=3)
     assert len(few.run({"queries": ["send a mail"]}).matches) == 3
-    usual = ToolSearchTool(build_index(tools.deferred), tools)
-    assert len(usual.run({"query": "send a mail"}).matches) == 5
-    assert len(usual.run({"queries": ["send a mail"]}).matches) == 8
+    assert len(search_tool().run({"query": "send a mail"}).matches) == 5
+    assert len(search_tool().run({"queries": ["send a mail"]}).matches) == 8
 
 
 def test_each_query_has_a_place_even_above_the_budget() -> None:
