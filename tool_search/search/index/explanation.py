@@ -241,8 +241,8 @@ def _frequencies(part: Tool, segmenter: Segmenter | None) -> Mapping[str, float]
     return {term: impact / (1.0 - impact) for term, impact in impacts.items()}
 
 
-# Impacts are stored in steps of 2**-24.
-_ROUNDING = 1e-6
+# Impacts are stored in steps of 2**-24; an operator lifts a score by 1e-6 at least.
+_ROUNDING = 5e-7
 
 
 @runtime_checkable

@@ -326,7 +326,10 @@ class RankedIndex:
             values = masked(values, may)
         floor = -math.log1p(-self._min_relevance) * attainable
         if groups:
+            kept = {doc_id: values[doc_id] for doc_id in (passed.always_hits if passed else ())}
             values = drop_far_below_best(values, groups, _MIN_SHARE_OF_BEST)
+            for doc_id, score in kept.items():
+                values[doc_id] = score
         else:
             floor = max(floor, _MIN_SHARE_OF_BEST * max_score(values))
         voted = _add_votes(values, voted, attainable, floor)
