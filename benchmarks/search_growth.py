@@ -137,7 +137,11 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as kept:
             print(json.dumps(own_row(sized(read_tools(folder), options.own), queries, kept)))
         return
-    rows = [row for size in options.sizes for row in measured(options, size)]
+    rows = []
+    for size in options.sizes:
+        found = measured(options, size)
+        print(*map(json.dumps, found), sep="\n", file=sys.stderr)
+        rows += found
     print(table(rows))
     subprocess.run(
         [environment("plot"), HERE / "peers" / "plot_growth.py", HERE / "search_growth.png"],
