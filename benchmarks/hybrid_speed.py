@@ -42,7 +42,7 @@ class RandomTools:
     def embed(self, texts: Sequence[str]) -> ArrayLike:
         """Return a row for each text."""
         if len(texts) == 1:
-            return self.model.embed(texts)
+            return np.asarray(self.model.embed(texts), np.float32)
         return self._random.normal(size=(len(texts), self.dimensions)).astype(np.float32)
 
 

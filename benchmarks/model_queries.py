@@ -200,8 +200,8 @@ def rows_of_five(every: Sequence[Case], *, peers: bool) -> Iterator[tuple[str, s
         others["FastMCP"] = fastmcp(every)
     for name, rankings in others.items():
         for arm in ARMS:
-            pairs = zip(every, rankings, strict=True)
-            found = [figure(case, arm, by_rankings(ranks, total=5)) for case, ranks in pairs]
+            ranked_pairs = zip(every, rankings, strict=True)
+            found = [figure(case, arm, by_rankings(ranks, total=5)) for case, ranks in ranked_pairs]
             yield name, arm, found
 
 

@@ -19,7 +19,7 @@ def main() -> None:
     """Write the rankings of standard input."""
     given = json.load(sys.stdin)
     systems: Mapping[str, Build] = importlib.import_module(given["module"]).SYSTEMS
-    rankings = {}
+    rankings: dict[str, list[list[list[str]]]] = {}
     for name in given["systems"]:
         rankings[name] = []
         for each in given["sets"]:

@@ -163,7 +163,7 @@ def _has_definition(request: CapturedRequest, name: str) -> bool:
 
 
 async def test_reference_that_is_left_out_is_text(bench: Bench) -> None:
-    found = search("ban mute user weather")
+    found = search("ban mute user weather forecast")
     bench.server.reset(model=ScriptedModel([found, say("Found."), say("Nothing.")]))
     runner = await bench.runner(
         "claude", tools=chat_tools(), config=SEARCHING, calls=options(hidden="strict")
@@ -178,7 +178,7 @@ async def test_reference_that_is_left_out_is_text(bench: Bench) -> None:
 
 
 async def test_definition_that_is_left_out_of_a_native_search_is_text(bench: Bench) -> None:
-    found = search("ban mute user weather")
+    found = search("ban mute user weather forecast")
     bench.server.reset(model=ScriptedModel([found, say("Found."), say("Nothing.")]))
     runner = await bench.runner(
         "responses", tools=chat_tools(), config=SEARCHING, calls=options(hidden="strict")

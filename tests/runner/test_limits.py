@@ -102,7 +102,7 @@ async def test_a_catalog_that_claude_refused_has_references_again_once_it_is_sma
 
 
 async def test_discoveries_beyond_the_limit_survive_a_swap(bench: Bench) -> None:
-    found = [search("gadget"), search("gadget"), say("Found all.")]
+    found = [search("gadget"), search("name:gadget_1*"), say("Found all.")]
     script = [*found, _through("gadget_149", part="x"), say("Ran.")]
     bench.server.reset(model=ScriptedModel(script))
     runner = await bench.runner(tools=many_tools(150), config=WIDE)
@@ -119,7 +119,7 @@ async def test_discoveries_beyond_the_limit_survive_a_swap(bench: Bench) -> None
 async def _beyond(bench: Bench, *script: ModelReply) -> list[RunnerEvent]:
     """A conversation on `gpt` that has found all of 150 tools; then a turn of the script."""
     tools = many_tools(150)
-    found = [search("gadget", "gadget"), say("Found.")]
+    found = [search("gadget", "name:gadget_1*"), say("Found.")]
     bench.server.reset(model=ScriptedModel([*found, *script]))
     runner = await bench.runner("gpt", tools=tools, config=WIDE)
     await turn(runner)
@@ -187,7 +187,7 @@ async def test_search_through_call_tool_is_a_search(bench: Bench) -> None:
 async def test_swap_back_from_the_limit_refers_to_everything(bench: Bench) -> None:
     """Claude has the whole catalog, and calls what the list had no room for."""
     tools = many_tools(150)
-    found = [search("gadget", "gadget"), say("Found.")]
+    found = [search("gadget", "name:gadget_1*"), say("Found.")]
     direct = calling(call("gadget_149", {"part": "x"}))
     script = [*found, _through("gadget_149", part="x"), say("Ran."), direct, say("Ran.")]
     bench.server.reset(model=ScriptedModel(script))

@@ -62,7 +62,7 @@ def test_chat_prints_answers_and_nothing_else(
     assert outcome.out.splitlines() == ["Red 255, green 136, blue 0.", "Bye."]
     assert "→ hex_to_rgb" in outcome.err
     assert "← [255,136,0]" in outcome.err
-    assert "found: hex_to_rgb" in outcome.err
+    assert "found: rgb_to_hex, hex_to_rgb" in outcome.err
     assert outcome.status == 0
 
 

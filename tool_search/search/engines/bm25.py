@@ -22,12 +22,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import chain, repeat
-from operator import add, attrgetter
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from tool_search import __version__
 from tool_search.catalog.tool import Tool
 from tool_search.search.engines.options import EngineOptions
+from tool_search.search.engines.script_scores import (
+    ScriptScores,
+    best_of,
+    share_known,
+    value_in,
+    with_best,
+)
 from tool_search.search.index.disk import IndexFiles, catalog_key
 from tool_search.search.index.filter import Lexicon
 from tool_search.search.index.ranking import Scores, attainable
@@ -201,7 +208,7 @@ class Bm25Engine:
         In a catalog of several scripts each score is a share of what the query could reach
         among the tools of its script.
         """
-        return _best_of(self.views(query), self.scripts)
+        return best_of(self.views(query), self.scripts)
 
     def views(self, query: str) -> list[ScriptScores]:
         """Return the scores once for the tools of each script of the catalog.
@@ -216,7 +223,7 @@ class Bm25Engine:
             return views
         found = zip(*map(self._views_of, sentences), strict=True)
         return [
-            view._replace(scores=_with_best(view.scores, [each.scores for each in own]))
+            view._replace(scores=with_best(view.scores, [each.scores for each in own]))
             for view, own in zip(views, found, strict=True)
         ]
 
@@ -244,7 +251,7 @@ class Bm25Engine:
             else:
                 scores = plain
             most = attainable(self._full_values(terms, known))
-            views.append(ScriptScores(group, Scores(scores, most), _share_known(terms, known)))
+            views.append(ScriptScores(group, Scores(scores, most), share_known(terms, known)))
         return views
 
     def _named_stop_words(self, terms: QueryTerms) -> Iterator[tuple[str, Posting, float]]:
@@ -369,8 +376,8 @@ class Bm25Engine:
             fields = field_contributions(tool, self._segmenter)
             self._add_words(words, query, group, doc_id, fields)
             if sentences:
-                best = max(sentences, key=lambda text: _value(sentences[text], group, doc_id))
-                if _value(sentences[best], group, doc_id):
+                best = max(sentences, key=lambda text: value_in(sentences[text], group, doc_id))
+                if value_in(sentences[best], group, doc_id):
                     self._add_words(words, best, group, doc_id, fields)
             found.append(
                 Reasons((ScorePart("words", 1.0, score / scores.attainable),), words.sorted())
@@ -483,67 +490,6 @@ def _impact(posting: Posting | None, doc_id: int) -> float:
     if posting is None or place == len(posting) or int(posting[place]) != doc_id:
         return 0.0
     return posting[place] - doc_id
-
-
-class ScriptScores(NamedTuple):
-    """The scores of a query for the tools of one script.
-
-    Attributes:
-        group: The script.
-        scores: The scores; they count for the tools of the script alone.
-        share: The share of the query's words that a tool of the script has, from 0 to 1.
-    """
-
-    group: int
-    scores: Scores
-    share: float
-
-
-def _share_known(terms: QueryTerms, known: Callable[[str], bool]) -> float:
-    """Return the share of the words that are known; an unknown compound is not a word."""
-    asked = [(term, known(term)) for term in terms.weights]
-    counted = [is_known for term, is_known in asked if is_known or term not in terms.compounds]
-    return sum(counted) / max(len(counted), 1)
-
-
-def _value(views: Sequence[ScriptScores], group: int, doc_id: int) -> float:
-    return next(float(view.scores.values[doc_id]) for view in views if view.group == group)
-
-
-def _with_best(whole: Scores, sentences: Sequence[Scores]) -> Scores:
-    """Return the scores of a request with those of its best sentence for each tool."""
-    most = whole.attainable + max(each.attainable for each in sentences)
-    if isinstance(whole.values, list):
-        best = map(max, *(each.values for each in sentences))
-        return Scores(list(map(add, whole.values, best)), most)
-    import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
-
-    highest = np.asarray(sentences[0].values)
-    for each in sentences[1:]:
-        highest = np.maximum(highest, each.values)
-    return Scores(whole.values + highest, most)
-
-
-def _best_of(views: Sequence[ScriptScores], scripts: ToolScripts) -> Scores:
-    """Return the best score of each tool, as a share if there are several scripts."""
-    if len(views) == 1:
-        return views[0].scores
-    if not any(view.scores.attainable > 0 for view in views):
-        return Scores(views[0].scores.values, 0.0)
-    if isinstance(views[0].scores.values, list):
-        values = [0.0] * len(scripts.by_doc_id)
-        for group, (own, most, _), _ in views:
-            for doc_id in scripts.members(group) if most > 0 else ():
-                values[doc_id] = max(values[doc_id], own[doc_id] / most)
-        return Scores(values, 1.0, scripts.by_doc_id)
-    import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
-
-    by_doc_id = np.frombuffer(scripts.by_doc_id, np.uint8)
-    best = np.zeros(len(by_doc_id))
-    for group, (own, most, _), _ in views:
-        if most > 0:
-            np.maximum(best, np.asarray(own) / most, out=best, where=(by_doc_id & group) > 0)
-    return Scores(best, 1.0, scripts.by_doc_id)
 
 
 def _words_of(tool: Tool) -> list[str]:

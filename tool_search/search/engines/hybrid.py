@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 
 from tool_search.catalog.tool import Tool
 from tool_search.search.engines import bm25, semantic
-from tool_search.search.engines.bm25 import Bm25Engine, ScriptScores
+from tool_search.search.engines.bm25 import Bm25Engine
 from tool_search.search.engines.options import EngineOptions
+from tool_search.search.engines.script_scores import ScriptScores
 from tool_search.search.engines.semantic import SemanticEngine
 from tool_search.search.index.explanation import Reasons, ScorePart, SideName
 from tool_search.search.index.filter import Lexicon

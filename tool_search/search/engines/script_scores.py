@@ -1,0 +1,75 @@
+"""The scores of a query for the tools of each script, and their combinations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import add
+from typing import NamedTuple
+
+from tool_search.search.index.ranking import Scores
+from tool_search.search.text.query import QueryTerms
+from tool_search.search.text.scripts import ToolScripts
+
+__all__ = ["ScriptScores", "best_of", "share_known", "value_in", "with_best"]
+
+
+class ScriptScores(NamedTuple):
+    """The scores of a query for the tools of one script.
+
+    Attributes:
+        group: The script.
+        scores: The scores; they count for the tools of the script alone.
+        share: The share of the query's words that a tool of the script has, from 0 to 1.
+    """
+
+    group: int
+    scores: Scores
+    share: float
+
+
+def share_known(terms: QueryTerms, known: Callable[[str], bool]) -> float:
+    """Return the share of the words that are known; an unknown compound is not a word."""
+    asked = [(term, known(term)) for term in terms.weights]
+    counted = [is_known for term, is_known in asked if is_known or term not in terms.compounds]
+    return sum(counted) / max(len(counted), 1)
+
+
+def value_in(views: Sequence[ScriptScores], group: int, doc_id: int) -> float:
+    """Return the score of a tool among those of one script."""
+    return next(float(view.scores.values[doc_id]) for view in views if view.group == group)
+
+
+def with_best(whole: Scores, sentences: Sequence[Scores]) -> Scores:
+    """Return the scores of a request with those of its best sentence for each tool."""
+    most = whole.attainable + max(each.attainable for each in sentences)
+    if isinstance(whole.values, list):
+        best = map(max, *(each.values for each in sentences))
+        return Scores(list(map(add, whole.values, best)), most)
+    import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
+
+    highest = np.asarray(sentences[0].values)
+    for each in sentences[1:]:
+        highest = np.maximum(highest, each.values)
+    return Scores(whole.values + highest, most)
+
+
+def best_of(views: Sequence[ScriptScores], scripts: ToolScripts) -> Scores:
+    """Return the best score of each tool, as a share if there are several scripts."""
+    if len(views) == 1:
+        return views[0].scores
+    if not any(view.scores.attainable > 0 for view in views):
+        return Scores(views[0].scores.values, 0.0)
+    if isinstance(views[0].scores.values, list):
+        values = [0.0] * len(scripts.by_doc_id)
+        for group, (own, most, _), _ in views:
+            for doc_id in scripts.members(group) if most > 0 else ():
+                values[doc_id] = max(values[doc_id], own[doc_id] / most)
+        return Scores(values, 1.0, scripts.by_doc_id)
+    import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
+
+    by_doc_id = np.frombuffer(scripts.by_doc_id, np.uint8)
+    best = np.zeros(len(by_doc_id))
+    for group, (own, most, _), _ in views:
+        if most > 0:
+            np.maximum(best, np.asarray(own) / most, out=best, where=(by_doc_id & group) > 0)
+    return Scores(best, 1.0, scripts.by_doc_id)
