@@ -180,9 +180,10 @@ def _sections(schema: Mapping[str, Any], name: str, place: str = "") -> Iterator
     yield place, name
     section = schema if name == "BotConfig" else schema["$defs"][name]
     for key, value in section["properties"].items():
-        inner, suffix = _reference(value)
-        if inner:
-            yield from _sections(schema, inner, _join(place, key + suffix))
+        for option in (value, *value.get("anyOf", ())):
+            inner, suffix = _reference(option)
+            if inner:
+                yield from _sections(schema, inner, _join(place, key + suffix))
 
 
 def _reference(value: Mapping[str, Any]) -> tuple[str | None, str]:
