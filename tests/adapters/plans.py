@@ -20,7 +20,12 @@ from tool_search.messages import (
 
 _TEXTS = st.text(max_size=20)
 _WORDS = st.text(st.characters(categories=("L", "M", "N", "P", "S")), min_size=1, max_size=39)
-_NAMES = st.lists(_WORDS, min_size=1, max_size=2).map(" ".join)
+# A name without a visible character is refused before a plan can have it.
+_NAMES = (
+    st.lists(_WORDS, min_size=1, max_size=2)
+    .map(" ".join)
+    .filter(lambda name: any(char.isalnum() for char in name))
+)
 _VALUES = st.recursive(
     st.none()
     | st.booleans()
@@ -77,11 +82,13 @@ _MESSAGES = st.builds(
 )
 
 
-def plans() -> st.SearchStrategy[RequestPlan]:
+def plans(
+    strategies: tuple[str, ...] = ("generic", "claude", "openai_responses"),
+) -> st.SearchStrategy[RequestPlan]:
     """Plans of every shape, sensible or not."""
     return st.builds(
         RequestPlan,
-        strategy=st.sampled_from(["generic", "claude", "openai_responses"]),
+        strategy=st.sampled_from(strategies),
         tools=st.lists(_DECLARED, max_size=4).map(ToolList),
         messages=st.lists(_MESSAGES, max_size=5).map(tuple),
         system=_TEXTS,

@@ -123,7 +123,8 @@ def test_any_anthropic_request_is_of_the_sdk_type(plan: RequestPlan) -> None:
     check(ANTHROPIC, anthropic_wire.to_wire(plan, CLAUDE))
 
 
-@given(plan=plans())
+# Definitions in messages are Moonshot's, and the SDK has no type for them.
+@given(plan=plans(("generic", "bridge", "claude")))
 def test_any_openai_request_is_of_the_sdk_type(plan: RequestPlan) -> None:
     check(OPENAI, openai_chat_wire.to_wire(plan, GPT))
 
