@@ -122,6 +122,7 @@ _MAX_NAMES = 200
 _RELATED_TO_KNOWN = 0.8
 _RELATED_TO_UNKNOWN = 0.5
 _MAX_ROWS = 200
+_MAX_KNOWN = 20_000
 # A smaller catalog is read in less time than a file takes to pay.
 _MIN_KEPT = 500
 
@@ -138,7 +139,7 @@ class Bm25Engine:
         scripts: The scripts of the tools.
     """
 
-    __slots__ = ("_postings", "_rows", "_segmenter", "_stored", "doc_ids", "scripts")
+    __slots__ = ("_known", "_postings", "_rows", "_segmenter", "_stored", "doc_ids", "scripts")
 
     max_boost = 1.0 + _NAME_COVERED + _TEXT_COVERED + _HAS_PAIRS
 
@@ -156,6 +157,9 @@ class Bm25Engine:
                 self._postings = Postings.of_terms(kept)
             else:
                 self._postings = _read_postings(self.doc_ids, segmenter)
+        # The scripts that have a term, as they are asked for: looking through the postings of
+        # frequent words took four fifths of a search in a catalog of several scripts.
+        self._known: dict[tuple[int, str], bool] = {}
         # Rows of synonyms, filled on demand.
         self._rows: dict[tuple[int, tuple[str, ...]], _Row] = {}
         # Filled on demand: few tools are ever among the best, and reading them for it took a
@@ -303,11 +307,21 @@ class Bm25Engine:
         if len(scripts.groups) < 2:
             return lambda term: find(term) is not None
 
+        kept = self._known
+
         def known(term: str) -> bool:
-            posting, script = find(term), script_of(term)
-            if posting is None or script not in (group, OTHER):
-                return False
-            return scripts.has_any(posting, group)
+            found = kept.get((group, term))
+            if found is None:
+                posting = find(term)
+                found = (
+                    posting is not None
+                    and script_of(term) in (group, OTHER)
+                    and scripts.has_any(posting, group)
+                )
+                if len(kept) >= _MAX_KNOWN:
+                    kept.clear()
+                kept[group, term] = found
+            return found
 
         return known
 
