@@ -20,14 +20,13 @@ from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ToolSearchConfig
 from tool_search.config.history import HistorySettings
 from tool_search.config.permissions import HiddenTools
+from tool_search.conversation.base import ToolConversation
 from tool_search.conversation.calls import (
     AnsweredCall,
     CallDecision,
-    CallResolver,
     CallResult,
     RunCall,
     allowed_to_all,
-    declared_to_all,
     result_message,
 )
 from tool_search.conversation.denied_tools import LeftOut, referred_names, shown_tools
@@ -48,10 +47,10 @@ from tool_search.conversation.synthetic_searches import SyntheticSearches
 from tool_search.conversation.thinking import PrefixBoundThinking
 from tool_search.conversation.tools import ToolState
 from tool_search.discovery.modes import Mode, ModeDecision
-from tool_search.discovery.search_tool import CALL_TOOL_NAME, instructed
+from tool_search.discovery.search_tool import instructed
 from tool_search.discovery.state import Discovery, DiscoveryState
 from tool_search.errors import SessionError
-from tool_search.i18n import Language, text
+from tool_search.i18n import text
 from tool_search.messages import (
     ContentPart,
     KeptWork,
@@ -70,7 +69,7 @@ from tool_search.values.look_alikes import look_alike_keys
 __all__ = ["CallResult", "ToolSearchSession"]
 
 
-class ToolSearchSession:
+class ToolSearchSession(ToolConversation):
     """The state of one conversation, and the plan of its next request.
 
     The first turn freezes the language, the mode, the core's order and the search tool's
@@ -89,7 +88,6 @@ class ToolSearchSession:
         strategies: Strategies of this session; they win over registered ones of their name.
 
     Attributes:
-        discoveries: The discoveries.
         sent: The parts of the history that requests carry.
     """
 
@@ -111,9 +109,9 @@ class ToolSearchSession:
         name = record.search_tool.name if record else self._config.search_tool_name
         self._system_prompt = system_prompt
         self._strategies = StrategySet(strategies, assembler or ToolsAssembler())
-        self.discoveries = DiscoveryState(record.discoveries if record else ())
+        self._discoveries = DiscoveryState(record.discoveries if record else ())
         self._tools = ToolState(
-            catalog, config=self._config, discoveries=self.discoveries, max_tools=max_tools
+            catalog, config=self._config, discoveries=self._discoveries, max_tools=max_tools
         )
         self._log = MessageLog(record.history if record else (), search_tool_name=name)
         self._searches = SyntheticSearches(
@@ -122,7 +120,7 @@ class ToolSearchSession:
             former=record.former_search_names if record else (),
         )
         self._preloading = Preloading(
-            self._config, self._tools, self.discoveries, self._searches, self._log
+            self._config, self._tools, self._discoveries, self._searches, self._log
         )
         self._thinking = PrefixBoundThinking(record.thinking if record else None)
         self._kept = KeptWork()
@@ -130,7 +128,7 @@ class ToolSearchSession:
             self._log,
             tools=self._tools,
             searches=self._searches,
-            discoveries=self.discoveries,
+            discoveries=self._discoveries,
             limits=history or HistorySettings(),
             omissions=record.omissions if record else (),
         )
@@ -139,7 +137,6 @@ class ToolSearchSession:
         self._roles: frozenset[str] = frozenset()
         self._denial_reason: Callable[[Tool], str | None] = allowed_to_all
         self._left_out = LeftOut(record.left_out if record else None)
-        self._asked: ProviderProfile | None = None
         self._turn_order: tuple[str, ...] = ()
         if record is not None:
             self._tools.restore(record)
@@ -163,22 +160,7 @@ class ToolSearchSession:
     @property
     def decision(self) -> ModeDecision:
         """The conversation's mode, and the reason for it."""
-        return self._tools.frozen.decision
-
-    @property
-    def language(self) -> Language:
-        """The language of all text for the model and the user."""
-        return self._tools.frozen.language
-
-    @property
-    def catalog(self) -> ToolCatalog:
-        """The current tools."""
-        return self._tools.catalog
-
-    @property
-    def search_tool_name(self) -> str:
-        """The name of the search tool in this conversation."""
-        return self._tools.search_tool_name
+        return self._decision
 
     def take_notices(self) -> tuple[Notice, ...]:
         """Return the notices for an operator since the last call of this method."""
@@ -204,7 +186,7 @@ class ToolSearchSession:
             decision=frozen.decision,
             search_tool=frozen.search_tool,
             tool_order=tool_order.record(frozen.decision.mode),
-            discoveries=self.discoveries.entries,
+            discoveries=self._discoveries.entries,
             insertion_points=self._searches.insertion_points,
             history=self.history,
             thinking=self._thinking.record,
@@ -326,7 +308,7 @@ class ToolSearchSession:
         named = map(self._tools.catalog.get, dict.fromkeys(reply.native.found))
         core = self._tools.tool_order.core
         found = [t for t in named if t and t.name not in core and self.permits(t)]
-        self.discoveries.commit(found, via="search")
+        self._discoveries.commit(found, via="search")
         self._tools.tool_order.append(tool.name for tool in found)
         *search, reply = self._searches.as_search(
             reply,
@@ -342,27 +324,7 @@ class ToolSearchSession:
         """Decide how to handle a call; change nothing."""
         return self._resolver().decide(call)
 
-    def _resolver(self) -> CallResolver:
-        searching = self.decision.mode == "tool_search"
-        return CallResolver(
-            catalog=self._tools.catalog,
-            discoveries=self.discoveries,
-            core=self._tools.tool_order.core,
-            search_tool=self._tools.search_tool() if searching else None,
-            search_tool_name=self._tools.search_tool_name,
-            call_tool_name=CALL_TOOL_NAME,
-            language=self.language,
-            permits=self.permits,
-            denial_reason=self._why_not,
-            sets_aside=declared_to_all if self._asked is None else self._asked.sets_aside,
-        )
-
-    def permits(self, tool: Tool) -> bool:
-        """True if this turn's user may call a tool."""
-        return self._why_not(tool) is None
-
     def _why_not(self, tool: Tool) -> str | None:
-        """Return why this turn's user may not call a tool; empty: the model must not know of it."""
         if tool.roles and self._roles.isdisjoint(tool.roles):
             return ""
         return self._denial_reason(self._tools.catalog.executable(tool))
@@ -379,13 +341,13 @@ class ToolSearchSession:
         Raises:
             SessionError: A call has its result already, or was never made.
         """
-        before = len(self.discoveries)
+        before = len(self._discoveries)
         for result in results:
             self._check_awaited(result.decision.call)
             self._log.append(result_message(result, self.language))
             self._discover(result.decision)
             self._tools.trail.answered(result.decision, is_error=result.is_error)
-        new = self.discoveries.entries[before:]
+        new = self._discoveries.entries[before:]
         self._tools.tool_order.append(entry.name for entry in new)
         self._tools.notice_schemas(entry.tool for entry in new)
         return new
@@ -446,8 +408,8 @@ class ToolSearchSession:
         deferred = {tool.name: tool for tool in self._tools.catalog.deferred}
         for result in search_results(self.history, self._tools.search_tool_name):
             known = (deferred.get(name) for name in result.names)
-            self.discoveries.commit((tool for tool in known if tool is not None), via="search")
-        self._tools.tool_order.append(self.discoveries.names)
+            self._discoveries.commit((tool for tool in known if tool is not None), via="search")
+        self._tools.tool_order.append(self._discoveries.names)
 
     def drop_last_turn(self) -> tuple[Message, ...]:
         """Remove the user's last message and everything after it, and return what was removed.
@@ -492,8 +454,8 @@ class ToolSearchSession:
             # Elsewhere a name may belong to another tool than in this conversation.
             owner = held.get(look_alike_keys(entry.name)[0], entry.tool.source)
             if owner == entry.tool.source:
-                self.discoveries.commit((entry.tool,), via=entry.via)
-        self._tools.tool_order.append(self.discoveries.names)
+                self._discoveries.commit((entry.tool,), via=entry.via)
+        self._tools.tool_order.append(self._discoveries.names)
 
     def drop_references(self, names: Iterable[str]) -> None:
         """Leave references to these tools out of requests: a provider refused them.
@@ -501,7 +463,7 @@ class ToolSearchSession:
         Args:
             names: Canonical names, or names as the provider's dialect writes them.
         """
-        known = {wire_name(name): name for name in self.discoveries.names}
+        known = {wire_name(name): name for name in self._discoveries.names}
         known |= {name: tool.name for name, tool in self._tools.catalog.by_wire_name.items()}
         self._refused |= {known.get(name, name) for name in names}
 
@@ -522,7 +484,7 @@ class ToolSearchSession:
         place, shown = self._log.last_user, self._log.shown_tools
         if place is None or self.decision.mode != "tool_search":
             return
-        hidden = (entry.tool for entry in self.discoveries if entry.name not in shown)
+        hidden = (entry.tool for entry in self._discoveries if entry.name not in shown)
         # A tool that this turn's user may not call is shown in the turn of a user who may.
         catalog = self._tools.catalog
         missing = [t for t in hidden if catalog.is_active(t.name) and self.permits(t)]
@@ -547,7 +509,7 @@ class ToolSearchSession:
         note = text("search.loaded", self.language) if self._config.boundary_text else ""
         return PlanInput(
             catalog=self._tools.catalog,
-            retained=tool_order.retained(self.discoveries),
+            retained=tool_order.retained(self._discoveries),
             profile=profile,
             mode=mode,
             catalog_order=tool_order.catalog_order,
@@ -574,8 +536,8 @@ class ToolSearchSession:
             profile,
             mode,
             catalog=catalog,
-            shown=partial(shown_tools, self._tools.tool_order.core, self.discoveries, catalog),
-            referred=partial(referred_names, self.discoveries, self.history, catalog),
+            shown=partial(shown_tools, self._tools.tool_order.core, self._discoveries, catalog),
+            referred=partial(referred_names, self._discoveries, self.history, catalog),
             permits=self.permits,
         )
         if is_new:
@@ -595,6 +557,6 @@ class ToolSearchSession:
             named = decision.names_tool
             names = decision.result.names if decision.result else ()
             found = [catalog[name] for name in names if name in catalog and name not in core]
-            self.discoveries.commit(found, via="search")
+            self._discoveries.commit(found, via="search")
         if named is not None and named.name not in core:
-            self.discoveries.commit((named,), via="call")
+            self._discoveries.commit((named,), via="call")

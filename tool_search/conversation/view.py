@@ -23,7 +23,8 @@ from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ToolSearchConfig
 from tool_search.config.permissions import HiddenTools
-from tool_search.conversation.calls import CallDecision, CallResolver, RunCall, declared_to_all
+from tool_search.conversation.base import ToolConversation
+from tool_search.conversation.calls import CallDecision, RunCall
 from tool_search.conversation.denied_tools import LeftOut, referred_names
 from tool_search.conversation.own_loop import host_call
 from tool_search.conversation.record import ConversationRecord
@@ -33,10 +34,10 @@ from tool_search.conversation.synthetic_searches import InsertionPoint
 from tool_search.conversation.thinking import PrefixBoundThinking
 from tool_search.conversation.tools import IndexOf, ToolState
 from tool_search.discovery.modes import ModeDecision
-from tool_search.discovery.search_tool import CALL_TOOL_NAME, instructed
+from tool_search.discovery.search_tool import instructed
 from tool_search.discovery.state import DiscoveryState, DiscoveryWay
 from tool_search.errors import ConfigurationError
-from tool_search.i18n import Language, text
+from tool_search.i18n import text
 from tool_search.messages import KeptWork, Message, Notice, RequestPlan, ToolList
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.search.index.protocol import SearchResult
@@ -81,7 +82,7 @@ class ViewServices:
     report_failure: Callable[[ToolCatalog, str], None] = lambda _catalog, _cause: None
 
 
-class ToolView:
+class ToolView(ToolConversation):
     """The tools that one conversation of a host, or one request of it, shows.
 
     `ToolSearch.view` makes it. It holds names and lessons, never messages. Threads may share
@@ -142,7 +143,6 @@ class ToolView:
         self._left_out = LeftOut(record.left_out if record else None)
         self._thinking = PrefixBoundThinking(record.thinking if record else None)
         self._kept = KeptWork()
-        self._asked: ProviderProfile | None = None
         self._read: set[tuple[str, tuple[str, ...]]] = set()
         self._declares_all = False
         if record is not None:
@@ -200,22 +200,7 @@ class ToolView:
     @property
     def mode(self) -> ModeDecision:
         """The mode, and the reason for it."""
-        return self._tools.frozen.decision
-
-    @property
-    def language(self) -> Language:
-        """The language of all text for the model."""
-        return self._tools.frozen.language
-
-    @property
-    def catalog(self) -> ToolCatalog:
-        """The tools as this conversation has them: core and deferred, under its names."""
-        return self._tools.catalog
-
-    @property
-    def discoveries(self) -> DiscoveryState:
-        """The discoveries whose definitions are known."""
-        return self._discoveries
+        return self._decision
 
     @property
     def found(self) -> tuple[str, ...]:
@@ -237,11 +222,6 @@ class ToolView:
     def search_tool(self) -> Tool | None:
         """The definition of the search tool; None if nothing is deferred."""
         return self._tools.frozen.search_tool if self._searches else None
-
-    @property
-    def search_tool_name(self) -> str:
-        """The name by which the model calls searches, declared or not."""
-        return self._tools.search_tool_name
 
     @property
     def instructions(self) -> str:
@@ -402,11 +382,7 @@ class ToolView:
         )
         return names
 
-    def permits(self, tool: Tool) -> bool:
-        """True if this caller may call a tool."""
-        return self._reason(tool) is None
-
-    def _reason(self, tool: Tool) -> str | None:
+    def _why_not(self, tool: Tool) -> str | None:
         return self._denial_reason(self._tools.catalog.executable(tool))
 
     def search(self, arguments: Mapping[str, Any] | str) -> SearchResult:
@@ -524,20 +500,6 @@ class ToolView:
                 former_search_names=self._history.former_search_names,
                 listing=frozen.listing or "",
             )
-
-    def _resolver(self) -> CallResolver:
-        return CallResolver(
-            catalog=self._tools.catalog,
-            discoveries=self._discoveries,
-            core=self._tools.tool_order.core,
-            search_tool=self._tools.search_tool() if self._searches else None,
-            search_tool_name=self.search_tool_name,
-            call_tool_name=CALL_TOOL_NAME,
-            language=self.language,
-            permits=self.permits,
-            denial_reason=self._reason,
-            sets_aside=declared_to_all if self._asked is None else self._asked.sets_aside,
-        )
 
     def _take(self, result: SearchResult) -> None:
         """Discover what a search found, and let the search teach later; once each."""
