@@ -20,7 +20,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -34,6 +34,13 @@ from tool_search.search.engines.script_scores import (
     share_known,
     value_in,
     with_best,
+)
+from tool_search.search.engines.stored_terms import (
+    NO_TERMS,
+    StoredTerms,
+    is_named,
+    share_of_pairs,
+    words_of,
 )
 from tool_search.search.index.disk import IndexFiles, catalog_key
 from tool_search.search.index.filter import Lexicon
@@ -56,7 +63,7 @@ from tool_search.search.text.documents import (
 from tool_search.search.text.query import QueryTerms, query_sentences, query_terms
 from tool_search.search.text.scripts import ALL_SCRIPTS, OTHER, ToolScripts, script_of
 from tool_search.search.text.synonyms import synonyms_of
-from tool_search.search.text.tokenizer import MAX_WORD_CHARS, Segmenter, pieces
+from tool_search.search.text.tokenizer import Segmenter
 
 if TYPE_CHECKING:
     import numpy as np
@@ -115,7 +122,6 @@ _FULL_IMPACT = 0.4
 _NAME_COVERED = 0.3
 _TEXT_COVERED = 0.3
 _HAS_PAIRS = 0.2
-_ENOUGH_PAIRS = 2
 # A longer query does not name a tool, and a common stop word names none.
 _MAX_NAME_WORDS = 5
 _MAX_NAMES = 200
@@ -164,7 +170,7 @@ class Bm25Engine:
         self._rows: dict[tuple[int, tuple[str, ...]], _Row] = {}
         # Filled on demand: few tools are ever among the best, and reading them for it took a
         # third of the time to build an index.
-        self._stored: ChunkedArray[_StoredTerms | None] = ChunkedArray(
+        self._stored: ChunkedArray[StoredTerms | None] = ChunkedArray(
             repeat(None, len(self.doc_ids.tools))
         )
         self.scripts = ToolScripts().changed(left=(), entered=self.doc_ids.taken())
@@ -181,12 +187,14 @@ class Bm25Engine:
             self._postings, lambda doc_id: self._stored_terms(doc_id).sequence, self._segmenter
         )
 
-    def _stored_terms(self, doc_id: int) -> _StoredTerms:
+    def _stored_terms(self, doc_id: int) -> StoredTerms:
         """Return the stored terms of a tool; two threads may make them, with equal results."""
         stored = self._stored[doc_id]
         if stored is None:
             tool = self.doc_ids.tools[doc_id]
-            stored = _NO_TERMS if tool is None else _stored(_changed_terms(tool, self._segmenter))
+            stored = (
+                NO_TERMS if tool is None else StoredTerms.of(_changed_terms(tool, self._segmenter))
+            )
             self._stored.replace_equal(doc_id, stored)
         return stored
 
@@ -202,7 +210,9 @@ class Bm25Engine:
             removed=[(doc_id, self._stored_terms(doc_id).terms) for doc_id, _ in change.left],
             added=[(doc_id, own.impacts) for doc_id, own in entered],
         )
-        engine._stored = self._stored.changed({doc_id: _stored(own) for doc_id, own in entered})
+        engine._stored = self._stored.changed(
+            {doc_id: StoredTerms.of(own) for doc_id, own in entered}
+        )
         engine.scripts = self.scripts.changed(left=change.left, entered=change.entered)
         return engine
 
@@ -236,17 +246,25 @@ class Bm25Engine:
         terms = query_terms(text, self._segmenter)
         weighted: list[tuple[Posting, float]] = []
         characters: list[Posting] = []
+        rarest = self._idf(0)
+        # The largest value of each term where it is known, and where it is missed.
+        full: dict[str, float] = {}
+        missed: dict[str, float] = {}
         for term, weight in terms.weights.items():
             posting = self._postings.get(term)
+            value = weight * (rarest if posting is None else self._idf(len(posting)))
+            full[term] = value * _FULL_IMPACT
+            if term not in terms.compounds:
+                missed[term] = weight * rarest * _FULL_IMPACT
             if posting is not None:
-                weighted.append((posting, weight * self._idf(len(posting))))
+                weighted.append((posting, value))
                 if term in terms.characters:
                     characters.append(posting)
         weighted.extend((posting, value) for _, posting, value in self._named_stop_words(terms))
         views: list[ScriptScores] = []
         plain: Values | None = None
         for group in self.scripts.groups or (OTHER,):
-            known = self._known_in(group)
+            known = {term for term in full if self._is_known(term, group)}
             rows = list(self._synonyms(terms.weights, group))
             if plain is None or rows:
                 found = [(posting, value) for _, row, value in rows for posting in row.postings]
@@ -254,7 +272,11 @@ class Bm25Engine:
                 plain = plain if rows else scores
             else:
                 scores = plain
-            most = attainable(self._full_values(terms, known))
+            most = attainable(
+                full[term] if term in known else missed[term]
+                for term in full
+                if term in known or term in missed
+            )
             views.append(ScriptScores(group, Scores(scores, most), share_known(terms, known)))
         return views
 
@@ -270,7 +292,7 @@ class Bm25Engine:
             named = [
                 entry
                 for entry in posting
-                if (tool := self.doc_ids.tools[int(entry)]) and _is_named(terms, _words_of(tool))
+                if (tool := self.doc_ids.tools[int(entry)]) and is_named(terms, words_of(tool))
             ]
             if named:
                 yield word, array("d", named), self._idf(len(posting))
@@ -288,42 +310,26 @@ class Bm25Engine:
             scores = drop_single_character_matches(scores, characters, words)
         return scores
 
-    def _full_values(self, terms: QueryTerms, known: Callable[[str], bool]) -> Iterator[float]:
-        """Yield the largest value of each term for the tools of a script."""
-        for term, weight in terms.weights.items():
-            if known(term):
-                posting = self._postings.get(term) or ()
-                yield weight * self._idf(len(posting)) * _FULL_IMPACT
-            elif term not in terms.compounds:
-                yield weight * self._idf(0) * _FULL_IMPACT
-
-    def _known_in(self, group: int) -> Callable[[str], bool]:
-        """Return a function that is True if a tool of the script has a term.
+    def _is_known(self, term: str, group: int) -> bool:
+        """True if a tool of a script has a term.
 
         A word of another script than Latin is a word of its own script's tools alone, so
         that a tool in two languages is scored as if it had but one of them.
         """
-        find, scripts = self._postings.get, self.scripts
-        if len(scripts.groups) < 2:
-            return lambda term: find(term) is not None
-
-        kept = self._known
-
-        def known(term: str) -> bool:
-            found = kept.get((group, term))
-            if found is None:
-                posting = find(term)
-                found = (
-                    posting is not None
-                    and script_of(term) in (group, OTHER)
-                    and scripts.has_any(posting, group)
-                )
-                if len(kept) >= _MAX_KNOWN:
-                    kept.clear()
-                kept[group, term] = found
-            return found
-
-        return known
+        if len(self.scripts.groups) < 2:
+            return self._postings.get(term) is not None
+        found = self._known.get((group, term))
+        if found is None:
+            posting = self._postings.get(term)
+            found = (
+                posting is not None
+                and script_of(term) in (group, OTHER)
+                and self.scripts.has_any(posting, group)
+            )
+            if len(self._known) >= _MAX_KNOWN:
+                self._known.clear()
+            self._known[group, term] = found
+        return found
 
     def boosts(
         self, query: str, doc_ids: Sequence[int], *, is_text: bool = True
@@ -337,11 +343,12 @@ class Bm25Engine:
         pairs = terms.pairs if is_text else ()
         both = terms.forms.intersection
         boosts = []
-        for _, name, text, sequence in map(self._stored_terms, doc_ids):
+        for stored in map(self._stored_terms, doc_ids):
+            name, text = stored.name, stored.text
             boost = 1.0 + _TEXT_COVERED * len(both(text)) / (len(text) or 1)
-            if terms.stop_words.isdisjoint(name) or not _is_named(terms, name):
+            if terms.stop_words.isdisjoint(name) or not is_named(terms, name):
                 boost += _NAME_COVERED * len(both(name)) / (len(name) or 1)
-                boost += _HAS_PAIRS * _count_pairs(pairs, sequence) / _ENOUGH_PAIRS
+                boost += _HAS_PAIRS * share_of_pairs(pairs, stored)
             else:
                 boost += _NAME_COVERED + _HAS_PAIRS
             boosts.append(boost)
@@ -349,7 +356,8 @@ class Bm25Engine:
 
     def unmatched_in(self, query: str, group: int) -> list[str]:
         """Return the words of the query that no tool of the script has."""
-        return query_terms(query, self._segmenter).unmatched(self._known_in(group))
+        known = partial(self._is_known, group=group)
+        return query_terms(query, self._segmenter).unmatched(known)
 
     def unmatched(self, query: str, has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
         """Return the words of the query that no tool has."""
@@ -445,7 +453,7 @@ class Bm25Engine:
         found less well, and their impacts are squared: a synonym is another name for the action
         if it has a high impact, as in a tool's name, and mostly chance if it is one word of many.
         """
-        known = self._known_in(group)
+        known = partial(self._is_known, group=group)
         for term in weights:
             synonyms = synonyms_of(term)
             if not synonyms:
@@ -506,34 +514,6 @@ def _impact(posting: Posting | None, doc_id: int) -> float:
     return posting[place] - doc_id
 
 
-def _words_of(tool: Tool) -> list[str]:
-    """Return the words of a tool's name, before stemming."""
-    found = pieces(tool.name, max_chars=MAX_WORD_CHARS)
-    return list(dict.fromkeys(form for piece in found for form in piece.forms))
-
-
-def _is_named(terms: QueryTerms, name: Sequence[str]) -> bool:
-    """Return True if a query has all words of a name, stop words too.
-
-    Of three words or more, the first may be missing: it is mostly that of a server.
-    """
-    # `get me` means github_get_me; in `find me a hotel` the stop word says nothing.
-    rest = name[1:] if len(name) > 2 else name
-    words = terms.forms | terms.stop_words
-    return words.issuperset(rest) and not terms.forms.isdisjoint(rest)
-
-
-def _count_pairs(pairs: Sequence[tuple[str, str]], sequence: str) -> int:
-    """Return the number of pairs in a definition, up to as many as are enough."""
-    found = 0
-    for written, reversed_ in pairs:
-        if written in sequence or reversed_ in sequence:
-            found += 1
-            if found == _ENOUGH_PAIRS:
-                break
-    return found
-
-
 class _Row(NamedTuple):
     """The synonyms of one verb.
 
@@ -550,22 +530,6 @@ class _Row(NamedTuple):
     power: int
     postings: Sequence[Posting]
     score: float
-
-
-class _StoredTerms(NamedTuple):
-    """The parts of `ToolTerms` that are stored besides the postings."""
-
-    terms: tuple[str, ...]
-    name: tuple[str, ...]
-    text: tuple[str, ...]
-    sequence: str
-
-
-_NO_TERMS = _StoredTerms((), (), (), "")
-
-
-def _stored(own: ToolTerms) -> _StoredTerms:
-    return _StoredTerms(tuple(own.impacts), own.name, own.text, own.sequence)
 
 
 def build(tools: Iterable[Tool], options: EngineOptions) -> Bm25Engine:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Sequence
 from operator import add
 from typing import NamedTuple
 
@@ -27,10 +27,11 @@ class ScriptScores(NamedTuple):
     share: float
 
 
-def share_known(terms: QueryTerms, known: Callable[[str], bool]) -> float:
+def share_known(terms: QueryTerms, known: Collection[str]) -> float:
     """Return the share of the words that are known; an unknown compound is not a word."""
-    asked = [(term, known(term)) for term in terms.weights]
-    counted = [is_known for term, is_known in asked if is_known or term not in terms.compounds]
+    counted = [
+        term in known for term in terms.weights if term in known or term not in terms.compounds
+    ]
     return sum(counted) / max(len(counted), 1)
 
 

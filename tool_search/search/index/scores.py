@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -96,10 +97,11 @@ def drop_far_below_best(values: Values, groups: bytes, share: float) -> Values:
         groups: The groups of each document, one bit for each group.
         share: The share of the best score that a hit needs.
     """
-    bits = [bit for bit in (1, 2, 4) if any(kind & bit for kind in frozenset(groups))]
+    kinds_there = _kinds_in(groups)
+    bits = [bit for bit in (1, 2, 4) if any(kind & bit for kind in kinds_there)]
     if isinstance(values, list):
-        least = [0.0] * (max(groups, default=0) + 1)
-        for kind in frozenset(groups):
+        least = [0.0] * (max(kinds_there, default=0) + 1)
+        for kind in kinds_there:
             own = [bit for bit in bits if kind & bit]
             best = (
                 max(value for value, of in zip(values, groups, strict=True) if of & bit)
@@ -118,6 +120,12 @@ def drop_far_below_best(values: Values, groups: bytes, share: float) -> Values:
         of = (kinds & bit) > 0
         is_kept |= of & (values >= share * values[of].max())
     return np.where(is_kept, values, 0.0)
+
+
+@lru_cache(maxsize=64)
+def _kinds_in(groups: bytes) -> tuple[int, ...]:
+    """Return the different values in the groups of a catalog, which every search asks for."""
+    return tuple(sorted(frozenset(groups)))
 
 
 def drop_below(values: Values, floor: float) -> Values:
