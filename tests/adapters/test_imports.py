@@ -36,15 +36,14 @@ def test_import_of_the_formats_loads_no_sdk() -> None:
 @pytest.mark.parametrize(
     ("module", "sdk", "extra"),
     [
-        ("anthropic", "anthropic", "anthropic"),
-        ("openai_chat", "openai", "openai"),
-        ("openai_responses", "openai", "openai"),
+        ("anthropic.provider", "anthropic", "anthropic"),
+        ("anthropic_runner", "anthropic.lib.tools", "anthropic"),
+        ("openai_chat.provider", "openai", "openai"),
+        ("openai_responses.provider", "openai", "openai"),
     ],
 )
 def test_import_without_the_sdk_names_the_extra(module: str, sdk: str, extra: str) -> None:
-    done = run(
-        f"import sys; sys.modules[{sdk!r}] = None; import tool_search.adapters.{module}.provider"
-    )
+    done = run(f"import sys; sys.modules[{sdk!r}] = None; import tool_search.adapters.{module}")
     assert done.returncode == 1
     assert f"pip install 'tool-search-middleware[{extra}]'" in done.stderr
 
