@@ -136,13 +136,15 @@ endef
 
 # Each framework in an environment of its own, since they exclude each other, with the newest
 # release; make test-frameworks FRAMEWORKS=langchain runs one.
-FRAMEWORKS ?= langchain
+FRAMEWORKS ?= langchain fastmcp
 FRAMEWORK_PACKAGES_langchain := langchain langchain-openai langchain-anthropic
+FRAMEWORK_PACKAGES_fastmcp := fastmcp openai
 
 test-frameworks: $(FRAMEWORKS:%=test-framework-%)
 
 test-framework-%: .venv-%/.ready
 	.venv-$*/bin/python -m mypy --follow-imports=silent -m tool_search.adapters.$*
+	.venv-$*/bin/python -m mypy --follow-imports=silent examples/frameworks/with_$*.py
 	.venv-$*/bin/python -m pytest -c tests/frameworks/pytest.ini tests/frameworks/test_$*.py
 
 .venv-%/.ready: pyproject.toml

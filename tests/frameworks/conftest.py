@@ -10,7 +10,14 @@ import pytest
 from tool_search.testing import StandInServer
 
 # `make test-frameworks` runs each file in the environment that has its framework.
-collect_ignore_glob = [f"test_{name}.py" for name in ("langchain",) if not find_spec(name)]
+FRAMEWORKS = {
+    "fastmcp": "fastmcp",
+    "langchain": "langchain",
+    "litellm": "litellm",
+}
+collect_ignore_glob = [
+    f"test_{name}.py" for name, package in FRAMEWORKS.items() if not find_spec(package)
+]
 
 
 @pytest.fixture

@@ -43,12 +43,17 @@ FORMER = [
     "load_config", "profile_for", "resolve_mode", "stateful_tool", "tool_from_function",
 ]  # fmt: skip
 HEAVY = {"anthropic", "jieba", "numpy", "openai", "rank_bm25", "redis", "rich", "typer"}
+# Frameworks are in environments of their own: `make test-frameworks`.
+FRAMEWORKS = {
+    "tool_search.adapters.fastmcp": "fastmcp",
+    "tool_search.adapters.langchain": "langchain",
+    "tool_search.adapters.litellm": "litellm",
+}
 MODULES = sorted(
     module.name
     for module in pkgutil.walk_packages(tool_search.__path__, "tool_search.")
     if not module.name.endswith("__main__")
-    # Frameworks are in environments of their own: `make test-frameworks`.
-    and (module.name != "tool_search.adapters.langchain" or importlib.util.find_spec("langchain"))
+    and importlib.util.find_spec(FRAMEWORKS.get(module.name, "tool_search"))
 )
 ROOT = Path(__file__).resolve().parents[2]
 PUBLIC: list[str] = vars(tool_search)["__all__"]

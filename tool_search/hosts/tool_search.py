@@ -156,6 +156,7 @@ class ToolSearch:
         *,
         limit: int | None = None,
         allowed: Callable[[str], bool] | None = None,
+        user: str | None = None,
     ) -> SearchResult:
         """Rank every active tool for a query, with what was learned; core tools count too.
 
@@ -166,6 +167,7 @@ class ToolSearch:
             tools: The tools to rank, as for `view`; None: the bot's own.
             limit: Maximum number of matches; None: `max_results`.
             allowed: Returns True for the name of a tool that may be found.
+            user: The user who asks, as for `view`.
 
         Raises:
             InvalidToolError: An item of `tools` is not a tool.
@@ -174,7 +176,7 @@ class ToolSearch:
         try:
             index = self._indexes.get(f"all {catalog.fingerprint}", catalog.active)
             found = search_older_first(
-                with_votes(index, self._votes()),
+                with_votes(index, self._votes(user)),
                 query,
                 limit=self._config.max_results if limit is None else limit,
                 allowed=allowed,
@@ -198,9 +200,12 @@ class ToolSearch:
         *,
         limit: int | None = None,
         allowed: Callable[[str], bool] | None = None,
+        user: str | None = None,
     ) -> SearchResult:
         """Rank tools as `rank` does, off the event loop."""
-        return await asyncio.to_thread(self.rank, query, tools, limit=limit, allowed=allowed)
+        return await asyncio.to_thread(
+            self.rank, query, tools, limit=limit, allowed=allowed, user=user
+        )
 
     def replace_tools(self, tools: Iterable[Any]) -> ToolCatalog:
         """Replace the bot's own tools for later views and rankings, and return their catalog.
