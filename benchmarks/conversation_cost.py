@@ -220,7 +220,7 @@ class CountingModel:
         wanted = self._wanted[text]
         searches = {self._search_tool, *(tool.name for tool in view.tools if tool.is_search)}
         # A search that shows preloaded tools is not the model's own.
-        made = [each for each in view.calls if not each.id.startswith("preload_")]
+        made = [each for each in view.calls if not each.id.startswith(("preload_", "second_"))]
         if any(each.name not in searches for each in made):
             return None
         tool = view.tool(wanted)

@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 
-DiscoveryWay = Literal["search", "call", "preload"]
+DiscoveryWay = Literal["search", "call", "preload", "second_chance"]
 Outcome = Literal["finished", "failed", "denied", "cancelled"]
 """The end of a call: `finished` has the result of its tool, the others do not."""
 
@@ -135,7 +135,8 @@ class ToolsDiscovered(RunnerEvent):
     Attributes:
         names: The new tools, in order.
         total: The number of tools that the conversation has discovered.
-        via: `search` or `call` of the model, or `preload` for the user's message.
+        via: `search` or `call` of the model, `preload` for the user's message, or
+            `second_chance` after an answer that said there is no tool for it.
     """
 
     names: Sequence[str]
@@ -152,7 +153,8 @@ class ProviderSwitched(RunnerEvent):
         to_provider: The `id` of the provider that goes on; the same if it begins the
             reply again.
         cause: The error of the first; between two turns `requested` (by `runner.use`) or
-            `primary_available` (the first provider in order that is not cooling down).
+            `primary_available` (the first provider in order that is not cooling down);
+            `second_chance`, if an answer said that it has no tool and one was found.
         discarded_text: The streamed text of a reply that does not count any more.
     """
 

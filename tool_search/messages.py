@@ -128,6 +128,7 @@ NoticeCode = Literal[
     "form_refused",
     "reasoning_refused",
     "request_repeated",
+    "second_chance_failed",
     "store_unavailable",
     "record_unreadable",
     "conversation_erased",

@@ -231,6 +231,8 @@ class Conversations(RuleBasedStateMachine):
                 {"preload": 5, "preload_score": 0.0, "listing": "none"},
                 {"listing": "servers", "listing_tokens": 2_000},
                 {"listing": "names", "listing_tokens": 60, "preload": 3, "preload_score": 0.3},
+                {"second_chance": True, "preload_score": 0.0},
+                {"second_chance": True, "preload": 1, "preload_score": 0.2},
             ]
         ),
     )
@@ -398,7 +400,10 @@ class Conversations(RuleBasedStateMachine):
         self.say(text, steps)
 
     def _say(self, text: str, replies: list[tuple[ModelCall, ...]]) -> None:
-        self.model.replies = deque(ModelReply(text="Let me see.", calls=c) for c in replies if c)
+        said = [ModelReply(text="Let me see.", calls=c) for c in replies if c]
+        if self.config.second_chance:
+            said.insert(len(text) % (len(said) + 1), ModelReply(text="I have no tool for that."))
+        self.model.replies = deque(said)
         self.sent = self._counts()
         self.ran.clear()
         searching = self._is_searching()

@@ -71,6 +71,9 @@ class ToolSearchConfig(Settings):
         preload: The largest number of tools that are loaded for a user's message before its
             first request, without a search of the model; 0: none.
         preload_score: From 0 to 1; such a tool scores at least this for the message.
+        second_chance: True if an answer which says that there is no tool for the message is
+            followed by one search with the message, and by one more request if a tool scores
+            `preload_score` in it; at most once a turn.
         language: The language of all text for models and people; `auto` takes the user's.
         boundary_text: True if a line of text follows the references of a search on Claude,
             which otherwise now and then ends its turn there.
@@ -98,6 +101,7 @@ class ToolSearchConfig(Settings):
     listing_tokens: Annotated[int, Field(ge=0, le=100_000)] = 400
     preload: Annotated[int, Field(ge=0, le=20)] = 0
     preload_score: Annotated[float, Field(ge=0, le=1)] = 0.7
+    second_chance: bool = False
     language: LanguageChoice = "auto"
     boundary_text: bool = True
     max_description_chars: Annotated[int, Field(ge=100, le=1_000_000)] = 8_000

@@ -1,8 +1,9 @@
-"""Tools that are loaded for a user's message before the first request of its turn.
+"""Tools that are loaded for a user's message without a search of the model.
 
-The message is ranked as a query. The tools that it surely needs are discovered at once, and
-shown in a search exchange after the message: everything that earlier requests sent stays
-as it was.
+The message is ranked as a query, before the first request of its turn (a preload) or after an
+answer that says there is no tool for it (a second chance). The tools that it surely needs are
+discovered at once, and shown in a search exchange at the end of the history: everything that
+earlier requests sent stays as it was.
 """
 
 from __future__ import annotations
@@ -10,13 +11,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ToolSearchConfig
 from tool_search.conversation.history import MessageLog
 from tool_search.conversation.synthetic_searches import SyntheticSearches
 from tool_search.conversation.tools import ToolState
+from tool_search.discovery.missing_tool import says_tool_is_missing
 from tool_search.discovery.state import Discovery, DiscoveryState
+from tool_search.messages import Message
 from tool_search.search.index.older_first import search_older_first
 from tool_search.search.text.query_language import parse_query, selected_names
 from tool_search.values.redaction import log_failure
@@ -25,6 +29,9 @@ __all__ = ["Preloading"]
 
 # Users paste whole documents; an engine takes time in proportion to the words.
 _MAX_QUERY_CHARS = 2_000
+_MAX_SECOND_CHANCE = 3
+Check = Callable[[Tool], bool]
+LoadedBy = Literal["preload", "second_chance"]
 _log = logging.getLogger(__name__)
 
 
@@ -37,7 +44,7 @@ class Preloading:
         tools: The tools of the conversation.
         discoveries: Its discoveries.
         searches: Its synthetic searches.
-        log: Its history, which ends with the user's message.
+        log: Its history, which has a message of the user.
     """
 
     config: ToolSearchConfig
@@ -46,21 +53,46 @@ class Preloading:
     searches: SyntheticSearches
     log: MessageLog
 
-    def run(
-        self, *, permits: Callable[[Tool], bool], may_ask: Callable[[Tool], bool]
-    ) -> tuple[Discovery, ...]:
-        """Load tools for the last message, and return them as new discoveries.
+    def run(self, *, permits: Check, may_ask: Check) -> tuple[Discovery, ...]:
+        """Load tools for the user's last message, and return them as new discoveries.
 
         Args:
             permits: Returns True for a tool that this turn's user may call.
             may_ask: Returns True for a tool some call of which asks for permission.
         """
-        if not self.config.preload or self.tools.mode != "tool_search":
+        return self._load(self.config.preload, permits, may_ask, via="preload")
+
+    def second_chance(
+        self, reply: Message, *, permits: Check, may_ask: Check
+    ) -> tuple[Discovery, ...]:
+        """Load tools for the same message after a reply that says it has none.
+
+        Args:
+            reply: The reply, which is not in the history.
+            permits: As in `run`.
+            may_ask: As in `run`.
+        """
+        if not self.config.second_chance or reply.tool_calls or self.log.last_user is None:
             return ()
-        core = self.tools.tool_order.core
+        # A reply that goes on from a paused one belongs to it; a search of the provider's own
+        # has found what the next request may use.
+        if self.log.last.role == "assistant" or (reply.native and reply.native.found):
+            return ()
+        if self.log.unanswered_calls or not says_tool_is_missing(reply.text):
+            return ()
+        return self._load(_MAX_SECOND_CHANCE, permits, may_ask, via="second_chance")
+
+    def _load(
+        self, limit: int, permits: Check, may_ask: Check, *, via: LoadedBy
+    ) -> tuple[Discovery, ...]:
+        """Discover tools for the last message, and show them at the end of the history."""
+        place = self.log.last_user
+        if not limit or place is None or self.tools.mode != "tool_search":
+            return ()
+        core, history = self.tools.tool_order.core, self.log.messages
         new = [
             tool
-            for tool in self._needed(permits)
+            for tool in self._needed(history[place].text, limit, permits)
             if tool.name not in core
             and tool.name not in self.discoveries
             and not may_ask(self.tools.catalog.executable(tool))
@@ -68,17 +100,18 @@ class Preloading:
         if not new:
             return ()
         before = len(self.discoveries)
-        history = self.log.messages
-        self.discoveries.commit(new, via="preload")
+        self.discoveries.commit(new, via=via)
         self.tools.tool_order.append(tool.name for tool in new)
-        for message in self.searches.write_after(new, history, total_tools=self.tools.open_tools):
+        for message in self.searches.write_after(
+            new, history, place=place, total_tools=self.tools.open_tools, prefix=via
+        ):
             self.log.append(message)
         self.tools.notice_schemas(new)
         return self.discoveries.entries[before:]
 
-    def _needed(self, permits: Callable[[Tool], bool]) -> list[Tool]:
-        """Return the best tools for the message that score enough."""
-        query, catalog = self.log.last.text[:_MAX_QUERY_CHARS], self.tools.catalog
+    def _needed(self, message: str, limit: int, permits: Check) -> list[Tool]:
+        """Return the best tools for a message that score enough."""
+        query, catalog = message[:_MAX_QUERY_CHARS], self.tools.catalog
         if not any(char.isalnum() for char in query):
             return []
         # A user's words choose tools by their meaning, never by operators.
@@ -91,13 +124,13 @@ class Preloading:
             found = search_older_first(
                 index,
                 query,
-                limit=self.config.preload,
+                limit=limit,
                 allowed=lambda name: permits(catalog[name]),
                 copies=catalog.copies,
                 tools=catalog,
             )
         except Exception:  # noqa: BLE001  # engines are pluggable; the model can still search
-            log_failure(_log, "tools cannot be preloaded for a message")
+            log_failure(_log, "no tools can be loaded for a message")
             return []
         wanted = (match for match in found.matches if match.score >= self.config.preload_score)
         return [catalog[match.name] for match in wanted]

@@ -136,6 +136,8 @@ class ToolSearchSession(ToolConversation):
         self._refused: frozenset[str] = frozenset()
         self._roles: frozenset[str] = frozenset()
         self._denial_reason: Callable[[Tool], str | None] = allowed_to_all
+        self._may_ask: Callable[[Tool], bool] = lambda _: False
+        self._had_second_chance = False
         self._left_out = LeftOut(record.left_out if record else None)
         self._turn_order: tuple[str, ...] = ()
         if record is not None:
@@ -220,7 +222,7 @@ class ToolSearchSession(ToolConversation):
             hidden: The treatment of tools that the user may not call, but that the
                 conversation refers to: as `permissions.hidden`.
             may_ask: Returns True for a tool some call of which asks the user for permission;
-                such a tool is not preloaded. None: as the session's own `tools` say.
+                such a tool is not loaded without a search. None: as the session's own `tools` say.
 
         Returns:
             The tools that were loaded for the message, as `preload` allows.
@@ -240,8 +242,9 @@ class ToolSearchSession(ToolConversation):
         self.close_open_calls()
         self._log.append(message)
         self._introduce()
-        asks = may_ask or may_ask_of(self._runner, self.language, self._roles)
-        preloaded = self._preloading.run(permits=self.permits, may_ask=asks)
+        self._may_ask = may_ask or may_ask_of(self._runner, self.language, self._roles)
+        self._had_second_chance = False
+        preloaded = self._preloading.run(permits=self.permits, may_ask=self._may_ask)
         self.sent.keep_within_limits()
         self._turn_order = self._tools.tool_order.declared_order
         return preloaded
@@ -280,6 +283,22 @@ class ToolSearchSession(ToolConversation):
             plan = self._strategies.plan(conversation, phase=phase)
         self._tools.notice_schemas(plan.tools.incomplete)
         return plan
+
+    def second_chance(self, reply: Message) -> tuple[Discovery, ...]:
+        """Return tools for a reply that says it has none, found by one search of ours.
+
+        Call it before `accept`. If it returns tools, leave the reply out and plan once more:
+        the tools are shown at the end of the history. There are none unless `second_chance`
+        is on, and at most once a turn.
+
+        Args:
+            reply: A complete reply; one with calls has no second chance.
+        """
+        if self._had_second_chance:
+            return ()
+        new = self._preloading.second_chance(reply, permits=self.permits, may_ask=self._may_ask)
+        self._had_second_chance = bool(new)
+        return new
 
     def accept(self, reply: Message, *, is_paused: bool = False) -> tuple[ToolCall, ...]:
         """Accept a model's reply, and return its calls, each under an id of its own.

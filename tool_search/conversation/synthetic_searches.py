@@ -4,8 +4,8 @@ A history that was compacted, imported, or re-read after a restart may no longer
 show what was discovered. Then a search that shows it is inserted, once, before
 the user's next message, so that all later requests repeat it unchanged. Anthropic
 accepts such a search as its own ("Tool search tool", "Custom tool search
-implementation"): a made-up call with references as its result. Tools that are preloaded
-for a user's message are shown in the same way, after the message.
+implementation"): a made-up call with references as its result. Tools that are loaded for a
+user's message without a search of the model are shown in the same way, after the message.
 """
 
 from __future__ import annotations
@@ -117,20 +117,39 @@ class SyntheticSearches:
         return messages
 
     def write_after(
-        self, tools: Sequence[Tool], history: Sequence[Message], *, total_tools: int
+        self,
+        tools: Sequence[Tool],
+        history: Sequence[Message],
+        *,
+        place: int,
+        total_tools: int,
+        prefix: str,
     ) -> tuple[Message, ...]:
         """Return a new search that shows these tools at the end of a history.
 
+        Its place is remembered if it follows the user's last message, or an earlier search
+        that does. After calls of the model it has none: in a history without those calls the
+        tools are shown anew.
+
         Args:
             tools: The tools to show, best first.
-            history: The messages; the last one is the user's.
+            history: The messages.
+            place: The index of the user's last message.
             total_tools: The number of deferred tools that everybody may call.
+            prefix: The beginning of the call's id.
         """
-        *earlier, message = history
         messages = self._search_messages(
-            tools, place=len(history), total_tools=total_tools, prefix="preload"
+            tools, place=len(history), total_tools=total_tools, prefix=prefix
         )
-        self._points.append(replace(_point_at(message, earlier, messages), is_after=True))
+        since = tuple(history[place + 1 :])
+        point = _point_at(history[place], history[:place], (*since, *messages))
+        point = replace(point, is_after=True)
+        earlier = replace(point, messages=since)
+        if earlier in self._points:
+            self._points.remove(earlier)
+        elif since:
+            return messages
+        self._points.append(point)
         return messages
 
     def opening(

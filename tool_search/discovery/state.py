@@ -17,7 +17,8 @@ class Discovery:
 
     Attributes:
         tool: Its last known definition, kept for when its server goes away.
-        via: A search returned it, the model called it by name, or it was preloaded.
+        via: A search returned it, the model called it by name, it was preloaded, or it was
+            found after an answer that said there is no tool.
     """
 
     tool: Tool

@@ -10,6 +10,7 @@ from typing import Literal
 from tool_search.catalog.tool import Tool
 from tool_search.config.strategies import StrategyFacts
 from tool_search.errors import ConfigurationError, ProviderError
+from tool_search.messages import NoticeCode
 from tool_search.providers.known import NO_SIGNATURE
 from tool_search.providers.omissions import Measure, OmissionReason
 from tool_search.providers.profiles import ProviderProfile
@@ -20,6 +21,7 @@ __all__ = [
     "MAX_REPEATS",
     "MAX_SET_ASIDE",
     "MAX_WAIT_S",
+    "NOTICES_OF_ACTIONS",
     "Action",
     "ErrorAction",
     "ProviderHealth",
@@ -46,6 +48,20 @@ MAX_REPEATS: Mapping[Action, int] = {
     "with_reasoning": 3, "in_its_form": 3, "without_tool": 8, "shorten": 8, "leave_out": 4,
 }  # fmt: skip
 """The most repeated requests for one reply at a provider, by action; 1 for the others."""
+
+NOTICES_OF_ACTIONS: Mapping[Action, NoticeCode] = {
+    "generic_strategy": "strategy_replaced",
+    "repair": "request_repaired",
+    "within_limit": "rendered_within_limit",
+    "without_cache_marks": "cache_marks_refused",
+    "with_reasoning": "reasoning_required",
+    "without_reasoning": "reasoning_refused",
+    "with_signatures": "reasoning_required",
+    "once_more": "request_repeated",
+    "in_its_form": "form_refused",
+    "without_tool": "tool_set_aside",
+}
+"""The notice of an action by which the same provider is asked once more."""
 
 MAX_WAIT_S = 5.0
 """The longest wait for a provider that names a time, in seconds: a person waits too."""

@@ -426,6 +426,7 @@ class ToolSearchRunner:
             searches_aside=self._embeds,
             compact=self._compact,
             preloaded=preloaded,
+            second_chance=self._config.second_chance,
         )
         async with aclosing(self._kept_turn(known, kept, turn)) as events:
             async for event in events:

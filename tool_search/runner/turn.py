@@ -34,6 +34,7 @@ from tool_search.messages import Message, Notice, NoticeCode, Phase, RequestPlan
 from tool_search.providers.base import ReplyDelta, ReplyEnd, StopReason, Usage
 from tool_search.providers.errors import (
     MAX_REPEATS,
+    NOTICES_OF_ACTIONS,
     Action,
     ErrorAction,
     classify_error,
@@ -74,6 +75,7 @@ class Turn:
         searches_aside: True if a search would, such as one by meaning.
         compact: The bot's own compaction, for a history that is too long.
         preloaded: The tools that were loaded for the user's message.
+        second_chance: True if an answer that says there is no tool may be asked for again.
     """
 
     session: ToolSearchSession
@@ -90,12 +92,14 @@ class Turn:
     searches_aside: bool = False
     compact: Compact | None = None
     preloaded: Sequence[Discovery] = ()
+    second_chance: bool = False
     _usage: Usage = field(default_factory=Usage)
     _steps: int = 0
     _reply: ReplyEnd | None = None
     _plan: RequestPlan | None = None
     _paused: list[str] = field(default_factory=list)
     _primary: str = field(init=False)
+    _left: int = field(init=False)
     _compacted: bool = False
     # Providers that refused the user's message; those of them that are asked without pictures.
     _refused: dict[str, OmissionReason] = field(default_factory=dict)
@@ -104,6 +108,7 @@ class Turn:
 
     def __post_init__(self) -> None:
         self._primary = self.provider
+        self._left = self.max_steps
 
     async def run(self) -> AsyncGenerator[RunnerEvent, None]:
         """Yield the turn's events, `Done` last.
@@ -114,7 +119,7 @@ class Turn:
         async with aclosing(self._discovered(self.preloaded)) as tools:
             async for discovery in tools:
                 yield discovery
-        for _ in range(self.max_steps):
+        while self._left:
             async with aclosing(self._one_reply()) as events:
                 async for event in events:
                     yield event
@@ -138,6 +143,59 @@ class Turn:
             return
         for event in self._done(self._answered.stop_reason):
             yield event
+
+    async def _one_reply(self) -> AsyncGenerator[RunnerEvent, None]:
+        """Yield the events of the reply that counts: the second one after a second chance."""
+        self._left -= 1
+        async with aclosing(self._reply_of_mode()) as events:
+            async for event in events:
+                yield event
+        reply = self._answered
+        if not (self.second_chance and self._left) or self._is_unanswerable:
+            return
+        if reply.stop_reason == "answer":
+            found = partial(self.session.second_chance, reply.message)
+            heavy = self.is_heavy or self.searches_aside
+            if new := await self.background.run(found, heavy=heavy):
+                async with aclosing(self._asked_again(new)) as events:
+                    async for event in events:
+                        yield event
+
+    async def _asked_again(self, new: Sequence[Discovery]) -> AsyncGenerator[RunnerEvent, None]:
+        """Yield the events of the reply in place of the last one, for which tools were found.
+
+        If no provider gives it, the last one is the answer after all.
+        """
+        self._left -= 1
+        first, provider = self._answered, self.provider
+        void, cause = first.message.text, "second_chance"
+        yield ProviderSwitched(
+            from_provider=provider, to_provider=provider, cause=cause, discarded_text=void
+        )
+        async with aclosing(self._discovered(new)) as tools:
+            async for discovery in tools:
+                yield discovery
+        streamed: list[str] = []
+        try:
+            async with aclosing(self._reply_of_mode()) as events:
+                async for event in events:
+                    if isinstance(event, TextDelta):
+                        streamed.append(event.text)
+                    elif isinstance(event, ProviderSwitched):
+                        streamed.clear()
+                    yield event
+        except AllProvidersFailedError as error:
+            yield self._warning("second_chance_failed", f"the first answer is kept: {error}")
+            yield ProviderSwitched(
+                from_provider=self.provider,
+                to_provider=provider,
+                cause=str(error),
+                discarded_text="".join(streamed),
+            )
+            self.provider = provider
+            # Its own blocks belong to the request before the search.
+            self._reply = replace(first, message=replace(first.message, native=None))
+            yield TextDelta(text=void)
 
     async def _last_reply(self) -> AsyncGenerator[RunnerEvent, None]:
         """Yield the events of the answer without tools, after `max_steps`."""
@@ -217,8 +275,8 @@ class Turn:
             stop_reason="answer" if reason == "calls" else reason,
         )
 
-    def _one_reply(self) -> AsyncGenerator[RunnerEvent, None]:
-        """Return the events of the reply that counts; in `skills_like` the second of two."""
+    def _reply_of_mode(self) -> AsyncGenerator[RunnerEvent, None]:
+        """Return the events of a whole reply; in `skills_like` of the second of two."""
         if self.session.decision.mode == "skills_like":
             return self._reply_of_two_phases()
         return self._ask("answer")
@@ -478,24 +536,12 @@ class Turn:
             self.session.drop_references(verdict.references)
         if verdict.replies:
             self.session.drop_native_blocks(self.pool.profile(self.provider).origin)
-        codes: dict[Action, NoticeCode] = {
-            "generic_strategy": "strategy_replaced",
-            "repair": "request_repaired",
-            "within_limit": "rendered_within_limit",
-            "without_cache_marks": "cache_marks_refused",
-            "with_reasoning": "reasoning_required",
-            "without_reasoning": "reasoning_refused",
-            "with_signatures": "reasoning_required",
-            "once_more": "request_repeated",
-            "in_its_form": "form_refused",
-            "without_tool": "tool_set_aside",
-        }
         if verdict.set_aside:
             names = ", ".join(repr(tool.name) for tool in verdict.set_aside)
             origin = self.pool.profile(self.provider).origin
             what = f"{names} set aside for {origin}, and sent once more, because {error}"
             return self._warning("tool_set_aside", what)
-        return self._warning(codes[verdict.remedy], f"sent once more, because {error}")
+        return self._warning(NOTICES_OF_ACTIONS[verdict.remedy], f"sent once more, because {error}")
 
     async def _run_calls(self, calls: Sequence[ToolCall]) -> AsyncGenerator[RunnerEvent, None]:
         """Run the calls of a reply, and commit results and discoveries.
