@@ -8,6 +8,12 @@
     │   ├── InvalidToolError          one definition: its name or its schema
     │   └── DuplicateToolError        two definitions of one name
     ├── SearchError                   an index cannot be built or searched
+    ├── RegistryError                 a registry cannot do what was asked
+    │   ├── ToolNotFoundError         no tool, or no backend of a tool, is registered
+    │   ├── InvalidBackendError       a backend without a name or an executor
+    │   ├── InvalidCursorError        a cursor is stale or not one of this registry
+    │   ├── UnstableOrderError        pages of an engine without a stable order
+    │   └── InvalidDocsError          documentation of a tool is wrong or not there
     ├── SessionError                  a conversation cannot be started or continued
     ├── UnsupportedStrategyError      a named strategy that the model does not support
     ├── StoreError                    what is kept cannot be read or written
@@ -33,15 +39,21 @@ __all__ = [
     "CatalogError",
     "ConfigurationError",
     "DuplicateToolError",
+    "InvalidBackendError",
+    "InvalidCursorError",
+    "InvalidDocsError",
     "InvalidToolError",
     "NoAnswerError",
     "ProviderError",
+    "RegistryError",
     "SearchError",
     "SessionError",
     "StoreError",
     "ToolCallError",
+    "ToolNotFoundError",
     "ToolSearchError",
     "UnreadableRecordError",
+    "UnstableOrderError",
     "UnsupportedStrategyError",
 ]
 
@@ -84,6 +96,30 @@ class DuplicateToolError(CatalogError):
 
 class SearchError(ToolSearchError):
     """An index that cannot be built, or an engine that failed in a search."""
+
+
+class RegistryError(ToolSearchError):
+    """A registry that cannot do what was asked."""
+
+
+class ToolNotFoundError(RegistryError):
+    """An id that no tool has, or a backend that the tool does not have."""
+
+
+class InvalidBackendError(RegistryError):
+    """A backend without a name or an executor, or one that is not of the tool."""
+
+
+class InvalidCursorError(RegistryError):
+    """A cursor that is malformed, or older than the last change of the registry."""
+
+
+class UnstableOrderError(RegistryError):
+    """A page that was asked of an engine without a stable order."""
+
+
+class InvalidDocsError(RegistryError):
+    """Documentation that is wrong, or a level that cannot be given."""
 
 
 class SessionError(ToolSearchError):

@@ -32,6 +32,7 @@ LAYERS = (
     ("execution",),
     ("runner",),
     ("hosts",),
+    ("registry",),
     ("adapters",),
     ("bot",),
     ("testing", "compat", "workspace"),

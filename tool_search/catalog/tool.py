@@ -15,6 +15,7 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Any, Literal, get_args
 
+from tool_search.catalog.ids import tool_id
 from tool_search.catalog.naming import Source
 from tool_search.catalog.schema.declared import DeclaredSchema, declare
 from tool_search.catalog.schema.plain import normalized_parameters
@@ -143,6 +144,14 @@ class Tool:
         """
         server = "" if self.server is None and self.kind == "mcp" else self.server
         return server, self.listed_name or self.name
+
+    @property
+    def id(self) -> str:
+        """The tool's id in a registry: `namespace:name:version`, or as much of it as there is.
+
+        The name alone for a tool without a namespace.
+        """
+        return tool_id(self.namespace, self.name, self.version)
 
     @property
     def is_third_party(self) -> bool:

@@ -91,6 +91,8 @@ class WeightedBm25Index:
         "_recipe",
     )
 
+    has_stable_order = True
+
     def __init__(
         self, tools: Iterable[Tool], recipe: Bm25Recipe, *, min_relevance: float = 0.0
     ) -> None:

@@ -133,6 +133,34 @@ def test_search_operators_filter(index: ToolSearchIndex, query: str, expected: s
     assert all(0 < match.score < 1 for match in result.matches)
 
 
+GROUPED = (
+    Tool(name="status", namespace="git", category="source control", description="Show changes."),
+    Tool(name="show", namespace="svn tools", tags=["git"], description="Source of git."),
+    Tool(name="plain", description="git, source control"),
+)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("namespace:git", {"status"}),
+        ("namespace:svn", {"show"}),
+        ('namespace:"svn tools"', {"show"}),
+        ("namespace:sv*", {"show"}),
+        ("category:control", {"status"}),
+        ('category:"source control"', {"status"}),
+        ("-namespace:git", {"show", "plain"}),
+        ("namespace:git OR namespace:svn", {"status", "show"}),
+        ("tag:git", {"status", "show"}),
+        ("namespace:nothing", set[str]()),
+    ],
+)
+@pytest.mark.parametrize("engine", WITH_LANGUAGE)
+def test_namespace_and_category_are_fields(engine: Any, query: str, expected: set[str]) -> None:
+    index = build_index(GROUPED, SearchSettings(engine=engine))
+    assert {match.name for match in index.search(query, limit=9).matches} == expected
+
+
 @pytest.mark.parametrize(
     ("query", "excluded"),
     [

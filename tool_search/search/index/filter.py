@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import chain, islice
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from tool_search.catalog.tool import Tool
 from tool_search.search.index.storage import DocumentIds, Postings
@@ -24,11 +24,17 @@ from tool_search.search.text.tokenizer import Piece, Segmenter, normalized, piec
 
 __all__ = ["FilterResult", "Lexicon", "apply_filter", "build_lexicon"]
 
-_SEARCHED: dict[FieldFilter, tuple[FieldName, ...]] = {
+# Parts of the field "tags" that can be asked for by themselves.
+_PartName = Literal["namespace", "category"]
+_PARTS: tuple[_PartName, ...] = get_args(_PartName)
+_Fields = Sequence[FieldName | _PartName]
+_SEARCHED: dict[FieldFilter, _Fields] = {
     "name": ("name", "aliases"),
     "description": ("description",),
     "server": ("server",),
     "tag": ("tags",),
+    "namespace": ("namespace",),
+    "category": ("category",),
 }
 _MAX_CHARS = 20_000
 _PREFIX_PARTS = re.compile(r"[^\W_]+")
@@ -174,26 +180,27 @@ class _Matcher:
         if node.field and all(piece.is_stop_word for piece in self._pieces(node.text)):
             # A server may be named by a stop word, which is not an indexed term.
             found = self.allowed()
-        fields = FIELDS if node.field is None else _SEARCHED[node.field]
+        fields: _Fields = FIELDS if node.field is None else _SEARCHED[node.field]
         if node.kind == "phrase":
             return self._with_sequence(found, node.text, fields)
         return frozenset(doc_id for doc_id in found if self._has(doc_id, node, fields))
 
-    def _with_sequence(
-        self, doc_ids: frozenset[int], text: str, fields: Sequence[FieldName]
-    ) -> frozenset[int]:
+    def _with_sequence(self, doc_ids: frozenset[int], text: str, fields: _Fields) -> frozenset[int]:
         """Return those of the tools that have a phrase in one text of these fields."""
         letters = "".join(sequence_of(self._pieces(text)).split())
         # With an optional space between letters: github and git hub are the same.
         stands_in = re.compile(f"(?<= ){' ?'.join(map(re.escape, letters))}(?= )").search
-        places = [FIELDS.index(field) for field in fields]
+        places = [FIELDS.index(field) for field in fields if field not in _PARTS]
         found = []
         for doc_id in doc_ids:
             sequence = self._lexicon.sequence(doc_id)
             if not stands_in(sequence):
                 continue
             texts = sequence.split("\t")
-            if any(stands_in(texts[place]) for place in places):
+            own = self._parts(doc_id, fields)
+            if any(stands_in(texts[place]) for place in places) or any(
+                stands_in(sequence_of(self._pieces(text))) for text in own
+            ):
                 found.append(doc_id)
         return frozenset(found)
 
@@ -224,7 +231,7 @@ class _Matcher:
         found = self._with_any(whole).union(ended)
         return reduce(frozenset.intersection, map(self._with_words, before), found)
 
-    def _has(self, doc_id: int, term: Term, fields: Sequence[FieldName]) -> bool:
+    def _has(self, doc_id: int, term: Term, fields: _Fields) -> bool:
         """Return True if a tool that has all the words has them in these fields."""
         if term.kind != "prefix":
             return self._has_words(doc_id, term.text, fields)
@@ -233,7 +240,7 @@ class _Matcher:
             self._has_words(doc_id, word, fields) for word in before
         )
 
-    def _has_words(self, doc_id: int, text: str, fields: Sequence[FieldName]) -> bool:
+    def _has_words(self, doc_id: int, text: str, fields: _Fields) -> bool:
         known: set[str] = set()
         for piece in chain.from_iterable(map(self._pieces, self._texts(doc_id, fields))):
             known.update(piece.words, piece.compounds)
@@ -242,15 +249,27 @@ class _Matcher:
             for piece in self._pieces(text)
         )
 
-    def _forms(self, doc_id: int, fields: Sequence[FieldName] | None) -> Iterator[str]:
+    def _forms(self, doc_id: int, fields: _Fields | None) -> Iterator[str]:
         for text in self._texts(doc_id, fields):
             for piece in self._pieces(text):
                 yield from piece.forms
                 yield from piece.compounds
 
-    def _texts(self, doc_id: int, fields: Sequence[FieldName] | None) -> list[str]:
+    def _texts(self, doc_id: int, fields: _Fields | None) -> list[str]:
+        if fields and fields[0] in _PARTS:
+            return self._parts(doc_id, fields)
         found = field_texts(self._tool(doc_id))
-        return [text for field in fields or found for text in found.get(field, ())]
+        return [
+            text
+            for field, texts in found.items()
+            if not fields or field in fields
+            for text in texts
+        ]
+
+    def _parts(self, doc_id: int, fields: _Fields) -> list[str]:
+        tool = self._tool(doc_id)
+        own = {"namespace": tool.namespace, "category": tool.category}
+        return [text for field in fields if field in own and (text := own[field])]
 
     def _tool(self, doc_id: int) -> Tool:
         tool = self._doc_ids.tools[doc_id]

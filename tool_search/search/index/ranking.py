@@ -176,6 +176,8 @@ class RankedIndex:
 
     __slots__ = ("_engine", "_has_operators", "_lexicon", "_min_relevance", "_votes")
 
+    has_stable_order = True
+
     def __init__(
         self,
         engine: Scorer,

@@ -1,8 +1,9 @@
 """The query language: recognises queries with operators, and parses them.
 
 Words are joined by OR; AND binds tighter. There are AND, OR and NOT in upper case,
-+required, -excluded, parentheses, "a phrase", a prefix*, name:, description:, server: and
-tag: before a word, a phrase or a prefix, and select:a,b for exact names.
++required, -excluded, parentheses, "a phrase", a prefix*, name:, description:, server:,
+tag:, namespace: and category: before a word, a phrase or a prefix, and select:a,b for exact
+names.
 
 Most queries are plain text, which must lose nothing to an accidental sign. A text that
 does not parse is plain; so is a sentence, recognised by its stop words, a text of several
@@ -25,12 +26,14 @@ from tool_search.search.text.stop_words import STOP_WORDS
 
 __all__ = ["FieldFilter", "Group", "Node", "Term", "parse_query", "selected_names"]
 
-FieldFilter = Literal["name", "description", "server", "tag"]
+FieldFilter = Literal["name", "description", "server", "tag", "namespace", "category"]
 _FIELDS: dict[str, FieldFilter] = {
     "name:": "name",
     "description:": "description",
     "server:": "server",
     "tag:": "tag",
+    "namespace:": "namespace",
+    "category:": "category",
 }
 
 _MAX_CHARS = 2_000
@@ -41,7 +44,7 @@ _MAX_SELECTED = 256
 _TOKEN = re.compile(
     r"\s*(?:(?P<open>\()|(?P<close>\))"
     r"|(?P<sign>[+-](?=[\"(]|[^\W\d_]))"
-    r"|(?P<field>(?:name|description|server|tag):(?=[\"\w]))"
+    r"|(?P<field>(?:name|description|server|tag|namespace|category):(?=[\"\w]))"
     r"|\"(?P<phrase>[^\"]*)\"(?=[\s),;.!?]|$)"
     r"|(?P<prefix>[^\W\d_](?:[\w.-]*\w)?\*(?=[\s)]|$))"
     r"|(?P<word>[^\s()\"][^\s()]*))"
