@@ -340,9 +340,9 @@ def test_search_any_syntax_never_raises(parts: list[str]) -> None:
 
 @given(text=st.text(max_size=60))
 def test_parsed_any_text_never_raises(text: str) -> None:
-    """Any text is plain or a group that asks for something."""
+    """Any text is plain or a group that asks for something or excludes something."""
     group = parse_query(text)
-    assert group is None or any(group.wanted)
+    assert group is None or any(group.wanted) or group.must_not
 
 
 @pytest.mark.parametrize("name", ["metatool", "ultratool_zh", "callnavi", "acebench_en"])

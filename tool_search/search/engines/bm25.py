@@ -14,7 +14,6 @@ CIKM 2004; Robertson, Zaragoza, "The Probabilistic Relevance Framework: BM25 and
 from __future__ import annotations
 
 import gc
-import math
 from array import array
 from bisect import bisect_left
 from collections import Counter
@@ -23,7 +22,7 @@ from contextlib import contextmanager
 from functools import lru_cache, partial
 from itertools import chain, repeat
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tool_search import __version__
 from tool_search.catalog.tool import Tool
@@ -31,7 +30,6 @@ from tool_search.search.engines.options import EngineOptions
 from tool_search.search.engines.script_scores import (
     ScriptScores,
     best_of,
-    share_known,
     value_in,
     with_best,
 )
@@ -42,6 +40,7 @@ from tool_search.search.engines.stored_terms import (
     share_of_pairs,
     words_of,
 )
+from tool_search.search.engines.term_table import KnownTerm, Row, TermTable
 from tool_search.search.index.disk import IndexFiles, catalog_key
 from tool_search.search.index.filter import Lexicon
 from tool_search.search.index.ranking import Scores, attainable
@@ -50,7 +49,6 @@ from tool_search.search.index.storage import (
     DocumentIds,
     Posting,
     Postings,
-    square_impacts,
     sum_impacts,
 )
 from tool_search.search.text.documents import (
@@ -61,8 +59,7 @@ from tool_search.search.text.documents import (
     tool_terms,
 )
 from tool_search.search.text.query import QueryTerms, query_sentences, query_terms
-from tool_search.search.text.scripts import ALL_SCRIPTS, OTHER, ToolScripts, script_of
-from tool_search.search.text.synonyms import synonyms_of
+from tool_search.search.text.scripts import ALL_SCRIPTS, OTHER, ToolScripts
 from tool_search.search.text.tokenizer import Segmenter
 
 if TYPE_CHECKING:
@@ -114,9 +111,6 @@ def drop_single_character_matches(
     return values
 
 
-# Number of tools without the word that are added to the catalog's count: rarity among three
-# tools is not evidence, and a word of every tool must still have a weight.
-_UNSEEN_TOOLS = 10.0
 # A word that is once in the name has an impact of 0.55, once in the description of 0.33.
 _FULL_IMPACT = 0.4
 _NAME_COVERED = 0.3
@@ -125,10 +119,6 @@ _HAS_PAIRS = 0.2
 # A longer query does not name a tool, and a common stop word names none.
 _MAX_NAME_WORDS = 5
 _MAX_NAMES = 200
-_RELATED_TO_KNOWN = 0.8
-_RELATED_TO_UNKNOWN = 0.5
-_MAX_ROWS = 200
-_MAX_KNOWN = 20_000
 # A smaller catalog is read in less time than a file takes to pay.
 _MIN_KEPT = 500
 
@@ -145,7 +135,7 @@ class Bm25Engine:
         scripts: The scripts of the tools.
     """
 
-    __slots__ = ("_known", "_postings", "_rows", "_segmenter", "_stored", "doc_ids", "scripts")
+    __slots__ = ("_postings", "_segmenter", "_stored", "_table", "doc_ids", "scripts")
 
     max_boost = 1.0 + _NAME_COVERED + _TEXT_COVERED + _HAS_PAIRS
 
@@ -163,17 +153,13 @@ class Bm25Engine:
                 self._postings = Postings.of_terms(kept)
             else:
                 self._postings = _read_postings(self.doc_ids, segmenter)
-        # The scripts that have a term, as they are asked for: looking through the postings of
-        # frequent words took four fifths of a search in a catalog of several scripts.
-        self._known: dict[tuple[int, str], bool] = {}
-        # Rows of synonyms, filled on demand.
-        self._rows: dict[tuple[int, tuple[str, ...]], _Row] = {}
         # Filled on demand: few tools are ever among the best, and reading them for it took a
         # third of the time to build an index.
         self._stored: ChunkedArray[StoredTerms | None] = ChunkedArray(
             repeat(None, len(self.doc_ids.tools))
         )
         self.scripts = ToolScripts().changed(left=(), entered=self.doc_ids.taken())
+        self._fill_table()
 
     @property
     def postings(self) -> Postings:
@@ -214,6 +200,7 @@ class Bm25Engine:
             {doc_id: StoredTerms.of(own) for doc_id, own in entered}
         )
         engine.scripts = self.scripts.changed(left=change.left, entered=change.entered)
+        engine._fill_table()
         return engine
 
     def scores(self, query: str) -> Scores:
@@ -237,47 +224,30 @@ class Bm25Engine:
             return views
         found = zip(*map(self._views_of, sentences), strict=True)
         return [
-            view._replace(scores=with_best(view.scores, [each.scores for each in own]))
+            view._replace(scores=with_best(view, [each.scores for each in own], self.scripts))
             for view, own in zip(views, found, strict=True)
         ]
 
     def _views_of(self, text: str) -> list[ScriptScores]:
         """Return the scores of a text as a whole."""
-        terms = query_terms(text, self._segmenter)
-        weighted: list[tuple[Posting, float]] = []
-        characters: list[Posting] = []
-        rarest = self._idf(0)
-        # The largest value of each term where it is known, and where it is missed.
-        full: dict[str, float] = {}
-        missed: dict[str, float] = {}
-        for term, weight in terms.weights.items():
-            posting = self._postings.get(term)
-            value = weight * (rarest if posting is None else self._idf(len(posting)))
-            full[term] = value * _FULL_IMPACT
-            if term not in terms.compounds:
-                missed[term] = weight * rarest * _FULL_IMPACT
-            if posting is not None:
-                weighted.append((posting, value))
-                if term in terms.characters:
-                    characters.append(posting)
-        weighted.extend((posting, value) for _, posting, value in self._named_stop_words(terms))
+        terms, table = query_terms(text, self._segmenter), self._table
+        asked = [(term, weight, table[term]) for term, weight in terms.weights.items()]
+        full = _full_values(terms, asked, table.idf(0))
+        named = list(self._named_stop_words(terms))
+        # By the rows of synonyms: scripts that share them share the scores.
+        sums: dict[tuple[int, ...], Values] = {}
         views: list[ScriptScores] = []
-        plain: Values | None = None
         for group in self.scripts.groups or (OTHER,):
-            known = {term for term in full if self._is_known(term, group)}
-            rows = list(self._synonyms(terms.weights, group))
-            if plain is None or rows:
-                found = [(posting, value) for _, row, value in rows for posting in row.postings]
-                scores = self._sum([*weighted, *found], terms, characters)
-                plain = plain if rows else scores
-            else:
-                scores = plain
-            most = attainable(
-                full[term] if term in known else missed[term]
-                for term in full
-                if term in known or term in missed
-            )
-            views.append(ScriptScores(group, Scores(scores, most), share_known(terms, known)))
+            rows = self._synonyms(terms.weights, group)
+            few = group if table.has_few(group) else 0
+            key = (few, *(id(row) for _, row, _ in rows))
+            values = sums.get(key)
+            if values is None:
+                values = sums[key] = self._sum(terms, asked, named, rows, few)
+            known = [value for value, _, groups in full if groups & group]
+            missing = [value for _, value, groups in full if not groups & group and value]
+            share = len(known) / max(len(known) + len(missing), 1)
+            views.append(ScriptScores(group, Scores(values, attainable(known + missing)), share))
         return views
 
     def _named_stop_words(self, terms: QueryTerms) -> Iterator[tuple[str, Posting, float]]:
@@ -295,41 +265,36 @@ class Bm25Engine:
                 if (tool := self.doc_ids.tools[int(entry)]) and is_named(terms, words_of(tool))
             ]
             if named:
-                yield word, array("d", named), self._idf(len(posting))
+                yield word, array("d", named), self._table[word].idf
 
     def _sum(
         self,
-        weighted: Sequence[tuple[Posting, float]],
         terms: QueryTerms,
-        characters: Sequence[Posting],
+        asked: Sequence[tuple[str, float, KnownTerm]],
+        named: Sequence[tuple[str, Posting, float]],
+        rows: Sequence[tuple[str, Row, float]],
+        few: int,
     ) -> Values:
+        """Return the scores of a text for all tools, or for those of a script with few."""
+        table = self._table
+        weighted: list[tuple[Posting, float]] = []
+        characters: list[Posting] = []
+        for term, weight, (whole, idf, _) in asked:
+            posting = table.own_posting(term, few) if few else whole
+            if posting:
+                weighted.append((posting, weight * idf))
+                if term in terms.characters:
+                    characters.append(posting)
+        for _, tools, value in named:
+            if entries := table.entries_in(tools, few) if few else tools:
+                weighted.append((entries, value))
+        weighted += [(posting, value) for _, row, value in rows for posting in row.postings]
         scores = sum_impacts(weighted, len(self.doc_ids.tools))
         if characters and len(terms.characters) > 1:
             single = set(map(id, characters))
             words = [posting for posting, _ in weighted if id(posting) not in single]
             scores = drop_single_character_matches(scores, characters, words)
         return scores
-
-    def _is_known(self, term: str, group: int) -> bool:
-        """True if a tool of a script has a term.
-
-        A word of another script than Latin is a word of its own script's tools alone, so
-        that a tool in two languages is scored as if it had but one of them.
-        """
-        if len(self.scripts.groups) < 2:
-            return self._postings.get(term) is not None
-        found = self._known.get((group, term))
-        if found is None:
-            posting = self._postings.get(term)
-            found = (
-                posting is not None
-                and script_of(term) in (group, OTHER)
-                and self.scripts.has_any(posting, group)
-            )
-            if len(self._known) >= _MAX_KNOWN:
-                self._known.clear()
-            self._known[group, term] = found
-        return found
 
     def boosts(
         self, query: str, doc_ids: Sequence[int], *, is_text: bool = True
@@ -339,24 +304,33 @@ class Bm25Engine:
         And a share for pairs of neighbouring words that are neighbours in the definition,
         unless the query is a list of words and not a text.
         """
+        return self.bounded_boosts(query, doc_ids, [0.0] * len(doc_ids), is_text=is_text)
+
+    def bounded_boosts(
+        self, query: str, doc_ids: Sequence[int], least: Sequence[float], *, is_text: bool = True
+    ) -> Sequence[float]:
+        """Return `boosts`; one that is below the least that matters may be lower still."""
         terms = query_terms(query, self._segmenter)
-        pairs = terms.pairs if is_text else ()
-        both = terms.forms.intersection
+        both, stop_words = terms.forms.intersection, terms.stop_words
         boosts = []
-        for stored in map(self._stored_terms, doc_ids):
+        for stored, floor in zip(map(self._stored_terms, doc_ids), least, strict=True):
             name, text = stored.name, stored.text
+            covered, pairs = len(both(name)) / (len(name) or 1), 0.0
+            if not stop_words.isdisjoint(name) and is_named(terms, name):
+                covered, pairs = 1.0, 1.0
+            elif 1.0 + _NAME_COVERED * covered + _TEXT_COVERED + _HAS_PAIRS < floor:
+                boosts.append(1.0)
+                continue
             boost = 1.0 + _TEXT_COVERED * len(both(text)) / (len(text) or 1)
-            if terms.stop_words.isdisjoint(name) or not is_named(terms, name):
-                boost += _NAME_COVERED * len(both(name)) / (len(name) or 1)
-                boost += _HAS_PAIRS * share_of_pairs(pairs, stored)
-            else:
-                boost += _NAME_COVERED + _HAS_PAIRS
-            boosts.append(boost)
+            boost += _NAME_COVERED * covered
+            if not pairs and is_text and boost + _HAS_PAIRS >= floor:
+                pairs = share_of_pairs(terms, stored)
+            boosts.append(boost + _HAS_PAIRS * pairs)
         return boosts
 
     def unmatched_in(self, query: str, group: int) -> list[str]:
         """Return the words of the query that no tool of the script has."""
-        known = partial(self._is_known, group=group)
+        known = partial(self._table.is_known, group=group)
         return query_terms(query, self._segmenter).unmatched(known)
 
     def unmatched(self, query: str, has_tool: Callable[[Iterable[int]], bool]) -> list[str]:
@@ -423,9 +397,9 @@ class Bm25Engine:
             if not piece.is_cjk
         }
         for term, weight in terms.weights.items():
-            posting = self._postings.get(term)
-            if posting and (impact := _impact(posting, doc_id)):
-                value = weight * self._idf(len(posting)) * impact
+            posting, idf, _ = self._table[term]
+            if impact := _impact(posting, doc_id):
+                value = weight * idf * impact
                 words.add(written.get(term, term), value, fields[term])
         for word, named, value in self._named_stop_words(terms):
             if impact := _impact(named, doc_id):
@@ -443,49 +417,35 @@ class Bm25Engine:
             mine, key=lambda view: view.scores.values[doc_id] / (view.scores.attainable or 1.0)
         )
 
-    def _synonyms(
-        self, weights: Mapping[str, float], group: int
-    ) -> Iterator[tuple[str, _Row, float]]:
-        """Yield the verbs of the query with the row of their synonyms and its weight.
+    def _synonyms(self, weights: Mapping[str, float], group: int) -> list[tuple[str, Row, float]]:
+        """Return the verbs of the query with the row of their synonyms and its weight."""
+        found = []
+        for term, weight in weights.items():
+            row = self._table.row(term, weights, group)
+            if row is not None:
+                found.append((term, row, weight * row.idf * row.score))
+        return found
 
-        For a verb that no tool of the script has, the row has words of every language. For one
-        that some tool has, it has English words alone, as Chinese tools of the public sets were
-        found less well, and their impacts are squared: a synonym is another name for the action
-        if it has a high impact, as in a tool's name, and mostly chance if it is one word of many.
-        """
-        known = partial(self._is_known, group=group)
-        for term in weights:
-            synonyms = synonyms_of(term)
-            if not synonyms:
-                continue
-            key = group, (term, *(other for other in synonyms if other in weights))
-            row = self._rows.get(key)
-            if row is None:
-                if len(self._rows) >= _MAX_ROWS:
-                    self._rows.clear()
-                row = self._rows[key] = self._row(key[1], synonyms, is_known=known(term))
-            value = weights[term] * self._idf(min(row.having, len(self.doc_ids)))
-            yield term, row, value * row.score
+    def _fill_table(self) -> None:
+        """Start a table of terms; the one of an index that changed has other rarities."""
+        self._table = TermTable(self._postings, self.scripts, len(self.doc_ids))
 
-    def _row(self, asked: Sequence[str], words: Iterable[str], *, is_known: bool) -> _Row:
-        """Return the synonyms of the first of the words that were asked for."""
-        others = [word for word in words if word not in asked]
-        if is_known:
-            others = [word for word in others if word.isascii() and asked[0].isascii()]
-        found = [posting for posting in map(self._postings.get, others) if posting]
-        # The row is as common as its words together: a rare synonym is not a rare wish.
-        having = sum(map(len, found)) + len((is_known and self._postings.get(asked[0])) or ())
-        if not is_known or not found:
-            return _Row(having, others, 1, found, _RELATED_TO_UNKNOWN)
-        return _Row(having, others, 2, [square_impacts(found)], _RELATED_TO_KNOWN)
 
-    def _idf(self, having: int) -> float:
-        """Return ln(1 + (N - df + 0.5) / (df + 0.5)), with the unseen tools in N.
+def _full_values(
+    terms: QueryTerms, asked: Iterable[tuple[str, float, KnownTerm]], rarest: float
+) -> list[tuple[float, float, int]]:
+    """Return the largest value of each term if it is known, and if not, with its scripts.
 
-        Source: Lucene's BM25Similarity, the form that is never negative.
-        """
-        without = len(self.doc_ids) + _UNSEEN_TOOLS - having
-        return math.log(1.0 + (without + 0.5) / (having + 0.5))
+    An unknown word counts as the rarest; an unknown compound is nothing that is missed.
+    """
+    return [
+        (
+            weight * entry.idf * _FULL_IMPACT,
+            0.0 if term in terms.compounds else weight * rarest * _FULL_IMPACT,
+            entry.groups,
+        )
+        for term, weight, entry in asked
+    ]
 
 
 @contextmanager
@@ -512,24 +472,6 @@ def _impact(posting: Posting | None, doc_id: int) -> float:
     if posting is None or place == len(posting) or int(posting[place]) != doc_id:
         return 0.0
     return posting[place] - doc_id
-
-
-class _Row(NamedTuple):
-    """The synonyms of one verb.
-
-    Attributes:
-        having: Number of times that a tool has a word of the row.
-        words: The synonyms.
-        power: The exponent of their impacts.
-        postings: The postings of the synonyms.
-        score: The weight of a synonym; the verb itself has 1.
-    """
-
-    having: int
-    words: Sequence[str]
-    power: int
-    postings: Sequence[Posting]
-    score: float
 
 
 def build(tools: Iterable[Tool], options: EngineOptions) -> Bm25Engine:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from operator import add
 from typing import NamedTuple
 
 from tool_search.search.index.ranking import Scores
-from tool_search.search.text.query import QueryTerms
 from tool_search.search.text.scripts import ToolScripts
 
-__all__ = ["ScriptScores", "best_of", "share_known", "value_in", "with_best"]
+__all__ = ["ScriptScores", "best_of", "value_in", "with_best"]
 
 
 class ScriptScores(NamedTuple):
@@ -27,27 +26,24 @@ class ScriptScores(NamedTuple):
     share: float
 
 
-def share_known(terms: QueryTerms, known: Collection[str]) -> float:
-    """Return the share of the words that are known; an unknown compound is not a word."""
-    counted = [
-        term in known for term in terms.weights if term in known or term not in terms.compounds
-    ]
-    return sum(counted) / max(len(counted), 1)
-
-
 def value_in(views: Sequence[ScriptScores], group: int, doc_id: int) -> float:
     """Return the score of a tool among those of one script."""
     return next(float(view.scores.values[doc_id]) for view in views if view.group == group)
 
 
-def with_best(whole: Scores, sentences: Sequence[Scores]) -> Scores:
+def with_best(view: ScriptScores, sentences: Sequence[Scores], scripts: ToolScripts) -> Scores:
     """Return the scores of a request with those of its best sentence for each tool."""
+    whole = view.scores
     most = whole.attainable + max(each.attainable for each in sentences)
     if isinstance(whole.values, list):
         best = map(max, *(each.values for each in sentences))
         return Scores(list(map(add, whole.values, best)), most)
     import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
 
+    if scripts.is_few(view.group):
+        places, values = scripts.places(view.group), whole.values.copy()
+        values[places] += np.max([np.asarray(each.values)[places] for each in sentences], axis=0)
+        return Scores(values, most)
     highest = np.asarray(sentences[0].values)
     for each in sentences[1:]:
         highest = np.maximum(highest, each.values)
@@ -65,12 +61,18 @@ def best_of(views: Sequence[ScriptScores], scripts: ToolScripts) -> Scores:
         for group, (own, most, _), _ in views:
             for doc_id in scripts.members(group) if most > 0 else ():
                 values[doc_id] = max(values[doc_id], own[doc_id] / most)
-        return Scores(values, 1.0, scripts.by_doc_id)
+        return Scores(values, 1.0, scripts)
     import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
 
-    by_doc_id = np.frombuffer(scripts.by_doc_id, np.uint8)
-    best = np.zeros(len(by_doc_id))
+    best = np.zeros(len(scripts.by_doc_id))
     for group, (own, most, _), _ in views:
-        if most > 0:
-            np.maximum(best, np.asarray(own) / most, out=best, where=(by_doc_id & group) > 0)
-    return Scores(best, 1.0, scripts.by_doc_id)
+        if most <= 0:
+            continue
+        if scripts.is_few(group):
+            places = scripts.places(group)
+            best[places] = np.maximum(best[places], np.asarray(own)[places] / most)
+        else:
+            shares = np.asarray(own) / most
+            shares *= scripts.mask(group)
+            np.maximum(best, shares, out=best)
+    return Scores(best, 1.0, scripts)

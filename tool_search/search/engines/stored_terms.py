@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from tool_search.catalog.tool import Tool
 from tool_search.search.text.documents import ToolTerms
-from tool_search.search.text.query import QueryTerms
+from tool_search.search.text.query import PAIR_BITS, QueryTerms, pair_place
 from tool_search.search.text.tokenizer import MAX_WORD_CHARS, pieces
 
 __all__ = ["NO_TERMS", "StoredTerms", "is_named", "share_of_pairs", "words_of"]
@@ -23,23 +24,27 @@ class StoredTerms(NamedTuple):
         name: The different words of the name, before stemming.
         text: The different words of name and description, before stemming.
         sequence: All words in order; see `ToolTerms`.
-        words: The different words of `sequence`.
+        pair_bits: A bit for each two neighbouring words of `sequence`; see `pair_place`.
     """
 
     terms: tuple[str, ...]
     name: tuple[str, ...]
     text: tuple[str, ...]
     sequence: str
-    words: frozenset[str]
+    pair_bits: int
 
     @classmethod
     def of(cls, own: ToolTerms) -> StoredTerms:
         """Return the parts of a tool's terms."""
-        words = frozenset(own.sequence.split())
-        return cls(tuple(own.impacts), own.name, own.text, own.sequence, words)
+        bits = bytearray(PAIR_BITS // 8)
+        for first, second in pairwise(own.sequence.split(" ")):
+            place = pair_place(first, second)
+            bits[place // 8] |= 1 << place % 8
+        pair_bits = int.from_bytes(bits, "little")
+        return cls(tuple(own.impacts), own.name, own.text, own.sequence, pair_bits)
 
 
-NO_TERMS = StoredTerms((), (), (), "", frozenset())
+NO_TERMS = StoredTerms((), (), (), "", 0)
 """The terms of a document id without a tool."""
 
 
@@ -60,13 +65,14 @@ def is_named(terms: QueryTerms, name: Sequence[str]) -> bool:
     return words.issuperset(rest) and not terms.forms.isdisjoint(rest)
 
 
-def share_of_pairs(pairs: Sequence[tuple[str, str]], stored: StoredTerms) -> float:
+def share_of_pairs(terms: QueryTerms, stored: StoredTerms) -> float:
     """Return the number of a query's pairs in a definition, as a share of enough of them."""
+    common = stored.pair_bits & terms.pair_bits
+    if not common:
+        return 0.0
     found = 0
-    words, sequence = stored.words, stored.sequence
-    for written, reversed_ in pairs:
-        # Most definitions lack a word of the pair, and a set knows that sooner than a text.
-        if words.issuperset(written.split()) and (written in sequence or reversed_ in sequence):
+    for bit, written, reversed_ in terms.pairs:
+        if bit & common and (written in stored.sequence or reversed_ in stored.sequence):
             found += 1
             if found == _ENOUGH_PAIRS:
                 break

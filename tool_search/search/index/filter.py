@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -206,14 +207,36 @@ class _Matcher:
 
     def _with_words(self, text: str) -> frozenset[int]:
         """Return the tools with every word of a text, anywhere in their definitions."""
-        words = [piece for piece in self._pieces(text) if not piece.is_stop_word]
-        found = [
-            reduce(frozenset.intersection, map(self._with, piece.words or piece.compounds[-1:]))
-            | self._with_any(piece.compounds[-1:])
-            for piece in words or self._pieces(text)
-            if piece.words or piece.compounds
+        cut = self._pieces(text)
+        words = [piece for piece in cut if not piece.is_stop_word] or cut
+        asked = [
+            (list(map(self._posting, piece.words or last)), list(map(self._posting, last)))
+            for piece in words
+            if (last := piece.compounds[-1:]) or piece.words
         ]
-        return reduce(frozenset.intersection, found) if found else frozenset()
+        if not asked:
+            return frozenset()
+        # The rarest first: a few tools are looked up in the postings of frequent words.
+        asked.sort(key=lambda postings: min(map(len, postings[0])) + sum(map(len, postings[1])))
+        (parts, whole), *others = asked
+        found = self._in_all(parts).union(*map(self._doc_ids_in, whole))
+        for parts, whole in others:
+            found = frozenset(
+                doc_id
+                for doc_id in found
+                if all(_has_entry(posting, doc_id) for posting in parts)
+                or any(_has_entry(posting, doc_id) for posting in whole)
+            )
+        return found
+
+    def _in_all(self, postings: Iterable[Sequence[float]]) -> frozenset[int]:
+        """Return the allowed tools that are in each of some postings."""
+        rarest, *others = sorted(postings, key=len)
+        return frozenset(
+            doc_id
+            for doc_id in self._doc_ids_in(rarest)
+            if all(_has_entry(posting, doc_id) for posting in others)
+        )
 
     def _with_prefix(self, term: Term) -> frozenset[int]:
         """Return the tools with a word that begins so, and with the words before it."""
@@ -294,10 +317,22 @@ class _Matcher:
         return frozenset().union(*map(self._with, terms))
 
     def _with(self, term: str) -> frozenset[int]:
-        having = map(int, self._lexicon.postings.get(term) or ())
+        return self._doc_ids_in(self._posting(term))
+
+    def _posting(self, term: str) -> Sequence[float]:
+        return self._lexicon.postings.get(term) or ()
+
+    def _doc_ids_in(self, posting: Sequence[float]) -> frozenset[int]:
+        """Return the allowed tools in a posting."""
+        having = map(int, posting)
         if self._is_allowed is None:
             return frozenset(having)
         return frozenset(doc_id for doc_id in having if self._is_allowed[doc_id])
+
+
+def _has_entry(posting: Sequence[float], doc_id: int) -> bool:
+    place = bisect_left(posting, doc_id)
+    return place < len(posting) and int(posting[place]) == doc_id
 
 
 def _begins(words: Iterable[str], prefix: str) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
-from heapq import nlargest
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
@@ -28,6 +27,7 @@ from tool_search.search.index.scores import (
 )
 from tool_search.search.index.storage import DocumentIds
 from tool_search.search.text.query_language import parse_query, selected_names
+from tool_search.search.text.scripts import ToolScripts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,6 +49,7 @@ _MAX_ANSWERED = 4
 _MIN_SHARE_OF_BEST = 0.25
 # The score, as a share of the best by words, that weak votes can lift a tool to.
 _MAX_WEAK = 0.9
+_ROUNDING = 1.0 - 1e-9
 
 
 Votes = Callable[[str, Callable[[str], bool]], Mapping[str, float]]
@@ -73,13 +74,13 @@ class Scores(NamedTuple):
     Attributes:
         values: One score for each document id; 0 is not a hit. The caller may change them.
         attainable: The score that the query could reach; see `attainable`.
-        groups: The groups of each tool, one bit for each of up to three groups. A hit may not
-            be far below the best of its own group. Empty for one group.
+        scripts: The scripts of the tools, if there are several. A hit may not be far below
+            the best of its own script.
     """
 
     values: Values
     attainable: float
-    groups: bytes = b""
+    scripts: ToolScripts | None = None
 
 
 def attainable(word_values: Iterable[float]) -> float:
@@ -89,7 +90,7 @@ def attainable(word_values: Iterable[float]) -> float:
         word_values: The highest score that each word of the query can add; words that the
             catalog does not know count as its rarest.
     """
-    return math.fsum(nlargest(_MAX_ANSWERED, word_values))
+    return math.fsum(sorted(word_values, reverse=True)[:_MAX_ANSWERED])
 
 
 class Scorer(Protocol):
@@ -145,6 +146,15 @@ class _Prepares(Protocol):
     def prepare(self, queries: Sequence[str]) -> None: ...
 
 
+@runtime_checkable
+class _BoundsBoosts(Protocol):
+    """An engine that saves time on boosts that are too low to matter."""
+
+    def bounded_boosts(
+        self, query: str, doc_ids: Sequence[int], least: Sequence[float]
+    ) -> Sequence[float]: ...
+
+
 class _Found(NamedTuple):
     """The result of one query.
 
@@ -174,7 +184,7 @@ class RankedIndex:
         votes: See `with_votes`.
     """
 
-    __slots__ = ("_engine", "_has_operators", "_lexicon", "_min_relevance", "_votes")
+    __slots__ = ("_bounded", "_engine", "_has_operators", "_lexicon", "_min_relevance", "_votes")
 
     has_stable_order = True
 
@@ -193,6 +203,7 @@ class RankedIndex:
         self._lexicon: Lexicon | None = None
         if isinstance(engine, _KeepsLexicon):
             self._lexicon = engine.lexicon
+        self._bounded = engine if isinstance(engine, _BoundsBoosts) else None
 
     def __len__(self) -> int:
         return len(self._engine.doc_ids)
@@ -317,7 +328,7 @@ class RankedIndex:
     ) -> ScoredTools:
         passed = None if named else self._apply_filter(query, is_allowed)
         text, reported_text = (passed.text, passed.reported_text) if passed else (query, query)
-        values, attainable, groups = self._engine.scores(text)
+        values, attainable, scripts = self._engine.scores(text)
         may = passed.mask(len(values), is_allowed) if passed else is_allowed
         voted = self._collect_votes(text, may)
         has_scores = attainable > 0 or bool(voted) or bool(passed and passed.always_hits)
@@ -327,9 +338,9 @@ class RankedIndex:
         if may is not None:
             values = masked(values, may)
         floor = -math.log1p(-self._min_relevance) * attainable
-        if groups:
+        if scripts is not None:
             kept = {doc_id: values[doc_id] for doc_id in (passed.always_hits if passed else ())}
-            values = drop_far_below_best(values, groups, _MIN_SHARE_OF_BEST)
+            values = drop_far_below_best(values, scripts, _MIN_SHARE_OF_BEST)
             for doc_id, score in kept.items():
                 values[doc_id] = score
         else:
@@ -400,10 +411,10 @@ class RankedIndex:
             limit: The number of tools that the caller asked for.
         """
         found: list[tuple[int, float]] = []
-        last, place, size = 0.0, 0, limit
-        while limit and place < len(hits) and hits[place][1] * self._engine.max_boost >= last:
-            batch = hits[place : place + size]
-            boosts = self._engine.boosts(query, [doc_id for doc_id, _ in batch])
+        last, place, size, most = 0.0, 0, limit, self._engine.max_boost
+        while limit and place < len(hits) and hits[place][1] * most >= last:
+            batch = [hit for hit in hits[place : place + size] if hit[1] * most >= last]
+            boosts = self._boosts(query, batch, last)
             found += [
                 (doc_id, score * boost)
                 for (doc_id, score), boost in zip(batch, boosts, strict=True)
@@ -411,6 +422,16 @@ class RankedIndex:
             last = cutoff_score([score for _, score in found], limit)
             place, size = place + size, 2 * size
         return [(doc_id, score) for doc_id, score in found if score >= last]
+
+    def _boosts(
+        self, query: str, hits: Sequence[tuple[int, float]], last: float
+    ) -> Sequence[float]:
+        """Return the boosts of hits; those that do not bring a hit to a score may be lower."""
+        doc_ids = [doc_id for doc_id, _ in hits]
+        if not self._bounded:
+            return self._engine.boosts(query, doc_ids)
+        least = [last / score * _ROUNDING for _, score in hits]
+        return self._bounded.bounded_boosts(query, doc_ids, least)
 
     def _order(
         self, best: Mapping[int, float], places: Mapping[int, int]
@@ -432,6 +453,8 @@ def _add_votes(
     values: Values, votes: Sequence[tuple[int, float]], attainable: float, floor: float
 ) -> list[tuple[int, float]]:
     """Add votes to the scores, in place; return the shares of `attainable` that were added."""
+    if not votes:
+        return []
     best = max_score(values)
     # If no tool fits by words, even a weak vote leads.
     most = _MAX_WEAK * best if best >= floor and best > 0 else math.inf
@@ -448,7 +471,10 @@ def _add_votes(
 
 def _any_allowed(is_allowed: Sequence[bool] | None) -> Callable[[Iterable[int]], bool]:
     """Return a function that is True if the caller may find one of some documents."""
-    return lambda doc_ids: any(is_allowed is None or is_allowed[doc_id] for doc_id in doc_ids)
+    if is_allowed is None:
+        # No document is left out, and no posting is empty.
+        return lambda doc_ids: next(iter(doc_ids), None) is not None
+    return lambda doc_ids: any(map(is_allowed.__getitem__, doc_ids))
 
 
 def _allowed_mask(doc_ids: DocumentIds, allowed: Callable[[str], bool] | None) -> list[bool] | None:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from functools import lru_cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
+
+from tool_search.search.text.scripts import ToolScripts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -89,43 +90,36 @@ def masked(values: Values, is_allowed: Sequence[bool]) -> Values:
     return values * is_allowed
 
 
-def drop_far_below_best(values: Values, groups: bytes, share: float) -> Values:
-    """Return the scores with 0 for those far below the best score of every own group.
+def drop_far_below_best(values: Values, scripts: ToolScripts, share: float) -> Values:
+    """Return the scores with 0 for those far below the best score of every own script.
 
     Args:
         values: One score for each document id.
-        groups: The groups of each document, one bit for each group.
+        scripts: The scripts of each document.
         share: The share of the best score that a hit needs.
     """
-    kinds_there = _kinds_in(groups)
-    bits = [bit for bit in (1, 2, 4) if any(kind & bit for kind in kinds_there)]
+    best = {group: _best_in(values, scripts, group) for group in scripts.groups}
+    least = [0.0] * (max(scripts.kinds_there, default=0) + 1)
+    for kind in scripts.kinds_there:
+        own = [best[group] for group in scripts.groups if kind & group]
+        least[kind] = share * min(own, default=0.0)
     if isinstance(values, list):
-        least = [0.0] * (max(kinds_there, default=0) + 1)
-        for kind in kinds_there:
-            own = [bit for bit in bits if kind & bit]
-            best = (
-                max(value for value, of in zip(values, groups, strict=True) if of & bit)
-                for bit in own
-            )
-            least[kind] = share * min(best, default=0.0)
         return [
             value if value >= least[kind] else 0.0
-            for value, kind in zip(values, groups, strict=True)
+            for value, kind in zip(values, scripts.by_doc_id, strict=True)
         ]
     import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
 
-    kinds = np.frombuffer(groups, np.uint8)
-    is_kept = np.zeros(len(values), bool)
-    for bit in bits:
-        of = (kinds & bit) > 0
-        is_kept |= of & (values >= share * values[of].max())
-    return np.where(is_kept, values, 0.0)
+    return values * (values >= np.array(least).take(scripts.kinds))
 
 
-@lru_cache(maxsize=64)
-def _kinds_in(groups: bytes) -> tuple[int, ...]:
-    """Return the different values in the groups of a catalog, which every search asks for."""
-    return tuple(sorted(frozenset(groups)))
+def _best_in(values: Values, scripts: ToolScripts, group: int) -> float:
+    """Return the highest score of a tool in a script."""
+    if isinstance(values, list):
+        return max(map(values.__getitem__, scripts.members(group)))
+    if scripts.is_few(group):
+        return float(values[scripts.places(group)].max())
+    return float((values * scripts.mask(group)).max())
 
 
 def drop_below(values: Values, floor: float) -> Values:

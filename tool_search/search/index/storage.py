@@ -281,6 +281,7 @@ _HIGH = 2.0**28
 _MAX_PENDING = 32
 # From here on numpy is faster despite the cost of a call.
 _MANY_DOCUMENTS = 2_000
+_MANY_ENTRIES = 60
 
 
 class Postings:
@@ -477,8 +478,10 @@ def sum_impacts(
         A list, or an array if the index is large and numpy is installed; the sums are the
         same.
     """
-    if size < _MANY_DOCUMENTS or not weighted or not _has_numpy():
+    if size < _MANY_DOCUMENTS or not _has_numpy():
         return _sum_in_python(weighted, size)
+    if sum(len(posting) for posting, _ in weighted) < _MANY_ENTRIES:
+        return _sum_few(weighted, size)
     return _sum_by_numpy(weighted, size)
 
 
@@ -489,6 +492,21 @@ def _sum_in_python(weighted: Sequence[tuple[Posting, float]], size: int) -> list
             doc_id = int(entry)
             sums[doc_id] += (entry - doc_id) * weight
     return sums
+
+
+def _sum_few(weighted: Sequence[tuple[Posting, float]], size: int) -> NDArray[np.float64]:
+    """Return an array of sums of few entries, which are added one by one."""
+    import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
+
+    sums: dict[int, float] = {}
+    for posting, weight in weighted:
+        for entry in posting:
+            doc_id = int(entry)
+            sums[doc_id] = sums.get(doc_id, 0.0) + (entry - doc_id) * weight
+    values = np.zeros(size)
+    if sums:
+        values[list(sums)] = list(sums.values())
+    return values
 
 
 def _sum_by_numpy(weighted: Sequence[tuple[Posting, float]], size: int) -> NDArray[np.float64]:

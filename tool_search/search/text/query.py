@@ -6,12 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import islice, pairwise
+from operator import itemgetter, or_
 
 from tool_search.search.text.tokenizer import Piece, Segmenter, pieces, to_simplified
 
-__all__ = ["QUOTATION", "QueryTerms", "query_sentences", "query_terms"]
+__all__ = ["PAIR_BITS", "QUOTATION", "QueryTerms", "pair_place", "query_sentences", "query_terms"]
 
 _MAX_QUERY_CHARS = 8_000
 _MAX_TERMS = 256
@@ -30,6 +31,19 @@ QUOTATION = re.compile(
 """Matches text in quotation marks, which is a value and not a wish."""
 
 
+PAIR_BITS = 2_048
+"""The number of bits that pairs of words share."""
+
+
+def pair_place(first: str, second: str) -> int:
+    """Return the place of the bit of two words, the same in both orders and in this process.
+
+    A text without the bit of a pair does not have the pair. Comparing the bits of a query and
+    a definition takes a hundredth of the time of looking for each pair in the definition.
+    """
+    return (hash(first) ^ hash(second)) % PAIR_BITS
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryTerms:
     """The terms of a query.
@@ -41,7 +55,9 @@ class QueryTerms:
         forms: Its words before stemming.
         characters: Its terms that are one Chinese character.
         stop_words: Its stop words, if it has other words.
-        pairs: Neighbouring words, stemmed, in both orders; see `sequence_of`.
+        pairs: Neighbouring words, stemmed, with the bit of `pair_place` set before them, in
+            both orders; see `sequence_of`.
+        pair_bits: The bits of all pairs.
     """
 
     pieces: tuple[Piece, ...]
@@ -50,7 +66,8 @@ class QueryTerms:
     forms: frozenset[str]
     characters: frozenset[str]
     stop_words: frozenset[str]
-    pairs: tuple[tuple[str, str], ...]
+    pairs: tuple[tuple[int, str, str], ...]
+    pair_bits: int
 
     def unmatched(self, known: Callable[[str], bool]) -> list[str]:
         """Return the words of which no term is known, as written, in order."""
@@ -70,6 +87,7 @@ def query_terms(query: str, segmenter: Segmenter | None = None) -> QueryTerms:
     chosen = [piece for piece in everything if not piece.is_stop_word] or everything
     words = Counter([word for piece in chosen for word in piece.words])
     compounds = Counter([word for piece in chosen for word in piece.compounds])
+    pairs = _pairs(chosen)
     quoted = _quoted_counts(query[:_MAX_QUERY_CHARS], segmenter)
     counts = {**words, **{term: count + words[term] for term, count in compounds.items()}}
     return QueryTerms(
@@ -91,19 +109,23 @@ def query_terms(query: str, segmenter: Segmenter | None = None) -> QueryTerms:
                 for form in piece.forms
             ]
         ),
-        pairs=_pairs(chosen),
+        pairs=pairs,
+        pair_bits=reduce(or_, map(itemgetter(0), pairs), 0),
     )
 
 
-def _pairs(chosen: Sequence[Piece]) -> tuple[tuple[str, str], ...]:
+def _pairs(chosen: Sequence[Piece]) -> tuple[tuple[int, str, str], ...]:
     """Return the neighbouring words; Chinese has pairs of characters as terms."""
     words = [word for piece in chosen for word in (piece.words if not piece.is_cjk else ("",))]
     found = dict.fromkeys(
         (first, second) for first, second in pairwise(words) if first and second and first != second
     )
-    return tuple((f" {first} {second} ", f" {second} {first} ") for first, second in found)[
-        :_MAX_PAIRS
-    ]
+    return tuple(
+        [
+            (1 << pair_place(first, second), f" {first} {second} ", f" {second} {first} ")
+            for first, second in islice(found, _MAX_PAIRS)
+        ]
+    )
 
 
 @lru_cache(maxsize=64)

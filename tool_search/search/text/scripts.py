@@ -11,9 +11,14 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import compress
+from typing import TYPE_CHECKING
 
 from tool_search.catalog.tool import Tool
 from tool_search.search.text.tokenizer import has_cjk, script_runs
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["ALL_SCRIPTS", "CJK", "CYRILLIC", "OTHER", "ToolScripts", "script_of", "scripts_of"]
 
@@ -29,6 +34,8 @@ _CYRILLIC_WORD = re.compile("[Ѐ-ӿ]{2,}")
 _PLAIN_WORD = re.compile(r"(?<![^\W_])[A-Za-z]?[a-z]+(?![^\W_])")
 _MIN_PLAIN_WORDS = 2
 _CJK_CHARS_A_WORD = 2
+# A script of fewer tools than one in so many is one of few tools.
+_FEW = 8
 
 
 def script_of(term: str) -> int:
@@ -70,13 +77,16 @@ class ToolScripts:
     Attributes:
         by_doc_id: The scripts by document id.
         groups: The scripts that at least one tool has.
+        kinds_there: The different combinations of scripts that a tool has.
     """
 
     def __init__(self, scripts: bytes = b"") -> None:
         self.by_doc_id = scripts
-        kinds = frozenset(scripts)
+        self.kinds_there = tuple(sorted(frozenset(scripts)))
         self.groups = tuple(
-            group for group in (CJK, CYRILLIC, OTHER) if any(kind & group for kind in kinds)
+            group
+            for group in (CJK, CYRILLIC, OTHER)
+            if any(kind & group for kind in self.kinds_there)
         )
 
     def changed(
@@ -97,10 +107,37 @@ class ToolScripts:
     def has_any(self, posting: Sequence[float], group: int) -> bool:
         """Return True if a tool in the script is in a posting."""
         members = self._members[group]
-        if len(members) < len(posting) // 8:
+        if len(members) < len(posting) // _FEW:
             return any(_is_in(posting, doc_id) for doc_id in members)
         scripts = self.by_doc_id
         return any(scripts[int(entry)] & group for entry in posting)
+
+    def is_few(self, group: int) -> bool:
+        """Return True if a script has so few of the tools that they are looked at one by one."""
+        return len(self.groups) > 1 and len(self._members[group]) < len(self.by_doc_id) // _FEW
+
+    def places(self, group: int) -> NDArray[np.intp]:
+        """Return the document ids of the tools in a script, ascending, in an array."""
+        return self._places[group]
+
+    def mask(self, group: int) -> NDArray[np.float64]:
+        """Return 1 by document id for the tools in a script, and 0 for others."""
+        return self._masks[group]
+
+    @cached_property
+    def kinds(self) -> NDArray[np.uint8]:
+        """The scripts by document id, in an array."""
+        import numpy as np  # noqa: PLC0415 - only large catalogs pay for it
+
+        return np.frombuffer(self.by_doc_id, np.uint8)
+
+    @cached_property
+    def _places(self) -> dict[int, NDArray[np.intp]]:
+        return {group: (self.kinds & group).nonzero()[0] for group in self.groups}
+
+    @cached_property
+    def _masks(self) -> dict[int, NDArray[np.float64]]:
+        return {group: ((self.kinds & group) > 0).astype(float) for group in self.groups}
 
     @cached_property
     def _members(self) -> dict[int, list[int]]:
