@@ -55,6 +55,7 @@ READ, WRITTEN = 0.1, 1.25
 PAUSE = 5
 STEP = 40
 FULL = "every tool declared"
+GIVING_UP = "I have no tool for that."
 MODELS = {
     "anthropic": "claude-sonnet-4-6",
     "openai_chat": "gpt-5.4",
@@ -185,6 +186,7 @@ class CountingModel:
         search_tool: The name of the system's search tool.
         wanted: The tool for each text of a user.
         schemas: The schemas of tools, which a model has read when it calls one through another.
+        searches: False for a model that says it has no tool, and never searches.
     """
 
     def __init__(
@@ -193,8 +195,10 @@ class CountingModel:
         search_tool: str,
         wanted: Mapping[str, str],
         schemas: Mapping[str, Mapping[str, Any]],
+        searches: bool = True,
     ) -> None:
         self._search_tool = search_tool
+        self._searches = searches
         self._wanted = wanted
         self._schemas = schemas
         self._caches = {case: case.new() for case in CASES}
@@ -204,11 +208,13 @@ class CountingModel:
     def reply(self, view: ModelView) -> ModelReply:
         """Return a call, or the answer that ends the turn."""
         call = self._call(view)
-        reply = ModelReply(calls=(call,)) if call else ModelReply(text="Here is what I found.")
+        called = {each.arguments.get("name", each.name) for each in view.calls}
+        is_right = self._wanted[view.last_user_text] in called.union(c.name for c in view.calls)
+        gives_up = not (is_right or self._searches)
+        answer = ModelReply(text=GIVING_UP if gives_up else "Here is what I found.")
+        reply = ModelReply(calls=(call,)) if call else answer
         if call is None:
-            called = {each.arguments.get("name", each.name) for each in view.calls}
-            called |= {each.name for each in view.calls}
-            self.right.append(self._wanted[view.last_user_text] in called)
+            self.right.append(is_right)
         for case, cache in self._caches.items():
             self.figures[case].append(reply_usage(view, reply, cache))
             if call is None and case.paused and len(self.right) % PAUSE == 0:
@@ -232,7 +238,7 @@ class CountingModel:
             arguments = {"name": wanted, "arguments": written}
             return ModelCall(name="call_tool", arguments=arguments)
         search = next((tool for tool in view.tools if tool.name in searches), None)
-        if search is None or made:
+        if search is None or made or not self._searches:
             return None
         many = "queries" in search.parameters.get("properties", ())
         return ModelCall(
@@ -280,6 +286,7 @@ async def ours(
     mode: SchemaMode,
     strategy: StrategyChoice,
     preload: int = 0,
+    second_chance: bool = False,
 ) -> int:
     """Hold the conversation through our runner; return the prefixes that moved unannounced."""
     url = server.anthropic_base_url if dialect == "anthropic" else server.openai_base_url
@@ -298,7 +305,9 @@ async def ours(
             providers={"one": provider},
             catalog=ToolCatalog(tools),
             executor=CannedExecutor(),
-            config=ToolSearchConfig(tool_schema_mode=mode, preload=preload),
+            config=ToolSearchConfig(
+                tool_schema_mode=mode, preload=preload, second_chance=second_chance
+            ),
             system_prompt=PROMPT,
         )
         moved = 0
@@ -338,13 +347,21 @@ async def others(
     )
 
 
-def measured(name: str, dialect: str, run: Any, *, search_tool: str = "tool_search") -> list[Row]:
+def measured(
+    name: str,
+    dialect: str,
+    run: Any,
+    *,
+    search_tool: str = "tool_search",
+    searches: bool = True,
+) -> list[Row]:
     """Return one system's conversation, counted on the server's side with each cache."""
     tools, turns = conversation()
     model = CountingModel(
         search_tool=search_tool,
         wanted=dict(turns),
         schemas={tool.name: tool.parameters or {} for tool in tools},
+        searches=searches,
     )
     with StandInServer(model=model) as server:
         texts = [text for text, _ in turns]
