@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: bench-model demo reference test test-long test-sdks test-frameworks test-beside check types snapshot docs pictures release package clean test-astrbot test-astrbot-old astrbot-plugin
+.PHONY: bench-model demo reference test test-long test-sdks test-frameworks test-frameworks-oldest test-beside check types snapshot docs pictures release package clean test-astrbot test-astrbot-old astrbot-plugin
 
 demo: $(READY)
 	@$(BIN)/tool-search demo
@@ -20,6 +20,7 @@ test: $(READY)
 test-long: $(READY)
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest --timeout=0 -n auto --dist worksteal
 	$(MAKE) test-beside
+	$(MAKE) test-frameworks-oldest
 	$(MAKE) test-astrbot-old
 
 # The adapters and whole turns on the oldest SDKs that pyproject.toml allows; `test` has the newest.
@@ -134,25 +135,46 @@ $(1)/bin/python -m pip install --quiet --disable-pip-version-check $(2) \
 @rm -f $(1)/.ready* && touch $@
 endef
 
-# Each framework in an environment of its own, since they exclude each other, with the newest
-# release; make test-frameworks FRAMEWORKS=langchain runs one.
-FRAMEWORKS ?= langchain fastmcp
+# Each framework in environments of its own, since they exclude each other: the newest release, and
+# the oldest that is supported. Two rows of each: the packages, and the oldest of them.
+# make test-frameworks FRAMEWORKS=langchain runs one.
+FRAMEWORKS ?= langchain fastmcp google_genai
 FRAMEWORK_PACKAGES_langchain := langchain langchain-openai langchain-anthropic
+FRAMEWORK_OLDEST_langchain := langchain==1.4.0 langchain-openai==1.3.0 langchain-anthropic==1.4.0
 FRAMEWORK_PACKAGES_fastmcp := fastmcp openai
+FRAMEWORK_OLDEST_fastmcp := fastmcp==3.1.0 'mcp<2' openai
+FRAMEWORK_PACKAGES_google_genai := google-genai
+FRAMEWORK_OLDEST_google_genai := google-genai==1.51.0
 
 test-frameworks: $(FRAMEWORKS:%=test-framework-%)
 
+test-frameworks-oldest: $(FRAMEWORKS:%=test-framework-oldest-%)
+
 test-framework-%: .venv-%/.ready
-	.venv-$*/bin/python -m mypy --follow-imports=silent -m tool_search.adapters.$*
+	$(if $(wildcard adapters/$*.py),.venv-$*/bin/python -m mypy --follow-imports=silent -m tool_search.adapters.$*)
 	.venv-$*/bin/python -m mypy --follow-imports=silent examples/frameworks/with_$*.py
-	.venv-$*/bin/python -m pytest -c tests/frameworks/pytest.ini tests/frameworks/test_$*.py
+	.venv-$*/bin/python -m pytest $(FRAMEWORK_TESTS) tests/frameworks/test_$*.py
+
+test-framework-oldest-%: .venv-%-oldest/.ready
+	.venv-$*-oldest/bin/python -m pytest $(FRAMEWORK_TESTS) tests/frameworks/test_$*.py
+
+FRAMEWORK_TESTS := -c tests/frameworks/pytest.ini -rs
 
 .venv-%/.ready: pyproject.toml
-	$(PYTHON) -m venv .venv-$*
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --upgrade pip
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --upgrade \
-		$(FRAMEWORK_PACKAGES_$*) --group test mypy types-PyYAML -e '.[$*]'
-	@touch $@
+	$(call framework,.venv-$*,--upgrade $(FRAMEWORK_PACKAGES_$*),$*)
+
+.venv-%-oldest/.ready: pyproject.toml Makefile
+	$(call framework,.venv-$*-oldest,$(FRAMEWORK_OLDEST_$*),$*)
+
+# $(1): the environment, $(2): what pip is to install there, $(3): the framework. One without an
+# adapter has no extra.
+define framework
+$(PYTHON) -m venv $(1)
+$(1)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+$(1)/bin/python -m pip install --quiet --disable-pip-version-check $(2) \
+	--group test mypy types-PyYAML -e '.$(if $(wildcard adapters/$(3).py),[$(3)])'
+@touch $(1)/.ready
+endef
 
 astrbot-plugin: $(READY)
 	@$(BIN)/python .ci/astrbot_plugin.py
@@ -168,4 +190,5 @@ package: $(READY)
 	@rm -rf dist/venv
 
 clean:
-	rm -rf $(VENV) $(DOCS_ENV) $(SDKS_ENV) $(ASTRBOT_ENV) $(ASTRBOT_OLD_ENV) build dist *.egg-info
+	rm -rf $(VENV) $(DOCS_ENV) $(SDKS_ENV) $(ASTRBOT_ENV) $(ASTRBOT_OLD_ENV) build dist *.egg-info \
+		$(FRAMEWORKS:%=.venv-%) $(FRAMEWORKS:%=.venv-%-oldest)

@@ -12,11 +12,21 @@ from tool_search.testing import StandInServer
 # `make test-frameworks` runs each file in the environment that has its framework.
 FRAMEWORKS = {
     "fastmcp": "fastmcp",
+    "google_genai": "google.genai",
     "langchain": "langchain",
     "litellm": "litellm",
 }
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:  # its parent package is missing
+        return False
+
+
 collect_ignore_glob = [
-    f"test_{name}.py" for name, package in FRAMEWORKS.items() if not find_spec(package)
+    f"test_{name}.py" for name, package in FRAMEWORKS.items() if not _is_installed(package)
 ]
 
 
