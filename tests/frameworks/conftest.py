@@ -15,6 +15,8 @@ FRAMEWORKS = {
     "google_genai": "google.genai",
     "langchain": "langchain",
     "litellm": "litellm",
+    "openai_agents": "agents",
+    "pydantic_ai": "pydantic_ai",
 }
 
 

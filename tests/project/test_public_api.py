@@ -48,6 +48,8 @@ FRAMEWORKS = {
     "tool_search.adapters.fastmcp": "fastmcp",
     "tool_search.adapters.langchain": "langchain",
     "tool_search.adapters.litellm": "litellm",
+    "tool_search.adapters.openai_agents": "agents",
+    "tool_search.adapters.pydantic_ai": "pydantic_ai",
 }
 MODULES = sorted(
     module.name
