@@ -16,6 +16,8 @@ from tool_search.registry.documentation import ToolExample as ToolExample
 from tool_search.registry.documentation import schema_info as schema_info
 from tool_search.registry.entries import Registration as Registration
 from tool_search.registry.facts import ToolSummary as ToolSummary
+from tool_search.registry.front import RegistryFront as RegistryFront
+from tool_search.registry.notifier import ChangeNotifier as ChangeNotifier
 from tool_search.registry.pages import Page as Page
 from tool_search.registry.registry import RegistryEvent as RegistryEvent
 from tool_search.registry.registry import ToolRegistry as ToolRegistry

@@ -15,6 +15,9 @@ from tool_search.catalog.tool import Tool
 __all__ = ["ToolFacts", "ToolSummary", "facts_of", "meta_facts", "summary_of"]
 
 _MAX_SUMMARY_CHARS = 120
+# A server may claim any number of modes and schemes, of any length.
+_MAX_NAMES = 20
+_MAX_NAME_CHARS = 100
 _MODES = {"input_modes": "inputModes", "output_modes": "outputModes"}
 _SCHEMES = "security_schemes"
 _HINTS = {
@@ -115,8 +118,11 @@ def facts_of(tool: Tool) -> ToolFacts:
     one also as an object by name; and the hints, under MCP's names or ours.
     """
     facts = tool.annotations
-    hints = {_HINTS.get(key, key): value for key, value in facts.items() if key in _HINTS}
-    hints |= {key: value for key, value in facts.items() if key in _HINT_NAMES}
+    hints = {
+        _HINTS.get(key, key): value
+        for key, value in facts.items()
+        if (key in _HINTS or key in _HINT_NAMES) and isinstance(value, bool)
+    }
     return ToolFacts(
         input_modes=_names(facts.get("input_modes")),
         output_modes=_names(facts.get("output_modes")),
@@ -133,7 +139,7 @@ def summary_of(tool: Tool) -> ToolSummary:
         name=tool.name,
         namespace=tool.namespace,
         summary=(tool.summary or tool.description)[:_MAX_SUMMARY_CHARS],
-        category=tool.category,
+        category=tool.category[:_MAX_NAME_CHARS] if tool.category else None,
         input_modes=facts.input_modes,
         output_modes=facts.output_modes,
         security_summary=facts.security_summary,
@@ -169,4 +175,5 @@ def _names(value: object) -> tuple[str, ...]:
     """Return the texts of a list, or the keys of an object."""
     if isinstance(value, str) or not isinstance(value, (Mapping, Sequence)):
         return ()
-    return tuple(one for one in value if isinstance(one, str))
+    names = [one[:_MAX_NAME_CHARS] for one in value if isinstance(one, str)]
+    return tuple(names[:_MAX_NAMES])

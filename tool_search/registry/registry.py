@@ -26,6 +26,7 @@ from tool_search.registry.documentation import (
 from tool_search.registry.entries import Entry, Registration, read_tool, with_registration
 from tool_search.registry.executor import RegistryExecutor
 from tool_search.registry.facts import ToolSummary
+from tool_search.registry.following import FollowedSource, ListsTools
 from tool_search.registry.pages import Page, check_limit, page_of
 from tool_search.registry.snapshot import Filters, IndexMaker, Snapshot
 from tool_search.registry.sources import SourceBook
@@ -413,6 +414,23 @@ class ToolRegistry:
             InvalidBackendError: It cannot run tools, or neither or both of the names are given.
         """
         self._executor.attach(executor, server=server, provider=provider)
+
+    def follow(self, source: ListsTools, *, namespace: str | None = None) -> Callable[[], None]:
+        """Register the tools of a source, such as `MCPSource`, and follow its changes.
+
+        Each has a backend of its MCP server, which the source runs. A definition that the
+        registry refuses is left out with a warning: `strict=False` takes servers' names.
+
+        Args:
+            source: The source.
+            namespace: The namespace of all its tools; None: each server's name.
+
+        Returns:
+            A function that ends it, and takes the tools out again.
+        """
+        return FollowedSource(
+            self, source, (lambda _: namespace) if namespace else (lambda server: server or None)
+        ).start()
 
     def tool_id(self, name: str) -> str:
         """Return the id of a tool by its name in the catalog, or by its id.

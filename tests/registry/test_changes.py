@@ -1,0 +1,160 @@
+"""Messages about changes, and sources that a registry follows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from tests.registry.samples import GITHUB, filled, tool
+from tool_search import CallRunner, Tool, ToolCall, ToolContext
+from tool_search.execution import ExecutionEvent, ExecutionResult
+from tool_search.registry import Backend, ChangeNotifier, RegistryEvent, ToolRegistry
+
+
+class Source:
+    """Servers' tools, as an MCP source has them."""
+
+    def __init__(self, *tools: Tool) -> None:
+        self.tools = tools
+        self.callbacks: list[Callable[[Any], object]] = []
+
+    @property
+    def executor(self) -> Source:
+        return self
+
+    def subscribe(self, callback: Callable[[Any], object]) -> Callable[[], None]:
+        self.callbacks.append(callback)
+        return lambda: self.callbacks.remove(callback)
+
+    def list_again(self, *tools: Tool) -> None:
+        self.tools = tools
+        for callback in self.callbacks:
+            callback(object())
+
+    async def run(self, call: ToolCall, _: ToolContext) -> AsyncIterator[ExecutionEvent]:
+        yield ExecutionResult(content=f"ran {call.name}")
+
+
+def listed(name: str, server: str = "github", **facts: Any) -> Tool:
+    """A tool that a server lists."""
+    return Tool(**{"name": name, "server": server, "kind": "mcp", "description": "Do it.", **facts})
+
+
+def ids(registry: ToolRegistry) -> list[str]:
+    """The ids of a registry."""
+    return [one.id for one in registry.search("", limit=99)]
+
+
+async def test_many_changes_are_told_once_and_later_ones_again() -> None:
+    registry, sent = filled(), asyncio.Queue[int]()
+
+    async def send() -> None:
+        sent.put_nowait(registry.version)
+
+    async with ChangeNotifier(registry, send, interval_s=0.01):
+        for name in "abc":
+            registry.register(tool(name), GITHUB)
+        assert await asyncio.wait_for(sent.get(), 10) == 3
+        await asyncio.to_thread(registry.register, tool("d"), GITHUB)
+        assert await asyncio.wait_for(sent.get(), 10) == 4
+        registry.register(tool("d"), Backend.mcp("mirror"))  # a backend alone
+        await asyncio.sleep(0.05)
+        assert sent.empty()
+        registry.register(tool("e"), GITHUB)
+    await asyncio.sleep(0.05)
+    assert sent.empty()
+
+
+async def test_a_change_during_a_message_is_told_by_the_next() -> None:
+    registry, sent = filled(), asyncio.Queue[int]()
+
+    async def send() -> None:
+        if registry.version < 3:
+            registry.register(tool(f"more_{registry.version}"), GITHUB)
+        sent.put_nowait(registry.version)
+
+    async with ChangeNotifier(registry, send, interval_s=0.01):
+        registry.register(tool("a"), GITHUB)
+        assert [await asyncio.wait_for(sent.get(), 10) for _ in range(3)] == [2, 3, 3]
+
+
+async def test_a_message_that_fails_is_logged_and_the_next_one_is_sent(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    registry, tried = filled(), asyncio.Queue[int]()
+
+    async def send() -> None:
+        tried.put_nowait(registry.version)
+        raise ConnectionError("gone")
+
+    async with ChangeNotifier(registry, send, interval_s=0.01):
+        for name in "ab":
+            registry.register(tool(name), GITHUB)
+            await asyncio.wait_for(tried.get(), 10)
+    assert "could not be told" in caplog.text
+
+
+async def test_the_tools_of_a_source_are_registered_and_run() -> None:
+    registry = ToolRegistry()
+    source = Source(listed("get"), listed("chat__get", "chat", listed_name="get"))
+    registry.follow(source)
+    assert ids(registry) == ["chat:get", "github:get"]
+    assert registry.get("chat:get").backends == (Backend.mcp("chat", tool="chat__get"),)
+    runner = CallRunner(catalog=registry.catalog, executor=registry.executor)
+    context = runner.context("me", "en-US")
+    results = {
+        name: (await runner.results([ToolCall(id="1", name=name, arguments="{}")], context))[0]
+        for name in registry.catalog
+    }
+    assert {registry.tool_id(name): result.content for name, result in results.items()} == {
+        "chat:get": "ran chat__get",
+        "github:get": "ran get",
+    }
+    assert all(one.is_third_party for one in registry.tools)
+
+
+def test_a_source_that_lists_again_changes_its_own_tools_alone() -> None:
+    registry = filled("status")
+    source = Source(listed("get"), listed("put"))
+    stop = registry.follow(source)
+    events: list[RegistryEvent] = []
+    registry.subscribe(events.append)
+    source.list_again(listed("put"), listed("get"))
+    assert events == []
+    source.list_again(listed("get", description="New."), listed("post"))
+    assert ids(registry) == ["git:status", "github:get", "github:post"]
+    assert registry.get("github:get").tool.description == "New."
+    assert {event.tool_id for event in events} == {"github:get", "github:put", "github:post"}
+    stop()
+    assert ids(registry) == ["git:status"]
+    assert source.callbacks == []
+
+
+async def test_a_change_in_the_event_loop_is_taken_in_by_a_thread() -> None:
+    registry, changed = ToolRegistry(), asyncio.Event()
+    source, loop = Source(), asyncio.get_running_loop()
+    registry.follow(source, namespace="all")
+    registry.subscribe(lambda _: loop.call_soon_threadsafe(changed.set))
+    source.list_again(listed("get"))
+    await asyncio.wait_for(changed.wait(), 10)
+    assert ids(registry) == ["all:get"]
+
+
+def test_a_definition_that_is_refused_stops_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    registry = ToolRegistry()
+    registry.register(listed("get", namespace="github", description="Other."), Backend.mcp("x"))
+    registry.follow(Source(listed("get"), listed("a b"), listed("put")))
+    assert ids(registry) == ["github:get", "github:put"]
+    assert registry.get("github:get").tool.description == "Other."
+    assert caplog.text.count("a tool is left out") == 2
+
+
+def test_a_registry_is_a_source_of_another() -> None:
+    inner, outer = filled("status"), ToolRegistry()
+    outer.follow(inner, namespace="inner")
+    assert ids(outer) == ["inner:status"]
+    inner.register(tool("log"), GITHUB)
+    assert ids(outer) == ["inner:log", "inner:status"]
