@@ -44,13 +44,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Ask the tasks, and write the result and its page; 0 if every task is done."""
     options = parsed(arguments)
     tasks = read_tasks(options.tasks, limit=options.limit)
-    arms = choose_arms([name for name in options.arms.split(";") if name.strip()])
+    named = [name for name in options.arms.split(";") if name.strip()]
+    arms, left_out = choose_arms(named, peers=options.peers)
+    for name, reason in left_out.items():
+        print(f"the arm {name!r} is left out: {reason}", file=sys.stderr)
     with ExitStack() as stack:
         url = options.base_url
         if options.stand_in:
             server = StandInServer(model=KeywordModel(), endpoint=Endpoint(max_tools=None))
             url = stack.enter_context(server).openai_base_url
-        plan = plan_of(options, tasks, arms)
+        plan = plan_of(options, tasks, arms, left_out)
         folder = RunFolder(options.out, plan)
         stopped = asyncio.run(run(options, url, tasks, arms, folder))
     write_result(folder, plan, tasks, options.price, stopped)
@@ -69,6 +72,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--strategy", default="auto", help="generic, bridge, ...")
     parser.add_argument("--tasks", type=Path, default=OWN_TASKS, help="a file, or its folder")
     parser.add_argument("--arms", default="", help="names, with ; between them")
+    parser.add_argument("--peers", action="store_true", help="add FastMCP's search and rank_bm25's")
     parser.add_argument("--limit", type=int, help="the most tasks")
     parser.add_argument("--out", type=Path, default=Path("bench-model"))
     parser.add_argument("--max-requests", type=int)
@@ -101,7 +105,9 @@ def price_of(text: str) -> TokenPrice:
     return TokenPrice(input=given, read=read, written=written, output=output)
 
 
-def plan_of(options: argparse.Namespace, tasks: TaskSet, arms: Sequence[Arm]) -> dict[str, Any]:
+def plan_of(
+    options: argparse.Namespace, tasks: TaskSet, arms: Sequence[Arm], left_out: Mapping[str, str]
+) -> dict[str, Any]:
     """Return what decides a run; a key is never in it."""
     return {
         "model": options.model,
@@ -113,7 +119,16 @@ def plan_of(options: argparse.Namespace, tasks: TaskSet, arms: Sequence[Arm]) ->
         "tools": {name: len(tools) for name, tools in tasks.catalogs.items()},
         "fingerprint": tasks.fingerprint,
         "max_steps": MAX_STEPS,
-        "arms": [{"name": arm.name, "kind": arm.kind, **arm.settings} for arm in arms],
+        "arms": [
+            {
+                "name": arm.name,
+                "kind": arm.kind,
+                **arm.settings,
+                **({"package": arm.package} if arm.package else {}),
+            }
+            for arm in arms
+        ],
+        **({"left_out": dict(left_out)} if left_out else {}),
     }
 
 

@@ -1,1 +1,1 @@
-"""How a real model uses tool search: the parts of `benchmarks/bench_model.py`."""
+"""The parts of `benchmarks/bench_model.py`, which asks a real model."""

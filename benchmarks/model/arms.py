@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from model.peers import PEERS
 from tool_search import ToolSearchConfig
 from tool_search.i18n import LANGUAGES
 
 __all__ = ["ALL", "RIGHT", "Arm", "choose_arms", "known_arms"]
 
 ALL, RIGHT = "all tools", "right tools"
-ArmKind = Literal["all", "right", "search"]
+ArmKind = Literal["all", "right", "search", "peer"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,13 +23,15 @@ class Arm:
     Attributes:
         name: Its name in results.
         kind: `all` declares every tool, `right` only those that answer the request,
-            `search` those that tool search declares.
+            `search` those that tool search declares, `peer` the two of a peer's search.
         settings: The settings of `tool_search` that it changes.
+        package: The package and version of a peer's search.
     """
 
     name: str
     kind: ArmKind
     settings: Mapping[str, Any] = field(default_factory=dict)
+    package: str = ""
 
     @property
     def config(self) -> ToolSearchConfig:
@@ -39,9 +42,10 @@ class Arm:
 
 
 def known_arms() -> tuple[Arm, ...]:
-    """Return every arm: all tools, the right tools, and search in each listing and wording.
+    """Return every arm: all tools, the right tools, search in each form, and peers' searches.
 
-    The wording is the language of our texts; `auto` is that of the request.
+    The forms are the listings and wordings. The wording is the language of our texts; `auto` is
+    that of the request. A peer whose package is absent has an arm without a `package`.
     """
     searches = [
         Arm(
@@ -52,21 +56,43 @@ def known_arms() -> tuple[Arm, ...]:
         for listing in _listings()
         for wording in ("auto", *LANGUAGES)
     ]
-    return (Arm(name=ALL, kind="all"), Arm(name=RIGHT, kind="right"), *searches)
+    peers = [Arm(name=name, kind="peer", package=peer.installed) for name, peer in PEERS.items()]
+    return (Arm(name=ALL, kind="all"), Arm(name=RIGHT, kind="right"), *searches, *peers)
 
 
-def choose_arms(names: Sequence[str] = ()) -> tuple[Arm, ...]:
-    """Return the arms of these names; without any, those whose wording is `auto`.
+def choose_arms(
+    names: Sequence[str] = (), *, peers: bool = False
+) -> tuple[tuple[Arm, ...], Mapping[str, str]]:
+    """Return the arms of a run, and the reason of each that is left out.
+
+    Args:
+        names: The arms; without any, those whose wording is `auto`.
+        peers: True to add the peers' searches.
 
     Raises:
-        SystemExit: An arm is not known.
+        SystemExit: An arm is not known, or none is left.
     """
     known = {arm.name: arm for arm in known_arms()}
     unknown = [name for name in names if name not in known]
     if unknown:
         raise SystemExit(f"no arm is named {unknown[0]!r}; known: {'; '.join(known)}")
-    usual = [arm for arm in known.values() if arm.settings.get("language", "auto") == "auto"]
-    return tuple(known[name] for name in names) if names else tuple(usual)
+    usual = [name for name, arm in known.items() if _is_usual(arm)]
+    chosen = [*(names or usual), *(PEERS if peers else ())]
+    arms = [known[name] for name in dict.fromkeys(chosen)]
+    left_out = {
+        arm.name: f"the package {PEERS[arm.name].package} is not installed"
+        for arm in arms
+        if arm.kind == "peer" and not arm.package
+    }
+    left = tuple(arm for arm in arms if arm.name not in left_out)
+    if not left:
+        reasons = "; ".join(f"{name!r}: {reason}" for name, reason in left_out.items())
+        raise SystemExit(f"no arm is left: {reasons}; install it, or name other arms")
+    return left, left_out
+
+
+def _is_usual(arm: Arm) -> bool:
+    return arm.kind != "peer" and arm.settings.get("language", "auto") == "auto"
 
 
 def _listings() -> tuple[str, ...]:

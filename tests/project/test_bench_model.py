@@ -11,7 +11,15 @@ from typing import Any
 import pytest
 
 from tests.project.run_page import ROOT
-from tool_search.testing import Endpoint, Fault, KeywordModel, StandInServer
+from tool_search.testing import (
+    Endpoint,
+    Fault,
+    KeywordModel,
+    ModelCall,
+    ModelReply,
+    ModelView,
+    StandInServer,
+)
 
 KEY = "sk-test-0123456789abcdef0123456789"
 ARMS = ("all tools", "right tools")
@@ -91,6 +99,59 @@ def test_run_counts_right_tools_and_needless_calls(bench: Bench, server: StandIn
     assert by_arm[search]["requests"]["value"] > by_arm["all tools"]["requests"]["value"]
     assert result["requests"] == len(server.requests)
     assert "<svg" in bench.written
+
+
+OKAPI = "search of rank_bm25"
+
+
+def test_peers_search_is_an_arm_whose_version_is_in_the_result(
+    bench: Bench, server: StandInServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.reset(model=PeerModel())
+    assert bench.run(server, "--peers", arms=("right tools",)) == 0
+    result = bench.result
+    by_name = {arm["name"]: arm for arm in result["plan"]["arms"]}
+    assert by_name[OKAPI]["package"].startswith("rank-bm25 ")
+    for name in {"search of FastMCP"} - by_name.keys():
+        reason = "the package fastmcp is not installed"
+        assert result["plan"]["left_out"] == {name: reason}
+        assert f"the arm {name!r} is left out: {reason}" in capsys.readouterr().err
+    for arm in result["arms"][1:]:
+        assert (arm["done"], arm["refused"]) == (4, 0)
+        assert arm["right tool called"]["value"] == 1.0
+        assert arm["never searched"]["value"] == 0.0
+        assert arm["requests"]["value"] == 3.0
+    asked = [r for r in server.requests if "search_tools" in r.tool_names]
+    assert {frozenset(r.tool_names) for r in asked} == {frozenset(("search_tools", "call_tool"))}
+
+
+class PeerModel(KeywordModel):
+    """A model that searches with the user's words, and calls the first tool that it reads."""
+
+    def reply(self, view: ModelView) -> ModelReply:
+        if view.tool("search_tools") is None:
+            return super().reply(view)
+        results = view.messages[-1].results
+        if not view.calls:
+            calls = [ModelCall(name="search_tools", arguments={"query": view.last_user_text})]
+        elif view.calls[-1].name == "search_tools":
+            found = json.loads(results[-1].text or "[]")
+            name = found[0]["name"] if found else "nothing"
+            calls = [ModelCall(name="call_tool", arguments={"name": name, "arguments": {}})]
+        else:
+            return ModelReply(text="Done.")
+        return ModelReply(calls=tuple(calls))
+
+
+def test_arms_of_absent_packages_alone_are_an_error(
+    bench: Bench, server: StandInServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    peers = import_module("model.peers")
+    absent = peers.Peer(package="no-such-package", open=peers.PEERS[OKAPI].open)
+    monkeypatch.setattr(import_module("model.arms"), "PEERS", {OKAPI: absent})
+    with pytest.raises(SystemExit, match="the package no-such-package is not installed"):
+        bench.run(server, arms=(OKAPI,))
+    assert server.requests == ()
 
 
 def known_arms() -> list[str]:

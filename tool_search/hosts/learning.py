@@ -1,4 +1,4 @@
-"""What the searches of all conversations of a host have taught, for any thread or loop."""
+"""Learning from the searches of all conversations of a host, in any thread or loop."""
 
 from __future__ import annotations
 
