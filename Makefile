@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: bench-model demo reference test test-long test-sdks test-frameworks test-frameworks-oldest test-beside check types snapshot docs pictures release package clean test-astrbot test-astrbot-old astrbot-plugin
+.PHONY: bench-model demo reference test test-long test-sdks test-frameworks test-frameworks-oldest test-beside check types snapshot docs pictures release package clean test-astrbot test-astrbot-old astrbot-plugin test-proxy
 
 demo: $(READY)
 	@$(BIN)/tool-search demo
@@ -15,13 +15,17 @@ demo: $(READY)
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
 test: $(READY)
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m "not long" -n $(WORKERS) --dist worksteal
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m "not long and not clients" -n $(WORKERS) --dist worksteal
 
 test-long: $(READY)
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest --timeout=0 -n auto --dist worksteal
 	$(MAKE) test-beside
 	$(MAKE) test-frameworks-oldest
 	$(MAKE) test-astrbot-old
+
+# The proxy before real clients, which take seconds each.
+test-proxy: $(READY)
+	$(BIN)/python -m pytest -m "not long" -n auto --dist worksteal tests/proxy
 
 # The adapters and whole turns on the oldest SDKs that pyproject.toml allows; `test` has the newest.
 SDKS_ENV := .venv-sdks

@@ -35,7 +35,7 @@ LAYERS = (
     ("registry",),
     ("adapters",),
     ("bot",),
-    ("testing", "compat", "workspace"),
+    ("proxy", "testing", "compat", "workspace"),
     ("demo",),
     ("cli",),
     ("__main__",),

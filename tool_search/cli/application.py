@@ -21,6 +21,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "search": ("tool_search.cli.search", "search_command"),
     "eval": ("tool_search.cli.evaluate", "evaluate_command"),
     "inspect": ("tool_search.cli.inspect", "inspect_command"),
+    "proxy": ("tool_search.cli.proxy", "proxy_command"),
     "learned": ("tool_search.cli.learned", "learned_command"),
     "forget": ("tool_search.cli.forget", "forget_command"),
 }

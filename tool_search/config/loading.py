@@ -19,7 +19,7 @@ from tool_search.config.search import BoostSettings, HybridSettings, SearchSetti
 from tool_search.config.stores import LearningSettings, StoreSettings
 from tool_search.errors import ConfigurationError
 
-__all__ = ["config_from_mapping", "load_config"]
+__all__ = ["config_from_mapping", "load_config", "load_settings"]
 
 # Settings of other systems, as their users have them, and where ours are.
 _OTHER_SYSTEMS = {
@@ -43,10 +43,24 @@ _Path = tuple[str | int, ...]
 
 
 def load_config(path: str | os.PathLike[str]) -> BotConfig:
-    """Return the settings in a YAML file.
+    """Return the settings of a bot in a YAML file.
 
     `tool_schema_mode` and `tool_search` may be at the top or, as in AstrBot, under
     `provider_settings`.
+
+    Raises:
+        ConfigurationError: The file cannot be read or parsed, a key is unknown or
+            repeated, or a value is not allowed; the error has the line and the key.
+    """
+    return load_settings(path, BotConfig)
+
+
+def load_settings(path: str | os.PathLike[str], model: type[_ModelT]) -> _ModelT:
+    """Return the settings in a YAML file whose section `tool_search` is as in a bot's.
+
+    Args:
+        path: The file.
+        model: The type of the settings.
 
     Raises:
         ConfigurationError: The file cannot be read or parsed, a key is unknown or
@@ -66,7 +80,7 @@ def load_config(path: str | os.PathLike[str]) -> BotConfig:
         raise ConfigurationError(
             f"{source}: must hold keys and values, not a {type(content).__name__}"
         )
-    return _validated(BotConfig, _arrange_sections(content, lines, source), lines, source)
+    return _validated(model, _arrange_sections(content, lines, source), lines, source)
 
 
 def config_from_mapping(content: Mapping[str, Any]) -> BotConfig:

@@ -1,0 +1,91 @@
+"""`tool-search proxy`: tool search for any client that takes a base URL."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tool_search.config.providers import Dialect
+from tool_search.errors import ConfigurationError
+from tool_search.proxy.settings import ProxyConfig, load_proxy_config, proxy_config
+
+__all__ = ["proxy_command"]
+
+_MISSING = "tool-search proxy needs {name}: pip install 'tool-search-middleware[proxy]'"
+
+
+def proxy_command(
+    *,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The proxy's settings, a YAML file.")
+    ] = None,
+    upstream: Annotated[
+        str | None, typer.Option(metavar="URL", help="The provider's address, without a file.")
+    ] = None,
+    dialect: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A format that the provider speaks: anthropic, openai_chat, openai_responses.",
+        ),
+    ] = None,
+    port: Annotated[int | None, typer.Option(metavar="PORT", help="The port of the proxy.")] = None,
+) -> None:
+    """Give any client tool search: set its base URL to the proxy's address.
+
+    The proxy declares the few tools that a request needs, answers the model's searches, and
+    passes everything else on.
+    """
+    settings = _settings(config, upstream, dialect)
+    if port is not None:
+        listen = settings.listen.model_copy(update={"port": port})
+        settings = settings.model_copy(update={"listen": listen})
+    try:
+        import uvicorn  # noqa: PLC0415  # of the extra proxy
+
+        from tool_search.proxy.app import ToolSearchProxy  # noqa: PLC0415
+    except ModuleNotFoundError as exc:
+        raise ConfigurationError(_MISSING.format(name=exc.name)) from exc
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
+    logging.getLogger("httpx2").setLevel(logging.WARNING)
+    proxy = ToolSearchProxy(settings)
+    listen = settings.listen
+    for line in client_lines(settings):
+        typer.echo(line)
+    uvicorn.run(proxy.asgi(), host=listen.host, port=listen.port, log_level="warning")
+
+
+def _settings(path: Path | None, url: str | None, dialects: list[str] | None) -> ProxyConfig:
+    if (path is None) == (url is None):
+        raise ConfigurationError("give one of --config FILE and --upstream URL")
+    if path is not None:
+        return load_proxy_config(path)
+    return proxy_config(str(url), tuple(_dialect(name) for name in dialects or ()))
+
+
+def _dialect(name: str) -> Dialect:
+    known: dict[str, Dialect] = {
+        "anthropic": "anthropic",
+        "openai_chat": "openai_chat",
+        "openai_responses": "openai_responses",
+    }
+    found = known.get(name.replace("-", "_"))
+    if found is None:
+        raise ConfigurationError(f"--dialect {name!r} is unknown; known: {', '.join(known)}")
+    return found
+
+
+def client_lines(settings: ProxyConfig) -> Iterator[str]:
+    """Yield the line to set for each client."""
+    address = f"http://{settings.listen.host}:{settings.listen.port}"
+    spoken = {dialect for each in settings.upstreams for dialect in each.spoken}
+    if "anthropic" in spoken:
+        yield f"Claude Code, anthropic SDK:  ANTHROPIC_BASE_URL={address}"
+    if "openai_chat" in spoken or "openai_responses" in spoken:
+        yield f"OpenAI SDK and most clients: OPENAI_BASE_URL={address}/v1"
+    if "openai_responses" in spoken:
+        yield f'Codex, in config.toml:       base_url = "{address}/v1", wire_api = "responses"'

@@ -1,0 +1,1 @@
+"""The wire formats of clients, one module each, read and written with few changes."""

@@ -1,0 +1,295 @@
+"""The base of a client's wire format, as a proxy reads and changes it.
+
+A client's own items go on as they came. A dialect writes three things alone: the tool list,
+the system text, and the exchanges with the model that the client does not see.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tool_search.config.providers import Dialect
+from tool_search.hosts.chain import ChainItem
+from tool_search.messages import RequestPlan
+from tool_search.providers.profiles import ProviderProfile
+from tool_search.values.json import compact_json
+
+__all__ = [
+    "JSON",
+    "CallAnswers",
+    "ListedTool",
+    "ReplyStream",
+    "SentEvent",
+    "VisibleCall",
+    "WireCall",
+    "WireDialect",
+    "WireTool",
+]
+
+JSON = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SentEvent:
+    """A server-sent event: its name, if it has one, and its data."""
+
+    name: str | None
+    data: JSON
+
+    def encoded(self) -> bytes:
+        """Return the event as a stream has it."""
+        head = f"event: {self.name}\n" if self.name else ""
+        return f"{head}data: {compact_json(self.data)}\n\n".encode("utf-8", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class WireTool:
+    """A definition in a client's request.
+
+    Attributes:
+        definition: The definition as the client wrote it.
+        name: The name by which it is called.
+        namespace: The namespace that it is in; None: none.
+        group: The namespace's own fields, without its tools.
+    """
+
+    definition: JSON
+    name: str
+    namespace: str | None = None
+    group: JSON | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTool:
+    """A tool that a request declares: the client's own, or one of the proxy.
+
+    Attributes:
+        wire: The client's definition; None: one of the proxy's own.
+        own: The definition of a tool of the proxy, in the dialect.
+        deferred: True if it waits to be found.
+    """
+
+    wire: WireTool | None
+    own: JSON | None = None
+    deferred: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WireCall:
+    """A call in a model's reply.
+
+    Attributes:
+        id: The id that its result refers to.
+        name: The name that is called.
+        arguments: The arguments, as the JSON text that the model wrote.
+        namespace: The namespace of the name; None: none.
+        is_search: True if it is of the provider's own kind of search.
+    """
+
+    id: str
+    name: str
+    arguments: str
+    namespace: str | None = None
+    is_search: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class VisibleCall:
+    """The form in which a client sees a call of a model."""
+
+    name: str
+    arguments: str
+    namespace: str | None = None
+
+
+CallAnswers = Mapping[str, VisibleCall | None]
+"""Calls that the proxy held back, by id: the form that the client sees, or None for hidden."""
+
+
+class ReplyStream(ABC):
+    """One reply as a client sees it, streamed from one or more replies of the provider.
+
+    `begin_step` precedes the events of each provider's reply; `finish` gives the end.
+
+    Args:
+        holds: Returns True for a call that the client does not see before it is decided, by
+            name and namespace.
+        body: The client's request.
+    """
+
+    def __init__(self, holds: Callable[[str, str | None], bool], body: JSON) -> None:
+        self.holds = holds
+        self.body = body
+        self.has_begun = False
+        self.failed = False
+
+    @abstractmethod
+    def begin_step(self) -> None:
+        """Prepare for the events of the provider's next reply."""
+
+    @abstractmethod
+    def read(self, event: SentEvent) -> Iterator[SentEvent]:
+        """Take in an event of the provider, and yield those that the client sees."""
+
+    @abstractmethod
+    def reply(self) -> JSON:
+        """Return the provider's last reply, as a whole one would have come.
+
+        Only the parts that `WireDialect.reply_items` and `merged` read are there.
+        """
+
+    @property
+    @abstractmethod
+    def is_complete(self) -> bool:
+        """True if the provider's last reply has come to its end."""
+
+    @abstractmethod
+    def release(self, call_id: str, visible: VisibleCall) -> Iterator[SentEvent]:
+        """Yield the events of a call that was held back."""
+
+    @abstractmethod
+    def finish(self) -> Iterator[SentEvent]:
+        """Yield the events that end the reply."""
+
+    @abstractmethod
+    def error(self, status: int, body: JSON | None, message: str) -> Iterator[SentEvent]:
+        """Yield the dialect's own form of a failure in the middle of a reply.
+
+        Args:
+            status: The provider's status; 0: there was none.
+            body: The provider's error.
+            message: A description, if the provider gave none.
+        """
+
+    def end_mark(self) -> bytes:
+        """Return the bytes that follow the last event."""
+        return b""
+
+
+class WireDialect(ABC):
+    """A wire format of requests and replies, without state.
+
+    Attributes:
+        name: The dialect.
+        path: The path of its requests, under the client's base URL.
+        items_key: The field of a request that has the history.
+    """
+
+    name: ClassVar[Dialect]
+    path: ClassVar[str]
+    items_key: ClassVar[str] = "messages"
+
+    def items(self, body: JSON) -> list[JSON]:
+        """Return the history's items; a field of another form gives none."""
+        given = body.get(self.items_key)
+        if not isinstance(given, list) or not all(isinstance(item, dict) for item in given):
+            return []
+        return given
+
+    def is_searchable(self, body: JSON) -> bool:
+        """True if a hidden exchange can be part of the request."""
+        return bool(self.items(body))
+
+    @abstractmethod
+    def tools(self, body: JSON) -> tuple[list[WireTool], list[JSON]]:
+        """Return the functions of a request, and the tools that the provider runs itself."""
+
+    @abstractmethod
+    def write_tools(
+        self, given: Sequence[JSON], listed: Sequence[ListedTool], others: Sequence[JSON]
+    ) -> list[JSON]:
+        """Return the list of tools: first the provider's own, which no discovery moves.
+
+        Args:
+            given: The client's list.
+            listed: The tools that are declared.
+            others: The entries that go on as they came.
+        """
+
+    def write_plain(self, tools: Sequence[WireTool]) -> list[JSON]:
+        """Return definitions as the client wrote them."""
+        return [tool.definition for tool in tools]
+
+    @abstractmethod
+    def required_tools(self, body: JSON) -> list[tuple[str | None, str]]:
+        """Return the namespaces and names that `tool_choice` names."""
+
+    @abstractmethod
+    def write_system(self, body: JSON, instruct: Callable[[str], str]) -> None:
+        """Put the instructions of a search into a request, which is changed in place."""
+
+    @abstractmethod
+    def chain_item(self, item: JSON) -> ChainItem | None:
+        """Return what no client changes of an item; None for one that clients may drop."""
+
+    @abstractmethod
+    def is_reply(self, item: JSON) -> bool:
+        """True for an item of the model."""
+
+    @abstractmethod
+    def asked(self, item: JSON) -> str | None:
+        """Return the text of the user's message; None for any other item."""
+
+    @abstractmethod
+    def calls(self, item: JSON) -> list[WireCall]:
+        """Return the calls in an item of the model, in order."""
+
+    @abstractmethod
+    def answered(self, item: JSON) -> list[tuple[str, bool]]:
+        """Return the ids of the calls that an item answers, and True for those that failed."""
+
+    @abstractmethod
+    def reply_items(self, reply: JSON) -> list[JSON]:
+        """Return a provider's reply as the items that the next request has."""
+
+    @abstractmethod
+    def is_cut(self, reply: JSON) -> bool:
+        """True if the provider cut a reply off, so that its last call may be broken."""
+
+    def with_definitions(
+        self,
+        items: Sequence[JSON],
+        tool_of: Callable[[str], WireTool | None],  # noqa: ARG002  # for formats that have any
+    ) -> list[JSON]:
+        """Return results with definitions as the client wrote them, if they have any.
+
+        Args:
+            items: The results.
+            tool_of: Returns the client's definition of a name.
+        """
+        return [*items]
+
+    @abstractmethod
+    def visible_items(self, replies: Sequence[JSON], answers: CallAnswers) -> list[JSON]:
+        """Return the provider's replies as the client sends them back."""
+
+    @abstractmethod
+    def result_items(self, plan: RequestPlan, profile: ProviderProfile) -> list[JSON]:
+        """Return the results at the end of a plan's history as items."""
+
+    @abstractmethod
+    def own_tools(self, plan: RequestPlan, profile: ProviderProfile) -> list[JSON]:
+        """Return the `tools` of a plan, in its order."""
+
+    @abstractmethod
+    def with_later(self, items: Iterable[JSON], later: Sequence[JSON]) -> list[JSON]:
+        """Return the items after a reply, with results that the client has not seen first."""
+
+    @abstractmethod
+    def stream(self, holds: Callable[[str, str | None], bool], body: JSON) -> ReplyStream:
+        """Return a reader of streamed replies."""
+
+    @abstractmethod
+    def merged(self, replies: Sequence[JSON], answers: CallAnswers) -> JSON:
+        """Return the one reply that the client sees."""
+
+    def echoed(self, reply: JSON, body: JSON) -> JSON:  # noqa: ARG002  # for formats that do
+        """Return a reply that repeats the client's request, if the format has replies do so."""
+        return reply
+
+    @abstractmethod
+    def error_body(self, status: int, message: str) -> JSON:
+        """Return the dialect's form of an error of the proxy itself."""

@@ -1,0 +1,418 @@
+"""OpenAI's Responses, as a proxy reads and changes it.
+
+Sources: OpenAI, "Responses API" (events, `output_index`, `sequence_number`,
+`previous_response_id`), "Tool search" (`tool_search_call`, `tool_search_output`,
+namespaces); the openai SDK 3.54, which refuses a stream whose `response.id` changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from tool_search.adapters.openai_responses.wire import to_wire
+from tool_search.hosts.chain import ChainItem
+from tool_search.messages import RequestPlan
+from tool_search.providers.profiles import ProviderProfile
+from tool_search.proxy.dialects.base import (
+    JSON,
+    CallAnswers,
+    ListedTool,
+    ReplyStream,
+    SentEvent,
+    VisibleCall,
+    WireCall,
+    WireDialect,
+    WireTool,
+)
+from tool_search.values.json import compact_json
+
+__all__ = ["OpenAIResponses"]
+
+_ENDS = ("response.completed", "response.incomplete", "response.failed")
+_BEGINS = ("response.created", "response.in_progress", "response.queued")
+# Fields of a response that repeat the request: the client sees its own.
+_ECHOED = ("tools", "instructions", "tool_choice", "previous_response_id")
+
+
+class OpenAIResponses(WireDialect):
+    """OpenAI's Responses."""
+
+    name = "openai_responses"
+    path = "/v1/responses"
+    items_key = "input"
+
+    def items(self, body: JSON) -> list[JSON]:
+        """Return the history's items; a text is the user's message."""
+        given = body.get("input")
+        if isinstance(given, str):
+            return [{"role": "user", "content": given}]
+        return super().items(body)
+
+    def tools(self, body: JSON) -> tuple[list[WireTool], list[JSON]]:
+        """Return the functions of a request, and the tools that the provider runs itself."""
+        own: list[WireTool] = []
+        others: list[JSON] = []
+        for entry in body.get("tools") or ():
+            name, kind = entry.get("name"), entry.get("type")
+            inner = entry.get("tools")
+            if kind == "function" and isinstance(name, str):
+                own.append(WireTool(entry, name))
+            elif kind == "namespace" and isinstance(name, str) and _are_functions(inner):
+                group = {key: value for key, value in entry.items() if key != "tools"}
+                own += [WireTool(each, each["name"], name, group) for each in inner]
+            else:
+                others.append(entry)
+        return own, others
+
+    def write_tools(
+        self,
+        given: Sequence[JSON],  # noqa: ARG002  # for formats with marks in definitions
+        listed: Sequence[ListedTool],
+        others: Sequence[JSON],
+    ) -> list[JSON]:
+        """Return the list of tools: first the provider's own, which no discovery moves."""
+        return [*others, *_grouped(listed)]
+
+    def write_plain(self, tools: Sequence[WireTool]) -> list[JSON]:
+        """Return definitions as the client wrote them, in its namespaces."""
+        return _grouped(ListedTool(tool) for tool in tools)
+
+    def required_tools(self, body: JSON) -> list[tuple[str | None, str]]:
+        """Return the namespaces and names that `tool_choice` names."""
+        choice = body.get("tool_choice")
+        if not isinstance(choice, dict):
+            return []
+        named = choice.get("tools") if choice.get("type") == "allowed_tools" else [choice]
+        found = [each for each in named or () if isinstance(each, dict)]
+        return [(each.get("namespace"), each["name"]) for each in found if each.get("name")]
+
+    def write_system(self, body: JSON, instruct: Callable[[str], str]) -> None:
+        """Put the instructions of a search into a request, which is changed in place."""
+        given = body.get("instructions")
+        body["instructions"] = instruct(given if isinstance(given, str) else "")
+
+    def chain_item(self, item: JSON) -> ChainItem | None:
+        """Return what no client changes of an item; None for one that clients may drop."""
+        kind = item.get("type")
+        if kind == "reasoning":
+            return None
+        if "call_id" in item:
+            return ChainItem(str(kind), "", (str(item["call_id"]),))
+        return ChainItem(str(item.get("role") or kind), _text(item))
+
+    def is_reply(self, item: JSON) -> bool:
+        """True for an item of the model."""
+        kind = str(item.get("type") or "message")
+        return item.get("role") == "assistant" or kind.endswith("_call") or kind == "reasoning"
+
+    def asked(self, item: JSON) -> str | None:
+        """Return the text of the user's message; None for any other item."""
+        return _text(item) if item.get("role") == "user" else None
+
+    def calls(self, item: JSON) -> list[WireCall]:
+        """Return the calls in an item of the model, in order."""
+        kind, call_id = item.get("type"), str(item.get("call_id"))
+        if kind == "function_call":
+            namespace = item.get("namespace")
+            arguments = str(item.get("arguments") or "")
+            return [WireCall(call_id, str(item.get("name")), arguments, namespace)]
+        if kind == "tool_search_call" and item.get("execution") != "server":
+            given = item.get("arguments")
+            text = given if isinstance(given, str) else compact_json(given or {})
+            return [WireCall(call_id, "", text, is_search=True)]
+        return []
+
+    def answered(self, item: JSON) -> list[tuple[str, bool]]:
+        """Return the ids of the calls that an item answers; the format has no failures."""
+        is_output = item.get("type") == "function_call_output"
+        return [(str(item.get("call_id")), False)] if is_output else []
+
+    def reply_items(self, reply: JSON) -> list[JSON]:
+        """Return a provider's reply as the items that the next request has."""
+        return [_sent_back(item) for item in reply.get("output") or ()]
+
+    def is_cut(self, reply: JSON) -> bool:
+        """True if the provider cut a reply off, so that its last call may be broken."""
+        return reply.get("status") == "incomplete"
+
+    def with_definitions(
+        self, items: Sequence[JSON], tool_of: Callable[[str], WireTool | None]
+    ) -> list[JSON]:
+        """Return results with definitions as the client wrote them, in its namespaces."""
+        return [
+            {**item, "tools": _loaded(item.get("tools") or (), tool_of)}
+            if item.get("type") == "tool_search_output"
+            else item
+            for item in items
+        ]
+
+    def visible_items(self, replies: Sequence[JSON], answers: CallAnswers) -> list[JSON]:
+        """Return the provider's replies as the client sends them back."""
+        return [_sent_back(item) for item in _visible_output(replies, answers)]
+
+    def result_items(self, plan: RequestPlan, profile: ProviderProfile) -> list[JSON]:
+        """Return the results at the end of a plan's history as items."""
+        items: list[JSON] = to_wire(plan, profile, stream=False)["input"]
+        last = max((i for i, item in enumerate(items) if self.is_reply(item)), default=-1)
+        return items[last + 1 :]
+
+    def own_tools(self, plan: RequestPlan, profile: ProviderProfile) -> list[JSON]:
+        """Return the `tools` of a plan, in its order."""
+        tools: list[JSON] = to_wire(plan, profile, stream=False).get("tools", [])
+        return tools
+
+    def with_later(self, items: Iterable[JSON], later: Sequence[JSON]) -> list[JSON]:
+        """Return the items after a reply, with results that the client has not seen first."""
+        return [*later, *items]
+
+    def stream(self, holds: Callable[[str, str | None], bool], body: JSON) -> ReplyStream:
+        """Return a reader of streamed replies."""
+        return _ResponseStream(holds, body)
+
+    def merged(self, replies: Sequence[JSON], answers: CallAnswers) -> JSON:
+        """Return the one reply that the client sees."""
+        return _visible_response(replies, answers)
+
+    def echoed(self, reply: JSON, body: JSON) -> JSON:
+        """Return a reply that repeats the client's tools and instructions."""
+        return _echoed(reply, body)
+
+    def error_body(self, status: int, message: str) -> JSON:
+        """Return the dialect's form of an error of the proxy itself."""
+        kind = "invalid_request_error" if 400 <= status < 500 else "server_error"
+        return {"error": {"message": message, "type": kind, "param": None, "code": None}}
+
+
+class _ResponseStream(ReplyStream):
+    """A response whose output items come from one or more responses."""
+
+    def __init__(self, holds: Callable[[str, str | None], bool], body: JSON) -> None:
+        super().__init__(holds, body)
+        self._next_index = 0
+        self._sequence = 0
+        self._id: object = None
+        self._replies: list[JSON] = []
+        self._released: dict[str, VisibleCall | None] = {}
+        self.begin_step()
+
+    def begin_step(self) -> None:
+        """Prepare for the events of the provider's next response."""
+        self._indexes: dict[int, int] = {}
+        self._response: JSON = {}
+        self._items: dict[int, JSON] = {}
+        self._end: str | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """True if the provider's last response has come to its end."""
+        return self._end is not None
+
+    def read(self, event: SentEvent) -> Iterator[SentEvent]:
+        """Take in an event of the provider, and yield those that the client sees."""
+        data, kind = event.data, str(event.data.get("type"))
+        if kind in _ENDS:
+            self._end = kind
+            self._response = data.get("response") or {}
+            self._replies.append(self.reply())
+            return
+        if kind in _BEGINS:
+            if self._id is None or (not self._replies and kind != "response.created"):
+                self._id = (data.get("response") or {}).get("id")
+                self.has_begun = True
+                shown = _echoed(data.get("response") or {}, self.body)
+                yield self._numbered(event.name, {**data, "response": shown})
+            return
+        if kind == "error":
+            self.failed = True
+        if "output_index" in data:
+            placed = self._placed(kind, data)
+            if placed is not None:
+                yield self._numbered(event.name, placed)
+            return
+        yield self._numbered(event.name, data)
+
+    def _placed(self, kind: str, data: JSON) -> JSON | None:
+        """Return an event of an item with the client's index; None if the client lacks the item."""
+        index, item = data["output_index"], data.get("item") or {}
+        if kind == "response.output_item.added" and not self._is_held(item):
+            self._indexes[index] = self._next_index
+            self._next_index += 1
+        if kind == "response.output_item.done":
+            self._items[index] = item
+            if index not in self._indexes:
+                self._released[str(item.get("call_id"))] = None
+        if index not in self._indexes:
+            return None
+        return {**data, "output_index": self._indexes[index]}
+
+    def _is_held(self, item: JSON) -> bool:
+        calls = OpenAIResponses().calls(item)
+        if not calls:
+            return False
+        return calls[0].is_search or self.holds(calls[0].name, calls[0].namespace)
+
+    def _numbered(self, name: str | None, data: JSON) -> SentEvent:
+        number = self._sequence
+        self._sequence += 1
+        return SentEvent(name, {**data, "sequence_number": number})
+
+    def reply(self) -> JSON:
+        """Return the provider's last response, as a whole one would have come."""
+        # Some services leave the output out of the last event.
+        output = self._response.get("output") or [item for _, item in sorted(self._items.items())]
+        return {**self._response, "output": output}
+
+    def release(self, call_id: str, visible: VisibleCall) -> Iterator[SentEvent]:
+        """Yield the events of a call that was held back."""
+        self._released[call_id] = visible
+        kept = next(i for i in self.reply()["output"] if str(i.get("call_id")) == call_id)
+        item = _under(kept, visible)
+        index, item_id = self._next_index, item.get("id")
+        self._next_index += 1
+        place = {"output_index": index, "item_id": item_id}
+        begun = {**item, "arguments": "", "status": "in_progress"}
+        for kind, more in (
+            ("response.output_item.added", {"output_index": index, "item": begun}),
+            ("response.function_call_arguments.delta", {**place, "delta": visible.arguments}),
+            (
+                "response.function_call_arguments.done",
+                {**place, "name": visible.name, "arguments": visible.arguments},
+            ),
+            ("response.output_item.done", {"output_index": index, "item": item}),
+        ):
+            yield self._numbered(kind, {"type": kind, **more})
+
+    def finish(self) -> Iterator[SentEvent]:
+        """Yield the event that ends the response."""
+        kind = self._end or "response.failed"
+        response = _echoed(_visible_response(self._replies, self._released), self.body)
+        yield self._numbered(kind, {"type": kind, "response": response})
+
+    def error(self, status: int, body: JSON | None, message: str) -> Iterator[SentEvent]:
+        """Yield `response.failed`, which ends a response."""
+        error = (body or OpenAIResponses().error_body(status, message)).get("error")
+        given = error if isinstance(error, dict) else {}
+        failure = {
+            "code": str(given.get("code") or given.get("type") or "server_error"),
+            "message": str(given.get("message") or message),
+        }
+        response = {
+            "id": self._id,
+            "object": "response",
+            "status": "failed",
+            "model": self.body.get("model"),
+            "output": _visible_output(self._replies, self._released),
+            "error": failure,
+        }
+        kind = "response.failed"
+        yield self._numbered(kind, {"type": kind, "response": response})
+
+
+def _are_functions(tools: object) -> bool:
+    return isinstance(tools, list) and all(
+        isinstance(each, dict)
+        and each.get("type") == "function"
+        and isinstance(each.get("name"), str)
+        for each in tools
+    )
+
+
+def _grouped(listed: Iterable[ListedTool]) -> list[JSON]:
+    """Return definitions with those of a namespace in it, at the place of its first."""
+    written: list[JSON] = []
+    groups: dict[str, JSON] = {}
+    for entry in listed:
+        if entry.wire is None:
+            written.append(entry.own or {})
+        elif entry.wire.namespace is None:
+            written.append(entry.wire.definition)
+        elif entry.wire.namespace in groups:
+            groups[entry.wire.namespace]["tools"].append(entry.wire.definition)
+        else:
+            group = {**(entry.wire.group or {}), "tools": [entry.wire.definition]}
+            groups[entry.wire.namespace] = group
+            written.append(group)
+    return written
+
+
+def _loaded(definitions: Iterable[JSON], tool_of: Callable[[str], WireTool | None]) -> list[JSON]:
+    """Return the definitions that a search loads; each has `defer_loading`."""
+    entries: list[ListedTool] = []
+    for each in definitions:
+        inner = each["tools"] if each.get("type") == "namespace" else [each]
+        for function in inner:
+            wire = tool_of(str(function.get("name")))
+            own = function if wire is None else {**wire.definition, "defer_loading": True}
+            named = wire and WireTool(own, wire.name, wire.namespace, wire.group)
+            entries.append(ListedTool(named, own, deferred=True))
+    return _grouped(entries)
+
+
+def _text(item: JSON) -> str:
+    content = item.get("content")
+    if isinstance(content, str):
+        return content
+    parts: Iterable[Any] = content if isinstance(content, list) else ()
+    texts = (part.get("text") for part in parts if isinstance(part, dict))
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _sent_back(item: JSON) -> JSON:
+    """Return an output item as input: an unfinished one has no place there."""
+    return {k: v for k, v in item.items() if v is not None and (k, v) != ("status", "incomplete")}
+
+
+def _under(item: JSON, visible: VisibleCall) -> JSON:
+    named = {**item, "name": visible.name, "arguments": visible.arguments}
+    named.pop("namespace", None)
+    return {**named, "namespace": visible.namespace} if visible.namespace else named
+
+
+def _visible_output(replies: Sequence[JSON], answers: CallAnswers) -> list[JSON]:
+    output: list[JSON] = []
+    for reply in replies:
+        released: list[JSON] = []
+        for item in reply.get("output") or ():
+            call_id = str(item.get("call_id")) if "call_id" in item else None
+            if call_id is None or call_id not in answers:
+                output.append(item)
+                continue
+            shown = answers[call_id]
+            if shown is not None:
+                released.append(_under(item, shown))
+        output += released
+    return output
+
+
+def _visible_response(replies: Sequence[JSON], answers: CallAnswers) -> JSON:
+    # The SDK refuses a response whose id changes, so the first reply's stays.
+    shown = {"id": replies[0].get("id"), "output": _visible_output(replies, answers)}
+    merged, last = {**replies[-1], **shown}, replies[-1]
+    if last.get("usage"):
+        merged["usage"] = _usage([reply.get("usage") or {} for reply in replies])
+    return merged
+
+
+def _echoed(response: JSON, body: JSON) -> JSON:
+    """Return a response that repeats the client's request, not the provider's."""
+    own = {key: body.get(key) for key in _ECHOED if key in response}
+    if own.get("tools", ()) is None:
+        own["tools"] = []
+    if own.get("tool_choice", "") is None:
+        own["tool_choice"] = response["tool_choice"]
+    return {**response, **own}
+
+
+def _usage(usages: Sequence[JSON]) -> JSON:
+    """Return the input of the last response and the output of all.
+
+    Clients compute from the input how full the context is.
+    """
+    output = sum(int(usage.get("output_tokens") or 0) for usage in usages)
+    last = usages[-1] if usages else {}
+    return {
+        **last,
+        "output_tokens": output,
+        "total_tokens": int(last.get("input_tokens") or 0) + output,
+    }

@@ -1,0 +1,194 @@
+"""A client's history with the exchanges that it does not see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from tool_search.hosts.chain import ChainItem, ExchangeChain
+from tool_search.proxy.dialects.base import JSON, WireCall, WireDialect
+
+__all__ = ["Exchange", "History", "Moment", "keep_exchange", "restore"]
+
+_REPLY_KEY = "reply"
+_SIZES = ("count",)
+_LISTS = ("instead", "later", "results")
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """The provider's items of one reply, as far as the client sees another.
+
+    Attributes:
+        count: The number of the client's items that it replaces, without those that a client
+            may drop.
+        instead: The items that the provider was sent and wrote.
+        later: Results of calls that were answered next to a call of the client: they go before
+            the client's own results.
+        results: The JSON of what searches found, in order.
+        reply_id: The provider's id of its last reply, if it differs from the one that the
+            client knows.
+        found: The names that were found before, if the history is at the provider.
+    """
+
+    count: int = 0
+    instead: Sequence[JSON] = ()
+    later: Sequence[JSON] = ()
+    results: Sequence[str] = ()
+    reply_id: str | None = None
+    found: Sequence[str] = ()
+
+    def to_json(self) -> JSON:
+        """Return the exchange as a store keeps it."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, content: object) -> Exchange | None:
+        """Return a kept exchange; None for one of another form."""
+        if not isinstance(content, dict) or not isinstance(content.get("count"), int):
+            return None
+        if not all(isinstance(content.get(key), list) for key in _LISTS):
+            return None
+        known = {key: content[key] for key in cls.__slots__ if key in content}
+        return cls(**known)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """An event of a history, for what a view has to know.
+
+    Attributes:
+        asked: True if the user said something: a turn begins.
+        results: The JSON of what searches found.
+        calls: Calls of the client's tools.
+        answered: The ids of calls that have results, and True for those that failed.
+    """
+
+    asked: bool = False
+    results: Sequence[str] = ()
+    calls: Sequence[WireCall] = ()
+    answered: Sequence[tuple[str, bool]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The history of a request.
+
+    Attributes:
+        items: The items as the provider gets them.
+        moments: What happened, in order.
+        chain: What no client changes of its items, in order.
+        first_text: The user's first message.
+        found: The names that were found, if the history is at the provider.
+        reply_id: The provider's id of the reply that the request goes on from.
+    """
+
+    items: list[JSON]
+    moments: list[Moment]
+    chain: list[ChainItem] = field(default_factory=list)
+    first_text: str = ""
+    found: Sequence[str] = ()
+    reply_id: str | None = None
+
+
+async def restore(
+    dialect: WireDialect, body: JSON, owner: str, exchanges: ExchangeChain
+) -> History:
+    """Return the history of a request with its hidden exchanges in their places."""
+    visible = dialect.items(body)
+    counted = [
+        (index, chained)
+        for index, item in enumerate(visible)
+        if (chained := dialect.chain_item(item)) is not None
+    ]
+    chain = [chained for _, chained in counted]
+    known = {
+        place: exchange
+        for place, kept in (await exchanges.restore(owner, chain)).items()
+        if (exchange := _only(kept)) is not None
+    }
+    before = await _before(body, owner, exchanges)
+    items, starts = _with_hidden(dialect, visible, [index for index, _ in counted], known)
+    if before.later:
+        items = dialect.with_later(items, before.later)
+    return History(
+        items=items,
+        moments=[*_kept_moments(before), *_moments(dialect, visible, starts)],
+        chain=chain,
+        first_text=next((t for t in map(dialect.asked, visible) if t is not None), ""),
+        found=before.found,
+        reply_id=before.reply_id,
+    )
+
+
+async def keep_exchange(
+    exchanges: ExchangeChain, owner: str, chain: Iterable[ChainItem], exchange: Exchange
+) -> None:
+    """Keep an exchange under the history as the client will send it back."""
+    await exchanges.keep(owner, chain, [exchange.to_json()])
+
+
+def kept_reply(reply_id: str) -> ChainItem:
+    """Return the item under which a reply that a provider keeps is found."""
+    return ChainItem(_REPLY_KEY, "", (reply_id,))
+
+
+async def _before(body: JSON, owner: str, exchanges: ExchangeChain) -> Exchange:
+    """Return what was kept for the reply, or conversation, that a request goes on from."""
+    conversation = body.get("conversation")
+    if isinstance(conversation, dict):
+        conversation = conversation.get("id")
+    reply_id = body.get("previous_response_id") or conversation
+    if not isinstance(reply_id, str):
+        return Exchange()
+    kept = await exchanges.restore(owner, [kept_reply(reply_id)])
+    return _only(kept.get(0, ())) or Exchange()
+
+
+def _only(kept: Sequence[Any]) -> Exchange | None:
+    return Exchange.from_json(kept[0]) if kept else None
+
+
+def _with_hidden(
+    dialect: WireDialect,
+    visible: Sequence[JSON],
+    places: Sequence[int],
+    known: dict[int, Exchange],
+) -> tuple[list[JSON], dict[int, Exchange]]:
+    """Return the items with hidden ones, and the exchanges by the index of their first item."""
+    starts: dict[int, Exchange] = {}
+    limit, rest = len(visible), list[JSON]()
+    for place in sorted(known, reverse=True):
+        exchange, last = known[place], places[place]
+        first = place - exchange.count + 1
+        if last >= limit or first < 0:
+            continue
+        # Items that a client may drop are in the exchange too.
+        start = places[first - 1] + 1 if first else 0
+        rest = [*visible[last + 1 : limit], *rest]
+        if exchange.later:
+            rest = dialect.with_later(rest, exchange.later)
+        rest = [*exchange.instead, *rest]
+        starts[start] = exchange
+        limit = start
+    return [*visible[:limit], *rest], starts
+
+
+def _kept_moments(before: Exchange) -> list[Moment]:
+    return [Moment(results=before.results)] if before.results else []
+
+
+def _moments(
+    dialect: WireDialect, visible: Sequence[JSON], starts: dict[int, Exchange]
+) -> list[Moment]:
+    moments: list[Moment] = []
+    for index, item in enumerate(visible):
+        if index in starts:
+            moments.append(Moment(results=starts[index].results))
+        if dialect.asked(item) is not None:
+            moments.append(Moment(asked=True))
+        moment = Moment(calls=dialect.calls(item), answered=dialect.answered(item))
+        if moment.calls or moment.answered:
+            moments.append(moment)
+    return moments

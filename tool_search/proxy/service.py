@@ -1,0 +1,480 @@
+"""Tool search behind a base URL: requests of clients, answered with a provider's replies."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx2
+
+from tool_search.adapters.sdk.event_stream import EventDecoder
+from tool_search.adapters.sdk.failures import ReplyFailedError
+from tool_search.config.strategies import AUTO
+from tool_search.errors import SessionError, ToolSearchError
+from tool_search.hosts.chain import ExchangeChain, owner_digest
+from tool_search.hosts.tool_search import ToolSearch
+from tool_search.providers.profiles import ProviderProfile, profile_for
+from tool_search.proxy.clients import client_of
+from tool_search.proxy.dialects.anthropic import AnthropicMessages
+from tool_search.proxy.dialects.base import JSON, ReplyStream, SentEvent, WireDialect
+from tool_search.proxy.dialects.openai_chat import OpenAIChat
+from tool_search.proxy.dialects.openai_responses import OpenAIResponses
+from tool_search.proxy.discoveries import found_in, split_turn, take_in
+from tool_search.proxy.history import History, restore
+from tool_search.proxy.report import Report
+from tool_search.proxy.settings import ClientRule, ProxyConfig, UpstreamSettings
+from tool_search.proxy.state import open_state
+from tool_search.proxy.tools import ClientTools, ToolLists
+from tool_search.proxy.turn import Turn
+from tool_search.proxy.upstreams import Upstreams, kept_headers
+from tool_search.values.json import read_json
+from tool_search.values.redaction import log_failure
+
+__all__ = ["DIALECTS", "ProxyReply", "ProxyService"]
+
+DIALECTS: tuple[WireDialect, ...] = (AnthropicMessages(), OpenAIChat(), OpenAIResponses())
+"""The formats that clients may speak."""
+
+_COUNT_TOKENS = "/v1/messages/count_tokens"
+# Strategies that a proxy can give a client; any other is the generic one.
+_STRATEGIES = ("generic", "bridge", "claude", "openai_responses")
+_NAMES = ("", "_proxy", "_of_proxy")
+_MAX_EVENT_BYTES = 64_000_000
+# Smaller bodies are read and written on the event loop: a thread would take longer.
+_SMALL_BYTES = 20_000
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class ProxyReply:
+    """A reply to a client.
+
+    Attributes:
+        status: The status.
+        headers: The headers.
+        content: The whole body, or its pieces.
+    """
+
+    status: int
+    headers: dict[str, str]
+    content: bytes | AsyncIterator[bytes]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Asked:
+    """A request of a client."""
+
+    dialect: WireDialect
+    path: str
+    raw: bytes
+    headers: Mapping[str, str]
+    query: str
+    upstream: UpstreamSettings
+    rule: ClientRule
+    owner: str
+    report: Report
+    body: JSON = field(default_factory=dict)
+
+
+class _BrokenOffError(Exception):
+    """A failure of the provider after the client's stream has begun.
+
+    Attributes:
+        status: The provider's status.
+        body: The provider's error.
+    """
+
+    def __init__(self, status: int, body: JSON | None) -> None:
+        super().__init__(f"status {status}")
+        self.status = status
+        self.body = body
+
+
+class ProxyService:
+    """The requests of clients, with tool search, and everything else passed on.
+
+    Args:
+        config: The settings.
+        observe: Takes a report of each request that it ends.
+    """
+
+    def __init__(
+        self, config: ProxyConfig, *, observe: Callable[[Report], None] = lambda _report: None
+    ) -> None:
+        self.config = config
+        self.upstreams = Upstreams(config.upstreams)
+        self._observe = observe
+        self._lists = ToolLists()
+        store, self._secret = open_state(config.state)
+        self._store = store
+        self._exchanges = ExchangeChain(store)
+        self._searches: dict[str, ToolSearch] = {}
+
+    def dialect_of(self, path: str) -> WireDialect | None:
+        """Return the format of a path; None for a path that is passed on."""
+        if path == _COUNT_TOKENS:
+            return DIALECTS[0]
+        whole = path if path.startswith("/v1/") else f"/v1{path}"
+        return next((each for each in DIALECTS if each.path == whole), None)
+
+    async def answer(
+        self, path: str, raw: bytes, headers: Mapping[str, str], query: str = ""
+    ) -> ProxyReply:
+        """Answer a client's request in one of the formats.
+
+        Args:
+            path: The path.
+            raw: The body.
+            headers: The headers, their names in lower case.
+            query: The query, without the question mark.
+        """
+        dialect = self.dialect_of(path)
+        if dialect is None:
+            raise ToolSearchError(f"{path!r} is not the path of a format; pass it on")
+        body = await _read(raw)
+        model = str(body.get("model") or "") if body else ""
+        upstream = self.upstreams.choose(dialect.name, model)
+        if upstream is None:
+            message = f"no upstream speaks {dialect.name} and has the model {model!r}"
+            return _refused(dialect, 404, message)
+        asked = _Asked(
+            dialect=dialect,
+            path=path,
+            raw=raw,
+            headers=headers,
+            query=query,
+            upstream=upstream,
+            rule=client_of(headers, self.config.clients),
+            owner=self._owner(headers),
+            report=Report(dialect=dialect.name, model=model, upstream=upstream.id),
+            body=body or {},
+        )
+        asked.report.client = asked.rule.name
+        try:
+            turn = await self._turn(asked) if body else None
+        except Exception:  # noqa: BLE001  # whatever fails here, the client still gets its reply
+            log_failure(_log, "the request goes on as it came: preparing it for %s failed", path)
+            turn = None
+        try:
+            if turn is None:
+                return await self._passed(asked)
+            if path == _COUNT_TOKENS:
+                return await self._passed(asked, turn.request())
+            if asked.body.get("stream"):
+                return await self._streamed(asked, turn)
+            return await self._whole(asked, turn)
+        except httpx2.HTTPError as exc:
+            return self._unreachable(asked, exc)
+
+    def _owner(self, headers: Mapping[str, str]) -> str:
+        credential = headers.get("authorization") or headers.get("x-api-key") or ""
+        return owner_digest(credential, self._secret)
+
+    async def _turn(self, asked: _Asked) -> Turn | None:
+        """Return the turn of a request; None for one that is passed on as it came."""
+        body, dialect = asked.body, asked.dialect
+        mode = asked.rule.mode or self.config.mode
+        if mode == "off" or not body.get("tools") or not dialect.is_searchable(body):
+            return None
+        if not isinstance(body["tools"], list) or not all(
+            isinstance(each, dict) for each in body["tools"]
+        ):
+            return None
+        asked.report.begin()
+        tools = await asyncio.to_thread(self._lists.read, dialect, body, asked.rule)
+        asked.report.tools(tools)
+        if self._is_below(tools):
+            return None
+        history = await restore(dialect, body, asked.owner, self._exchanges)
+        turn = await asyncio.to_thread(self._prepared, asked, tools, history)
+        if turn is not None:
+            await self._search_of(turn).learn(turn.view)
+            asked.report.turn = turn
+        return turn
+
+    def _is_below(self, tools: ClientTools) -> bool:
+        """True for a list that no search shortens; spares the work of a view."""
+        settings = self.config.tool_search
+        return (
+            settings.tool_schema_mode == "auto"
+            and settings.threshold_tokens is None
+            and tools.count <= settings.threshold
+        ) or not tools.catalog.deferred
+
+    def _prepared(self, asked: _Asked, tools: ClientTools, history: History) -> Turn | None:
+        earlier, current = split_turn(history.moments)
+        found = [*history.found, *found_in(earlier, tools)]
+        search = self._search_for(tools)
+        view = search.view(
+            found, tools=tools.catalog, first_message=history.first_text, user=asked.owner
+        )
+        if view.search_tool is None:
+            return None
+        take_in(view, current, tools)
+        view.read(
+            called=[tools.name_of(*each) for each in asked.dialect.required_tools(asked.body)]
+        )
+        return Turn(
+            dialect=asked.dialect,
+            body=asked.body,
+            tools=tools,
+            view=view,
+            profile=_profile(asked),
+            history=history,
+            owner=asked.owner,
+            max_searches=self.config.max_searches,
+        )
+
+    def _search_for(self, tools: ClientTools) -> ToolSearch:
+        """Return the search whose tool no tool of the client has the name of."""
+        settings = self.config.tool_search
+        taken = {name for _, name in (*tools.sources, *tools.plain)}
+        names = (f"{settings.search_tool_name}{end}" for end in _NAMES)
+        name = next((name for name in names if name not in taken), None)
+        if name is None:
+            raise SessionError(f"the client has tools of the names {_NAMES!r}")
+        if name not in self._searches:
+            own = settings.model_copy(update={"search_tool_name": name})
+            self._searches[name] = ToolSearch((), own)
+        return self._searches[name]
+
+    def _search_of(self, turn: Turn) -> ToolSearch:
+        return self._searches[turn.view.search_tool_name]
+
+    async def _passed(self, asked: _Asked, content: bytes | None = None) -> ProxyReply:
+        """Send a request on, and its reply back, in bytes."""
+        return await self.forward(
+            asked.upstream,
+            "POST",
+            asked.path,
+            headers=asked.headers,
+            content=asked.raw if content is None else content,
+            query=asked.query,
+            ended=lambda status: self._end(asked, status),
+        )
+
+    async def forward(
+        self,
+        upstream: UpstreamSettings,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str],
+        content: bytes | AsyncIterator[bytes] | None,
+        query: str,
+        ended: Callable[[int], None] = lambda _status: None,
+    ) -> ProxyReply:
+        """Send any request on, and its reply back as it comes, in bytes.
+
+        Raises:
+            httpx2.HTTPError: There is no reply.
+        """
+        stack = AsyncExitStack()
+        response = await stack.enter_async_context(
+            self.upstreams.send(
+                upstream, method, path, headers=headers, content=content, query=query
+            )
+        )
+
+        async def pieces() -> AsyncIterator[bytes]:
+            async with stack:
+                async for piece in response.aiter_raw():
+                    yield piece
+            ended(response.status_code)
+
+        return ProxyReply(response.status_code, kept_headers(response.headers.items()), pieces())
+
+    async def _whole(self, asked: _Asked, turn: Turn) -> ProxyReply:
+        """Answer a request with one whole reply."""
+        while True:
+            content = await asyncio.to_thread(turn.request)
+            async with asked.report.waits(), self._send(asked, content) as response:
+                raw = await response.aread()
+            reply = await _read(raw) if response.status_code < 400 else None
+            if reply is None:
+                return self._as_it_came(asked, response, raw)
+            if await asyncio.to_thread(turn.take, reply) is not None:
+                break
+        await turn.keep(self._exchanges)
+        merged = turn.merged()
+        headers = self._reply_headers(asked, response)
+        self._end(asked, response.status_code)
+        return ProxyReply(response.status_code, headers, _json(merged))
+
+    def _send(self, asked: _Asked, content: bytes) -> Any:
+        headers = {**asked.headers, "accept-encoding": "identity"}
+        return self.upstreams.send(
+            asked.upstream, "POST", asked.path, headers=headers, content=content, query=asked.query
+        )
+
+    def _as_it_came(self, asked: _Asked, response: httpx2.Response, raw: bytes) -> ProxyReply:
+        """Return the provider's own error, with its status and `retry-after`."""
+        headers = kept_headers(response.headers.items())
+        headers.pop("content-encoding", None)
+        self._end(asked, response.status_code)
+        return ProxyReply(response.status_code, headers, raw)
+
+    async def _streamed(self, asked: _Asked, turn: Turn) -> ProxyReply:
+        """Answer a request with a stream, as soon as the provider's first reply begins."""
+        content = await asyncio.to_thread(turn.request)
+        stack = AsyncExitStack()
+        async with asked.report.waits():
+            response = await stack.enter_async_context(self._send(asked, content))
+        kind = response.headers.get("content-type", "")
+        if response.status_code >= 400 or "event-stream" not in kind:
+            async with stack:
+                raw = await response.aread()
+            return self._as_it_came(asked, response, raw)
+        events = self._events(asked, turn, stack, response)
+        return ProxyReply(response.status_code, self._reply_headers(asked, response), events)
+
+    async def _events(
+        self, asked: _Asked, turn: Turn, stack: AsyncExitStack, response: httpx2.Response
+    ) -> AsyncIterator[bytes]:
+        """Yield the client's stream; a failure ends it in the form of the dialect."""
+        stream = turn.dialect.stream(turn.holds, turn.body)
+        status, body, problem = 0, None, ""
+        try:
+            async with aclosing(self._visible(asked, turn, stream, stack, response)) as events:
+                async for event in events:
+                    yield event.encoded()
+            yield stream.end_mark()
+        except _BrokenOffError as exc:
+            status, body, problem = exc.status, exc.body, _problem(exc)
+        except (httpx2.HTTPError, ReplyFailedError) as exc:
+            status, problem = 502, _problem(exc)
+        except Exception:  # noqa: BLE001  # the client gets an end, whatever fails here
+            log_failure(_log, "a stream of %s ended early", asked.upstream.id)
+            status, problem = 500, "the proxy failed"
+        finally:
+            self._end(asked, status or 200)
+        if status:
+            _log.warning("upstream %s: %s in a stream", asked.upstream.id, problem)
+            for event in stream.error(status, body, problem):
+                yield event.encoded()
+
+    async def _visible(
+        self,
+        asked: _Asked,
+        turn: Turn,
+        stream: ReplyStream,
+        stack: AsyncExitStack,
+        response: httpx2.Response,
+    ) -> AsyncGenerator[SentEvent]:
+        """Yield the client's events, from the provider's replies one after the other."""
+        while True:
+            async with stack:
+                async for event in _sent(response):
+                    for visible in stream.read(event):
+                        yield visible
+            if stream.failed:
+                return
+            if not stream.is_complete:
+                raise _BrokenOffError(502, None)
+            released = await asyncio.to_thread(turn.take, stream.reply())
+            if released is not None:
+                break
+            stream.begin_step()
+            stack, response = await self._next_step(asked, turn)
+        # Kept before the end is sent: the client's next request may come at once.
+        await turn.keep(self._exchanges)
+        for call_id, call in released:
+            for visible in stream.release(call_id, call):
+                yield visible
+        for visible in stream.finish():
+            yield visible
+
+    async def _next_step(self, asked: _Asked, turn: Turn) -> tuple[AsyncExitStack, httpx2.Response]:
+        """Send the next request of a turn, and return its reply as it begins."""
+        content = await asyncio.to_thread(turn.request)
+        stack = AsyncExitStack()
+        async with asked.report.waits():
+            response = await stack.enter_async_context(self._send(asked, content))
+        if response.status_code >= 400:
+            async with stack:
+                raise _BrokenOffError(response.status_code, await _read(await response.aread()))
+        return stack, response
+
+    def _reply_headers(self, asked: _Asked, response: httpx2.Response) -> dict[str, str]:
+        headers = kept_headers(response.headers.items())
+        headers.pop("content-encoding", None)
+        return {**headers, "x-tool-search": asked.report.header()}
+
+    def _unreachable(self, asked: _Asked, exc: httpx2.HTTPError) -> ProxyReply:
+        status = 504 if isinstance(exc, httpx2.TimeoutException) else 502
+        self._end(asked, status)
+        _log.warning("upstream %s: %s", asked.upstream.id, type(exc).__name__)
+        return _refused(asked.dialect, status, _problem(exc))
+
+    def _end(self, asked: _Asked, status: int) -> None:
+        asked.report.end(status)
+        self._observe(asked.report)
+
+    async def close(self) -> None:
+        """Close connections and files."""
+        await self.upstreams.close()
+        close = getattr(self._store, "close", None)
+        if close is not None:
+            close()
+
+
+async def _read(raw: bytes) -> JSON | None:
+    """Return the object in a body, or None if it is not one."""
+    if len(raw) > _SMALL_BYTES:
+        return await asyncio.to_thread(_object, raw)
+    return _object(raw)
+
+
+def _object(raw: bytes) -> JSON | None:
+    try:
+        value = read_json(raw.decode("utf-8"))
+    except (UnicodeDecodeError, ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+async def _sent(response: httpx2.Response) -> AsyncIterator[SentEvent]:
+    """Yield the events of a stream; a mark of the end is none of them."""
+    decoder = EventDecoder(max_event_bytes=_MAX_EVENT_BYTES)
+    async for piece in response.aiter_bytes():
+        for event in decoder.feed(piece):
+            data = _object(event.data)
+            if data is not None:
+                yield SentEvent(event.name.decode("utf-8", "replace") or None, data)
+
+
+def _profile(asked: _Asked) -> ProviderProfile:
+    """Return the provider's profile, with a strategy that a proxy can give."""
+    upstream, dialect = asked.upstream, asked.dialect.name
+    model = str(asked.body.get("model") or "")
+    profile = profile_for(
+        dialect, model, base_url=upstream.base_url, strategy=upstream.strategy or AUTO
+    )
+    if profile.strategy not in _STRATEGIES or profile.search_form == "hosted":
+        profile = profile.generic()
+    if profile.thinking_bound_to_prefix and profile.strategy == "generic":
+        # A list that grows inside a turn would end the thinking.
+        return profile_for(dialect, model, base_url=upstream.base_url, strategy="bridge")
+    return profile
+
+
+def _refused(dialect: WireDialect, status: int, message: str) -> ProxyReply:
+    return ProxyReply(
+        status, {"content-type": "application/json"}, _json(dialect.error_body(status, message))
+    )
+
+
+def _json(value: JSON) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def _problem(exc: Exception) -> str:
+    if isinstance(exc, _BrokenOffError):
+        return f"the provider's reply broke off ({exc})"
+    kind = "did not answer in time" if isinstance(exc, httpx2.TimeoutException) else "failed"
+    return f"the provider {kind} ({type(exc).__name__})"

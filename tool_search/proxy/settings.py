@@ -1,0 +1,206 @@
+"""The settings of a proxy, read from a YAML file."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from tool_search.config.bot import ToolSearchConfig
+from tool_search.config.loading import load_settings
+from tool_search.config.providers import Dialect
+from tool_search.config.search import Settings
+from tool_search.errors import ConfigurationError
+from tool_search.proxy.addresses import known_dialects
+
+__all__ = [
+    "ClientMatch",
+    "ClientRule",
+    "InspectorSettings",
+    "ListenSettings",
+    "ProxyConfig",
+    "ProxyMode",
+    "StateSettings",
+    "UpstreamSettings",
+    "load_proxy_config",
+    "proxy_config",
+]
+
+ProxyMode = Literal["auto", "inject", "emulate", "off"]
+"""The way in which a client gets tool search.
+
+`inject` answers searches in the proxy, `emulate` answers for a provider that does not know a
+client's deferred tools, `off` passes everything on; `auto` emulates for clients that defer
+tools by themselves, and injects for all others.
+"""
+
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+class ListenSettings(Settings):
+    """The `listen` section: the address of the proxy.
+
+    Attributes:
+        host: The address; beyond this machine it needs tokens.
+        port: The port.
+        tokens_env: The environment variable with the tokens of clients, separated by commas;
+            null: every client of this machine is served.
+        max_body_bytes: The largest request that is read.
+    """
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65_535)] = 8787
+    tokens_env: str | None = None
+    max_body_bytes: Annotated[int, Field(ge=1_000)] = 64_000_000
+
+    @property
+    def is_local(self) -> bool:
+        """True if only programs of this machine can connect."""
+        return self.host in _LOOPBACK
+
+
+class UpstreamSettings(Settings):
+    """One entry of `upstreams`: a provider's endpoint.
+
+    Attributes:
+        id: The name in logs and in the inspector.
+        base_url: The address, with its version if it has one.
+        dialects: The formats that it speaks; empty: those that are known of its host.
+        models: Globs of models that it serves.
+        strategy: The strategy that presents tools to it, as in a bot's `providers`.
+        api_key_env: The environment variable with its key; null: the client's own key goes on.
+        timeout_s: Seconds of silence before the provider counts as failed.
+    """
+
+    id: str = "upstream"
+    base_url: str
+    dialects: tuple[Dialect, ...] = ()
+    models: tuple[str, ...] = ("*",)
+    strategy: str = "auto"
+    api_key_env: str | None = None
+    timeout_s: Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)] = 600.0
+
+    @property
+    def spoken(self) -> tuple[Dialect, ...]:
+        """The formats that it speaks."""
+        return self.dialects or known_dialects(self.base_url)
+
+
+class ClientMatch(Settings):
+    """The `match` of a client's rule.
+
+    Attributes:
+        header: Globs by the name of a request's header; all have to match.
+    """
+
+    header: dict[str, str] = Field(default_factory=dict)
+
+
+class ClientRule(Settings):
+    """One entry of `clients`: the tools of a client that are always declared.
+
+    Attributes:
+        name: The name in logs and in the inspector.
+        match: The requests that it is for; without a header, all.
+        core: Globs of tools that are always declared; `namespace:*` chooses a namespace.
+        deferred: Globs of the only tools that wait to be found; null: all but `core`.
+        mode: The mode for this client; null: the proxy's.
+    """
+
+    name: str
+    match: ClientMatch = ClientMatch()
+    core: tuple[str, ...] = ()
+    deferred: tuple[str, ...] | None = None
+    mode: ProxyMode | None = None
+
+
+class StateSettings(Settings):
+    """The `state` section: the exchanges that clients do not see.
+
+    Attributes:
+        path: The SQLite file; null: memory of this process.
+        keep_days: Days after its last use that an exchange is kept.
+        max_exchanges: The number of exchanges; the least recently used are dropped.
+    """
+
+    path: str | None = None
+    keep_days: Annotated[float, Field(gt=0, le=3_650, allow_inf_nan=False)] = 7.0
+    max_exchanges: Annotated[int, Field(ge=1, le=100_000_000)] = 100_000
+
+
+class InspectorSettings(Settings):
+    """The `inspector` section: the page that shows requests.
+
+    Attributes:
+        enabled: False: there is no page.
+        keep_requests: The number of requests that it shows.
+        bodies: True if it keeps whole requests and replies, keys masked.
+    """
+
+    enabled: bool = True
+    keep_requests: Annotated[int, Field(ge=1, le=100_000)] = 500
+    bodies: bool = False
+
+
+class ProxyConfig(Settings):
+    """The settings of a proxy.
+
+    Attributes:
+        listen: The address.
+        upstreams: The providers; the first that speaks the request's format and has its model.
+        mode: The way in which clients get tool search.
+        tool_search: The settings of searches, as in a bot's configuration.
+        clients: Rules for clients; the first that fits, before the built-in ones.
+        state: The hidden exchanges.
+        inspector: The page.
+        max_searches: Searches of one turn; then the model is answered that there is no more.
+    """
+
+    listen: ListenSettings = ListenSettings()
+    upstreams: Annotated[tuple[UpstreamSettings, ...], Field(min_length=1)]
+    mode: ProxyMode = "auto"
+    tool_search: ToolSearchConfig = ToolSearchConfig()
+    clients: tuple[ClientRule, ...] = ()
+    state: StateSettings = StateSettings()
+    inspector: InspectorSettings = InspectorSettings()
+    max_searches: Annotated[int, Field(ge=1, le=100)] = 5
+
+
+def load_proxy_config(path: str | os.PathLike[str]) -> ProxyConfig:
+    """Return the settings in a YAML file.
+
+    Raises:
+        ConfigurationError: The file cannot be read, a key is unknown, or a value is not
+            allowed.
+    """
+    return _checked(load_settings(path, ProxyConfig))
+
+
+def proxy_config(base_url: str, dialects: tuple[Dialect, ...] = ()) -> ProxyConfig:
+    """Return the settings for one provider.
+
+    Args:
+        base_url: Its address.
+        dialects: The formats that it speaks; empty: those that are known of its host.
+
+    Raises:
+        ConfigurationError: The formats are not known.
+    """
+    upstream = UpstreamSettings(base_url=base_url, dialects=dialects)
+    return _checked(ProxyConfig(upstreams=(upstream,)))
+
+
+def _checked(config: ProxyConfig) -> ProxyConfig:
+    for upstream in config.upstreams:
+        if not upstream.spoken:
+            raise ConfigurationError(
+                f"upstream {upstream.id!r}: the formats of {upstream.base_url!r} are not known; "
+                "set dialects to one or more of anthropic, openai_chat, openai_responses"
+            )
+    if not config.listen.is_local and not config.listen.tokens_env:
+        raise ConfigurationError(
+            f"listen.host {config.listen.host!r} is open to other machines: set "
+            "listen.tokens_env to an environment variable with the tokens of clients"
+        )
+    return config

@@ -1,0 +1,280 @@
+"""One turn of a client: requests to the provider until a reply is the client's.
+
+The provider's calls of the search tool are answered here. The client gets one reply, without
+them; the exchange is kept, so that the next request of the client has it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from tool_search.catalog.tokens import estimate_tokens
+from tool_search.catalog.tool import Tool
+from tool_search.conversation.calls import AnsweredCall, CallResult, RunCall, result_message
+from tool_search.conversation.view import ToolView
+from tool_search.hosts.chain import ChainItem, ExchangeChain
+from tool_search.i18n import text
+from tool_search.messages import Message, RequestPlan, ToolCall, ToolList, user_message
+from tool_search.providers.profiles import ProviderProfile
+from tool_search.proxy.dialects.base import (
+    JSON,
+    ListedTool,
+    VisibleCall,
+    WireCall,
+    WireDialect,
+    WireTool,
+)
+from tool_search.proxy.history import Exchange, History, keep_exchange, kept_reply
+from tool_search.proxy.tools import ClientTools
+from tool_search.search.index.protocol import SearchResult
+from tool_search.values.json import compact_json
+
+__all__ = ["Search", "Turn"]
+
+# Replies with nothing but searches, after the model was answered that there is no more.
+_MAX_REFUSED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A search of the model.
+
+    Attributes:
+        query: The query.
+        names: The names of the tools that it found.
+        error: The reason for which nothing was searched; None: it was.
+    """
+
+    query: str
+    names: Sequence[str]
+    error: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Turn:
+    """A request of a client, and the provider's replies to it.
+
+    Attributes:
+        dialect: The format.
+        body: The client's request.
+        tools: The client's tools.
+        view: The tools as the conversation has them.
+        profile: The provider.
+        history: The history with hidden exchanges.
+        owner: The digest of the client's credential.
+        max_searches: Searches before the model is answered that there is no more.
+        searches: The searches so far.
+        replies: The provider's replies so far.
+        answers: The calls that the client does not see as they came, by id.
+        listed: The declared tools of the last request.
+    """
+
+    dialect: WireDialect
+    body: JSON
+    tools: ClientTools
+    view: ToolView
+    profile: ProviderProfile
+    history: History
+    owner: str
+    max_searches: int
+    searches: list[Search] = field(default_factory=list)
+    replies: list[JSON] = field(default_factory=list)
+    answers: dict[str, VisibleCall | None] = field(default_factory=dict)
+    listed: list[ListedTool] = field(default_factory=list)
+    _hidden: list[JSON] = field(default_factory=list)
+    _results: list[str] = field(default_factory=list)
+    _later: list[JSON] = field(default_factory=list)
+    _plan: RequestPlan | None = None
+
+    def request(self) -> bytes:
+        """Return the body of the provider's next request."""
+        plan = self._plan or self.view.plan((user_message("."),), self.profile, complete=False)
+        self._plan = plan
+        self.listed = self._listed(plan)
+        body = dict(self.body)
+        items_key = self.dialect.items_key
+        # A history of the client alone goes on as it came, a text as well.
+        if self.history.items != self.dialect.items(body) or self._hidden:
+            body[items_key] = [*self.history.items, *self._hidden]
+        if self.history.reply_id is not None and "previous_response_id" in body:
+            body["previous_response_id"] = self.history.reply_id
+        body["tools"] = self.dialect.write_tools(self.body["tools"], self.listed, self.tools.others)
+        self.dialect.write_system(body, self.view.instruct)
+        return compact_json(body).encode("utf-8", "replace")
+
+    @property
+    def declared_tokens(self) -> int:
+        """The estimated tokens of the definitions that the last request has in the prompt."""
+        own = sum(estimate_tokens(compact_json(entry.own)) for entry in self.listed if entry.own)
+        sources = self.tools.sources
+        shown = (e.wire for e in self.listed if e.wire is not None and not e.deferred)
+        listed = sum(self.tools.tokens[sources[wire.namespace, wire.name]] for wire in shown)
+        return own + listed + self.tools.other_tokens
+
+    def holds(self, name: str, namespace: str | None) -> bool:
+        """True for a call that the client does not see before it is decided."""
+        if (namespace, name) in self.tools.plain:
+            return False
+        if (namespace, name) not in self.tools.sources:
+            return namespace is None
+        return self.tools.name_of(namespace, name) not in self._callable
+
+    @property
+    def _callable(self) -> set[str]:
+        core = {tool.name for tool in self.view.catalog.core}
+        return core.union(self.view.found)
+
+    def take(self, reply: JSON) -> list[tuple[str, VisibleCall]] | None:
+        """Take in the provider's reply, and answer the calls that the client does not see.
+
+        Returns:
+            The calls that were held back and are the client's, if the turn ends here; None if
+            the provider has to be asked again.
+        """
+        self.replies.append(reply)
+        items = self.dialect.reply_items(reply)
+        calls = [call for item in items for call in self.dialect.calls(item)]
+        held = [c for c in calls if c.is_search or self.holds(c.name, c.namespace)]
+        # What a search finds is before what a call names, as in the next request.
+        held.sort(key=lambda call: not self._is_search(call))
+        answered: list[tuple[WireCall, AnsweredCall]] = []
+        released: list[tuple[str, VisibleCall]] = []
+        for call in held:
+            decision = self._decide(call, is_cut=self.dialect.is_cut(reply))
+            if isinstance(decision, AnsweredCall):
+                self.answers[call.id] = None
+                answered.append((call, decision))
+                continue
+            self.answers[call.id] = None
+            if decision is not None:
+                visible = self.answers[call.id] = self._visible(decision)
+                released.append((call.id, visible))
+        results = self._answer(answered)
+        if not results or len(answered) < len(calls) or self._is_over:
+            self._later = results
+            return released
+        self._hidden += [*items, *results]
+        return None
+
+    def _is_search(self, call: WireCall) -> bool:
+        return call.is_search or call.name == self.view.search_tool_name
+
+    @property
+    def _is_over(self) -> bool:
+        return len(self.searches) >= self.max_searches + _MAX_REFUSED
+
+    def _decide(self, call: WireCall, *, is_cut: bool) -> RunCall | AnsweredCall | None:
+        """Decide a call; None for one that was cut off: nobody sees it."""
+        is_search = self._is_search(call)
+        if is_search and len(self.searches) >= self.max_searches:
+            return self._refuse_search(call)
+        name = self.view.search_tool_name if is_search else call.name
+        if (call.namespace, call.name) in self.tools.sources:
+            name = self.tools.name_of(call.namespace, call.name)
+        decision = self.view.check(name, call.arguments)
+        if isinstance(decision, RunCall):
+            return decision
+        if decision.result is not None:
+            result = decision.result
+            self.searches.append(Search(result.query, result.names, result.error))
+            self._results.append(result.to_json())
+        elif is_cut:
+            return None
+        return decision
+
+    def _refuse_search(self, call: WireCall) -> AnsweredCall:
+        reason = text("search.used_up", self.view.language)
+        self.searches.append(Search("", (), reason))
+        result = SearchResult(query="", error=reason)
+        own = ToolCall(id=call.id, name=self.view.search_tool_name, arguments=call.arguments)
+        return AnsweredCall(call=own, content=result.to_json(), is_error=True)
+
+    def _visible(self, decision: RunCall) -> VisibleCall:
+        wire = self.tools.wire[decision.tool.source]
+        return VisibleCall(wire.name, compact_json(dict(decision.arguments)), wire.namespace)
+
+    def _answer(self, answered: Sequence[tuple[WireCall, AnsweredCall]]) -> list[JSON]:
+        """Return the results of calls as items, and plan the next request."""
+        if not answered:
+            return []
+        calls, results = [], []
+        for call, decision in answered:
+            name = self.view.search_tool_name if self._is_search(call) else call.name
+            own = ToolCall(id=call.id, name=name, arguments=call.arguments)
+            result = CallResult(
+                decision=replace(decision, call=own),
+                content=decision.content,
+                is_error=decision.is_error,
+            )
+            calls.append(own)
+            results.append(result_message(result, self.view.language))
+        said = Message(role="assistant", content="", tool_calls=tuple(calls))
+        history = (user_message("."), said, *results)
+        self._plan = self.view.plan(history, self.profile, complete=False)
+        items = self.dialect.result_items(self._plan, self.profile)
+        return self.dialect.with_definitions(items, self._wire_of)
+
+    def _wire_of(self, name: str) -> WireTool | None:
+        tool = self.view.catalog.get(name) or self.view.catalog.by_wire_name.get(name)
+        return self.tools.wire.get(tool.source) if tool else None
+
+    def _listed(self, plan: RequestPlan) -> list[ListedTool]:
+        entries = [(entry, self._own(entry.tool)) for entry in plan.tools]
+        of_proxy = replace(plan, tools=ToolList(e for e, wire in entries if wire is None))
+        written = iter(self.dialect.own_tools(of_proxy, self.profile))
+        required = set(self.dialect.required_tools(self.body))
+        return [
+            ListedTool(None, next(written))
+            if wire is None
+            else ListedTool(
+                wire,
+                deferred=entry.deferred and (wire.namespace, wire.name) not in required,
+            )
+            for entry, wire in entries
+        ]
+
+    def _own(self, tool: Tool) -> WireTool | None:
+        return self.tools.wire.get(tool.source)
+
+    def merged(self) -> JSON:
+        """Return the one reply that the client sees, if replies are whole."""
+        reply = self.dialect.merged(self.replies, self.answers)
+        return self.dialect.echoed(reply, self.body)
+
+    async def keep(self, exchanges: ExchangeChain) -> None:
+        """Keep what the client does not see of the reply, and teach what was learned."""
+        chain = self._visible_chain()
+        exchange = Exchange(
+            count=len(chain),
+            instead=[*self._hidden, *self.dialect.reply_items(self.replies[-1])],
+            later=self._later,
+            results=self._results,
+        )
+        if chain and (self._hidden or self.answers):
+            await keep_exchange(exchanges, self.owner, [*self.history.chain, *chain], exchange)
+        for reply_id in self._kept_ids():
+            later = Exchange(
+                later=self._later,
+                results=self._results,
+                reply_id=str(self.replies[-1].get("id")),
+                found=self.view.found,
+            )
+            await keep_exchange(exchanges, self.owner, [kept_reply(reply_id)], later)
+
+    def _visible_chain(self) -> list[ChainItem]:
+        seen = self.dialect.visible_items(self.replies, self.answers)
+        chained = (self.dialect.chain_item(item) for item in seen)
+        return [item for item in chained if item is not None]
+
+    def _kept_ids(self) -> Iterable[str]:
+        """Yield the names by which a next request may go on, without the history."""
+        if self.dialect.items_key != "input" or not (self.view.found or self._hidden):
+            return
+        if self.body.get("store") is not False and self.replies[0].get("id"):
+            yield str(self.replies[0]["id"])
+        conversation = self.body.get("conversation")
+        if isinstance(conversation, dict):
+            conversation = conversation.get("id")
+        if isinstance(conversation, str):
+            yield conversation

@@ -1,0 +1,117 @@
+"""Requests to providers: the right one, its address and key, and its replies in bytes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from fnmatch import fnmatchcase
+
+import httpx2
+
+from tool_search.config.providers import Dialect
+from tool_search.proxy.addresses import upstream_url
+from tool_search.proxy.settings import UpstreamSettings
+
+__all__ = ["Upstreams", "kept_headers"]
+
+# Of one connection alone (RFC 9110, section 7.6.1), or written anew by each client.
+_HOP_BY_HOP = frozenset(
+    ("connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer",
+     "transfer-encoding", "upgrade", "host", "content-length"),
+)  # fmt: skip
+_KEYS = ("authorization", "x-api-key", "api-key")
+_CONNECT_S = 15.0
+_MAX_CONNECTIONS = 1_000
+
+
+class Upstreams:
+    """The providers of a proxy.
+
+    Args:
+        settings: The providers, in order.
+    """
+
+    def __init__(self, settings: tuple[UpstreamSettings, ...]) -> None:
+        self._settings = settings
+        self._client: httpx2.AsyncClient | None = None
+
+    def choose(self, dialect: Dialect | None, model: str) -> UpstreamSettings | None:
+        """Return the first provider that speaks a format and has a model.
+
+        Args:
+            dialect: The format; None: any.
+            model: The model's name; empty: any.
+        """
+        for each in self._settings:
+            if dialect is not None and dialect not in each.spoken:
+                continue
+            if not model or any(fnmatchcase(model, glob) for glob in each.models):
+                return each
+        return None
+
+    @asynccontextmanager
+    async def send(
+        self,
+        upstream: UpstreamSettings,
+        method: str,
+        path: str,
+        *,
+        headers: Mapping[str, str],
+        content: bytes | AsyncIterator[bytes] | None = None,
+        query: str = "",
+    ) -> AsyncIterator[httpx2.Response]:
+        """Send a request, and give the reply while it comes.
+
+        Args:
+            upstream: The provider.
+            method: The method.
+            path: The path of the client's request.
+            headers: The headers of the client's request.
+            content: The body.
+            query: The query of the client's request.
+
+        Raises:
+            httpx2.HTTPError: There is no reply.
+        """
+        # A redirect is not followed: the key would go to another host.
+        async with self._http().stream(
+            method,
+            upstream_url(upstream.base_url, path, query),
+            headers=self._headers(upstream, headers),
+            content=content,
+            timeout=httpx2.Timeout(upstream.timeout_s, connect=_CONNECT_S),
+            follow_redirects=False,
+        ) as response:
+            yield response
+
+    def _http(self) -> httpx2.AsyncClient:
+        if self._client is None:
+            limits = httpx2.Limits(
+                max_connections=_MAX_CONNECTIONS, max_keepalive_connections=_MAX_CONNECTIONS // 5
+            )
+            self._client = httpx2.AsyncClient(limits=limits)
+        return self._client
+
+    @staticmethod
+    def _headers(upstream: UpstreamSettings, given: Mapping[str, str]) -> dict[str, str]:
+        headers = kept_headers(given.items())
+        headers.setdefault("accept-encoding", "identity")
+        if upstream.api_key_env is None:
+            return headers
+        key = os.environ.get(upstream.api_key_env, "")
+        sent = [name for name in _KEYS if name in headers]
+        for name in sent or ["x-api-key" if upstream.spoken == ("anthropic",) else "authorization"]:
+            headers[name] = f"Bearer {key}" if name == "authorization" else key
+        return headers
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None
+
+
+def kept_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return headers that go on, by their names in lower case; of one name the last counts."""
+    return {n.casefold(): v for n, v in headers if n.casefold() not in _HOP_BY_HOP}
