@@ -135,7 +135,8 @@ class PeerModel(KeywordModel):
         if not view.calls:
             calls = [ModelCall(name="search_tools", arguments={"query": view.last_user_text})]
         elif view.calls[-1].name == "search_tools":
-            found = json.loads(results[-1].text or "[]")
+            text = results[-1].text  # FastMCP's of no match is empty, which a runner says in words
+            found = json.loads(text) if text.startswith("[") else []
             name = found[0]["name"] if found else "nothing"
             calls = [ModelCall(name="call_tool", arguments={"name": name, "arguments": {}})]
         else:

@@ -10,7 +10,7 @@ until a reply has no calls. Providers may change between any two plans.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -67,6 +67,23 @@ from tool_search.strategies import PlanInput, StrategySet, ToolsAssembler, ToolS
 from tool_search.values.look_alikes import look_alike_keys
 
 __all__ = ["CallResult", "ToolSearchSession"]
+
+
+@dataclass(slots=True)
+class _UserTurn:
+    """The user of the current turn, and what the turn has had.
+
+    Attributes:
+        roles: The user's roles.
+        denial_reason: Returns why the user may not call a tool.
+        may_ask: Returns True for a tool some call of which asks for permission.
+        had_second_chance: True if a reply was asked for again.
+    """
+
+    roles: frozenset[str] = frozenset()
+    denial_reason: Callable[[Tool], str | None] = allowed_to_all
+    may_ask: Callable[[Tool], bool] = lambda _: False
+    had_second_chance: bool = False
 
 
 class ToolSearchSession(ToolConversation):
@@ -134,10 +151,7 @@ class ToolSearchSession(ToolConversation):
         )
         self._planned = 0
         self._refused: frozenset[str] = frozenset()
-        self._roles: frozenset[str] = frozenset()
-        self._denial_reason: Callable[[Tool], str | None] = allowed_to_all
-        self._may_ask: Callable[[Tool], bool] = lambda _: False
-        self._had_second_chance = False
+        self._turn = _UserTurn()
         self._left_out = LeftOut(record.left_out if record else None)
         self._turn_order: tuple[str, ...] = ()
         if record is not None:
@@ -236,15 +250,14 @@ class ToolSearchSession(ToolConversation):
         self._tools.begin(catalog, profile, first)
         if self._tools.search_tool_name != name:
             self._rename_searches()
-        self._roles, self._denial_reason = frozenset(roles), denial_reason
+        turn = self._turn = _UserTurn(frozenset(roles), denial_reason)
         self._tools.freeze_listing(self.permits)
         self._left_out.begin_turn(hidden)
         self.close_open_calls()
         self._log.append(message)
         self._introduce()
-        self._may_ask = may_ask or may_ask_of(self._runner, self.language, self._roles)
-        self._had_second_chance = False
-        preloaded = self._preloading.run(permits=self.permits, may_ask=self._may_ask)
+        turn.may_ask = may_ask or may_ask_of(self._runner, self.language, turn.roles)
+        preloaded = self._preloading.run(permits=self.permits, may_ask=turn.may_ask)
         self.sent.keep_within_limits()
         self._turn_order = self._tools.tool_order.declared_order
         return preloaded
@@ -294,10 +307,11 @@ class ToolSearchSession(ToolConversation):
         Args:
             reply: A complete reply; one with calls has no second chance.
         """
-        if self._had_second_chance:
+        turn = self._turn
+        if turn.had_second_chance:
             return ()
-        new = self._preloading.second_chance(reply, permits=self.permits, may_ask=self._may_ask)
-        self._had_second_chance = bool(new)
+        new = self._preloading.second_chance(reply, permits=self.permits, may_ask=turn.may_ask)
+        turn.had_second_chance = bool(new)
         return new
 
     def accept(self, reply: Message, *, is_paused: bool = False) -> tuple[ToolCall, ...]:
@@ -344,9 +358,9 @@ class ToolSearchSession(ToolConversation):
         return self._resolver().decide(call)
 
     def _why_not(self, tool: Tool) -> str | None:
-        if tool.roles and self._roles.isdisjoint(tool.roles):
+        if tool.roles and self._turn.roles.isdisjoint(tool.roles):
             return ""
-        return self._denial_reason(self._tools.catalog.executable(tool))
+        return self._turn.denial_reason(self._tools.catalog.executable(tool))
 
     def commit(self, results: Iterable[CallResult]) -> tuple[Discovery, ...]:
         """Commit the results of a reply's calls, and their discoveries.
@@ -387,7 +401,7 @@ class ToolSearchSession(ToolConversation):
         self._check_awaited(call)
         waits = call.name == self.search_tool_name and self._tools.embeds
         return await run_call(
-            self, call, runner or self._runner, context, roles=self._roles, waits=waits
+            self, call, runner or self._runner, context, roles=self._turn.roles, waits=waits
         )
 
     def _check_awaited(self, call: ToolCall) -> None:

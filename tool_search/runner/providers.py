@@ -18,11 +18,14 @@ from tool_search.providers.base import ChatProvider, ConnectedProvider
 from tool_search.providers.errors import ProviderHealth
 from tool_search.providers.profiles import ProviderProfile
 
-__all__ = ["NamedProviders", "ProviderPool", "Providers", "name_providers"]
+__all__ = ["COOLDOWN_S", "NamedProviders", "ProviderPool", "Providers", "name_providers"]
 
 Provider = str | ProviderConfig | ChatProvider
 Providers = str | Mapping[str, Provider] | Iterable[Provider]
 """Strings `kind:model`, entries of a configuration, or objects; by `id` or in order."""
+
+COOLDOWN_S = 60.0
+"""The seconds for which a failed provider is skipped, unless somebody says otherwise."""
 
 # Adapters are above the runner: the builder of providers is loaded by its name.
 _BUILD_PROVIDER = "tool_search.adapters:build_provider"
@@ -42,6 +45,12 @@ class NamedProviders:
     by_id: Mapping[str, ChatProvider]
     built: Sequence[ConnectedProvider] = ()
     cooldown_s: Mapping[str, float] = field(default_factory=dict)
+
+    def pool(self, cooldown_s: float | Mapping[str, float]) -> ProviderPool:
+        """Return the providers with their health; seconds are for all, or by `id`."""
+        named = cooldown_s if isinstance(cooldown_s, Mapping) else {}
+        usual = COOLDOWN_S if isinstance(cooldown_s, Mapping) else cooldown_s
+        return ProviderPool(self.by_id, {name: named.get(name, usual) for name in self.by_id})
 
 
 def name_providers(

@@ -54,7 +54,7 @@ from tool_search.providers.prompt_cache import PrefixMonitor
 from tool_search.runner.compaction import Compact, compacted
 from tool_search.runner.conversations import OpenConversation, OpenConversations
 from tool_search.runner.learning import Learning
-from tool_search.runner.providers import ProviderPool, Providers, name_providers
+from tool_search.runner.providers import COOLDOWN_S, Providers, name_providers
 from tool_search.runner.turn import Turn
 from tool_search.runner.turn_watch import TurnWatch
 from tool_search.search.build import EMBEDDING_ENGINES, build_index
@@ -65,7 +65,6 @@ from tool_search.strategies import StrategySet, ToolsAssembler, ToolSearchStrate
 
 __all__ = ["ToolSearchRunner"]
 
-_COOLDOWN_S = 60.0
 _log = logging.getLogger(__name__)
 
 
@@ -131,7 +130,7 @@ class ToolSearchRunner:
         max_steps: int = 20,
         turn_timeout_s: float | None = None,
         max_concurrent_turns: int | None = 64,
-        cooldown_s: float | Mapping[str, float] = _COOLDOWN_S,
+        cooldown_s: float | Mapping[str, float] = COOLDOWN_S,
         tool_timeout_s: float = 60.0,
         calls: CallOptions | None = None,
         store: ConversationStore | None = None,
@@ -139,13 +138,8 @@ class ToolSearchRunner:
         compact: Compact | None = None,
         strategies: Iterable[ToolSearchStrategy] = (),
     ) -> None:
-        named = cooldown_s if isinstance(cooldown_s, Mapping) else {}
-        usual = _COOLDOWN_S if isinstance(cooldown_s, Mapping) else cooldown_s
         opened = name_providers(providers)
-        self._built = opened.built
-        self._pool = ProviderPool(
-            opened.by_id, {name: named.get(name, usual) for name in opened.by_id}
-        )
+        self._built, self._pool = opened.built, opened.pool(cooldown_s)
         self._config = config or ToolSearchConfig()
         self._system_prompt = system_prompt
         self._history = history or HistorySettings()
