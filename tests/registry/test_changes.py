@@ -94,7 +94,7 @@ async def test_a_message_that_fails_is_logged_and_the_next_one_is_sent(
         for name in "ab":
             registry.register(tool(name), GITHUB)
             await asyncio.wait_for(tried.get(), 10)
-    assert "could not be told" in caplog.text
+    assert "could not be sent" in caplog.text
 
 
 async def test_the_tools_of_a_source_are_registered_and_run() -> None:

@@ -1,4 +1,4 @@
-"""The backends of a registered tool: where a call of it is run."""
+"""The backends of a registered tool, which run its calls."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Backend:
     """One place that can run a tool; made by `local`, `provider` and `mcp`.
 
     Two backends are the same one if their kinds and names are; a provider's also has its name
-    for the tool. A local backend without a name is told apart by its executor.
+    for the tool. The identity of a local backend without a name is its executor.
 
     Attributes:
         kind: The kind of place.

@@ -71,7 +71,7 @@ class ToolExample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolDocs:
-    """What people wrote about a tool, in addition to its definition.
+    """Documentation of a tool, in addition to its definition.
 
     Attributes:
         summary: One or two lines; 200 characters are kept. Empty: the tool's description.
@@ -247,7 +247,7 @@ class DocumentationStore:
         """Return a tool at a level of detail.
 
         Raises:
-            InvalidDocsError: There is no such level, or only documentation of the tool.
+            InvalidDocsError: The level is unknown, or only documentation of the tool is known.
             ToolNotFoundError: There is neither a tool nor documentation.
         """
         if level not in _LEVELS:

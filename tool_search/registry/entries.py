@@ -1,4 +1,4 @@
-"""What a registry keeps of a tool, and the checks before it is kept."""
+"""Entries of a registry, and the checks before a tool becomes one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Entry", "Registration", "read_tool", "with_registration"]
 _MAX_NAME_CHARS = 128
 _UNFIT = re.compile(r"[^A-Za-z0-9_.-]")
 _SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema")
-# These may differ between two registrations of a tool: they say where it is, or how to find it.
+# These may differ between two registrations of a tool: they say how to find it, and who lists it.
 _MAY_DIFFER = frozenset(("kind", "server", "listed_name", "tags", "namespace", "version"))
 
 
@@ -31,7 +31,7 @@ class Registration:
 
     Attributes:
         tool: The definition.
-        backends: Where it can be run, in the order of their registration.
+        backends: The places that can run it, in the order of their registration.
     """
 
     tool: Tool
@@ -44,7 +44,7 @@ class Entry:
 
     Attributes:
         tool: The definition.
-        backends: Where it can be run.
+        backends: The places that can run it.
         extras: The icons and `_meta` of the definition, as canonical JSON; None: unknown.
         listed: The tool as catalogs have it; see `SourceBook`.
     """

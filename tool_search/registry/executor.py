@@ -92,8 +92,8 @@ class RegistryExecutor:
             inner = replace(call, name=name)
             return await executor.run_here(inner, arguments, context, channel, clock)
         written = ToolCall(id=call.id, name=name, arguments=compact_json(dict(arguments)))
-        told = replace(context, tool=call.name, call_id=call.id, channel=channel)
-        async with closing(executor.run(written, told)) as events:
+        running = replace(context, tool=call.name, call_id=call.id, channel=channel)
+        async with closing(executor.run(written, running)) as events:
             async for event in events:
                 if isinstance(event, ExecutionResult):
                     return event

@@ -33,7 +33,7 @@ class ListsTools(Protocol):
 
     @property
     def executor(self) -> ToolExecutor:
-        """What runs the tools, by these names."""
+        """The executor of the tools, by these names."""
         ...
 
     def subscribe(self, callback: Callable[[Any], object]) -> Callable[[], None]:

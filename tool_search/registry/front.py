@@ -159,7 +159,7 @@ class RegistryFront:
         """Return a tool at a level of detail: `summary`, `schema` or `full`.
 
         Raises:
-            RegistryError: There is no such tool or level.
+            RegistryError: The tool or the level is unknown.
         """
         known: Any = level
         found = self._registry.describe(id, known)
@@ -172,7 +172,7 @@ class RegistryFront:
         """Return `{"examples": [...]}`, at most five.
 
         Raises:
-            RegistryError: There is no such tool.
+            RegistryError: The tool is unknown.
         """
         asked = min(max(_number(limit), 1), _MAX_EXAMPLES)
         return {"examples": [one.to_dict() for one in self._registry.examples(id, limit=asked)]}
@@ -191,7 +191,7 @@ class RegistryFront:
             context: Who asks; None for nobody in particular.
 
         Raises:
-            RegistryError: There is no such tool.
+            RegistryError: The tool is unknown.
         """
         snapshot = await asyncio.to_thread(self._registry.snapshot)
         name = snapshot.names.get(self._registry.tool_id(id))

@@ -1,4 +1,4 @@
-"""Tells the clients of a registry about its changes, at most once in a while."""
+"""Messages about changes of a registry, at most one in a while."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _log = logging.getLogger(__name__)
 class ChangeNotifier:
     """Sends one message for all changes of 150 ms, while its block is open.
 
-    A change of backends alone changes nothing that a client sees, and is not told.
+    A change of backends alone changes nothing that a client sees, and sends nothing.
 
     Args:
         registry: The registry.
-        send: Tells the clients that the list has changed; a failure is logged.
+        send: Sends clients the message that the list has changed; a failure is logged.
         interval_s: Seconds between the first change and the message, and so at least
             between two messages.
     """
@@ -41,14 +41,14 @@ class ChangeNotifier:
         self._registry = registry
         self._send = send
         self._interval_s = interval_s
-        self._told = 0
+        self._sent_version = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
         self._unsubscribe: Callable[[], None] = lambda: None
 
     async def __aenter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
-        self._told = self._registry.version
+        self._sent_version = self._registry.version
         self._unsubscribe = self._registry.subscribe(self._hear)
         return self
 
@@ -72,14 +72,14 @@ class ChangeNotifier:
 
     def _begin(self) -> None:
         if self._loop is not None and (self._task is None or self._task.done()):
-            self._task = self._loop.create_task(self._tell())
+            self._task = self._loop.create_task(self._send_later())
 
-    async def _tell(self) -> None:
-        # Changes during a message are told by the next one.
-        while self._told != self._registry.version:
+    async def _send_later(self) -> None:
+        # Changes during a message are in the next one.
+        while self._sent_version != self._registry.version:
             await asyncio.sleep(self._interval_s)
-            self._told = self._registry.version
+            self._sent_version = self._registry.version
             try:
                 await self._send()
             except Exception:  # noqa: BLE001  # a client may have gone; the next message goes on
-                log_failure(_log, "a change of the registry could not be told")
+                log_failure(_log, "a change of the registry could not be sent")

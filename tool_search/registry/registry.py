@@ -124,7 +124,7 @@ class ToolRegistry:
 
         Args:
             tool: A `Tool`, or a definition as the library, OpenAI, Anthropic or MCP writes it.
-            backend: Where calls are run.
+            backend: The place that runs its calls.
             docs: Documentation of the tool.
 
         Raises:
@@ -159,7 +159,7 @@ class ToolRegistry:
             for tool_id, entry in staged.items():
                 staged[tool_id] = entry.offered_as(self._sources.claim(entry.tool))
             events = self._commit(staged, kinds)
-        self._tell(events)
+        self._notify(events)
         return tuple(tool_id for _, tool_id, _ in kinds)
 
     def _commit(
@@ -188,7 +188,7 @@ class ToolRegistry:
         A namespace without tools is not listed any more. Documentation stays.
 
         Raises:
-            ToolNotFoundError: There is no such tool, or it has no such backend.
+            ToolNotFoundError: The tool or the backend is unknown.
             InvalidBackendError: The backend is incomplete.
         """
         key = check_backend(backend).key
@@ -209,13 +209,13 @@ class ToolRegistry:
             else:
                 self._entries[tool_id] = entry.without(key)
             event = RegistryEvent(kind, tool_id, removed, self._version)
-        self._tell([event])
+        self._notify([event])
 
     def get(self, tool_id: str) -> Registration:
         """Return a tool and its backends.
 
         Raises:
-            ToolNotFoundError: There is no such tool.
+            ToolNotFoundError: The tool is unknown.
         """
         with self._lock:
             entry = self._entry(tool_id)
@@ -225,7 +225,7 @@ class ToolRegistry:
         """Return the backend that runs a tool.
 
         Raises:
-            ToolNotFoundError: There is no such tool.
+            ToolNotFoundError: The tool is unknown.
             InvalidBackendError: `choose` returned something else than one of the backends.
         """
         backends = self.get(tool_id).backends
@@ -328,7 +328,7 @@ class ToolRegistry:
         """Return a tool at a level of detail: `summary`, `schema` or `full`.
 
         Raises:
-            InvalidDocsError: There is no such level, or only documentation of the tool.
+            InvalidDocsError: The level is unknown, or only documentation of the tool is known.
             ToolNotFoundError: There is neither a tool nor documentation.
         """
         return self._docs.describe(tool_id, level)
@@ -372,7 +372,7 @@ class ToolRegistry:
             self._version += 1
             event = RegistryEvent("refreshed", "", None, self._version)
         _ = self.snapshot().index
-        self._tell([event])
+        self._notify([event])
         return event.version
 
     @property
@@ -436,7 +436,7 @@ class ToolRegistry:
         """Return the id of a tool by its name in the catalog, or by its id.
 
         Raises:
-            ToolNotFoundError: There is no such tool.
+            ToolNotFoundError: The tool is unknown.
         """
         snapshot = self.snapshot()
         if name in snapshot.ids:
@@ -492,7 +492,7 @@ class ToolRegistry:
         spaces = {entry.tool.namespace for entry in self._entries.values()}
         return tuple(sorted(space for space in spaces if space))
 
-    def _tell(self, events: Iterable[RegistryEvent]) -> None:
+    def _notify(self, events: Iterable[RegistryEvent]) -> None:
         for event in events:
             with self._lock:
                 listeners = tuple(self._listeners.values())
