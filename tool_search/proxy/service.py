@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import httpx2
 
 from tool_search.adapters.sdk.event_stream import EventDecoder
 from tool_search.adapters.sdk.failures import ReplyFailedError
-from tool_search.config.strategies import AUTO
 from tool_search.errors import SessionError, ToolSearchError
 from tool_search.hosts.chain import ExchangeChain, owner_digest
 from tool_search.hosts.tool_search import ToolSearch
-from tool_search.providers.profiles import ProviderProfile, profile_for
+from tool_search.providers.profiles import ProviderProfile
 from tool_search.proxy.clients import client_of
 from tool_search.proxy.dialects.anthropic import AnthropicMessages
 from tool_search.proxy.dialects.base import JSON, ReplyStream, SentEvent, WireDialect
@@ -27,12 +25,19 @@ from tool_search.proxy.dialects.openai_responses import OpenAIResponses
 from tool_search.proxy.discoveries import found_in, split_turn, take_in
 from tool_search.proxy.history import History, restore
 from tool_search.proxy.report import Report
-from tool_search.proxy.settings import ClientRule, ProxyConfig, UpstreamSettings
+from tool_search.proxy.requests import (
+    ClientRequest,
+    has_tools,
+    json_bytes,
+    object_in,
+    profile_of_request,
+    read_object,
+)
+from tool_search.proxy.settings import ProxyConfig, UpstreamSettings
 from tool_search.proxy.state import open_state
 from tool_search.proxy.tools import ClientTools, ToolLists
 from tool_search.proxy.turn import Turn
 from tool_search.proxy.upstreams import Upstreams, kept_headers
-from tool_search.values.json import read_json
 from tool_search.values.redaction import log_failure
 
 __all__ = ["DIALECTS", "ProxyReply", "ProxyService"]
@@ -41,12 +46,8 @@ DIALECTS: tuple[WireDialect, ...] = (AnthropicMessages(), OpenAIChat(), OpenAIRe
 """The formats that clients may speak."""
 
 _COUNT_TOKENS = "/v1/messages/count_tokens"
-# Strategies that a proxy can give a client; any other is the generic one.
-_STRATEGIES = ("generic", "bridge", "claude", "openai_responses")
 _NAMES = ("", "_proxy", "_of_proxy")
 _MAX_EVENT_BYTES = 64_000_000
-# Smaller bodies are read and written on the event loop: a thread would take longer.
-_SMALL_BYTES = 20_000
 _log = logging.getLogger(__name__)
 
 
@@ -63,22 +64,6 @@ class ProxyReply:
     status: int
     headers: dict[str, str]
     content: bytes | AsyncIterator[bytes]
-
-
-@dataclass(slots=True, kw_only=True)
-class _Asked:
-    """A request of a client."""
-
-    dialect: WireDialect
-    path: str
-    raw: bytes
-    headers: Mapping[str, str]
-    query: str
-    upstream: UpstreamSettings
-    rule: ClientRule
-    owner: str
-    report: Report
-    body: JSON = field(default_factory=dict)
 
 
 class _BrokenOffError(Exception):
@@ -136,13 +121,13 @@ class ProxyService:
         dialect = self.dialect_of(path)
         if dialect is None:
             raise ToolSearchError(f"{path!r} is not the path of a format; pass it on")
-        body = await _read(raw)
+        body = await read_object(raw)
         model = str(body.get("model") or "") if body else ""
         upstream = self.upstreams.choose(dialect.name, model)
         if upstream is None:
             message = f"no upstream speaks {dialect.name} and has the model {model!r}"
             return _refused(dialect, 404, message)
-        asked = _Asked(
+        asked = ClientRequest(
             dialect=dialect,
             path=path,
             raw=raw,
@@ -175,23 +160,28 @@ class ProxyService:
         credential = headers.get("authorization") or headers.get("x-api-key") or ""
         return owner_digest(credential, self._secret)
 
-    async def _turn(self, asked: _Asked) -> Turn | None:
+    async def _turn(self, asked: ClientRequest) -> Turn | None:
         """Return the turn of a request; None for one that is passed on as it came."""
         body, dialect = asked.body, asked.dialect
         mode = asked.rule.mode or self.config.mode
-        if mode == "off" or not body.get("tools") or not dialect.is_searchable(body):
-            return None
-        if not isinstance(body["tools"], list) or not all(
-            isinstance(each, dict) for each in body["tools"]
-        ):
+        if mode == "off" or not has_tools(body) or not dialect.is_searchable(body):
             return None
         asked.report.begin()
-        tools = await asyncio.to_thread(self._lists.read, dialect, body, asked.rule)
+        profile = profile_of_request(asked)
+        if mode != "inject" and dialect.defers(body):
+            if profile.is_native:
+                return None
+            asked.emulate(dialect.emulated(body))
+            if not asked.found_by_client.is_searched:
+                return None
+        elif mode == "emulate":
+            return None
+        tools = await asyncio.to_thread(self._lists.read, dialect, asked.body, asked.rule)
         asked.report.tools(tools)
         if self._is_below(tools):
             return None
-        history = await restore(dialect, body, asked.owner, self._exchanges)
-        turn = await asyncio.to_thread(self._prepared, asked, tools, history)
+        history = await restore(dialect, asked.body, asked.owner, self._exchanges)
+        turn = await asyncio.to_thread(self._prepared, asked, tools, history, profile)
         if turn is not None:
             await self._search_of(turn).learn(turn.view)
             asked.report.turn = turn
@@ -206,9 +196,12 @@ class ProxyService:
             and tools.count <= settings.threshold
         ) or not tools.catalog.deferred
 
-    def _prepared(self, asked: _Asked, tools: ClientTools, history: History) -> Turn | None:
+    def _prepared(
+        self, asked: ClientRequest, tools: ClientTools, history: History, profile: ProviderProfile
+    ) -> Turn | None:
         earlier, current = split_turn(history.moments)
-        found = [*history.found, *found_in(earlier, tools)]
+        named = (tools.name_of(None, name) for name in asked.found_by_client.found)
+        found = [*history.found, *named, *found_in(earlier, tools)]
         search = self._search_for(tools)
         view = search.view(
             found, tools=tools.catalog, first_message=history.first_text, user=asked.owner
@@ -224,7 +217,7 @@ class ProxyService:
             body=asked.body,
             tools=tools,
             view=view,
-            profile=_profile(asked),
+            profile=profile,
             history=history,
             owner=asked.owner,
             max_searches=self.config.max_searches,
@@ -246,7 +239,7 @@ class ProxyService:
     def _search_of(self, turn: Turn) -> ToolSearch:
         return self._searches[turn.view.search_tool_name]
 
-    async def _passed(self, asked: _Asked, content: bytes | None = None) -> ProxyReply:
+    async def _passed(self, asked: ClientRequest, content: bytes | None = None) -> ProxyReply:
         """Send a request on, and its reply back, in bytes."""
         return await self.forward(
             asked.upstream,
@@ -289,13 +282,13 @@ class ProxyService:
 
         return ProxyReply(response.status_code, kept_headers(response.headers.items()), pieces())
 
-    async def _whole(self, asked: _Asked, turn: Turn) -> ProxyReply:
+    async def _whole(self, asked: ClientRequest, turn: Turn) -> ProxyReply:
         """Answer a request with one whole reply."""
         while True:
             content = await asyncio.to_thread(turn.request)
             async with asked.report.waits(), self._send(asked, content) as response:
                 raw = await response.aread()
-            reply = await _read(raw) if response.status_code < 400 else None
+            reply = await read_object(raw) if response.status_code < 400 else None
             if reply is None:
                 return self._as_it_came(asked, response, raw)
             if await asyncio.to_thread(turn.take, reply) is not None:
@@ -304,22 +297,24 @@ class ProxyService:
         merged = turn.merged()
         headers = self._reply_headers(asked, response)
         self._end(asked, response.status_code)
-        return ProxyReply(response.status_code, headers, _json(merged))
+        return ProxyReply(response.status_code, headers, json_bytes(merged))
 
-    def _send(self, asked: _Asked, content: bytes) -> Any:
+    def _send(self, asked: ClientRequest, content: bytes) -> Any:
         headers = {**asked.headers, "accept-encoding": "identity"}
         return self.upstreams.send(
             asked.upstream, "POST", asked.path, headers=headers, content=content, query=asked.query
         )
 
-    def _as_it_came(self, asked: _Asked, response: httpx2.Response, raw: bytes) -> ProxyReply:
+    def _as_it_came(
+        self, asked: ClientRequest, response: httpx2.Response, raw: bytes
+    ) -> ProxyReply:
         """Return the provider's own error, with its status and `retry-after`."""
         headers = kept_headers(response.headers.items())
         headers.pop("content-encoding", None)
         self._end(asked, response.status_code)
         return ProxyReply(response.status_code, headers, raw)
 
-    async def _streamed(self, asked: _Asked, turn: Turn) -> ProxyReply:
+    async def _streamed(self, asked: ClientRequest, turn: Turn) -> ProxyReply:
         """Answer a request with a stream, as soon as the provider's first reply begins."""
         content = await asyncio.to_thread(turn.request)
         stack = AsyncExitStack()
@@ -334,7 +329,7 @@ class ProxyService:
         return ProxyReply(response.status_code, self._reply_headers(asked, response), events)
 
     async def _events(
-        self, asked: _Asked, turn: Turn, stack: AsyncExitStack, response: httpx2.Response
+        self, asked: ClientRequest, turn: Turn, stack: AsyncExitStack, response: httpx2.Response
     ) -> AsyncIterator[bytes]:
         """Yield the client's stream; a failure ends it in the form of the dialect."""
         stream = turn.dialect.stream(turn.holds, turn.body)
@@ -360,7 +355,7 @@ class ProxyService:
 
     async def _visible(
         self,
-        asked: _Asked,
+        asked: ClientRequest,
         turn: Turn,
         stream: ReplyStream,
         stack: AsyncExitStack,
@@ -389,7 +384,9 @@ class ProxyService:
         for visible in stream.finish():
             yield visible
 
-    async def _next_step(self, asked: _Asked, turn: Turn) -> tuple[AsyncExitStack, httpx2.Response]:
+    async def _next_step(
+        self, asked: ClientRequest, turn: Turn
+    ) -> tuple[AsyncExitStack, httpx2.Response]:
         """Send the next request of a turn, and return its reply as it begins."""
         content = await asyncio.to_thread(turn.request)
         stack = AsyncExitStack()
@@ -397,21 +394,23 @@ class ProxyService:
             response = await stack.enter_async_context(self._send(asked, content))
         if response.status_code >= 400:
             async with stack:
-                raise _BrokenOffError(response.status_code, await _read(await response.aread()))
+                raise _BrokenOffError(
+                    response.status_code, await read_object(await response.aread())
+                )
         return stack, response
 
-    def _reply_headers(self, asked: _Asked, response: httpx2.Response) -> dict[str, str]:
+    def _reply_headers(self, asked: ClientRequest, response: httpx2.Response) -> dict[str, str]:
         headers = kept_headers(response.headers.items())
         headers.pop("content-encoding", None)
         return {**headers, "x-tool-search": asked.report.header()}
 
-    def _unreachable(self, asked: _Asked, exc: httpx2.HTTPError) -> ProxyReply:
+    def _unreachable(self, asked: ClientRequest, exc: httpx2.HTTPError) -> ProxyReply:
         status = 504 if isinstance(exc, httpx2.TimeoutException) else 502
         self._end(asked, status)
         _log.warning("upstream %s: %s", asked.upstream.id, type(exc).__name__)
         return _refused(asked.dialect, status, _problem(exc))
 
-    def _end(self, asked: _Asked, status: int) -> None:
+    def _end(self, asked: ClientRequest, status: int) -> None:
         asked.report.end(status)
         self._observe(asked.report)
 
@@ -423,54 +422,22 @@ class ProxyService:
             close()
 
 
-async def _read(raw: bytes) -> JSON | None:
-    """Return the object in a body, or None if it is not one."""
-    if len(raw) > _SMALL_BYTES:
-        return await asyncio.to_thread(_object, raw)
-    return _object(raw)
-
-
-def _object(raw: bytes) -> JSON | None:
-    try:
-        value = read_json(raw.decode("utf-8"))
-    except (UnicodeDecodeError, ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
 async def _sent(response: httpx2.Response) -> AsyncIterator[SentEvent]:
     """Yield the events of a stream; a mark of the end is none of them."""
     decoder = EventDecoder(max_event_bytes=_MAX_EVENT_BYTES)
     async for piece in response.aiter_bytes():
         for event in decoder.feed(piece):
-            data = _object(event.data)
+            data = object_in(event.data)
             if data is not None:
                 yield SentEvent(event.name.decode("utf-8", "replace") or None, data)
 
 
-def _profile(asked: _Asked) -> ProviderProfile:
-    """Return the provider's profile, with a strategy that a proxy can give."""
-    upstream, dialect = asked.upstream, asked.dialect.name
-    model = str(asked.body.get("model") or "")
-    profile = profile_for(
-        dialect, model, base_url=upstream.base_url, strategy=upstream.strategy or AUTO
-    )
-    if profile.strategy not in _STRATEGIES or profile.search_form == "hosted":
-        profile = profile.generic()
-    if profile.thinking_bound_to_prefix and profile.strategy == "generic":
-        # A list that grows inside a turn would end the thinking.
-        return profile_for(dialect, model, base_url=upstream.base_url, strategy="bridge")
-    return profile
-
-
 def _refused(dialect: WireDialect, status: int, message: str) -> ProxyReply:
     return ProxyReply(
-        status, {"content-type": "application/json"}, _json(dialect.error_body(status, message))
+        status,
+        {"content-type": "application/json"},
+        json_bytes(dialect.error_body(status, message)),
     )
-
-
-def _json(value: JSON) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 def _problem(exc: Exception) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Lock
@@ -121,21 +121,24 @@ def _client_tools(dialect: WireDialect, body: JSON, rule: ClientRule) -> ClientT
 
 
 def _read(
-    functions: Iterable[WireTool], rule: ClientRule
+    functions: Sequence[WireTool], rule: ClientRule
 ) -> tuple[list[tuple[Tool, WireTool]], list[WireTool]]:
     """Return the tools with their definitions, and the definitions that no catalog takes."""
     read: dict[Source, tuple[Tool, WireTool]] = {}
     refused: list[WireTool] = []
+    # The marks of a client that defers by itself say which tools wait.
+    defers = any(wire.definition.get("defer_loading") for wire in functions)
     for wire in functions:
-        tool = _tool(wire, rule)
+        tool = _tool(wire)
         if tool is None or tool.source in read:
             refused.append(wire)
         else:
-            read[tool.source] = tool, wire
+            core = not wire.definition.get("defer_loading") if defers else is_core(wire, rule)
+            read[tool.source] = replace(tool, always_load=core), wire
     return list(read.values()), refused
 
 
-def _tool(wire: WireTool, rule: ClientRule) -> Tool | None:
+def _tool(wire: WireTool) -> Tool | None:
     definition = {k: v for k, v in wire.definition.items() if k not in _NOT_OURS}
     try:
         tool = tool_from_definition(definition)
@@ -144,8 +147,7 @@ def _tool(wire: WireTool, rule: ClientRule) -> Tool | None:
     if tool is None:
         return None
     server = server_of(wire)
-    own = replace(tool, kind="mcp" if server else "plugin", server=wire.namespace or server)
-    return replace(own, always_load=is_core(wire, rule))
+    return replace(tool, kind="mcp" if server else "plugin", server=wire.namespace or server)
 
 
 # Fields of a client's definition that are about its request, not about the tool.

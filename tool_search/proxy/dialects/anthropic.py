@@ -17,6 +17,7 @@ from tool_search.providers.profiles import ProviderProfile
 from tool_search.proxy.dialects.base import (
     JSON,
     CallAnswers,
+    Emulated,
     ListedTool,
     ReplyStream,
     SentEvent,
@@ -30,6 +31,9 @@ from tool_search.values.json import compact_json, read_json
 __all__ = ["AnthropicMessages"]
 
 _PLAIN = (None, "custom")
+_SEARCH_TOOL = "tool_search_tool"
+# Text of a message without content: a request with an empty message is refused.
+_EMPTY = "…"
 # Texts of a block that come in pieces, by their keys in a delta.
 _TEXTS = ("text", "thinking", "signature")
 
@@ -51,6 +55,34 @@ class AnthropicMessages(WireDialect):
             else:
                 others.append(entry)
         return own, others
+
+    def defers(self, body: JSON) -> bool:
+        """True if a client defers tools by itself, or refers to them."""
+        return any(
+            entry.get("defer_loading") or _is_search(entry) for entry in body.get("tools") or ()
+        ) or any(True for item in self.items(body) for _ in _references(item))
+
+    def emulated(self, body: JSON) -> Emulated:
+        """Return the request for a provider that does not know deferred tools.
+
+        Without a search of the service, the client searches by itself, and the deferred tools
+        that the history refers to are declared.
+        """
+        items, tools = self.items(body), body.get("tools") or []
+        referred = (name for item in items for name in _references(item))
+        called = (call.name for item in items for call in self.calls(item))
+        found = dict.fromkeys((*referred, *called))
+        searches = any(map(_is_search, tools))
+        shown = [
+            entry
+            for entry in tools
+            if not _is_search(entry)
+            and (searches or not entry.get("defer_loading") or entry.get("name") in found)
+        ]
+        if not searches:
+            shown = [{k: v for k, v in t.items() if k != "defer_loading"} for t in shown]
+        emulated = {**body, "tools": shown, "messages": [_with_names(item) for item in items]}
+        return Emulated(emulated, tuple(found), is_searched=searches)
 
     def write_tools(
         self, given: Sequence[JSON], listed: Sequence[ListedTool], others: Sequence[JSON]
@@ -281,6 +313,58 @@ class _MessageStream(ReplyStream):
         """Yield Anthropic's `error` event."""
         own = AnthropicMessages().error_body(status or 502, message)
         yield SentEvent("error", body if body and body.get("type") == "error" else own)
+
+
+def _is_search(entry: JSON) -> bool:
+    """True for the service's own search, whose type has the date of its version."""
+    return str(entry.get("type") or "").startswith(_SEARCH_TOOL)
+
+
+def _references(item: JSON) -> Iterator[str]:
+    """Yield the names of tools that results in a message refer to."""
+    for block in _blocks(item):
+        content = block.get("content")
+        if block.get("type") == "tool_search_tool_result" and isinstance(content, dict):
+            content = content.get("tool_references")
+        for part in content if isinstance(content, list) else ():
+            if isinstance(part, dict) and part.get("type") == "tool_reference":
+                yield str(part.get("tool_name"))
+
+
+def _with_names(item: JSON) -> JSON:
+    """Return a message whose references are text, without searches of the service."""
+    if not isinstance(item.get("content"), list):
+        return item
+    blocks = [
+        block
+        for block in _blocks(item)
+        if block.get("type") != "tool_search_tool_result"
+        and not (
+            block.get("type") == "server_tool_use"
+            and str(block.get("name")).startswith(_SEARCH_TOOL)
+        )
+    ]
+    named = [_named(block) for block in blocks]
+    return {**item, "content": named or [{"type": "text", "text": _EMPTY}]}
+
+
+def _named(block: JSON) -> JSON:
+    content = block.get("content")
+    if block.get("type") != "tool_result" or not isinstance(content, list):
+        return block
+    names = [
+        str(part.get("tool_name"))
+        for part in content
+        if isinstance(part, dict) and part.get("type") == "tool_reference"
+    ]
+    if not names:
+        return block
+    rest = [
+        part
+        for part in content
+        if not (isinstance(part, dict) and part.get("type") == "tool_reference")
+    ]
+    return {**block, "content": [{"type": "text", "text": compact_json(names)}, *rest]}
 
 
 def _written(entry: ListedTool) -> JSON:

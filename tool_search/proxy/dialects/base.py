@@ -20,6 +20,7 @@ from tool_search.values.json import compact_json
 __all__ = [
     "JSON",
     "CallAnswers",
+    "Emulated",
     "ListedTool",
     "ReplyStream",
     "SentEvent",
@@ -107,6 +108,21 @@ class VisibleCall:
 
 CallAnswers = Mapping[str, VisibleCall | None]
 """Calls that the proxy held back, by id: the form that the client sees, or None for hidden."""
+
+
+@dataclass(frozen=True, slots=True)
+class Emulated:
+    """A request of a client that defers tools, for a provider that cannot.
+
+    Attributes:
+        body: The request, in which references are text.
+        found: The names of deferred tools that the history refers to, in order.
+        is_searched: True if the provider's own search was declared: ours takes its place.
+    """
+
+    body: JSON
+    found: tuple[str, ...] = ()
+    is_searched: bool = False
 
 
 class ReplyStream(ABC):
@@ -208,6 +224,14 @@ class WireDialect(ABC):
             listed: The tools that are declared.
             others: The entries that go on as they came.
         """
+
+    def defers(self, body: JSON) -> bool:  # noqa: ARG002  # for formats that can
+        """True if a client defers tools by itself."""
+        return False
+
+    def emulated(self, body: JSON) -> Emulated:
+        """Return the request for a provider that does not know deferred tools."""
+        return Emulated(body)
 
     def write_plain(self, tools: Sequence[WireTool]) -> list[JSON]:
         """Return definitions as the client wrote them."""

@@ -17,6 +17,7 @@ from tool_search.providers.profiles import ProviderProfile
 from tool_search.proxy.dialects.base import (
     JSON,
     CallAnswers,
+    Emulated,
     ListedTool,
     ReplyStream,
     SentEvent,
@@ -64,6 +65,21 @@ class OpenAIResponses(WireDialect):
             else:
                 others.append(entry)
         return own, others
+
+    def defers(self, body: JSON) -> bool:
+        """True if a client leaves searches of deferred tools to the service.
+
+        A client that answers them itself has items of its own for them, which stay as they are.
+        """
+        return any(_is_hosted_search(entry) for entry in body.get("tools") or ())
+
+    def emulated(self, body: JSON) -> Emulated:
+        """Return the request for a provider that does not know deferred tools."""
+        tools = [entry for entry in body.get("tools") or () if not _is_hosted_search(entry)]
+        items = self.items(body)
+        found = dict.fromkeys(call.name for item in items for call in self.calls(item))
+        own = [i for i in items if i.get("type") not in ("tool_search_call", "tool_search_output")]
+        return Emulated({**body, "tools": tools, "input": own}, tuple(found), is_searched=True)
 
     def write_tools(
         self,
@@ -309,6 +325,10 @@ class _ResponseStream(ReplyStream):
         yield self._numbered(kind, {"type": kind, "response": response})
 
 
+def _is_hosted_search(entry: JSON) -> bool:
+    return entry.get("type") == "tool_search" and entry.get("execution") != "client"
+
+
 def _are_functions(tools: object) -> bool:
     return isinstance(tools, list) and all(
         isinstance(each, dict)
@@ -325,12 +345,16 @@ def _grouped(listed: Iterable[ListedTool]) -> list[JSON]:
     for entry in listed:
         if entry.wire is None:
             written.append(entry.own or {})
-        elif entry.wire.namespace is None:
-            written.append(entry.wire.definition)
+            continue
+        definition = entry.wire.definition
+        if not entry.deferred:
+            definition = {k: v for k, v in definition.items() if k != "defer_loading"}
+        if entry.wire.namespace is None:
+            written.append(definition)
         elif entry.wire.namespace in groups:
-            groups[entry.wire.namespace]["tools"].append(entry.wire.definition)
+            groups[entry.wire.namespace]["tools"].append(definition)
         else:
-            group = {**(entry.wire.group or {}), "tools": [entry.wire.definition]}
+            group = {**(entry.wire.group or {}), "tools": [definition]}
             groups[entry.wire.namespace] = group
             written.append(group)
     return written
