@@ -35,7 +35,7 @@ LAYERS = (
     ("registry",),
     ("adapters",),
     ("bot",),
-    ("proxy", "testing", "compat", "workspace"),
+    ("gateway", "proxy", "testing", "compat", "workspace"),
     ("demo",),
     ("cli",),
     ("__main__",),
