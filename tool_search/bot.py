@@ -14,6 +14,7 @@ import traceback
 from collections.abc import AsyncGenerator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, aclosing, contextmanager
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +22,7 @@ from types import ModuleType, TracebackType
 from typing import Any, Self
 from uuid import uuid4
 
+from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.naming import Source
 from tool_search.config.bot import BotConfig
 from tool_search.config.history import MAX_RESULT_CHARS
@@ -43,12 +45,15 @@ from tool_search.execution import (
     GrantBook,
     GrantFile,
     Permissions,
+    ToolExecutor,
     ToolFunction,
     executable_tools,
 )
 from tool_search.messages import ContentPart
 from tool_search.runner.providers import Providers, name_providers
 from tool_search.runner.runner import ToolSearchRunner
+from tool_search.sources import CombinedTools, ToolSource
+from tool_search.sources.updates import CatalogUpdates
 from tool_search.stores import ConversationKey, MemoryStore, SQLiteStore
 from tool_search.stores.memory import DEFAULT_CONVERSATIONS
 
@@ -245,14 +250,22 @@ class Bot:
             await stack.enter_async_context(provider)
         with _folder_of(self._source):
             listed = tools_from_modules(config.tools)
+        sources = await self._open_sources(stack)
         store = _store(config.store, self._source)
         if isinstance(store, SQLiteStore):
             # Closed after the runner, which then writes what waits.
             stack.push_async_callback(store.aclose)
             await _check_store(store)
+        functions = executable_tools((*listed, *self._tools))
+        combined = CombinedTools(
+            functions, sources, reserved=(config.tool_search.search_tool_name,)
+        )
+        catalog, executor = combined.build() if sources else (None, None)
         runner = ToolSearchRunner(
             providers=opened.by_id,
-            tools=(*listed, *self._tools),
+            tools=() if sources else functions,
+            catalog=catalog,
+            executor=executor,
             config=config.tool_search,
             system_prompt=config.system_prompt,
             max_steps=config.max_steps,
@@ -267,7 +280,29 @@ class Bot:
         # An error in an older file of grants is reported now, not in the middle of a chat.
         await runner.permissions.grants.read()
         await runner.prepare()
+        if sources:
+            updates = CatalogUpdates(combined, sources, partial(_apply, runner))
+            updates.start()
+            stack.push_async_callback(updates.aclose)
         return runner
+
+    async def _open_sources(self, stack: AsyncExitStack) -> tuple[ToolSource, ...]:
+        """Connect to the servers of the configuration.
+
+        Raises:
+            ConfigurationError: There are servers, and the SDK is not installed.
+        """
+        servers = self._config.mcp_servers
+        if not servers:
+            return ()
+        try:
+            source_class = import_module("tool_search.adapters.mcp").MCPSource
+        except ImportError as exc:
+            raise ConfigurationError(
+                f"mcpServers needs the MCP SDK: pip install 'tool-search-middleware[mcp]' ({exc})"
+            ) from exc
+        source = source_class(servers, environment=self._environment)
+        return (await stack.enter_async_context(source),)
 
 
 def open_bot(
@@ -319,6 +354,12 @@ def open_bot(
         ask_user=ask_user,
         calls=calls,
     )
+
+
+async def _apply(runner: ToolSearchRunner, catalog: ToolCatalog, executor: ToolExecutor) -> None:
+    """Give a runner other tools, and index them before the next turn asks."""
+    runner.replace_catalog(catalog, executor)
+    await runner.prepare()
 
 
 def _listed(given: Providers) -> Mapping[str, Any] | tuple[Any, ...]:

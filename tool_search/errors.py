@@ -19,6 +19,7 @@
     ├── StoreError                    what is kept cannot be read or written
     │   └── UnreadableRecordError     one kept conversation cannot be read by this version
     ├── ToolCallError                 a tool that another tool called has failed
+    ├── SourceError                   a server of tools cannot be reached, or refused a request
     ├── ProviderError                 one provider refused or could not be reached
     ├── AllProvidersFailedError       every provider of a turn failed; lists each cause
     └── NoAnswerError                 a turn ended without an answer of the model
@@ -48,6 +49,7 @@ __all__ = [
     "RegistryError",
     "SearchError",
     "SessionError",
+    "SourceError",
     "StoreError",
     "ToolCallError",
     "ToolNotFoundError",
@@ -160,6 +162,24 @@ class UnsupportedStrategyError(ToolSearchError):
 
 class ToolCallError(ToolSearchError):
     """The failure of a tool that another tool called; has the text that a model would read."""
+
+
+class SourceError(ToolSearchError):
+    """A server of tools that cannot be reached, or that refused a request.
+
+    Attributes:
+        server: The server's name.
+        code: The JSON-RPC code of its refusal; None: it did not answer.
+        data: The further facts of its refusal, as it sent them.
+    """
+
+    def __init__(
+        self, problem: str, *, server: str, code: int | None = None, data: object = None
+    ) -> None:
+        super().__init__(f"server {server!r}: {problem}")
+        self.server = server
+        self.code = code
+        self.data = data
 
 
 class ProviderError(ToolSearchError):

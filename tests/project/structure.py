@@ -32,6 +32,7 @@ LAYERS = (
     ("execution",),
     ("runner",),
     ("hosts",),
+    ("sources",),
     ("registry",),
     ("adapters",),
     ("bot",),

@@ -50,6 +50,10 @@ FRAMEWORKS = {
     "tool_search.adapters.litellm": "litellm",
     "tool_search.adapters.openai_agents": "agents",
     "tool_search.adapters.pydantic_ai": "pydantic_ai",
+    **{
+        f"tool_search.adapters.mcp.{name}": "mcp"
+        for name in ("connection", "http", "oauth", "protocol", "source", "stdio")
+    },
 }
 MODULES = sorted(
     module.name

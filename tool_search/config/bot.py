@@ -17,6 +17,7 @@ from pydantic import (
 
 from tool_search.config.history import HistorySettings
 from tool_search.config.kinds import KINDS, Dialect, ProviderKind
+from tool_search.config.mcp import MCPServerSettings, checked_names
 from tool_search.config.permissions import PermissionSettings
 from tool_search.config.providers import ProfileSettings, StrategyChoice
 from tool_search.config.search import SearchSettings, Settings
@@ -216,6 +217,7 @@ class BotConfig(Settings):
         permissions: The rules for calls, and the questions to the user.
         providers: The first is primary, the rest are fallbacks, in order.
         tools: Python modules that hold tools.
+        mcpServers: MCP servers by name, whose tools the bot has too.
         profiles: Facts about providers, in addition to the known ones or in place of them.
     """
 
@@ -231,7 +233,15 @@ class BotConfig(Settings):
     permissions: PermissionSettings = PermissionSettings()
     providers: tuple[ProviderConfig, ...] = ()
     tools: tuple[str, ...] = ()
+    mcp_servers: Mapping[str, MCPServerSettings] = Field(default_factory=dict, alias="mcpServers")
     profiles: Mapping[str, ProfileSettings] = Field(default_factory=dict)
+
+    @field_validator("mcp_servers")
+    @classmethod
+    def _servers_are_named(
+        cls, value: Mapping[str, MCPServerSettings]
+    ) -> Mapping[str, MCPServerSettings]:
+        return checked_names(value)
 
     @field_validator("providers")
     @classmethod

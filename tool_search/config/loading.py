@@ -13,13 +13,14 @@ from pydantic import BaseModel, ValidationError
 
 from tool_search.config.bot import BotConfig, ProviderConfig, ToolSearchConfig
 from tool_search.config.history import HistorySettings
+from tool_search.config.mcp import MCPOAuthSettings, MCPServerSettings
 from tool_search.config.permissions import PermissionRules, PermissionSettings
 from tool_search.config.providers import ProfileMatch, ProfileSettings
 from tool_search.config.search import BoostSettings, HybridSettings, SearchSettings
 from tool_search.config.stores import LearningSettings, StoreSettings
 from tool_search.errors import ConfigurationError
 
-__all__ = ["config_from_mapping", "load_config", "load_settings"]
+__all__ = ["config_from_mapping", "load_config", "load_settings", "read_yaml", "validated"]
 
 # Settings of other systems, as their users have them, and where ours are.
 _OTHER_SYSTEMS = {
@@ -67,6 +68,16 @@ def load_settings(path: str | os.PathLike[str], model: type[_ModelT]) -> _ModelT
             repeated, or a value is not allowed; the error has the line and the key.
     """
     source = Path(path)
+    content, lines = read_yaml(source)
+    return validated(model, _arrange_sections(content, lines, source), lines, source)
+
+
+def read_yaml(source: Path) -> tuple[dict[Any, Any], dict[_Path, int]]:
+    """Return the content of a YAML or JSON file, and the line of each key by its path.
+
+    Raises:
+        ConfigurationError: The file cannot be read or parsed, or has a key twice.
+    """
     try:
         node = yaml.compose(source.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
         lines = dict(_lines(node, (), source)) if node is not None else {}
@@ -80,7 +91,7 @@ def load_settings(path: str | os.PathLike[str], model: type[_ModelT]) -> _ModelT
         raise ConfigurationError(
             f"{source}: must hold keys and values, not a {type(content).__name__}"
         )
-    return _validated(model, _arrange_sections(content, lines, source), lines, source)
+    return content, lines
 
 
 def config_from_mapping(content: Mapping[str, Any]) -> BotConfig:
@@ -91,7 +102,7 @@ def config_from_mapping(content: Mapping[str, Any]) -> BotConfig:
     """
     source, lines = Path("configuration"), dict[_Path, int]()
     arranged = _arrange_sections(dict(content), lines, source)
-    return _validated(BotConfig, arranged, lines, source)
+    return validated(BotConfig, arranged, lines, source)
 
 
 def _yaml_problem(exc: Exception) -> str:
@@ -155,9 +166,14 @@ def _section(value: object, key: str, lines: Mapping[_Path, int], source: Path) 
     return dict(value or {})
 
 
-def _validated(
+def validated(
     model: type[_ModelT], content: Mapping[str, Any], lines: Mapping[_Path, int], source: Path
 ) -> _ModelT:
+    """Return the content as settings.
+
+    Raises:
+        ConfigurationError: A key is unknown or a value is not allowed; one line for each.
+    """
     try:
         return model.model_validate(content)
     except ValidationError as exc:
@@ -194,6 +210,7 @@ def _describe_value(value: object, location: tuple[str | int, ...]) -> str:
     if isinstance(value, dict | list | tuple):
         return f"holds {'keys and values' if isinstance(value, dict) else 'a list'}"
     secret = any("key" in str(step) for step in location) or location[-1:] == ("base_url",)
+    secret = secret or location[:1] == ("mcpServers",)
     return "is not allowed" if secret and value is not None else f"is {value!r}"
 
 
@@ -204,11 +221,12 @@ def _known_keys(model: type[BaseModel], location: tuple[str | int, ...]) -> list
         "providers": ProviderConfig, "learning": LearningSettings, "store": StoreSettings,
         "permissions": PermissionSettings, "policy": PermissionRules, "roles": PermissionRules,
         "profiles": ProfileSettings, "match": ProfileMatch, "history": HistorySettings,
+        "mcpServers": MCPServerSettings, "oauth": MCPOAuthSettings,
     }  # fmt: skip
     for before, step in zip(("", *location), location[:-1], strict=False):
-        if before != "profiles":  # its next step is a name of the user's
+        if before not in ("profiles", "mcpServers"):  # its next step is a name of the user's
             model = sections.get(str(step), model)
-    keys = set(model.model_fields)
+    keys = {field.alias or name for name, field in model.model_fields.items()}
     # A file has the mode next to its section; the settings have it inside.
     if model is ToolSearchConfig:
         keys.discard("tool_schema_mode")

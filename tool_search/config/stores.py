@@ -13,7 +13,7 @@ from pydantic import Field
 
 from tool_search.config.search import Settings
 
-__all__ = ["LearningSettings", "StoreSettings", "StoreType", "default_store_path"]
+__all__ = ["LearningSettings", "StoreSettings", "StoreType", "data_folder", "default_store_path"]
 
 StoreType = Literal["memory", "sqlite"]
 
@@ -74,10 +74,10 @@ def default_store_path(
     if source is not None:
         place = hashlib.sha256(os.fsencode(source.resolve())).hexdigest()[:8]
         name = f"{source.stem}-{place}"
-    return _data_folder(known) / "tool-search" / f"{name}.db"
+    return data_folder(known) / "tool-search" / f"{name}.db"
 
 
-def _data_folder(environment: Mapping[str, str]) -> Path:
+def data_folder(environment: Mapping[str, str]) -> Path:
     """Return the user's data folder.
 
     Source: the XDG base directory specification, which allows absolute paths only.

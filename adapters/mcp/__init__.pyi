@@ -1,0 +1,1 @@
+from tool_search.adapters.mcp.source import MCPSource as MCPSource

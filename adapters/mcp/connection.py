@@ -1,0 +1,386 @@
+"""One server: its lasting connection, owned by one task, and what it lists.
+
+The task connects, lists, and then waits. A connection that is gone is made again, with a
+growing pause after each failure; a call that finds none waits for the next try.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack, suppress
+from typing import Any
+
+from tool_search.adapters.mcp.http import HttpFailures, http_transport
+from tool_search.adapters.mcp.oauth import oauth_client
+from tool_search.adapters.mcp.protocol import (
+    CONNECTION_CLOSED,
+    NotSentError,
+    Progress,
+    RefusedError,
+    Session,
+    Transport,
+    open_session,
+)
+from tool_search.adapters.mcp.stdio import ServerProcess
+from tool_search.catalog.tool import Tool
+from tool_search.config.mcp import MCPServerSettings
+from tool_search.errors import ConfigurationError, SourceError
+from tool_search.execution.results import describe_exception
+from tool_search.sources.base import ServerState, ServerStatus
+from tool_search.sources.definitions import ListedTools, read_definitions
+from tool_search.sources.variables import expand
+
+__all__ = ["ServerConnection"]
+
+_MIN_PAUSE_S, _MAX_PAUSE_S = 0.2, 30.0
+# A connection that lasted this long was a good one: the next pause is the shortest again.
+_STEADY_S = 30.0
+# A call waits for a try that begins within this time, and fails at once otherwise.
+_PATIENCE_S = 5.0
+# Between two lists for notifications of a change, of which a server may send any number.
+_LIST_PAUSE_S = 1.0
+_PERSON_S = 300.0
+_ROUNDS = 4
+_LAST_WORDS_S = 0.1
+_FEW_TOOLS = 50
+_MAX_ERROR_CHARS = 1_000
+_log = logging.getLogger(__name__)
+
+
+class ServerConnection:
+    """The connection to one server.
+
+    Args:
+        name: The server's name.
+        settings: Its entry, with variables.
+        environment: The variables.
+        on_change: Called when its tools or its state have changed.
+
+    Attributes:
+        name: The server's name.
+        tools: Its tools as it lists them; empty while it cannot be reached.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        settings: MCPServerSettings,
+        environment: Mapping[str, str],
+        *,
+        on_change: Callable[[str], None],
+    ) -> None:
+        self.name = name
+        self.tools: tuple[Tool, ...] = ()
+        self._given = settings
+        self._settings = settings
+        self._environment = environment
+        self._on_change = on_change
+        self._state: ServerState = "disabled" if settings.disabled else "connecting"
+        self._protocol: str | None = None
+        self._error: str | None = None
+        self._problems: tuple[str, ...] = ()
+        self._session: Session | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._settled = asyncio.Event()
+        self._wake = asyncio.Event()
+        self._lost = asyncio.Event()
+        self._must_list = False
+        self._attempts = 0
+        self._next_try = 0.0
+        self._tried = asyncio.Condition()
+        self._failures = HttpFailures()
+        self._process: ServerProcess | None = None
+
+    @property
+    def status(self) -> ServerStatus:
+        """The current state."""
+        return ServerStatus(
+            server=self.name,
+            state=self._state,
+            tools=len(self.tools),
+            protocol=self._protocol,
+            error=self._error,
+        )
+
+    def start(self) -> None:
+        """Begin to connect, in a task of its own."""
+        if self._state == "disabled":
+            self._settled.set()
+        else:
+            self._task = asyncio.create_task(self._run(), name=f"mcp:{self.name}")
+
+    async def settled(self) -> None:
+        """Wait until the first try to connect is over."""
+        await self._settled.wait()
+
+    async def aclose(self) -> None:
+        """End the connection and its process."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+        if self._state != "disabled":
+            self._state = "closed"
+
+    async def session(self) -> Session:
+        """Return the open session; connect again if it is gone.
+
+        Raises:
+            SourceError: The server cannot be reached.
+        """
+        if self._session is None:
+            self._check_patience()
+            before = self._attempts
+            async with self._tried:
+                await self._tried.wait_for(
+                    lambda: self._session is not None or self._attempts > before
+                )
+        if self._session is None:
+            raise SourceError(f"is not connected: {self._error}", server=self.name)
+        return self._session
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        on_progress: Progress | None = None,
+    ) -> dict[str, Any]:
+        """Return the result of a request, which is sent once at most.
+
+        A connection that is found gone before the request is sent is made again first.
+
+        Raises:
+            SourceError: The server cannot be reached, refuses the request, or its answer
+                is not valid.
+            TimeoutError: There was no answer within the time-out of its entry.
+        """
+        async with asyncio.timeout(self._settings.timeout):
+            if self._process is not None:
+                # The end of a killed process is read in the next rounds of the event loop.
+                for _ in range(_ROUNDS):
+                    await asyncio.sleep(0)
+            session = await self.session()
+            try:
+                return await self._answer(session, method, params, on_progress)
+            except NotSentError:
+                self._lose(session)
+            session = await self.session()
+            try:
+                return await self._answer(session, method, params, on_progress)
+            except NotSentError as exc:
+                self._lose(session)
+                raise SourceError(f"is not connected: {exc}", server=self.name) from exc
+
+    async def _answer(
+        self,
+        session: Session,
+        method: str,
+        params: Mapping[str, Any] | None,
+        on_progress: Progress | None,
+    ) -> dict[str, Any]:
+        request = asyncio.ensure_future(session.request(method, params, on_progress=on_progress))
+        lost = asyncio.ensure_future(self._lost.wait())
+        try:
+            await asyncio.wait((request, lost), return_when=asyncio.FIRST_COMPLETED)
+            if not request.done():
+                # An answer from just before the end is still on its way; SDK 1.x gives no
+                # error to the requests of a session that ends.
+                await asyncio.wait((request,), timeout=_LAST_WORDS_S)
+            if not request.done():
+                raise self._lost_error("")
+            return request.result()
+        except RefusedError as exc:
+            if exc.code == CONNECTION_CLOSED:
+                raise self._lost_error(str(exc)) from exc
+            raise SourceError(str(exc), server=self.name, code=exc.code, data=exc.data) from exc
+        except ValueError as exc:
+            raise SourceError(str(exc), server=self.name) from exc
+        finally:
+            lost.cancel()
+            if not request.done():
+                request.cancel()
+                await asyncio.wait((request,))
+
+    def _lost_error(self, detail: str) -> SourceError:
+        cause = self._cause() or detail
+        problem = "the connection was lost during the request, which may have run"
+        return SourceError(f"{problem}: {cause}" if cause else problem, server=self.name)
+
+    def _check_patience(self) -> None:
+        """Raise if there is nobody who connects, or the next try is far away."""
+        if self._task is None or self._task.done():
+            state = "is disabled" if self._state == "disabled" else "is closed"
+            raise SourceError(f"{state}; open its source first", server=self.name)
+        pause = self._next_try - time.monotonic()
+        if pause > _PATIENCE_S:
+            raise SourceError(
+                f"is not connected: {self._error}; the next try is in {pause:.0f} s",
+                server=self.name,
+            )
+
+    # -- the task that owns the connection ---------------------------------------------------------
+
+    async def _run(self) -> None:
+        pause = _MIN_PAUSE_S
+        while True:
+            began = time.monotonic()
+            try:
+                await self._connect()
+            except Exception as exc:  # noqa: BLE001  # a transport may raise anything, in groups too
+                if self._state == "connected":
+                    # Gone while it was in use: its tools stay until it cannot be made again.
+                    self._error = self._reason(exc)
+                else:
+                    self._fail(exc)
+            else:
+                self._error = self._cause() or "the connection was closed"
+            self._end()
+            if time.monotonic() - began > _STEADY_S:
+                pause = _MIN_PAUSE_S
+            self._next_try = time.monotonic() + pause
+            await self._tell()
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _MAX_PAUSE_S)
+
+    async def _connect(self) -> None:
+        """Connect, list, and return when the connection is gone."""
+        self._must_list = False
+        self._lost.clear()
+        self._wake.clear()
+        self._failures, self._process = HttpFailures(), None
+        given = self._given.model_dump(by_alias=True)
+        values = expand(given, self._environment, place=f"mcpServers.{self.name}")
+        settings = self._settings = MCPServerSettings.model_validate(values)
+        async with AsyncExitStack() as stack:
+            # A person who has to permit it needs more time than a server.
+            limit = _PERSON_S if settings.oauth is not None else settings.timeout
+            try:
+                async with asyncio.timeout(limit):
+                    session = await stack.enter_async_context(
+                        open_session(self._transport(settings), on_list_changed=self._list_again)
+                    )
+                    await self._list(session)
+            except TimeoutError as exc:
+                raise SourceError(
+                    f"did not answer within {limit:g} seconds", server=self.name
+                ) from exc
+            listening = asyncio.create_task(self._listen(session))
+            stack.push_async_callback(_ended, listening)
+            await self._serve(session)
+
+    def _transport(self, settings: MCPServerSettings) -> Transport:
+        if settings.command:
+            self._process = ServerProcess(
+                self.name,
+                command=settings.command,
+                args=settings.args,
+                variables=settings.env,
+                inherited=self._environment,
+                cwd=settings.cwd,
+                on_end=self._end,
+            )
+            return self._process.streams()
+        auth = oauth_client(self.name, settings)
+        return http_transport(settings, auth=auth, failures=self._failures, on_end=self._end)
+
+    async def _serve(self, session: Session) -> None:
+        if self._state == "failed":
+            _log.info("mcp_server_back: server %r answers again", self.name)
+        self._session, self._protocol = session, session.protocol
+        self._state, self._error = "connected", None
+        await self._tell()
+        while not self._lost.is_set():
+            await self._wake.wait()
+            self._wake.clear()
+            if self._must_list and not self._lost.is_set():
+                self._must_list = False
+                async with asyncio.timeout(self._settings.timeout):
+                    await self._list(session)
+                await self._tell()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_LIST_PAUSE_S):
+                        await self._lost.wait()
+
+    async def _listen(self, session: Session) -> None:
+        pause = _MIN_PAUSE_S
+        while session.listens:
+            began = time.monotonic()
+            await session.listen(self._list_again)
+            pause = _MIN_PAUSE_S if time.monotonic() - began > _STEADY_S else pause
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _MAX_PAUSE_S)
+
+    async def _list(self, session: Session) -> None:
+        definitions = await session.list_tools()
+        if len(definitions) <= _FEW_TOOLS and len(repr(definitions)) <= _FEW_TOOLS * 2_000:
+            listed = read_definitions(definitions, server=self.name)
+        else:
+            # Off the event loop, which 10,000 definitions would hold for half a second.
+            listed = await asyncio.to_thread(read_definitions, definitions, server=self.name)
+        self._take(listed)
+
+    def _take(self, listed: ListedTools) -> None:
+        self.tools = listed.tools
+        if listed.problems != self._problems:
+            self._problems = listed.problems
+            for problem in listed.problems:
+                _log.warning("mcp_definition: server %r %s", self.name, problem)
+
+    def _fail(self, exc: Exception) -> None:
+        """Hide the tools of a server that cannot be reached; warn once."""
+        self._error = self._reason(exc)
+        if self._state != "failed":
+            _log.warning(
+                "mcp_server_failed: server %r: %s; its tools are hidden until it answers",
+                self.name,
+                self._error,
+            )
+        self._state, self.tools = "failed", ()
+
+    def _reason(self, exc: BaseException) -> str:
+        """Return the cause of a failure, without secrets."""
+        while isinstance(exc, BaseExceptionGroup):
+            exc = exc.exceptions[0]
+        own = isinstance(exc, ConfigurationError | SourceError)
+        said = str(exc) if own else self._cause() or describe_exception(exc)
+        return said.removeprefix(f"server {self.name!r}: ")[:_MAX_ERROR_CHARS]
+
+    def _cause(self) -> str:
+        if self._process is not None:
+            return self._process.cause
+        return self._failures.last
+
+    async def _tell(self) -> None:
+        """Let those who wait for the connection, and the source, know of a try."""
+        if self._session is None:
+            if self._state == "connected":
+                self._state = "connecting"
+            self._attempts += self._state == "failed"
+        self._settled.set()
+        self._on_change(self.name)
+        async with self._tried:
+            self._tried.notify_all()
+
+    def _list_again(self) -> None:
+        self._must_list = True
+        self._wake.set()
+
+    def _end(self) -> None:
+        self._lost.set()
+        self._session = None
+        self._wake.set()
+
+    def _lose(self, session: Session) -> None:
+        if self._session is session:
+            self._end()
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task

@@ -1,0 +1,342 @@
+"""One session with a server, the same on SDK 1.26 (handshake alone) and 2.x.
+
+Requests and results pass as JSON objects: the SDK's types differ between its versions, and
+one wrong definition would refuse a whole list.
+
+Source: mcp 1.26 `client/session.py`, mcp 2.3 `client/client.py`, `client/session.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, Protocol
+
+try:
+    import anyio
+    import mcp
+    from mcp import types
+    from mcp.client.sse import sse_client
+    from mcp.client.streamable_http import streamable_http_client
+    from mcp.shared.message import SessionMessage
+except ImportError as exc:
+    raise ImportError(
+        "tool_search.adapters.mcp needs mcp 1.26 or later: "
+        "pip install 'tool-search-middleware[mcp]'"
+    ) from exc
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+import tool_search
+
+__all__ = [
+    "CONNECTION_CLOSED",
+    "HAS_SESSIONLESS",
+    "Message",
+    "NotSentError",
+    "Progress",
+    "RefusedError",
+    "Session",
+    "Transport",
+    "open_session",
+    "parse_message",
+    "set_definitions_aside",
+    "sse_client",
+    "streamable_http_client",
+    "written_message",
+]
+
+HAS_SESSIONLESS = hasattr(mcp, "Client")
+"""True on SDK 2.x, which knows the protocol versions without a session."""
+
+CONNECTION_CLOSED = -32_000
+METHOD_NOT_FOUND = -32_601
+_LIST_CHANGED = "notifications/tools/list_changed"
+_CANCELLED = "notifications/cancelled"
+# Under this key of a result's `_meta`, the definitions as the server wrote them.
+_ASIDE = "tool_search/definitions"
+_HEADER_MARK = "x-mcp-header"
+_MAX_PAGES = 1_000
+
+if HAS_SESSIONLESS:
+    from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+    from mcp.shared.exceptions import MCPError
+
+    _LISTEN_ERRORS: tuple[type[Exception], ...] = (SubscriptionLost, TimeoutError, MCPError)
+else:
+    from mcp.shared.exceptions import McpError as MCPError
+
+Message = Any
+"""A `SessionMessage` of the SDK."""
+
+Progress = Callable[[float, float | None, str | None], Awaitable[None]]
+Transport = AbstractAsyncContextManager[Any]
+"""A transport of the SDK: it gives a stream to read messages from and one to write to."""
+
+
+class RefusedError(Exception):
+    """A request that the server answered with a JSON-RPC error.
+
+    Attributes:
+        code: The JSON-RPC code.
+        data: Its further facts.
+    """
+
+    def __init__(self, message: str, *, code: int, data: object) -> None:
+        super().__init__(message)
+        self.code = code
+        self.data = data
+
+
+class NotSentError(Exception):
+    """A request that has not reached the server, so that it can be sent again."""
+
+
+class _Answer(BaseModel):
+    """A result with all its keys, whatever they are."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class _Request(types.Request[Any, Any]):  # type: ignore[misc]
+    """A request of any method."""
+
+    method: str
+    params: Any = None
+
+
+class _Notification(types.Notification[Any, Any]):  # type: ignore[misc]
+    """A notification of any method."""
+
+    method: str
+    params: Any = None
+
+
+class _SDKSession(Protocol):
+    """The methods of the SDK's session that both versions have."""
+
+    async def send_request(self, request: Any, result_type: Any, **options: Any) -> Any: ...
+    async def send_notification(self, notification: Any) -> None: ...
+    async def list_tools(self, *, params: Any = None) -> Any: ...
+
+
+class Session:
+    """An open session with one server; any task may use it.
+
+    Args:
+        inner: The SDK's session.
+        client: The SDK's client; None on SDK 1.x.
+        protocol: The version of the protocol that was agreed on.
+        capabilities: The server's capabilities, as JSON.
+
+    Attributes:
+        inner: The SDK's session, for what this class does not have.
+        protocol: The version of the protocol.
+        capabilities: The server's capabilities, as JSON.
+    """
+
+    def __init__(
+        self, inner: _SDKSession, client: Any, protocol: str, capabilities: Mapping[str, Any]
+    ) -> None:
+        self.inner = inner
+        self.protocol = protocol
+        self.capabilities = capabilities
+        self._client = client
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def request(
+        self, method: str, params: Mapping[str, Any] | None, *, on_progress: Progress | None = None
+    ) -> dict[str, Any]:
+        """Return the result of a request; a cancelled one is cancelled at the server too.
+
+        Raises:
+            RefusedError: The server answered with an error.
+            NotSentError: The connection was closed before the request was sent.
+            ValueError: The answer does not have the form of the protocol.
+        """
+        request = _Request(method=method, params=dict(params or {}))
+        # SDK 1.x sends no cancellation; the id of a request is the counter before it.
+        number = None if HAS_SESSIONLESS else getattr(self.inner, "_request_id", None)
+        try:
+            answer = await self.inner.send_request(request, _Answer, progress_callback=on_progress)
+        except MCPError as exc:
+            raise _refused(exc) from exc
+        except ValidationError as exc:
+            problem = exc.errors(include_url=False, include_input=False)[0]
+            raise ValueError(
+                f"the answer is not valid: {problem['loc']}: {problem['msg']}"
+            ) from exc
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError) as exc:
+            raise NotSentError("the connection is closed") from exc
+        except asyncio.CancelledError:
+            if number is not None:
+                self._send_later(_Notification(method=_CANCELLED, params={"requestId": number}))
+            raise
+        content: dict[str, Any] = answer.model_dump(mode="json", by_alias=True)
+        return content
+
+    async def list_tools(self) -> list[Any]:
+        """Return the definitions of every page, as the server wrote them.
+
+        Raises:
+            RefusedError: The server answered with an error.
+            NotSentError: The connection is closed.
+            ValueError: A page does not have the form of the protocol, or pages do not end.
+        """
+        found: list[Any] = []
+        cursor: str | None = None
+        for _ in range(_MAX_PAGES):
+            page = await self._page(cursor)
+            found += (page.meta or {}).get(_ASIDE, ())
+            after = page.next_cursor if HAS_SESSIONLESS else page.nextCursor
+            if not after:
+                return found
+            if after == cursor:
+                raise ValueError(f"the list of tools repeats its cursor {after[:60]!r}")
+            cursor = after
+        raise ValueError(f"the list of tools has more than {_MAX_PAGES} pages")
+
+    async def _page(self, cursor: str | None) -> Any:
+        params = types.PaginatedRequestParams(cursor=cursor) if cursor else None
+        try:
+            return await self.inner.list_tools(params=params)
+        except MCPError as exc:
+            refused = _refused(exc)
+            if isinstance(refused, RefusedError) and refused.code == METHOD_NOT_FOUND:
+                return types.ListToolsResult.model_validate({"tools": []})
+            raise refused from exc
+        except ValidationError as exc:
+            problem = exc.errors(include_url=False, include_input=False)[0]
+            place = ".".join(map(str, problem["loc"]))
+            raise ValueError(f"its list of tools is not valid: {place}: {problem['msg']}") from exc
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError) as exc:
+            raise NotSentError("the connection is closed") from exc
+
+    async def listen(self, on_change: Callable[[], None]) -> None:
+        """Call a function when the list of tools changes, on versions without a session.
+
+        Returns when the subscription ends, or at once if the version has notifications.
+        """
+        tells = self.capabilities.get("tools") or {}
+        if self._client is None or not tells.get("listChanged"):
+            return
+        try:
+            async with self._client.listen(tools_list_changed=True) as events:
+                async for _ in events:
+                    on_change()
+        except ListenNotSupportedError:
+            return
+        except _LISTEN_ERRORS:
+            on_change()
+
+    @property
+    def listens(self) -> bool:
+        """True if changes come through `listen`."""
+        if not HAS_SESSIONLESS:
+            return False
+        return self.protocol in types.version.MODERN_PROTOCOL_VERSIONS
+
+    def _send_later(self, notification: Any) -> None:
+        # The task that waited is being cancelled, and must not wait again.
+        async def send() -> None:
+            try:
+                await self.inner.send_notification(notification)
+            except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+                return
+
+        task = asyncio.get_running_loop().create_task(send())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _refused(exc: Any) -> RefusedError | NotSentError:
+    error = exc.error
+    if isinstance(error.data, Mapping) and error.data.get("tool_search/unsent") is True:
+        return NotSentError(str(error.message))
+    return RefusedError(str(error.message), code=int(error.code), data=error.data)
+
+
+@asynccontextmanager
+async def open_session(
+    transport: Transport, *, on_list_changed: Callable[[], None]
+) -> AsyncGenerator[Session, None]:
+    """Open a session over a transport, by the newest protocol that both sides know."""
+
+    async def hear(message: Any) -> None:
+        if getattr(getattr(message, "root", message), "method", "") == _LIST_CHANGED:
+            on_list_changed()
+
+    version = tool_search.__version__
+    info = types.Implementation(name="tool-search-middleware", version=version)
+    if HAS_SESSIONLESS:
+        options = {"mode": "auto", "message_handler": hear, "client_info": info, "cache": None}
+        async with mcp.Client(transport, **options) as client:
+            capabilities = client.server_capabilities
+            yield Session(client.session, client, client.protocol_version, _json(capabilities))
+        return
+    async with (
+        transport as (read, write, *_),
+        mcp.ClientSession(read, write, message_handler=hear, client_info=info) as session,
+    ):
+        begun = await session.initialize()
+        yield Session(session, None, str(begun.protocolVersion), _json(begun.capabilities))
+
+
+def _json(model: Any) -> dict[str, Any]:
+    content: dict[str, Any] = model.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return content
+
+
+def parse_message(line: bytes) -> Message:
+    """Return one line of a server as a message.
+
+    Raises:
+        ValueError: It is not a JSON-RPC message.
+    """
+    if HAS_SESSIONLESS:
+        message = types.jsonrpc.jsonrpc_message_adapter.validate_json(line, by_name=False)
+    else:
+        message = types.JSONRPCMessage.model_validate_json(line)
+    return SessionMessage(message)
+
+
+def written_message(message: Message) -> bytes:
+    """Return a message as one line for a server."""
+    inner = message.message
+    if HAS_SESSIONLESS:
+        text = inner.model_dump_json(by_alias=True, exclude_unset=True)
+    else:
+        text = inner.model_dump_json(by_alias=True, exclude_none=True)
+    return f"{text}\n".encode()
+
+
+def set_definitions_aside(message: Message) -> Message:
+    """Move the tools of a list, which is changed in place, to where the SDK does not read them.
+
+    The SDK refuses a whole page for one wrong definition. Tools whose arguments become
+    HTTP headers stay, because the SDK writes those headers.
+    """
+    inner = getattr(message, "message", None)
+    result = getattr(getattr(inner, "root", inner), "result", None)
+    if isinstance(result, dict) and isinstance(result.get("tools"), list):
+        given = result["tools"]
+        meta = result.get("_meta")
+        result["_meta"] = {**(meta if isinstance(meta, dict) else {}), _ASIDE: given}
+        result["tools"] = [
+            {"name": tool["name"], "inputSchema": tool["inputSchema"]}
+            for tool in given
+            if _has_headers(tool)
+        ]
+    return message
+
+
+def _has_headers(tool: Any) -> bool:
+    if not isinstance(tool, dict) or not isinstance(tool.get("name"), str):
+        return False
+    schema = tool.get("inputSchema")
+    if not isinstance(schema, dict) or schema.get("type") != "object":
+        return False
+    properties = schema.get("properties")
+    # As the protocol has it: an annotation of a property, at any depth.
+    return isinstance(properties, dict) and _HEADER_MARK in repr(properties)

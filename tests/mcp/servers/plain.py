@@ -1,0 +1,127 @@
+"""A stdio server without an SDK, of the handshake, that does what a test says.
+
+python plain.py '{"tools": [...], "calls": {...}, ...}': each key of the JSON is an answer or a
+misbehaviour; see `Server`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from typing import Any
+
+SCHEMA = {"type": "object", "properties": {"value": {"type": "string"}}}
+
+
+class Server:
+    def __init__(self, plan: dict[str, Any]) -> None:
+        self.plan = plan
+        self.tools = list(plan.get("tools", []))
+        self.lists = 0
+
+    def send(self, content: dict[str, Any]) -> None:
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", **content}) + "\n")
+        sys.stdout.flush()
+
+    def list_tools(self, cursor: str | None) -> dict[str, Any]:
+        self.lists += 1
+        if count := self.plan.get("many"):
+            first = int(cursor or 0)
+            size = self.plan.get("page", count)
+            tools = [
+                {"name": f"tool_{n}", "description": f"Tool {n}.", "inputSchema": SCHEMA}
+                for n in range(first, min(first + size, count))
+            ]
+            rest = {"nextCursor": str(first + size)} if first + size < count else {}
+            return {"tools": tools, **rest}
+        tools = [
+            tool if not isinstance(tool, str) else {"name": tool, "inputSchema": SCHEMA}
+            for tool in self.tools
+        ]
+        if size := self.plan.get("long_description"):
+            tools.append({"name": "long", "description": "x" * size, "inputSchema": SCHEMA})
+        return {"tools": tools}
+
+    def call(self, number: Any, params: dict[str, Any]) -> None:
+        name, given = params["name"], params.get("arguments") or {}
+        if name == "pid":
+            self.text(number, str(os.getpid()))
+        elif name == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        elif name == "cut_off":
+            sys.stdout.write('{"jsonrpc": "2.0", "id": ')
+            sys.stdout.flush()
+            os._exit(3)
+        elif name == "flood":
+            sys.stdout.write('{"jsonrpc": "2.0", "x": "')
+            for _ in range(100):
+                sys.stdout.write("y" * 1_000_000)
+            sys.stdout.write('"}\n')
+            sys.stdout.flush()
+        elif name == "silent":
+            return
+        elif name == "more_tools":
+            self.tools = [*self.tools, *given["names"]]
+            self.text(number, "listed")
+            for _ in range(given.get("times", 1)):
+                self.send({"method": "notifications/tools/list_changed"})
+        elif name == "lists":
+            self.text(number, str(self.lists))
+        elif name == "raw":
+            self.send({"id": number, "result": json.loads(given["value"])})
+        elif name == "refuse":
+            self.send({"id": number, "error": {"code": -32050, "message": "not today"}})
+        else:
+            self.text(number, f"{name}: {json.dumps(given)}")
+
+    def text(self, number: Any, text: str) -> None:
+        self.send({"id": number, "result": {"content": [{"type": "text", "text": text}]}})
+
+    def answer(self, message: dict[str, Any]) -> None:
+        method, number = message.get("method"), message.get("id")
+        if method == "notifications/cancelled" and (path := self.plan.get("cancelled")):
+            with open(path, "a") as file:
+                file.write(f"{message['params']['requestId']}\n")
+        if number is None or method is None:
+            return
+        if method == "initialize":
+            capabilities = {"tools": {"listChanged": True}}
+            info = {"name": "plain", "version": "1"}
+            version = self.plan.get("protocol", "2025-06-18")
+            result = {"protocolVersion": version, "capabilities": capabilities, "serverInfo": info}
+            self.send({"id": number, "result": result})
+        elif method == "tools/list":
+            self.send(
+                {
+                    "id": number,
+                    "result": self.list_tools(
+                        message["params"].get("cursor") if message.get("params") else None
+                    ),
+                }
+            )
+        elif method == "tools/call":
+            self.call(number, message["params"])
+        else:
+            self.send({"id": number, "error": {"code": -32601, "message": "no such method"}})
+
+
+def main() -> None:
+    plan = json.loads(sys.argv[1])
+    if (marker := plan.get("fail_once")) and not os.path.exists(marker):
+        with open(marker, "w"):
+            sys.exit("refusing to start: the password is missing")
+    if plan.get("exit"):
+        sys.exit(plan["exit"])
+    if plan.get("never_answers"):
+        time.sleep(600)
+    if plan.get("prints"):
+        print(plan["prints"], flush=True)
+    server = Server(plan)
+    for line in sys.stdin:
+        server.answer(json.loads(line))
+
+
+main()

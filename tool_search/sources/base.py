@@ -1,0 +1,70 @@
+"""The protocol of a source, and the state of its servers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from tool_search.catalog.tool import Tool
+from tool_search.execution import ToolExecutor
+
+__all__ = ["ServerState", "ServerStatus", "SourceChange", "ToolSource", "Unsubscribe"]
+
+ServerState = Literal["disabled", "connecting", "connected", "failed", "closed"]
+"""The state of a server. `connecting`: also while a lost connection is made again, and its
+tools are still offered; `failed`: they are hidden until it answers."""
+
+Unsubscribe = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerStatus:
+    """The state of one server.
+
+    Attributes:
+        server: Its name.
+        state: The state of its connection.
+        tools: The number of its tools that are offered.
+        protocol: The version of the protocol that was agreed on; None: not connected yet.
+        error: The last error; None: there was none.
+    """
+
+    server: str
+    state: ServerState
+    tools: int = 0
+    protocol: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceChange:
+    """A change of the tools that a source offers.
+
+    Attributes:
+        servers: The servers whose tools changed, sorted.
+    """
+
+    servers: tuple[str, ...]
+
+
+class ToolSource(Protocol):
+    """Tools from elsewhere that may change at any time."""
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The current tools, each under a name of its own, the oldest first."""
+        ...
+
+    @property
+    def executor(self) -> ToolExecutor:
+        """The executor of the tools, by the names in `tools`."""
+        ...
+
+    def subscribe(self, callback: Callable[[SourceChange], object]) -> Unsubscribe:
+        """Call a function in the event loop after each change of `tools`.
+
+        Returns:
+            A function that ends the subscription.
+        """
+        ...

@@ -1,0 +1,79 @@
+"""Changes of sources, given to a runner: each conversation has them from its next turn on."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+
+from tool_search.catalog.catalog import ToolCatalog
+from tool_search.errors import ToolSearchError
+from tool_search.execution import ToolExecutor
+from tool_search.sources.base import SourceChange, ToolSource, Unsubscribe
+from tool_search.sources.combined import CombinedTools
+
+__all__ = ["CatalogUpdates"]
+
+# A server that lists again and again costs one new catalog in this time.
+_PAUSE_S = 1.0
+_log = logging.getLogger(__name__)
+
+Apply = Callable[[ToolCatalog, ToolExecutor], Awaitable[None]]
+
+
+class CatalogUpdates:
+    """A task that gives a new catalog to a runner after changes of sources.
+
+    Args:
+        tools: The functions and sources.
+        sources: The sources to listen to.
+        apply: Takes the new catalog and its executor.
+    """
+
+    def __init__(self, tools: CombinedTools, sources: Iterable[ToolSource], apply: Apply) -> None:
+        self._tools = tools
+        self._sources = tuple(sources)
+        self._apply = apply
+        self._wake = asyncio.Event()
+        self._ends: list[Unsubscribe] = []
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to listen; changes that came before are not missed."""
+        self._ends = [source.subscribe(self._note) for source in self._sources]
+        self._wake.set()
+        self._task = asyncio.create_task(self._run(), name="catalog-updates")
+
+    async def aclose(self) -> None:
+        """Stop to listen."""
+        for end in self._ends:
+            end()
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    def _build(self) -> tuple[ToolCatalog, ToolExecutor]:
+        made = self._tools.build()
+        # Kept by the catalog, for the event loop, which it would hold.
+        hash(made[0].fingerprint)
+        return made
+
+    def _note(self, _: SourceChange) -> None:
+        self._wake.set()
+
+    async def _run(self) -> None:
+        before: ToolCatalog | None = None
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            try:
+                catalog, executor = await asyncio.to_thread(self._build)
+                if before is None or before.fingerprint != catalog.fingerprint:
+                    await self._apply(catalog, executor)
+                    before = catalog
+            except ToolSearchError as exc:
+                _log.warning("catalog_refused: the tools of the last turn stay: %s", exc)
+            await asyncio.sleep(_PAUSE_S)
