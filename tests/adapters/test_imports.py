@@ -40,6 +40,7 @@ def test_import_of_the_formats_loads_no_sdk() -> None:
         ("anthropic_runner", "anthropic.lib.tools", "anthropic"),
         ("openai_chat.provider", "openai", "openai"),
         ("openai_responses.provider", "openai", "openai"),
+        ("openai_agents", "agents", "openai-agents"),
         ("pydantic_ai", "pydantic_ai", "pydantic-ai"),
     ],
 )

@@ -10,7 +10,15 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 # Frameworks exclude each other, and models on the machine bring gigabytes: `all` has neither.
-LEFT_OUT = {"fastembed", "fastmcp", "langchain", "mcp", "pydantic-ai", "sentence-transformers"}
+LEFT_OUT = {
+    "fastembed",
+    "fastmcp",
+    "langchain",
+    "mcp",
+    "openai-agents",
+    "pydantic-ai",
+    "sentence-transformers",
+}
 
 
 @pytest.fixture(scope="module")
