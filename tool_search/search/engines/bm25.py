@@ -30,6 +30,7 @@ from tool_search.search.engines.options import EngineOptions
 from tool_search.search.engines.script_scores import (
     ScriptScores,
     best_of,
+    share_covered,
     value_in,
     with_best,
 )
@@ -312,8 +313,9 @@ class Bm25Engine:
         """Return `boosts`; one that is below the least that matters may be lower still."""
         terms = query_terms(query, self._segmenter)
         both, stop_words = terms.forms.intersection, terms.stop_words
-        boosts = []
-        for stored, floor in zip(map(self._stored_terms, doc_ids), least, strict=True):
+        boosts, kinds = [], self.scripts.by_doc_id
+        for doc_id, floor in zip(doc_ids, least, strict=True):
+            stored = self._stored_terms(doc_id)
             name, text = stored.name, stored.text
             covered, pairs = len(both(name)) / (len(name) or 1), 0.0
             if not stop_words.isdisjoint(name) and is_named(terms, name):
@@ -321,7 +323,7 @@ class Bm25Engine:
             elif 1.0 + _NAME_COVERED * covered + _TEXT_COVERED + _HAS_PAIRS < floor:
                 boosts.append(1.0)
                 continue
-            boost = 1.0 + _TEXT_COVERED * len(both(text)) / (len(text) or 1)
+            boost = 1.0 + _TEXT_COVERED * share_covered(text, terms.forms, kinds[doc_id])
             boost += _NAME_COVERED * covered
             if not pairs and is_text and boost + _HAS_PAIRS >= floor:
                 pairs = share_of_pairs(terms, stored)

@@ -7,9 +7,9 @@ from operator import add
 from typing import NamedTuple
 
 from tool_search.search.index.ranking import Scores
-from tool_search.search.text.scripts import ToolScripts
+from tool_search.search.text.scripts import ToolScripts, has_several, script_of
 
-__all__ = ["ScriptScores", "best_of", "value_in", "with_best"]
+__all__ = ["ScriptScores", "best_of", "share_covered", "value_in", "with_best"]
 
 
 class ScriptScores(NamedTuple):
@@ -24,6 +24,22 @@ class ScriptScores(NamedTuple):
     group: int
     scores: Scores
     share: float
+
+
+def share_covered(words: Sequence[str], asked: frozenset[str], scripts: int) -> float:
+    """Return the share of a tool's words that a query has, in the best of its scripts.
+
+    Args:
+        words: The words of the tool.
+        asked: The words of the query.
+        scripts: The scripts of the tool.
+    """
+    if not has_several(scripts):
+        return len(asked.intersection(words)) / (len(words) or 1)
+    own: dict[int, list[str]] = {}
+    for word in words:
+        own.setdefault(script_of(word), []).append(word)
+    return max((len(asked.intersection(part)) / len(part) for part in own.values()), default=0.0)
 
 
 def value_in(views: Sequence[ScriptScores], group: int, doc_id: int) -> float:

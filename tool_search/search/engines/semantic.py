@@ -8,7 +8,7 @@ near to texts without a meaning as to the nearest tool finds nothing.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from threading import Lock, Thread
 from typing import NamedTuple
@@ -27,7 +27,7 @@ from tool_search.search.vectors.cache import SqliteVectorCache, VectorCache, def
 from tool_search.search.vectors.calls import CallLimits
 from tool_search.search.vectors.embedder import EmbeddingProgress, load_embedder
 from tool_search.search.vectors.store import ExactVectorStore, VectorStore
-from tool_search.search.vectors.tools import Scale, ToolVectors
+from tool_search.search.vectors.tools import Scale, ToolVectors, name_of, vector_ids
 from tool_search.search.vectors.vectors import Vector
 
 __all__ = ["SemanticEngine", "build"]
@@ -72,7 +72,7 @@ class SemanticEngine:
         self._catching_up = Lock()
         self.doc_ids = DocumentIds(tools)
         entered = self.doc_ids.taken()
-        empty = _Embedded(None, ExactVectorStore() if store is None else store, _NO_PLACES, ())
+        empty = _Embedded(None, ExactVectorStore() if store is None else store, _NO_PLACES, (), {})
         self._embedded = self._embed(empty, (), entered, progress)
 
     def updated(self, *, added: Sequence[Tool], removed: Sequence[str]) -> SemanticEngine:
@@ -135,10 +135,12 @@ class SemanticEngine:
             if not self._is_optional:
                 raise
             return nothing
-        values = np.maximum(embedded.scale.of(found[0]), 0.0)
-        is_nonsense = embedded.scale.is_nonsense(vector, float(values.max()))
+        values = np.maximum(embedded.scale.of(found[0].best), 0.0)
+        # A wish is near to a tool in each language of its description, noise in one by chance.
+        nearest = max(float(embedded.scale.of(found[0].least).max()), 0.0)
+        is_nonsense = embedded.scale.is_nonsense(vector, nearest)
         if sentences:
-            best = embedded.scale.of(np.maximum.reduce(found[1:]))
+            best = embedded.scale.of(np.maximum.reduce([each.best for each in found[1:]]))
             values = (values + np.maximum(best, 0.0)) / 2.0
         if is_nonsense:
             values[:] = 0.0
@@ -164,20 +166,28 @@ class SemanticEngine:
         """Return nothing: a meaning has no words."""
         return []
 
-    def _similarities(self, embedded: _Embedded, vector: Vector) -> NDArray[np.float32]:
-        """Return one similarity for each document id; without a vector it is never a hit."""
+    def _similarities(self, embedded: _Embedded, vector: Vector) -> _Similarities:
+        """Return the similarities of the tools; without a vector a tool is never a hit."""
         found = np.full(len(self.doc_ids.tools), -1.0, np.float32)
         store, places = embedded.store, embedded.places
         if isinstance(store, ExactVectorStore):
             taken = places >= 0
-            found[taken] = store.similarities(vector)[places[taken]]
-            return found
-        for name, similarity in _search_store(
-            store, vector, min(len(self.doc_ids), _MAX_CANDIDATES)
-        ):
-            for doc_id in self.doc_ids.named(name):
-                found[doc_id] = similarity
-        return found
+            similarities = store.similarities(vector)
+            found[taken] = similarities[places[taken]]
+            least = found.copy() if embedded.further else found
+            for doc_id, further in embedded.further.items():
+                own = similarities[further]
+                found[doc_id] = max(found[doc_id], own.max())
+                least[doc_id] = min(least[doc_id], own.min())
+            return _Similarities(found, least)
+        limit = min(2 * len(self.doc_ids), _MAX_CANDIDATES)
+        least = found.copy()
+        # Best first, so that the last of a tool is its least.
+        for name, similarity in _search_store(store, vector, limit):
+            for doc_id in self.doc_ids.named(name_of(name)):
+                found[doc_id] = max(found[doc_id], similarity)
+                least[doc_id] = similarity
+        return _Similarities(found, least)
 
     def _embed(
         self,
@@ -203,11 +213,14 @@ class SemanticEngine:
                 raise
             waiting.extend(entered)
             entered = ()
-        store = _update_store(before.store, made, [tool.name for _, tool in left])
+        removed = [each for _, tool in left for each in vector_ids(tool)]
+        store = _update_store(before.store, made, removed)
         places = np.full(len(self.doc_ids.tools), -1, np.intp)
         places[: len(before.places)] = before.places
         places[list(gone)] = -1
-        return _Embedded(scale, store, _placed(store, places, entered), tuple(waiting))
+        further = {doc_id: own for doc_id, own in before.further.items() if doc_id not in gone}
+        further.update(_further_places(store, entered))
+        return _Embedded(scale, store, _placed(store, places, entered), tuple(waiting), further)
 
     def _catch_up(self) -> None:
         """Begin to embed the tools that wait, in a thread of its own; one at a time."""
@@ -227,6 +240,18 @@ class SemanticEngine:
             self._catching_up.release()
 
 
+class _Similarities(NamedTuple):
+    """The similarities of a text to the tools.
+
+    Attributes:
+        best: By document id, to the nearest of a tool's vectors.
+        least: By document id, to the farthest of them.
+    """
+
+    best: NDArray[np.float32]
+    least: NDArray[np.float32]
+
+
 class _Embedded(NamedTuple):
     """The vectors of an engine.
 
@@ -235,12 +260,15 @@ class _Embedded(NamedTuple):
         store: The vectors.
         places: By document id, the place of its vector in the store in memory, or -1.
         waiting: Tools without vectors, with their document ids.
+        further: By document id, the places of a tool's vectors in further languages; none in
+            a store of others.
     """
 
     scale: Scale | None
     store: VectorStore
     places: NDArray[np.intp]
     waiting: tuple[tuple[int, Tool], ...]
+    further: Mapping[int, list[int]]
 
 
 _NO_PLACES: NDArray[np.intp] = np.zeros(0, np.intp)
@@ -255,6 +283,16 @@ def _placed(
     for doc_id, tool in entered:
         places[doc_id] = store.place(tool.name)
     return places
+
+
+def _further_places(
+    store: VectorStore, entered: Iterable[tuple[int, Tool]]
+) -> dict[int, list[int]]:
+    """Return the places of tools that have more than one vector, in the store in memory."""
+    if not isinstance(store, ExactVectorStore):
+        return {}
+    ids = ((doc_id, vector_ids(tool)[1:]) for doc_id, tool in entered)
+    return {doc_id: list(map(store.place, own)) for doc_id, own in ids if own}
 
 
 def _update_store(

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from tool_search.catalog.tool import Tool, schema_of
 from tool_search.search.text.cache import BoundedCache
+from tool_search.search.text.scripts import is_bilingual, script_of
 from tool_search.search.text.stop_words import STOP_WORDS
 from tool_search.search.text.tokenizer import (
     MAX_WORD_CHARS,
@@ -356,13 +357,13 @@ class ToolTerms(NamedTuple):
 
 def tool_terms(tool: Tool, segmenter: Segmenter | None = None) -> ToolTerms:
     """Return the terms of a tool, which do not depend on the rest of the catalog."""
-    words, ends = _tool_words(field_texts(tool), segmenter, _known)
+    words, ends, bilingual = _tool_words(field_texts(tool), segmenter, _known)
     # One column at a time, so that the loops over the words run in C.
     terms, forms, lengths, sequences = zip(*words, strict=True)
     name = list(chain.from_iterable(forms[: ends[0]]))
     text = list(chain.from_iterable(forms[ends[_DESCRIPTION - 1] : ends[_DESCRIPTION]]))
     return ToolTerms(
-        impacts=_impacts(terms, lengths, ends),
+        impacts=_impacts(terms, lengths, ends, bilingual),
         name=tuple(dict.fromkeys(name))[:_MAX_FORMS],
         text=tuple(dict.fromkeys(name + text))[:_MAX_FORMS],
         sequence=_line(sequences),
@@ -379,33 +380,59 @@ def tool_impacts(
         segmenter: Cuts Chinese; None for characters and bigrams.
         vocabulary: The words of the catalog's tools that were read before.
     """
-    words, ends = _tool_words(field_texts(tool), segmenter, vocabulary)
-    return _impacts(list(map(_terms, words)), list(map(_length, words)), ends)
+    words, ends, bilingual = _tool_words(field_texts(tool), segmenter, vocabulary)
+    return _impacts(list(map(_terms, words)), list(map(_length, words)), ends, bilingual)
 
 
 def _impacts(
-    terms: Sequence[tuple[str, ...]], lengths: Sequence[float], ends: Sequence[int]
+    terms: Sequence[tuple[str, ...]],
+    lengths: Sequence[float],
+    ends: Sequence[int],
+    bilingual: Sequence[int],
 ) -> dict[str, float]:
     is_short = sum(map(len, terms)) <= _MAX_TERMS
     frequencies: dict[str, float] = {}
     frequency = frequencies.get
     start = 0
-    for (weight, b, typical), end in zip(_NORMS, ends, strict=True):
-        if start < end:
-            one = weight / (1.0 - b + b * sum(lengths[start:end]) / typical)
-            own: Iterable[str] = chain.from_iterable(terms[start:end])
+    for number, ((weight, b, typical), end) in enumerate(zip(_NORMS, ends, strict=True)):
+        parts: Iterable[tuple[Iterable[tuple[str, ...]], float]] = ()
+        if number in bilingual:
+            parts = _parts_by_script(terms[start:end], lengths[start:end])
+        elif start < end:
+            parts = ((terms[start:end], sum(lengths[start:end])),)
+        for part, length in parts:
+            one = weight / (1.0 - b + b * length / typical)
+            own: Iterable[str] = chain.from_iterable(part)
             for term in own if is_short else _bounded(list(own)):
                 frequencies[term] = frequency(term, 0.0) + one
         start = end + 1
     return {term: tf / (tf + _K1) for term, tf in frequencies.items()}
 
 
+# A text in two languages says everything twice: a word of it is as weighty as in a text of
+# its own language alone.
+
+
+def _parts_by_script(
+    terms: Sequence[tuple[str, ...]], lengths: Sequence[float]
+) -> list[tuple[list[tuple[str, ...]], float]]:
+    """Return the terms of a field's words in each script, with the length of these words."""
+    found: dict[int, list[int]] = {}
+    for place, own in enumerate(terms):
+        if own:
+            found.setdefault(script_of(own[0]), []).append(place)
+    return [
+        ([terms[place] for place in places], sum(lengths[place] for place in places))
+        for places in found.values()
+    ]
+
+
 def _tool_words(
     fields: Mapping[FieldName, list[str]], segmenter: Segmenter | None, known: dict[str, Words]
-) -> tuple[list[Words], list[int]]:
+) -> tuple[list[Words], list[int], list[int]]:
     """Return the words of all fields, and the place after the last word of each.
 
-    A field's end is at that place; each field has one.
+    A field's end is at that place; each field has one. Third, the fields in two languages.
     """
     texts = [_joined(fields.get(field, ()), _MAX_FIELD_CHARS) for field in FIELDS]
     joined = f" {_FIELD_SIGN} ".join(texts)
@@ -421,12 +448,12 @@ def _tool_words(
     ends.append(len(words))
     if not all(map(_terms, words[: ends[0]])):
         return _words_of_fields(texts, segmenter)
-    return words, ends
+    return words, ends, []
 
 
 def _words_of_fields(
     texts: Sequence[str], segmenter: Segmenter | None
-) -> tuple[list[Words], list[int]]:
+) -> tuple[list[Words], list[int], list[int]]:
     """Return `_tool_words` field by field: text with Chinese, or a name with stop words."""
     words: list[Words] = []
     ends: list[int] = []
@@ -438,7 +465,7 @@ def _words_of_fields(
             own = name_words(text, max_chars=_MAX_FIELD_CHARS, segmenter=segmenter)
         words += own
         ends.append(len(words))
-    return words, ends
+    return words, ends, [number for number, text in enumerate(texts) if is_bilingual(text)]
 
 
 def _bounded(terms: list[str]) -> list[str]:

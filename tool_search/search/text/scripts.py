@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import compress
+from itertools import compress, groupby
 from typing import TYPE_CHECKING
 
 from tool_search.catalog.tool import Tool
@@ -20,7 +20,19 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["ALL_SCRIPTS", "CJK", "CYRILLIC", "OTHER", "ToolScripts", "script_of", "scripts_of"]
+__all__ = [
+    "ALL_SCRIPTS",
+    "CJK",
+    "CYRILLIC",
+    "OTHER",
+    "ToolScripts",
+    "by_script",
+    "has_several",
+    "is_bilingual",
+    "script_of",
+    "scripts_in",
+    "scripts_of",
+]
 
 CJK, CYRILLIC, OTHER = 1, 2, 4
 """Chinese, Japanese and Korean; Cyrillic; any other script, which is mostly Latin."""
@@ -33,6 +45,8 @@ _CYRILLIC_WORD = re.compile("[Ѐ-ӿ]{2,}")
 # Names of products (GitHub, API, v3) are written so in every language.
 _PLAIN_WORD = re.compile(r"(?<![^\W_])[A-Za-z]?[a-z]+(?![^\W_])")
 _MIN_PLAIN_WORDS = 2
+# Chinese has no space between sentences, nor before an English one.
+_WORD = re.compile(r"\S+?(?:(?<=[.!?;|])(?=[^\x00-\x7f])|(?<=[。！？；])|(?=\s)|\Z)\s*|\s+")
 _CJK_CHARS_A_WORD = 2
 # A script of fewer tools than one in so many is one of few tools.
 _FEW = 8
@@ -48,24 +62,80 @@ def script_of(term: str) -> int:
 
 
 def scripts_of(tool: Tool) -> int:
-    """Return the scripts of a tool's description, title, aliases and tags, or of its name.
-
-    Latin words in a description of another script count if they are a translation: at
-    least half as many plain words as the other script has.
-    """
+    """Return the scripts of a tool's description, title, aliases and tags, or of its name."""
     own = (tool.description, tool.summary, tool.title, tool.category, *tool.aliases, *tool.tags)
     text = " ".join(filter(None, own))[:_MAX_CHARS]
-    if not any(map(str.isalpha, text)):
-        text = tool.name
+    return scripts_in(text if any(map(str.isalpha, text)) else tool.name)
+
+
+def scripts_in(text: str) -> int:
+    """Return the scripts of a text; one for a text without a letter.
+
+    Latin words in a text of another script count if they are a translation: at least half
+    as many plain words as the other script has.
+    """
     if text.isascii():
         return OTHER
     chars = sum(len(run) for run, is_cjk in script_runs(text) if is_cjk)
     cyrillic = len(_CYRILLIC_WORD.findall(text))
     found = (CJK if chars >= _MIN_CJK_CHARS else 0) | (CYRILLIC if cyrillic else 0)
-    plain = len(_PLAIN_WORD.findall(text))
+    plain = _count_plain(text)
     words = chars / _CJK_CHARS_A_WORD + cyrillic
     is_translated = plain >= _MIN_PLAIN_WORDS and plain >= words / 2
     return found | OTHER if is_translated or not found else found
+
+
+def has_several(scripts: int) -> bool:
+    """Return True if a set of scripts has more than one."""
+    return bool(scripts & (scripts - 1))
+
+
+def is_bilingual(text: str) -> bool:
+    """Return True if a text is in two languages of different scripts; see `scripts_in`."""
+    return not text.isascii() and has_several(scripts_in(text[:_MAX_CHARS]))
+
+
+def by_script(text: str, *, min_words: int = 2) -> list[str]:
+    """Return a text in two languages as one text for each script, in order of first use.
+
+    Names of products and single foreign words stay in the text around them.
+
+    Args:
+        text: The text.
+        min_words: Number of plain Latin words in a row that are not within another language.
+
+    >>> by_script("Sends an email to somebody. 给某人发送 email。")
+    ['Sends an email to somebody.', '给某人发送 email。']
+    """
+    kinds = 0 if text.isascii() else scripts_in(text)
+    if not has_several(kinds):
+        return [text]
+    found: dict[int, list[str]] = {}
+    last, before = 0, ""
+    for script, run in _runs(text):
+        is_text = script & kinds and (script != OTHER or _count_plain(run) >= min_words)
+        if is_text and script != last:
+            last = script
+            before = f" {before}"
+        if last:
+            found.setdefault(last, []).append(before + run)
+        before = "" if last else before + run
+    return [" ".join("".join(parts).split()) for parts in found.values()] or [text]
+
+
+def _runs(text: str) -> Iterator[tuple[int, str]]:
+    """Yield runs of words in one script, in order, with the spaces after them."""
+    return (
+        (script, "".join(words)) for script, words in groupby(_WORD.findall(text), _script_of_word)
+    )
+
+
+def _script_of_word(word: str) -> int:
+    return script_of(word) if not word.isascii() else OTHER
+
+
+def _count_plain(text: str) -> int:
+    return len(_PLAIN_WORD.findall(text))
 
 
 class ToolScripts:

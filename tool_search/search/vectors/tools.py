@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tool_search.catalog.tool import Tool
-from tool_search.search.text.documents import field_texts
+from tool_search.search.text.documents import FieldName, field_texts
 from tool_search.search.text.query import QUOTATION
+from tool_search.search.text.scripts import by_script, scripts_in
 from tool_search.search.vectors.cache import VectorCache
 from tool_search.search.vectors.calls import CallLimits, EmbedderCalls
 from tool_search.search.vectors.embedder import Embedder, EmbeddingProgress
@@ -33,6 +34,8 @@ __all__ = [
     "NOISE_QUERIES",
     "Scale",
     "ToolVectors",
+    "name_of",
+    "vector_ids",
 ]
 
 
@@ -114,6 +117,8 @@ CALIBRATION_PAIRS: tuple[tuple[str, Tool], ...] = tuple(map(_pair, _PAIR_ROWS.st
 
 
 _RECIPE = "2"
+# Between a tool's name and the number of its further vector.
+_FURTHER = "\n"
 _BATCH = 64
 _MAX_PARAMETERS = 400
 _MAX_PARAMETER_TEXTS_CHARS = 600
@@ -163,6 +168,7 @@ class ToolVectors:
 
     A tool's vector is the mean of the vectors of its name, its description, both together,
     the names and the texts of its parameters: each of them alone ranks other tools first. A
+    tool that is described in two languages of different scripts has a vector for each. A
     query's vector is that of its text without quotations, which are values.
 
     Args:
@@ -186,7 +192,7 @@ class ToolVectors:
     def of_tools(
         self, tools: Iterable[Tool], *, progress: EmbeddingProgress | None = None
     ) -> dict[str, Vector]:
-        """Return the vector of each tool, by name.
+        """Return the vectors of each tool, by id; see `vector_ids`.
 
         Args:
             tools: Tools of different names.
@@ -195,7 +201,11 @@ class ToolVectors:
         Raises:
             SearchError: The embedder failed.
         """
-        texts = {tool.name: _texts(tool) for tool in tools}
+        texts = {
+            name: own
+            for tool in tools
+            for name, own in zip(vector_ids(tool), _texts(tool), strict=True)
+        }
         keys = {name: self._key(found) for name, found in texts.items()}
         vectors = self._load_cached(keys)
         missing = [name for name in texts if name not in vectors]
@@ -313,15 +323,44 @@ def _wish(query: str) -> str:
     return " ".join(wish.split())
 
 
-def _texts(tool: Tool) -> tuple[str, ...]:
-    """Return the texts of a tool that are embedded."""
+def vector_ids(tool: Tool) -> list[str]:
+    """Return the ids of a tool's vectors: its name, and one for each further language."""
+    return [
+        tool.name if number == 0 else f"{tool.name}{_FURTHER}{number}"
+        for number in range(len(_descriptions(field_texts(tool))))
+    ]
+
+
+def name_of(vector_id: str) -> str:
+    """Return the name of the tool that a vector belongs to."""
+    return vector_id.partition(_FURTHER)[0]
+
+
+def _descriptions(fields: Mapping[FieldName, list[str]]) -> list[str]:
+    """Return the description in each script, and at least one text."""
+    return by_script(" ".join(fields.get("description", ())))
+
+
+def _texts(tool: Tool) -> list[tuple[str, ...]]:
+    """Return the texts of a tool that are embedded, for each language."""
     fields = field_texts(tool)
     name = ", ".join((_spoken(tool.name), *fields.get("aliases", ())))
-    described = " ".join(fields.get("description", ()))
-    both = f"{name}: {described}" if described else ""
     parameters = " ".join(islice(fields.get("parameters", ()), _MAX_PARAMETERS))
-    about = " ".join(fields.get("parameter_texts", ()))[:_MAX_PARAMETER_TEXTS_CHARS]
-    return tuple(part for part in (name, described, both, parameters, about) if part)
+    descriptions = _descriptions(fields)
+    about = by_script(" ".join(fields.get("parameter_texts", ())), min_words=1)
+    found = []
+    for described in descriptions:
+        both = f"{name}: {described}" if described else ""
+        own = _about_in(about, described) if len(descriptions) > 1 else " ".join(about)
+        parts = name, described, both, parameters, own[:_MAX_PARAMETER_TEXTS_CHARS]
+        found.append(tuple(part for part in parts if part))
+    return found
+
+
+def _about_in(texts: Sequence[str], described: str) -> str:
+    """Return the text in the language of a description, or the first one."""
+    wanted = scripts_in(described)
+    return next((text for text in texts if scripts_in(text) & wanted), texts[0])
 
 
 def _spoken(name: str) -> str:
