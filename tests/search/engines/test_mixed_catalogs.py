@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.search.word_embedder import WordEmbedder
 from tool_search import SearchSettings, Tool, ToolSearchIndex, build_index
-from tool_search.search.text.scripts import CJK, CYRILLIC, OTHER, ToolScripts, scripts_of
+from tool_search.search.text.scripts import CJK, CYRILLIC, OTHER, ToolScripts, by_script, scripts_of
 
 ENGLISH = (
     Tool(name="cancel_meeting", description="Takes an appointment off the calendar."),
@@ -104,6 +107,93 @@ def test_tool_in_two_languages_is_not_below_the_tool_in_one(engine: str, query: 
         )
     ]
     assert ranks[0] <= min(ranks[1:])
+
+
+IN_ENGLISH = "Takes a meeting off the calendar and tells all of the guests about it."
+IN_CHINESE = "从日历中取消一个会议，并通知所有的客人"
+
+
+@pytest.mark.parametrize("engine", ["bm25", "semantic", "hybrid"])
+@pytest.mark.parametrize(("query", "alone"), [("cancel a meeting", 0), ("取消会议", 1)])
+def test_translation_takes_nothing_from_a_tool_beside_others_of_its_language(
+    engine: str, query: str, alone: int
+) -> None:
+    """The second language makes the text neither longer nor less like the query."""
+    own = (IN_ENGLISH, IN_CHINESE)[alone]
+    rivals = [
+        Tool(
+            name="rival_one",
+            description=("Cancels a booking of a meeting room", "取消会议室")[alone],
+        )
+    ]
+    one, two = (
+        dict(ranking(built(engine, Tool(name="meetings", description=text), *rivals), query))
+        for text in (own, f"{IN_ENGLISH} {IN_CHINESE}")
+    )
+    lead, lead_of_two = one["meetings"] - one["rival_one"], two["meetings"] - two["rival_one"]
+    assert lead_of_two >= lead - 1e-6
+
+
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_tool_in_two_languages_is_found_by_either_in_a_store_of_others(is_changed: bool) -> None:
+    store = StoreOfOthers()
+    both = Tool(name="meetings", description=f"{IN_ENGLISH} {IN_CHINESE}")
+    index = build_index(
+        [both, *ENGLISH[1:]],
+        SearchSettings(engine="semantic", vector_cache=None, min_relevance=0.0),
+        embedder=WordEmbedder(),
+        vector_store=store,
+    )
+    if is_changed:
+        index = index.updated(added=[], removed=["meetings"])
+        assert not any(each.startswith("meetings") for each in store.vectors)
+        index = index.updated(added=[both], removed=[])
+    for query in ("guests of a meeting", "通知客人"):
+        assert ranking(index, query)[0][0] == "meetings"
+
+
+class StoreOfOthers:
+    """A vector store that changes in place."""
+
+    def __init__(self) -> None:
+        self.vectors: dict[str, NDArray[np.float32]] = {}
+
+    def updated(
+        self, *, added: Mapping[str, NDArray[np.float32]], removed: Iterable[str]
+    ) -> StoreOfOthers:
+        """The same store with other vectors."""
+        for name in removed:
+            self.vectors.pop(name, None)
+        self.vectors.update(added)
+        return self
+
+    def search(self, vector: NDArray[np.float32], *, limit: int) -> list[tuple[str, float]]:
+        """The nearest vectors."""
+        found = [(name, float(own @ vector)) for name, own in self.vectors.items()]
+        return sorted(found, key=lambda item: (-item[1], item[0]))[:limit]
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("Sends a letter.", ["Sends a letter."]),
+        ("发送一封信 by GitHub API", ["发送一封信 by GitHub API"]),
+        ("Sends a letter.发送信件。", ["Sends a letter.", "发送信件。"]),
+        ("发送信件 ID。 Sends a letter now", ["发送信件 ID。", "Sends a letter now"]),
+        ("GitHub: 列出问题 list the issues", ["GitHub: 列出问题", "list the issues"]),
+        (
+            "Отправить письмо. Send a letter. 发送信件",
+            ["Отправить письмо.", "Send a letter.", "发送信件"],
+        ),
+    ],
+)
+def test_text_in_several_languages_is_one_text_for_each(text: str, parts: list[str]) -> None:
+    assert by_script(text) == parts
+
+
+@given(st.text("aé я天。. 取\n-", max_size=60))
+def test_no_character_is_lost_in_the_texts_of_each_script(text: str) -> None:
+    assert Counter("".join("".join(by_script(text)).split())) == Counter("".join(text.split()))
 
 
 @pytest.mark.parametrize("engine", ["bm25", "hybrid"])

@@ -37,6 +37,8 @@ _log = logging.getLogger(__name__)
 _FIT = 1.0
 # The limit for stores of others; results beyond it are not relevant.
 _MAX_CANDIDATES = 1_000
+# Of one tool: the whole text, and each of three scripts.
+_MAX_VECTORS = 4
 
 
 class SemanticEngine:
@@ -136,8 +138,8 @@ class SemanticEngine:
                 raise
             return nothing
         values = np.maximum(embedded.scale.of(found[0].best), 0.0)
-        # A wish is near to a tool in each language of its description, noise in one by chance.
-        nearest = max(float(embedded.scale.of(found[0].least).max()), 0.0)
+        # A wish is near to the whole of a tool, noise to one language of it by chance.
+        nearest = max(float(embedded.scale.of(found[0].whole).max()), 0.0)
         is_nonsense = embedded.scale.is_nonsense(vector, nearest)
         if sentences:
             best = embedded.scale.of(np.maximum.reduce([each.best for each in found[1:]]))
@@ -174,20 +176,18 @@ class SemanticEngine:
             taken = places >= 0
             similarities = store.similarities(vector)
             found[taken] = similarities[places[taken]]
-            least = found.copy() if embedded.further else found
+            best = found.copy() if embedded.further else found
             for doc_id, further in embedded.further.items():
-                own = similarities[further]
-                found[doc_id] = max(found[doc_id], own.max())
-                least[doc_id] = min(least[doc_id], own.min())
-            return _Similarities(found, least)
-        limit = min(2 * len(self.doc_ids), _MAX_CANDIDATES)
-        least = found.copy()
-        # Best first, so that the last of a tool is its least.
-        for name, similarity in _search_store(store, vector, limit):
-            for doc_id in self.doc_ids.named(name_of(name)):
-                found[doc_id] = max(found[doc_id], similarity)
-                least[doc_id] = similarity
-        return _Similarities(found, least)
+                best[doc_id] = similarities[further].max()
+            return _Similarities(best, found)
+        best = found.copy()
+        limit = min(_MAX_VECTORS * len(self.doc_ids), _MAX_CANDIDATES)
+        for vector_id, similarity in _search_store(store, vector, limit):
+            name = name_of(vector_id)
+            kind = found if vector_id == name else best
+            for doc_id in self.doc_ids.named(name):
+                kind[doc_id] = max(kind[doc_id], similarity)
+        return _Similarities(np.where(best > -1.0, best, found), found)
 
     def _embed(
         self,
@@ -244,12 +244,12 @@ class _Similarities(NamedTuple):
     """The similarities of a text to the tools.
 
     Attributes:
-        best: By document id, to the nearest of a tool's vectors.
-        least: By document id, to the farthest of them.
+        best: By document id, to the vector of the nearest of a tool's languages.
+        whole: By document id, to the vector of all its text.
     """
 
     best: NDArray[np.float32]
-    least: NDArray[np.float32]
+    whole: NDArray[np.float32]
 
 
 class _Embedded(NamedTuple):

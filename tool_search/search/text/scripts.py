@@ -47,6 +47,7 @@ _PLAIN_WORD = re.compile(r"(?<![^\W_])[A-Za-z]?[a-z]+(?![^\W_])")
 _MIN_PLAIN_WORDS = 2
 # Chinese has no space between sentences, nor before an English one.
 _WORD = re.compile(r"\S+?(?:(?<=[.!?;|])(?=[^\x00-\x7f])|(?<=[。！？；])|(?=\s)|\Z)\s*|\s+")
+_CJK_MARK = re.compile("[。！？；，、：]")
 _CJK_CHARS_A_WORD = 2
 # A script of fewer tools than one in so many is one of few tools.
 _FEW = 8
@@ -131,7 +132,7 @@ def _runs(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _script_of_word(word: str) -> int:
-    return script_of(word) if not word.isascii() else OTHER
+    return CJK if _CJK_MARK.search(word) else script_of(word)
 
 
 def _count_plain(text: str) -> int:

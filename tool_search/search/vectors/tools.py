@@ -168,8 +168,8 @@ class ToolVectors:
 
     A tool's vector is the mean of the vectors of its name, its description, both together,
     the names and the texts of its parameters: each of them alone ranks other tools first. A
-    tool that is described in two languages of different scripts has a vector for each. A
-    query's vector is that of its text without quotations, which are values.
+    tool that is described in languages of different scripts has further vectors, one for
+    each. A query's vector is that of its text without quotations, which are values.
 
     Args:
         embedder: Makes the vectors of texts.
@@ -324,11 +324,10 @@ def _wish(query: str) -> str:
 
 
 def vector_ids(tool: Tool) -> list[str]:
-    """Return the ids of a tool's vectors: its name, and one for each further language."""
-    return [
-        tool.name if number == 0 else f"{tool.name}{_FURTHER}{number}"
-        for number in range(len(_descriptions(field_texts(tool))))
-    ]
+    """Return the ids of a tool's vectors: its name, and one for each of several languages."""
+    languages = len(_descriptions(field_texts(tool)))
+    further = range(1, languages + 1) if languages > 1 else ()
+    return [tool.name, *(f"{tool.name}{_FURTHER}{number}" for number in further)]
 
 
 def name_of(vector_id: str) -> str:
@@ -342,19 +341,26 @@ def _descriptions(fields: Mapping[FieldName, list[str]]) -> list[str]:
 
 
 def _texts(tool: Tool) -> list[tuple[str, ...]]:
-    """Return the texts of a tool that are embedded, for each language."""
+    """Return the texts of a tool that are embedded, then those in each of several languages."""
     fields = field_texts(tool)
-    name = ", ".join((_spoken(tool.name), *fields.get("aliases", ())))
-    parameters = " ".join(islice(fields.get("parameters", ()), _MAX_PARAMETERS))
+    described = " ".join(fields.get("description", ()))
+    about = " ".join(fields.get("parameter_texts", ()))
     descriptions = _descriptions(fields)
-    about = by_script(" ".join(fields.get("parameter_texts", ())), min_words=1)
-    found = []
-    for described in descriptions:
-        both = f"{name}: {described}" if described else ""
-        own = _about_in(about, described) if len(descriptions) > 1 else " ".join(about)
-        parts = name, described, both, parameters, own[:_MAX_PARAMETER_TEXTS_CHARS]
-        found.append(tuple(part for part in parts if part))
+    found = [_texts_in(tool, fields, described, about)]
+    if len(descriptions) > 1:
+        parts = by_script(about, min_words=1)
+        found += (_texts_in(tool, fields, own, _about_in(parts, own)) for own in descriptions)
     return found
+
+
+def _texts_in(
+    tool: Tool, fields: Mapping[FieldName, list[str]], described: str, about: str
+) -> tuple[str, ...]:
+    name = ", ".join((_spoken(tool.name), *fields.get("aliases", ())))
+    both = f"{name}: {described}" if described else ""
+    parameters = " ".join(islice(fields.get("parameters", ()), _MAX_PARAMETERS))
+    parts = name, described, both, parameters, about[:_MAX_PARAMETER_TEXTS_CHARS]
+    return tuple(part for part in parts if part)
 
 
 def _about_in(texts: Sequence[str], described: str) -> str:
