@@ -97,6 +97,28 @@ async def test_it_follows_calls_of_the_same_turn(bench: Bench, kind: str) -> Non
     assert [request.status for request in bench.requests] == [200] * 5
 
 
+@pytest.mark.parametrize("keeps", [False, True])
+@pytest.mark.parametrize("form", ["deferred", "hosted"])
+async def test_a_catalog_that_the_service_holds_is_searched_too(
+    bench: Bench, form: str, keeps: bool
+) -> None:
+    bench.server.reset(model=ScriptedModel([NONE, calling(FORECAST), say("Sunny."), say("Bye.")]))
+    provider = await bench.provider("responses", tool_search=form, previous_response_id=keeps)
+    runner = await bench.runner(providers={"responses": provider}, config=CHANCE)
+    events = await turn(runner, SAID)
+    assert (found(events), answer(events)) == (FOUND, "Sunny.")
+    await turn(runner, "Thanks")
+    assert [request.status for request in bench.requests] == [200] * 4
+
+
+async def test_a_reply_in_which_the_service_found_tools_is_not_asked_again(bench: Bench) -> None:
+    bench.server.reset(model=ScriptedModel([search("mail"), NONE, say("More.")]))
+    provider = await bench.provider("responses", tool_search="hosted")
+    runner = await bench.runner(providers={"responses": provider}, config=CHANCE)
+    events = await turn(runner, SAID)
+    assert (found(events), answer(events)) == ([(("send_mail",), "search")], NONE.text)
+
+
 @pytest.mark.parametrize("extra", [{}, {"thinking": {"type": "enabled", "budget_tokens": 1024}}])
 async def test_a_model_that_thinks_is_not_refused(bench: Bench, extra: dict[str, Any]) -> None:
     thinking = [

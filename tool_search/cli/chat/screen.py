@@ -34,7 +34,11 @@ __all__ = ["JsonScreen", "Screen", "TerminalScreen"]
 
 _MAX_SHOWN_CHARS = 300
 # The causes of a switch that are identifiers, as people read them.
-_SPOKEN_CAUSES = {"requested": "asked for", "primary_available": "first in order"}
+_SPOKEN_CAUSES = {
+    "requested": "asked for",
+    "primary_available": "first in order",
+    "second_chance": "it has a tool after all",
+}
 _WORD_BREAK = re.compile(r"(?<!^)(?=[A-Z])")
 
 
