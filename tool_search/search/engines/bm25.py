@@ -50,6 +50,7 @@ from tool_search.search.index.storage import (
     DocumentIds,
     Posting,
     Postings,
+    has_numpy,
     sum_impacts,
 )
 from tool_search.search.text.documents import (
@@ -122,6 +123,8 @@ _MAX_NAME_WORDS = 5
 _MAX_NAMES = 200
 # A smaller catalog is read in less time than a file takes to pay.
 _MIN_KEPT = 500
+# Loading numpy takes as long as it saves in a smaller one.
+_MIN_BULK = 4_000
 
 
 class Bm25Engine:
@@ -502,6 +505,10 @@ def build(tools: Iterable[Tool], options: EngineOptions) -> Bm25Engine:
 
 
 def _read_postings(doc_ids: DocumentIds, segmenter: Segmenter | None) -> Postings:
+    if len(doc_ids) >= _MIN_BULK and has_numpy():
+        from tool_search.search.index.bulk import bulk_postings  # noqa: PLC0415 - numpy
+
+        return Postings.of_terms(bulk_postings(doc_ids.taken(), segmenter))
     vocabulary = Vocabulary()
     return Postings(
         (doc_id, tool_impacts(tool, segmenter, vocabulary)) for doc_id, tool in doc_ids.taken()

@@ -29,12 +29,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "HIGH",
     "ChunkedArray",
     "DocumentChange",
     "DocumentIds",
     "PersistentMap",
     "Posting",
     "Postings",
+    "has_numpy",
     "square_impacts",
     "sum_impacts",
 ]
@@ -275,8 +277,9 @@ Posting: TypeAlias = "array[float]"
 """A term's numbers, ascending; none is empty."""
 
 _STEPS = 2**24
-# At this size doubles are one step of 2**-24 apart: adding and subtracting it rounds to steps.
-_HIGH = 2.0**28
+# At this size doubles are one step of 2**-24 apart.
+HIGH = 2.0**28
+"""Adding and subtracting it rounds an impact to steps."""
 # The number of changes of a posting that may wait.
 _MAX_PENDING = 32
 # From here on numpy is faster despite the cost of a call.
@@ -304,9 +307,9 @@ class Postings:
             for term, impact in impacts.items():
                 # Most terms are known: an exception is rare, and `try` costs nothing.
                 try:
-                    added[term](doc_id + (impact + _HIGH - _HIGH))
+                    added[term](doc_id + (impact + HIGH - HIGH))
                 except KeyError:
-                    posting = array("d", (doc_id + (impact + _HIGH - _HIGH),))
+                    posting = array("d", (doc_id + (impact + HIGH - HIGH),))
                     growing[term] = posting
                     added[term] = posting.append
         self._terms = PersistentMap(growing)
@@ -352,7 +355,7 @@ class Postings:
                 gone[term].append(doc_id)
         for doc_id, impacts in added:
             for term, impact in impacts.items():
-                new[term].append(doc_id + (impact + _HIGH - _HIGH))
+                new[term].append(doc_id + (impact + HIGH - HIGH))
         find = self._terms.get
         changes: dict[str, Posting | _PendingChange | None] = {}
         for term, doc_ids in gone.items():
@@ -437,7 +440,7 @@ def _change(posting: Posting, gone: Iterable[int], new: Iterable[float]) -> None
 
 
 @cache
-def _has_numpy() -> bool:
+def has_numpy() -> bool:
     """Return True if numpy, which comes with some of the extras, is installed."""
     try:
         import numpy  # noqa: F401, ICN001, PLC0415 - only large catalogs pay for it
@@ -451,7 +454,7 @@ def square_impacts(postings: Iterable[Posting]) -> Posting:
     together = array("d")
     for posting in postings:
         together += posting
-    if len(together) < _MANY_DOCUMENTS or not _has_numpy():
+    if len(together) < _MANY_DOCUMENTS or not has_numpy():
         doc_ids = map(int, together)
         pairs = (
             (doc_id, (entry - doc_id) ** 2) for doc_id, entry in zip(doc_ids, together, strict=True)
@@ -478,7 +481,7 @@ def sum_impacts(
         A list, or an array if the index is large and numpy is installed; the sums are the
         same.
     """
-    if size < _MANY_DOCUMENTS or not _has_numpy():
+    if size < _MANY_DOCUMENTS or not has_numpy():
         return _sum_in_python(weighted, size)
     if sum(len(posting) for posting, _ in weighted) < _MANY_ENTRIES:
         return _sum_few(weighted, size)

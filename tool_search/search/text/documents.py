@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from operator import itemgetter
 from string import ascii_letters, digits
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from tool_search.catalog.tool import Tool, schema_of
 from tool_search.search.text.cache import BoundedCache
@@ -30,18 +30,31 @@ from tool_search.search.text.tokenizer import (
 )
 from tool_search.values.json import JSON
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 __all__ = [
     "FIELDS",
+    "FIELD_SIGN",
     "FIELD_WEIGHTS",
+    "MAX_PARTS",
+    "MAX_TERMS",
     "FieldName",
+    "FieldTerms",
     "FieldWeight",
     "ToolTerms",
     "Vocabulary",
     "Words",
+    "field_stretches",
     "field_texts",
     "field_words",
+    "impact_of",
     "name_words",
+    "plain_word",
+    "read_stretch",
     "sequence_of",
+    "tool_fields",
     "tool_impacts",
     "tool_terms",
 ]
@@ -162,9 +175,11 @@ def _children(node: JSON) -> list[Any]:
 # in C at characters that no word has, and the words of each stretch are computed once.
 
 _END_SIGN = "\x01"
-_FIELD_SIGN = "\x02"
+FIELD_SIGN = "\x02"
+"""The end of a field."""
 # The characters of a chunk of ASCII text; an apostrophe joins nothing, as in `chunks_of`.
-_KEPT = f"{ascii_letters}{digits}-_.'{_END_SIGN}{_FIELD_SIGN}"
+_SIGNS = "-_.'"
+_KEPT = f"{ascii_letters}{digits}{_SIGNS}{_END_SIGN}{FIELD_SIGN}"
 _SPACED = bytes(code if chr(code) in _KEPT else ord(" ") for code in range(256))
 _MAX_KNOWN = 40_000
 # Characters and bigrams together are about four terms for each Chinese word of two
@@ -204,7 +219,7 @@ def field_words(
 def _joined(texts: Sequence[str], max_chars: int) -> str:
     text = texts[0] if len(texts) == 1 else f" {_END_SIGN} ".join(texts)
     text = text[:max_chars]
-    return text.replace(_FIELD_SIGN, " ") if _FIELD_SIGN in text else text
+    return text.replace(FIELD_SIGN, " ") if FIELD_SIGN in text else text
 
 
 def _stretches(text: str) -> list[str]:
@@ -252,7 +267,7 @@ def _read(stretch: str) -> Words:
         return _words(piece_of(stretch))
     if stretch == _END_SIGN:
         return _TEXT_END
-    if stretch == _FIELD_SIGN:
+    if stretch == FIELD_SIGN:
         return _FIELD_END
     chunks = chunks_of(stretch)
     if len(chunks) == 1:
@@ -270,16 +285,6 @@ def _read(stretch: str) -> Words:
 _known = BoundedCache(_read, max_values=_MAX_KNOWN, max_chars=MAX_WORD_CHARS)
 
 
-def _plain_word(word: str) -> Words | None:
-    """Return what `_read` does of a word in lower case; None for any other stretch."""
-    if not word.isalpha() or not word.isascii() or len(word) > MAX_WORD_CHARS:
-        return None
-    if word in STOP_WORDS:
-        return (), (), 0, english_stem(word)
-    term = english_stem(word)
-    return (term,), (word,), 1, term
-
-
 class Vocabulary(dict[str, Words]):
     """The words of all stretches of a catalog, while it is read.
 
@@ -288,14 +293,39 @@ class Vocabulary(dict[str, Words]):
     """
 
     def __missing__(self, stretch: str) -> Words:
-        # Not kept in `_known`, which a catalog would fill with words that no other has.
-        words = _known.get(stretch)
-        if words is None:
-            words = _plain_word(stretch) if stretch.islower() else None
-        words = words or _read(stretch)
+        word = plain_word(stretch)
+        words = read_stretch(stretch, word) if word in (None, stretch) else self[word]
         if len(stretch) <= MAX_WORD_CHARS:
             self[stretch] = words
         return words
+
+
+def plain_word(stretch: str) -> str | None:
+    """Return the word in lower case if a stretch is one of ASCII letters; None for any other.
+
+    With a sign at its end or a capital at its beginning it is the same word.
+    """
+    core = stretch.strip(_SIGNS)
+    if not core.isalpha() or not core.isascii() or len(core) > MAX_WORD_CHARS:
+        return None
+    if core.islower():
+        return core
+    return core.lower() if core[1:].islower() else None
+
+
+def read_stretch(stretch: str, word: str | None) -> Words:
+    """Return the words of a stretch that was not read before.
+
+    Not kept between readings: a catalog has too many words that no other has.
+
+    Args:
+        stretch: The stretch.
+        word: Its `plain_word`.
+    """
+    if word is not None:
+        term = english_stem(word)
+        return ((), (), 0, term) if word in STOP_WORDS else ((term,), (word,), 1, term)
+    return _known.get(stretch) or _read(stretch)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -332,7 +362,10 @@ _NORMS = tuple(
 _DESCRIPTION = FIELDS.index("description")
 _K1 = 2.0
 _MAX_FIELD_CHARS = 20_000
-_MAX_TERMS = 2_000
+MAX_PARTS = 3 * len(FIELDS)
+"""The number of fields, each in several languages."""
+MAX_TERMS = 2_000
+"""The number of different terms of a field that are read."""
 _MAX_FORMS = 128
 _terms = itemgetter(0)
 _length = itemgetter(2)
@@ -363,7 +396,7 @@ def tool_terms(tool: Tool, segmenter: Segmenter | None = None) -> ToolTerms:
     name = list(chain.from_iterable(forms[: ends[0]]))
     text = list(chain.from_iterable(forms[ends[_DESCRIPTION - 1] : ends[_DESCRIPTION]]))
     return ToolTerms(
-        impacts=_impacts(terms, lengths, ends, bilingual),
+        impacts=_impacts(_field_terms(terms, lengths, ends, bilingual)),
         name=tuple(dict.fromkeys(name))[:_MAX_FORMS],
         text=tuple(dict.fromkeys(name + text))[:_MAX_FORMS],
         sequence=_line(sequences),
@@ -380,19 +413,32 @@ def tool_impacts(
         segmenter: Cuts Chinese; None for characters and bigrams.
         vocabulary: The words of the catalog's tools that were read before.
     """
+    return _impacts(tool_fields(tool, segmenter, vocabulary))
+
+
+FieldTerms: TypeAlias = tuple[float, Sequence[str]]
+"""What one occurrence adds to a term's frequency in a field, and the field's terms.
+
+A field in several languages is as many fields.
+"""
+
+
+def tool_fields(
+    tool: Tool, segmenter: Segmenter | None, vocabulary: Vocabulary
+) -> list[FieldTerms]:
+    """Return the terms of a tool's fields, at most `MAX_PARTS`; see `tool_impacts`."""
     words, ends, bilingual = _tool_words(field_texts(tool), segmenter, vocabulary)
-    return _impacts(list(map(_terms, words)), list(map(_length, words)), ends, bilingual)
+    return _field_terms(list(map(_terms, words)), list(map(_length, words)), ends, bilingual)
 
 
-def _impacts(
+def _field_terms(
     terms: Sequence[tuple[str, ...]],
     lengths: Sequence[float],
     ends: Sequence[int],
     bilingual: Sequence[int],
-) -> dict[str, float]:
-    is_short = sum(map(len, terms)) <= _MAX_TERMS
-    frequencies: dict[str, float] = {}
-    frequency = frequencies.get
+) -> list[FieldTerms]:
+    is_short = sum(map(len, terms)) <= MAX_TERMS
+    found: list[FieldTerms] = []
     start = 0
     for number, ((weight, b, typical), end) in enumerate(zip(_NORMS, ends, strict=True)):
         parts: Iterable[tuple[Iterable[tuple[str, ...]], float]] = ()
@@ -402,11 +448,40 @@ def _impacts(
             parts = ((terms[start:end], sum(lengths[start:end])),)
         for part, length in parts:
             one = weight / (1.0 - b + b * length / typical)
-            own: Iterable[str] = chain.from_iterable(part)
-            for term in own if is_short else _bounded(list(own)):
-                frequencies[term] = frequency(term, 0.0) + one
+            own = list(chain.from_iterable(part))
+            found.append((one, own if is_short else _bounded(own)))
         start = end + 1
-    return {term: tf / (tf + _K1) for term, tf in frequencies.items()}
+    return found
+
+
+def _impacts(fields: Iterable[FieldTerms]) -> dict[str, float]:
+    frequencies: dict[str, float] = {}
+    frequency = frequencies.get
+    for one, terms in fields:
+        for term in terms:
+            frequencies[term] = frequency(term, 0.0) + one
+    return {term: impact_of(tf) for term, tf in frequencies.items()}
+
+
+_Frequency = TypeVar("_Frequency", float, "NDArray[np.float64]")
+
+
+def impact_of(frequency: _Frequency) -> _Frequency:
+    """Return the impact of a term, or of several in an array, by weighted frequency."""
+    return frequency / (frequency + _K1)
+
+
+def field_stretches(tool: Tool) -> list[str] | None:
+    """Return the stretches of all fields, each with `FIELD_SIGN` at its end.
+
+    None if a field is not ASCII.
+    """
+    joined = f" {FIELD_SIGN} ".join((*_joined_fields(field_texts(tool)), ""))
+    return _stretches(joined) if joined.isascii() else None
+
+
+def _joined_fields(fields: Mapping[FieldName, list[str]]) -> list[str]:
+    return [_joined(fields[field], _MAX_FIELD_CHARS) if field in fields else "" for field in FIELDS]
 
 
 # A text in two languages says everything twice: a word of it is as weighty as in a text of
@@ -434,8 +509,8 @@ def _tool_words(
 
     A field's end is at that place; each field has one. Third, the fields in two languages.
     """
-    texts = [_joined(fields.get(field, ()), _MAX_FIELD_CHARS) for field in FIELDS]
-    joined = f" {_FIELD_SIGN} ".join(texts)
+    texts = _joined_fields(fields)
+    joined = f" {FIELD_SIGN} ".join(texts)
     if not joined.isascii():
         return _words_of_fields(texts, segmenter)
     stretches = _stretches(joined)
@@ -443,7 +518,7 @@ def _tool_words(
     ends: list[int] = []
     place = -1
     for _ in range(len(FIELDS) - 1):
-        place = stretches.index(_FIELD_SIGN, place + 1)
+        place = stretches.index(FIELD_SIGN, place + 1)
         ends.append(place)
     ends.append(len(words))
     if not all(map(_terms, words[: ends[0]])):
@@ -470,9 +545,9 @@ def _words_of_fields(
 
 def _bounded(terms: list[str]) -> list[str]:
     """Return the terms; of a very long field, those that repeat its first 2,000."""
-    if len(terms) <= _MAX_TERMS:
+    if len(terms) <= MAX_TERMS:
         return terms
-    most = frozenset(islice(dict.fromkeys(terms), _MAX_TERMS))
+    most = frozenset(islice(dict.fromkeys(terms), MAX_TERMS))
     return [term for term in terms if term in most]
 
 

@@ -208,7 +208,7 @@ _UPPER, _LOWER = "A-ZÀ-ÖØ-ÞЀ-Я", "a-zß-öø-ÿа-џ"
 _CHUNK = re.compile(r"[^\W_]+(?:[-_.]{1,3}[^\W_]+)*")
 # The same for text that is ASCII alone, in half the time.
 _ASCII_CHUNK = re.compile(r"[A-Za-z0-9]+(?:[-_.]{1,3}[A-Za-z0-9]+)*")
-_SHORT_CODE = re.compile(r"[^\W_]{1,4}")
+_SHORT = 4
 _ASCII_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 _CYRILLIC = re.compile("[Ѐ-ӿ]")
 _MAX_NORMALIZED_CHARS = 512
@@ -326,12 +326,14 @@ def piece_of(chunk: str) -> Piece:
         return Piece(chunk, (_english_stems[form],), (form,), (), form in STOP_WORDS)
     if is_ascii:
         stem: Callable[[str], str] = _english_stems.__getitem__
-        plain = [part.lower() for part in _ASCII_PART.findall(chunk)[:_MAX_PARTS]]
+        plain = _ASCII_PART.findall(chunk)[:_MAX_PARTS]
+        if not chunk.islower():
+            plain = list(map(str.lower, plain))
     else:
         stem = _stem
         plain = [_plain(part) for part in _part().findall(chunk)[:_MAX_PARTS]]
     # s3, k8s, mp4 and IPv4 are words, not a letter and a number.
-    if len(plain) < 2 or _SHORT_CODE.fullmatch(chunk):
+    if len(plain) < 2 or (len(chunk) <= _SHORT and chunk.isalnum()):
         form = _plain(chunk)
         return Piece(chunk, (stem(form),), (form,), (), form in STOP_WORDS)
     forms = tuple([form for form in plain if len(form) > 1 or form.isdigit()])
