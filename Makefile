@@ -142,7 +142,7 @@ endef
 # Each framework in environments of its own, since they exclude each other: the newest release, and
 # the oldest that is supported. Two rows of each: the packages, and the oldest of them.
 # make test-frameworks FRAMEWORKS=langchain runs one.
-FRAMEWORKS ?= langchain pydantic_ai openai_agents fastmcp google_genai
+FRAMEWORKS ?= langchain pydantic_ai openai_agents fastmcp litellm google_genai
 FRAMEWORK_PACKAGES_langchain := langchain langchain-openai langchain-anthropic
 FRAMEWORK_OLDEST_langchain := langchain==1.4.0 langchain-openai==1.3.0 langchain-anthropic==1.4.0
 FRAMEWORK_PACKAGES_pydantic_ai := pydantic-ai-slim[anthropic,openai]
@@ -151,6 +151,8 @@ FRAMEWORK_PACKAGES_openai_agents := openai-agents
 FRAMEWORK_OLDEST_openai_agents := openai-agents==0.10.0 openai==2.20.0
 FRAMEWORK_PACKAGES_fastmcp := fastmcp openai
 FRAMEWORK_OLDEST_fastmcp := fastmcp==3.1.0 'mcp<2' openai
+FRAMEWORK_PACKAGES_litellm := litellm[proxy]
+FRAMEWORK_OLDEST_litellm := litellm[proxy]==1.96.0
 FRAMEWORK_PACKAGES_google_genai := google-genai
 FRAMEWORK_OLDEST_google_genai := google-genai==1.51.0
 

@@ -54,8 +54,8 @@ from tool_search.runner.providers import Providers, name_providers
 from tool_search.runner.runner import ToolSearchRunner
 from tool_search.sources import CombinedTools, ToolSource
 from tool_search.sources.updates import CatalogUpdates
-from tool_search.stores import ConversationKey, MemoryStore, SQLiteStore
-from tool_search.stores.memory import DEFAULT_CONVERSATIONS
+from tool_search.stores import ConversationKey, SQLiteStore
+from tool_search.stores.opening import open_store
 
 __all__ = ["Bot", "open_bot", "tools_from_modules"]
 
@@ -251,7 +251,7 @@ class Bot:
         with _folder_of(self._source):
             listed = tools_from_modules(config.tools)
         sources = await self._open_sources(stack)
-        store = _store(config.store, self._source)
+        store = open_store(config.store, self._source)
         if isinstance(store, SQLiteStore):
             # Closed after the runner, which then writes what waits.
             stack.push_async_callback(store.aclose)
@@ -381,20 +381,6 @@ def _folder_of(source: Path | None) -> Iterator[None]:
     finally:
         if folder in sys.path:
             sys.path.remove(folder)
-
-
-def _store(settings: StoreSettings, source: Path | None) -> SQLiteStore | MemoryStore:
-    if settings.type == "memory":
-        return MemoryStore(
-            keep_days=settings.keep_days,
-            keep_conversations=settings.keep_conversations or DEFAULT_CONVERSATIONS,
-        )
-    return SQLiteStore(
-        settings.file(source),
-        synchronous=settings.synchronous,
-        keep_days=settings.keep_days,
-        keep_conversations=settings.keep_conversations,
-    )
 
 
 async def _check_store(store: SQLiteStore) -> None:

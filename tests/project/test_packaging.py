@@ -14,6 +14,7 @@ LEFT_OUT = {
     "fastembed",
     "fastmcp",
     "langchain",
+    "litellm",
     "mcp",
     "openai-agents",
     "pydantic-ai",
