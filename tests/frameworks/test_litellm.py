@@ -205,7 +205,8 @@ class Bot:
                 for call in said.tool_calls or []
             ]
             return _assistant(said.content or "", parts)
-        text, found, ids = "", {}, set()
+        text, ids = "", set()
+        found: dict[int, list[str]] = {}
         for chunk in self.client.chat.completions.create(stream=True, **options):
             ids.add(chunk.id)
             delta = chunk.choices[0].delta if chunk.choices else None
