@@ -109,7 +109,7 @@ def test_mcproxys_own_file_is_read_as_it_is(tmp_path: Path) -> None:
     path.write_text(json.dumps(MCPROXY), encoding="utf-8")
     config = load_gateway_config(path)
     assert config == gateway_config(MCPROXY)
-    assert config.mcp_servers["github"]["authorizationToken"] == "Bearer t"
+    assert config.mcp_servers["github"].token.get_secret_value() == "t"
     search = config.tool_search
     assert (search.enabled, search.exposure, search.fill) == (True, "replace", True)
     assert (search.max_tools_limit, search.max_results, search.search_threshold) == (20, 20, 0.2)
@@ -173,7 +173,9 @@ def test_our_own_file_has_middleware_too() -> None:
         ({"transport": {"tokens_env": "a-b"}}, r"transport.tokens_env"),
         ({"mcpServers": []}, r"mcpServers: input should be"),
         ({"mcpServers": {"x": "command"}}, r"mcpServers.x: input should be"),
-        ({"mcpServers": {"": {}}}, r"a server's name has 1 to 100 characters"),
+        ({"mcpServers": {"": {"command": "x"}}}, r"mcpServers: "),
+        ({"mcpServers": {"x": {}}}, r"mcpServers.x: .*neither a command nor a url"),
+        ({"mcpServers": {"x": {"comand": "y"}}}, r"mcpServers.x.comand is unknown.*command"),
         ({"permissions": {"denny": []}}, r"permissions.denny is unknown; known here: .*deny"),
         ({"registry": "yes"}, r"registry is 'yes'"),
         ({"registry": True, "httpServer": {}}, r"httpServer belongs to MCProxy's form"),
@@ -228,7 +230,9 @@ def test_no_key_of_a_server_is_in_an_error_or_a_text() -> None:
     with pytest.raises(ConfigurationError) as caught:
         gateway_config({"mcpServers": {"x": secret}, "registry": 1})
     assert secret not in str(caught.value)
-    config = gateway_config({"mcpServers": {"x": {"authorizationToken": secret}}})
+    config = gateway_config(
+        {"mcpServers": {"x": {"url": "https://x.y", "authorizationToken": secret}}}
+    )
     assert secret not in repr(config)
 
 

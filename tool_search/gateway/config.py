@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
 
+from tool_search.config.mcp import MCPServerSettings, checked_names
 from tool_search.config.permissions import PermissionSettings
 from tool_search.config.search import Settings
 from tool_search.config.stores import LearningSettings
@@ -23,7 +24,6 @@ from tool_search.i18n import LANGUAGES
 
 __all__ = ["GatewayConfig", "GatewayToolSearch", "MiddlewareSettings", "TransportSettings"]
 
-_MAX_SERVER_CHARS = 100
 _Count = Annotated[int, Field(ge=0, le=100_000)]
 
 
@@ -159,7 +159,7 @@ class GatewayConfig(Settings):
     """The settings of a gateway.
 
     Attributes:
-        mcpServers: The servers by name, in the order of the file; a source reads each entry.
+        mcpServers: The servers by name, in the order of the file.
         tool_search: What clients are shown, and searches.
         transport: How clients connect.
         permissions: The rules of every call and search, as in a bot's configuration.
@@ -170,9 +170,7 @@ class GatewayConfig(Settings):
     # An entry of a server holds tokens and keys.
     model_config = ConfigDict(hide_input_in_errors=True)
 
-    mcp_servers: Mapping[str, Mapping[str, Any]] = Field(
-        default_factory=dict, alias="mcpServers", repr=False
-    )
+    mcp_servers: Mapping[str, MCPServerSettings] = Field(default_factory=dict, alias="mcpServers")
     tool_search: GatewayToolSearch = GatewayToolSearch()
     transport: TransportSettings = TransportSettings()
     permissions: PermissionSettings = PermissionSettings()
@@ -181,10 +179,7 @@ class GatewayConfig(Settings):
 
     @field_validator("mcp_servers")
     @classmethod
-    def _are_named(cls, value: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
-        for name in value:
-            if not name.strip() or len(name) > _MAX_SERVER_CHARS:
-                raise ValueError(
-                    f"a server's name has 1 to {_MAX_SERVER_CHARS} characters, not {name[:60]!r}"
-                )
-        return value
+    def _servers_are_named(
+        cls, value: Mapping[str, MCPServerSettings]
+    ) -> Mapping[str, MCPServerSettings]:
+        return checked_names(value)

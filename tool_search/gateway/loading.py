@@ -125,7 +125,9 @@ def _problem(error: Any, lines: Mapping[_Path, int]) -> str:
 def _known_keys(location: _Path) -> list[str]:
     """Return the keys of the section at a place."""
     model: Any = GatewayConfig
-    for step in location:
+    for before, step in zip(("", *location), location, strict=False):
+        if before == "mcpServers":  # a name of the user's
+            continue
         fields = {field.alias or name: field for name, field in model.model_fields.items()}
         field = fields.get(str(step))
         inner = _model_in(field.annotation) if field is not None else model
