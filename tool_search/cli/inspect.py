@@ -17,8 +17,8 @@ from tool_search.adapters.openai_responses import wire as openai_responses_wire
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
 from tool_search.cli.exits import say, say_notices
-from tool_search.cli.files import read_catalog
-from tool_search.cli.options import CatalogOption, chosen
+from tool_search.cli.options import CatalogOrNoneOption, McpOption, chosen
+from tool_search.cli.servers import list_servers, read_tools
 from tool_search.config.bot import BotConfig, ProviderConfig, SchemaMode, ToolSearchConfig
 from tool_search.config.kinds import KINDS, dialect_of
 from tool_search.config.loading import load_config
@@ -26,6 +26,7 @@ from tool_search.config.provider_strings import provider_from_string
 from tool_search.config.providers import Dialect, ProfileSettings
 from tool_search.conversation.record import ConversationRecord
 from tool_search.conversation.session import ToolSearchSession
+from tool_search.discovery.catalog_notices import catalog_notices
 from tool_search.discovery.modes import Mode, ModeDecision, tool_tokens
 from tool_search.discovery.state import Discovery
 from tool_search.errors import ConfigurationError, SessionError
@@ -287,13 +288,15 @@ _MODES: tuple[SchemaMode, ...] = get_args(SchemaMode)
 
 def inspect_command(
     *,
-    catalog: CatalogOption,
+    catalog: CatalogOrNoneOption = None,
+    mcp: McpOption = None,
     provider: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help=f"The provider: {', '.join(KINDS)}, `kind:model`, or an `id` of --config."
+            help=f"The provider: {', '.join(KINDS)}, `kind:model`, or an `id` of --config. With "
+            "--mcp it may be left out: the servers and their tools are shown."
         ),
-    ],
+    ] = None,
     model: Annotated[str | None, typer.Option(help="The model; a current one if left out.")] = None,
     base_url: Annotated[str | None, typer.Option(help="The base URL of another endpoint.")] = None,
     config: Annotated[
@@ -324,10 +327,13 @@ def inspect_command(
     ] = False,
 ) -> None:
     """Show the exact tool list that a provider would get, as JSON."""
+    if provider is None:
+        _show_servers(catalog, mcp)
+        return
     bot = load_config(config) if config else BotConfig()
     kind, profile = _provider(provider, _model(model), base_url, bot)
     wanted = bot.tool_search.tool_schema_mode if mode is None else _mode(mode)
-    tools = read_catalog(catalog)
+    tools = read_tools(catalog, mcp)
     request = planned_request(
         tools,
         profile,
@@ -353,6 +359,21 @@ def inspect_command(
         opened = json.dumps(head, ensure_ascii=False)[:-1]
         # The bytes of a request, not another rendering of the same list.
         typer.echo(f'{opened}, "tools": {wire.decode("utf-8")}}}')
+
+
+def _show_servers(catalog: Path | None, mcp: str | None) -> None:
+    """Print the state of servers and their definitions, as one JSON object.
+
+    Raises:
+        ConfigurationError: The tools are not from servers: a provider is needed.
+    """
+    if mcp is None or catalog is not None:
+        known = ", ".join(KINDS)
+        raise ConfigurationError(f"--provider is missing; give one of {known}, or kind:model")
+    listed = list_servers(mcp)
+    say_notices(listed.tools.once(catalog_notices))
+    tools = [tool.to_dict() for tool in listed.tools.values()]
+    typer.echo(json.dumps({"servers": listed.servers, "tools": tools}, ensure_ascii=False))
 
 
 def _schemas(catalog: ToolCatalog, profile: ProviderProfile) -> dict[str, object]:

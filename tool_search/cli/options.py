@@ -14,9 +14,11 @@ from tool_search.search.build import ENGINES, PRESETS
 
 __all__ = [
     "CatalogOption",
+    "CatalogOrNoneOption",
     "ConfigOption",
     "EngineOption",
     "JsonOption",
+    "McpOption",
     "PresetOption",
     "StoreOption",
     "chosen",
@@ -26,6 +28,19 @@ __all__ = [
 CatalogOption = Annotated[
     Path,
     typer.Option("--catalog", help="The file of tools: JSON or JSON Lines, in any known format."),
+]
+CatalogOrNoneOption = Annotated[
+    Path | None,
+    typer.Option("--catalog", help="The file of tools: JSON or JSON Lines, in any known format."),
+]
+McpOption = Annotated[
+    str | None,
+    typer.Option(
+        "--mcp",
+        help="The file with `mcpServers`, or the address of a server: their tools instead of "
+        "--catalog.",
+        metavar="FILE|URL",
+    ),
 ]
 ConfigOption = Annotated[
     Path | None, typer.Option("--config", help="The bot's YAML file, which names the store.")

@@ -17,8 +17,15 @@ from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
 from tool_search.cli.engines import index_of
 from tool_search.cli.exits import result_console, say_notices
-from tool_search.cli.files import read_catalog, read_queries
-from tool_search.cli.options import CatalogOption, EngineOption, PresetOption, known_spelling
+from tool_search.cli.files import read_queries
+from tool_search.cli.options import (
+    CatalogOrNoneOption,
+    EngineOption,
+    McpOption,
+    PresetOption,
+    known_spelling,
+)
+from tool_search.cli.servers import read_tools
 from tool_search.compat.oh_my_pi.answer import rounded
 from tool_search.compat.oh_my_pi.settings import DEFAULT_LIMIT
 from tool_search.compat.oh_my_pi.terminal import discovery_block, search_answer
@@ -147,7 +154,8 @@ def _number(value: float) -> float:
 
 def search_command(
     *,
-    catalog: CatalogOption,
+    catalog: CatalogOrNoneOption = None,
+    mcp: McpOption = None,
     query: Annotated[
         str | None, typer.Option(help="The query: a text that says what the tool should do.")
     ] = None,
@@ -176,11 +184,11 @@ def search_command(
         bool, typer.Option("--json", help="Print one JSON object for each query.")
     ] = False,
 ) -> None:
-    """Rank the tools of a catalog for a query."""
+    """Rank the tools of a catalog or of MCP servers for a query."""
     asked = _read_texts(query, queries)
     if limit is None:
         limit = DEFAULT_LIMIT if _is_oh_my_pi(preset) else _LIMIT
-    tools = read_catalog(catalog)
+    tools = read_tools(catalog, mcp)
     say_notices(tools.once(catalog_notices))
     index = index_of(tools.active, engine, preset)
     if store is not None:
