@@ -24,7 +24,15 @@ test-long: $(READY)
 	$(MAKE) test-astrbot-old
 
 # The proxy before real clients, which take seconds each.
+# Claude Code and Codex are installed from npm; without npm their tests are skipped, and say so.
+NODE_CLIENTS := .node-clients
+NODE_PACKAGES := @anthropic-ai/claude-code @openai/codex
+
 test-proxy: $(READY)
+	@test -x $(NODE_CLIENTS)/node_modules/.bin/codex || { mkdir -p $(NODE_CLIENTS) \
+		&& npm install --silent --no-audit --no-fund --prefix $(NODE_CLIENTS) $(NODE_PACKAGES) \
+		&& node $(NODE_CLIENTS)/node_modules/@anthropic-ai/claude-code/install.cjs; } \
+		|| echo "npm could not be reached: Claude Code and Codex are skipped"
 	$(BIN)/python -m pytest -m "not long" -n auto --dist worksteal tests/proxy
 
 # The adapters and whole turns on the oldest SDKs that pyproject.toml allows; `test` has the newest.

@@ -51,6 +51,7 @@ _PARAMETERS = frozenset(
         "parallel_tool_calls",
         "previous_response_id",
         "prompt",
+        "client_metadata",  # Codex CLI 0.169 sends it, to OpenAI too
         "prompt_cache_key",
         "prompt_cache_options",
         "prompt_cache_retention",
