@@ -20,18 +20,22 @@ import re
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from inspect import isawaitable
 from threading import Lock
 from typing import Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
 
 try:
     from agents import (
         Agent,
         FunctionTool,
+        FunctionToolResult,
         Model,
         ModelResponse,
         ModelSettings,
         MultiProvider,
         Tool,
+        ToolsToFinalOutputResult,
         TResponseInputItem,
     )
     from agents.items import TResponseStreamEvent
@@ -57,6 +61,8 @@ if not hasattr(ToolContext, "agent"):
     )
 
 _MAX_KEPT = 1_000
+# The language of a conversation is seen in its first words.
+_MAX_FIRST_CHARS = 2_000
 # What the SDK answers for a tool that raised, took too long, or was not approved.
 _FAILURE = re.compile(
     "An error occurred while |Tool execution was not approved|Tool '.*' timed out"
@@ -91,7 +97,9 @@ def with_tool_search(
             "search_tool_name, or call with_tool_search once"
         )
     clone = agent.clone(
-        tools=[*agent.tools, searching.tool()], model=_SearchingModel(agent.model, searching)
+        tools=[*agent.tools, searching.tool()],
+        model=_SearchingModel(agent.model, searching),
+        tool_use_behavior=searching.use(agent.tool_use_behavior),
     )
     # The SDK takes the default settings of a model's name away with the name.
     clone.model_settings = agent.model_settings
@@ -155,6 +163,22 @@ class _Recent(Generic[_Kept]):
                 self._values.popitem(last=False)
 
 
+class _Memory:
+    """What the agents of one `ToolSearch` share.
+
+    Attributes:
+        results: Results by their text: a text has no result of each of several queries.
+        shown: What conversations have shown, by the id of their last response.
+    """
+
+    def __init__(self) -> None:
+        self.results: _Recent[SearchResult] = _Recent()
+        self.shown: _Recent[_Shown] = _Recent()
+
+
+_memories: WeakKeyDictionary[ToolSearch, _Memory] = WeakKeyDictionary()
+
+
 class _Searching:
     """What the search tool and the model of an agent share.
 
@@ -163,15 +187,16 @@ class _Searching:
 
     Attributes:
         name: The name of the search tool.
-        results: Results by their text: a text has no result of each of several queries.
-        shown: What conversations have shown, by the id of their last response.
+        results: As of `_Memory`.
+        shown: As of `_Memory`.
     """
 
     def __init__(self, search: ToolSearch) -> None:
         self.search = search
         self.name = search.config.search_tool_name
-        self.results: _Recent[SearchResult] = _Recent()
-        self.shown: _Recent[_Shown] = _Recent()
+        memory = _memories.setdefault(search, _Memory())
+        self.results = memory.results
+        self.shown = memory.shown
 
     def tool(self) -> FunctionTool:
         """Return the search tool, whose definition is written for each request."""
@@ -182,6 +207,22 @@ class _Searching:
             on_invoke_tool=self._invoke,
             strict_json_schema=False,
         )
+
+    def use(self, behavior: Any) -> Any:
+        """Return an agent's `tool_use_behavior`, for which a search is no final output."""
+        if behavior != "stop_on_first_tool" and not callable(behavior):
+            return behavior
+
+        async def decide(context: Any, results: list[FunctionToolResult]) -> Any:
+            own = [result for result in results if result.tool.name != self.name]
+            if not own:
+                return ToolsToFinalOutputResult(is_final_output=False)
+            if not callable(behavior):
+                return ToolsToFinalOutputResult(is_final_output=True, final_output=own[0].output)
+            decided = behavior(context, own)
+            return await decided if isawaitable(decided) else decided
+
+        return decide
 
     async def _invoke(self, context: ToolContext[Any], arguments: str) -> str:
         request = _current.get()
@@ -206,6 +247,20 @@ class _Searching:
             for tool in map(_own, tools)
             if tool is not None and tool.name != self.name
         ]
+
+    def compact(self, items: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Return what `read` needs of items that are kept; answers of tools may be long."""
+        kept: list[Mapping[str, Any]] = []
+        for item in items:
+            if _asks(item):
+                kept.append({"role": "user"})
+            elif item.get("type") == "function_call":
+                kept.append({key: item.get(key) for key in ("type", "call_id", "name")})
+            elif _answers(item):
+                text = _text_of(item.get("output"))
+                output = text if self.results.get(text) is not None else ""
+                kept.append({**item, "output": output})
+        return kept
 
     def read(self, view: ToolView, items: Sequence[Mapping[str, Any]]) -> None:
         """Let a view take in a conversation's items, in their order.
@@ -319,7 +374,8 @@ class _SearchingModel(Model):
 
     def _view(self, shown: _Shown, new: Iterable[Any], tools: list[Tool]) -> _Request:
         items: list[Mapping[str, Any]] = [*shown.items, *new]
-        first = shown.first or next((_text_of(i.get("content")) for i in items if _asks(i)), "")
+        asked = (_text_of(item.get("content")) for item in items if _asks(item))
+        first = shown.first or next(asked, "")[:_MAX_FIRST_CHARS]
         view = self._searching.search.view(
             shown.found, tools=self._searching.definitions(tools), first_message=first
         )
@@ -353,7 +409,8 @@ class _SearchingModel(Model):
         request.calls.update(item.call_id for item in made)
         _current.set(request)
         calls = [{"type": i.type, "call_id": i.call_id, "name": i.name} for i in made]
-        shown = replace(request.shown, items=[*request.shown.items, *calls])
+        items = self._searching.compact([*request.shown.items, *calls])
+        shown = replace(request.shown, items=items)
         for key in (response, more.get("conversation_id")):
             if key:
                 self._searching.shown.keep(key, shown)

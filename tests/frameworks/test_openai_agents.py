@@ -13,6 +13,7 @@ import pytest
 from agents import (
     Agent,
     FunctionTool,
+    FunctionToolResult,
     Model,
     ModelSettings,
     OpenAIChatCompletionsModel,
@@ -21,6 +22,7 @@ from agents import (
     Runner,
     RunResult,
     SQLiteSession,
+    ToolsToFinalOutputResult,
     function_tool,
     set_default_openai_client,
     set_tracing_disabled,
@@ -257,6 +259,40 @@ async def test_a_handoff_goes_on_with_what_was_found(server: StandInServer) -> N
     lists = names(server)
     assert lists[0] == ["tool_search", "transfer_to_second"]
     assert lists[3] == lists[1][:-1]
+
+
+async def test_a_handoff_within_a_conversation_of_the_service_goes_on_too(
+    server: StandInServer,
+) -> None:
+    search = ToolSearch()
+    model = responses(server)
+    second = with_tool_search(Agent("second", model=model, tools=[*TOOLS]), search=search)
+    first = with_tool_search(
+        Agent("first", model=model, tools=[*TOOLS], handoffs=[second]), search=search
+    )
+    hand = ModelCall(name="transfer_to_second", arguments={})
+    server.reset(model=ScriptedModel([searches("count words"), calls(hand), calls(COUNT), DONE]))
+    result = await Runner.run(first, "Count the words.", auto_previous_response_id=True)
+    assert result.last_agent.name == "second"
+    assert result.final_output == "Done."
+    assert names(server)[2][:2] == ["tool_search", "count_words"]
+
+
+async def test_a_search_is_never_the_final_output(server: StandInServer) -> None:
+    def stop(_context: Any, results: list[FunctionToolResult]) -> ToolsToFinalOutputResult:
+        text = ", ".join(result.tool.name for result in results)
+        return ToolsToFinalOutputResult(is_final_output=True, final_output=text)
+
+    behaviors: list[tuple[Any, str]] = [
+        ("stop_on_first_tool", "'words': 6"),
+        (stop, "count_words"),
+        ({"stop_at_tool_names": ["count_words"]}, "'words': 6"),
+    ]
+    for behavior, output in behaviors:
+        server.reset(model=ScriptedModel([searches("count words"), calls(COUNT)]))
+        given = Agent("bot", model=chat(server), tools=[*TOOLS], tool_use_behavior=behavior)
+        result = await Runner.run(with_tool_search(given), "Count the words.")
+        assert output in str(result.final_output)
 
 
 async def test_a_model_may_be_a_name_or_none(server: StandInServer) -> None:
