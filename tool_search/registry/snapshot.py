@@ -175,16 +175,14 @@ class Snapshot:
         allowed = None
         if not filters.is_open:
             allowed = {tool.name for tool in filters.select(self.tools)}.__contains__
-        wanted = limit
-        while True:
-            matches = self.index.search(query, limit=wanted, allowed=allowed).matches
-            # An order of one's own is kept, and so is that of `select:a,b`.
-            if self._make_index is not None or selected_names(query):
-                return matches[:limit]
-            is_all = len(matches) < wanted or wanted >= len(self.tools)
-            if is_all or matches[-1].score < matches[limit - 1].score:
-                break
-            wanted *= 2
+        # An order of one's own is kept, and so is that of `select:a,b`.
+        if self._make_index is not None or selected_names(query):
+            return self.index.search(query, limit=limit, allowed=allowed).matches[:limit]
+        found = self.index.search(query, limit=limit + 1, allowed=allowed)
+        matches = found.matches
+        if len(matches) > limit and matches[limit].score == matches[limit - 1].score:
+            # Which of the equal ones are among the best is decided by their ids.
+            matches = self.index.search(query, limit=found.total_found, allowed=allowed).matches
         best = sorted(matches, key=lambda match: (-match.score, self.ids[match.name]))
         return best[:limit]
 
