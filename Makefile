@@ -160,7 +160,8 @@ FRAMEWORK_OLDEST_openai_agents := openai-agents==0.10.0 openai==2.20.0
 FRAMEWORK_PACKAGES_fastmcp := fastmcp openai
 FRAMEWORK_OLDEST_fastmcp := fastmcp==3.1.0 'mcp<2' openai
 FRAMEWORK_PACKAGES_litellm := litellm[proxy]
-FRAMEWORK_OLDEST_litellm := litellm[proxy]==1.96.0
+# Newer FastAPI lacks a function that this release imports.
+FRAMEWORK_OLDEST_litellm := litellm[proxy]==1.96.0 fastapi==0.136.3
 FRAMEWORK_PACKAGES_google_genai := google-genai
 FRAMEWORK_OLDEST_google_genai := google-genai==1.51.0
 
