@@ -195,7 +195,7 @@ class ChatRequest:
         decision = self.view.check(name, arguments)
         if not isinstance(decision, RunCall):
             return decision.content
-        return {**call, "function": {**function, "name": decision.tool.name}}
+        return {**call, "function": {**function, "name": decision.tool.source[1]}}
 
     async def _keep(self) -> None:
         if self.steps:
