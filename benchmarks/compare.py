@@ -28,7 +28,7 @@ from tool_search.search import SearchMatch, SearchResult, evaluate
 HERE = Path(__file__).resolve().parent
 SPEED_SET = "union_en_dev"
 SETS = (*MACRO, SPEED_SET, "ultratool_zh2en")
-GROUPS = ("lexical", "frameworks")
+GROUPS = ("lexical", "agent_frameworks")
 DRIFT = "ours: bm25"
 Line = Mapping[str, Any]
 

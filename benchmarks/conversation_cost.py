@@ -341,7 +341,7 @@ async def others(
         ],
         "turns": list(turns),
     }
-    command = [str(environment("frameworks")), str(HERE / "peers" / "converse.py")]
+    command = [str(environment("agent_frameworks")), str(HERE / "peers" / "converse.py")]
     await asyncio.to_thread(
         subprocess.run, command, input=json.dumps(job, default=dict), text=True, check=True
     )

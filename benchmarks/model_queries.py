@@ -171,9 +171,9 @@ def fastmcp(every: Sequence[Case]) -> list[dict[str, Sequence[str]]]:
         for case in every
     ]
     done = subprocess.run(
-        [environment("frameworks"), "ranked.py"],
+        [environment("agent_frameworks"), "ranked.py"],
         cwd=HERE / "peers",
-        input=json.dumps({"module": "frameworks", "systems": ["FastMCP"], "sets": sets}),
+        input=json.dumps({"module": "agent_frameworks", "systems": ["FastMCP"], "sets": sets}),
         stdout=subprocess.PIPE,
         text=True,
         check=True,

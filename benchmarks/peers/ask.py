@@ -66,7 +66,9 @@ def asked(build: Build, folder: Path, count: int) -> dict[str, Any]:
 def main() -> None:
     """Write a line for each system and set."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--module", required=True, help="where SYSTEMS is: lexical, frameworks")
+    parser.add_argument(
+        "--module", required=True, help="where SYSTEMS is: lexical, agent_frameworks"
+    )
     parser.add_argument("--system", action="append")
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--set", action="append", required=True)
