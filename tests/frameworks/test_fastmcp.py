@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 from fastmcp import Client, FastMCP
 from fastmcp.exceptions import ToolError
+from fastmcp.server.auth.providers.jwt import StaticTokenVerifier
 from fastmcp.server.transforms.search import BM25SearchTransform
 from fastmcp.tools import Tool
+from fastmcp.utilities.tests import run_server_async
 from openai import AsyncOpenAI
 
 from tool_search import (
@@ -233,6 +235,36 @@ async def test_two_sessions_do_not_learn_from_each_other_s_searches() -> None:
         await found(alice, "words in a text")
         await bob.call_tool("call_tool", {"name": "word_frequency", "arguments": {"text": "a"}})
         assert (await found(bob, "the words of texts"))[0] != "word_frequency"
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_user_of_a_server_learns_in_full_and_does_not_teach_another_alone(
+    mode: str,
+) -> None:
+    tokens = {name: {"client_id": name, "scopes": []} for name in ("alice", "bob")}
+    server = serving(ToolSearchTransform())
+    server.auth = StaticTokenVerifier(tokens)
+    modes: dict[str, Any] = {"mode": mode} if _has_modes() else {}
+    async with run_server_async(server) as url:
+        async with Client(url, auth="alice", **modes) as alice:
+            await found(alice, "words in a text")
+            frequency = {"name": "word_frequency", "arguments": {"text": "a b a"}}
+            await alice.call_tool("call_tool", frequency)
+        async with Client(url, auth="alice", **modes) as alice:
+            assert (await found(alice, "the words of texts"))[0] == "word_frequency"
+        async with Client(url, auth="bob", **modes) as bob:
+            assert (await found(bob, "the words of texts"))[0] != "word_frequency"
+
+
+async def test_requests_that_nothing_tells_apart_teach_nothing() -> None:
+    server = serving(ToolSearchTransform())
+    async with run_server_async(server) as url, Client(url) as client:
+        await found(client, "words in a text")
+        frequency = {"name": "word_frequency", "arguments": {"text": "a b a"}}
+        await client.call_tool("call_tool", frequency)
+        learned = (await found(client, "the words of texts"))[0] == "word_frequency"
+    # Before MCP 2026-07-28 each client has a session.
+    assert learned is not _has_modes()
 
 
 def _has_modes() -> bool:
