@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import isawaitable, iscoroutinefunction
 from typing import Any, Protocol, cast
 
@@ -49,7 +49,7 @@ from tool_search.hosts.loop_thread import LoopThread
 from tool_search.hosts.tool_search import ToolSearch
 from tool_search.providers.known import CLAUDE_MAX_DEFERRED, CLAUDE_MAX_TOOL_BYTES
 from tool_search.providers.profiles import profile_for
-from tool_search.search.index.protocol import SearchResult
+from tool_search.search.index.protocol import SearchMatch, SearchResult
 from tool_search.values.json import shown
 
 __all__ = ["SearchableTools", "searchable"]
@@ -296,7 +296,7 @@ class _Search(BetaBuiltinFunctionTool):
         return self._definition.copy()
 
     def call(self, input: object) -> BetaFunctionToolResultType:  # noqa: A002
-        return _references(self._view.search(cast("dict[str, Any]", input)))
+        return _references(self._view.search(cast("dict[str, Any]", input)), self._view)
 
 
 class _AsyncSearch(BetaAsyncBuiltinFunctionTool):
@@ -308,10 +308,17 @@ class _AsyncSearch(BetaAsyncBuiltinFunctionTool):
         return self._definition.copy()
 
     async def call(self, input: object) -> BetaFunctionToolResultType:  # noqa: A002
-        return _references(await self._view.asearch(cast("dict[str, Any]", input)))
+        return _references(await self._view.asearch(cast("dict[str, Any]", input)), self._view)
 
 
-def _references(result: SearchResult) -> BetaFunctionToolResultType:
+def _references(result: SearchResult, view: ToolView) -> BetaFunctionToolResultType:
+    declared = view.tools(_CLAUDE)
+    if result.error is not None and not any(entry.deferred for entry in declared):
+        # The engine has failed, and the view declares every tool, which the runner cannot.
+        found = (name for name in declared.names if name != view.search_tool_name)
+        result = replace(
+            result, error=None, matches=tuple(SearchMatch(name=name) for name in found)
+        )
     return cast("BetaFunctionToolResultType", encode_result(result, _CLAUDE))
 
 

@@ -390,6 +390,27 @@ def test_an_engine_that_raises_declares_every_tool(
     assert "the engine is gone" in caplog.text
 
 
+def test_a_search_whose_engine_fails_finds_every_tool(
+    server: StandInServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Failing:
+        def search(self, *_given: object, **_more: object) -> SearchResult:
+            raise RuntimeError("no service")
+
+        def updated(self, **_changes: object) -> Failing:
+            return self
+
+    monkeypatch.setattr("tool_search.hosts.indexes.build_index", lambda *_given: Failing())
+    search = ToolSearch()
+    server.reset(model=ScriptedModel([searches("count words"), DONE, DONE]))
+    first = Chat(server, searchable(toolbox(), search=search))
+    first.ask()
+    Chat(server, searchable(toolbox(), search=search)).ask()
+    assert len(found(first.results()[0])) == len(TOOLBOX)
+    assert not any(tool.get("defer_loading") for tool in lists(server)[-1])
+    assert "no service" in caplog.text
+
+
 def test_two_conversations_never_see_what_the_other_found(server: StandInServer) -> None:
     search = ToolSearch()
     server.reset(model=ScriptedModel([searches("count words"), DONE, DONE]))
