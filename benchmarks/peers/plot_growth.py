@@ -1,6 +1,6 @@
 """Draw how queries, builds and memory grow, from the rows of benchmarks/search_growth.py.
 
-Run: python plot_growth.py OUTPUT.png < rows.json
+Run: python plot_growth.py OUTPUT.svg < rows.json
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ FIGURES = (
 def main() -> None:
     """Write the picture."""
     rows = json.load(sys.stdin)
+    # The same picture for the same rows.
+    mpl.rcParams["svg.hashsalt"] = "growth"
     figure, all_axes = plt.subplots(1, 4, figsize=(15, 4), dpi=110)
     for axes, (key, label) in zip(all_axes, FIGURES, strict=True):
         for system in dict.fromkeys(row["system"] for row in rows):
@@ -38,7 +40,7 @@ def main() -> None:
         axes.grid(visible=True, alpha=0.3)
     all_axes[0].legend()
     figure.tight_layout()
-    figure.savefig(sys.argv[1])
+    figure.savefig(sys.argv[1], metadata={"Date": None})
 
 
 if __name__ == "__main__":

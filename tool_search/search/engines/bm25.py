@@ -151,18 +151,18 @@ class Bm25Engine:
         kept: dict[str, Posting] | None = None,
     ) -> None:
         self._segmenter = segmenter
-        self.doc_ids = DocumentIds(tools)
         with _garbage_collection_off():
+            self.doc_ids = DocumentIds(tools)
             if kept is not None:
                 self._postings = Postings.of_terms(kept)
             else:
                 self._postings = _read_postings(self.doc_ids, segmenter)
+            self.scripts = ToolScripts().changed(left=(), entered=self.doc_ids.taken())
         # Filled on demand: few tools are ever among the best, and reading them for it took a
         # third of the time to build an index.
         self._stored: ChunkedArray[StoredTerms | None] = ChunkedArray(
             repeat(None, len(self.doc_ids.tools))
         )
-        self.scripts = ToolScripts().changed(left=(), entered=self.doc_ids.taken())
         self._fill_table()
 
     @property

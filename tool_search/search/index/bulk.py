@@ -36,7 +36,7 @@ __all__ = ["bulk_postings"]
 _Numbers: TypeAlias = NDArray[np.intp]
 
 # So many tools are sorted together: more need more memory, fewer more calls.
-_BLOCK = 4_096
+_BLOCK = 2_048
 _MANY = len(FIELDS)
 _NORMS = [FIELD_WEIGHTS[field] for field in FIELDS]
 _WEIGHTS = np.array([norm.weight for norm in _NORMS])
