@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import json
 import logging
 from itertools import pairwise
 from pathlib import Path
@@ -441,6 +442,20 @@ async def test_an_edited_session_costs_a_search_and_no_more(server: StandInServe
     await session.clear_session()
     await Runner.run(agent, "Count the words.", session=session)
     assert names(server)[3] == ["tool_search"]
+
+
+async def test_names_of_another_bot_in_a_history_are_passed_over(server: StandInServer) -> None:
+    server.reset(model=ScriptedModel([calls(COUNT), DONE]))
+    found = [{"name": name} for name in ("never_was", "count_words", "count_words")]
+    text = json.dumps({"query": "words", "matches": found})
+    items: list[Any] = [
+        {"role": "user", "content": "Count the words."},
+        {"type": "function_call", "call_id": "1", "name": "tool_search", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "1", "output": text},
+        {"role": "user", "content": "Now."},
+    ]
+    await Runner.run(bot(responses(server)), items)
+    assert names(server) == [["tool_search", "count_words"]] * 2
 
 
 async def test_conversations_at_once_never_see_each_others_discoveries(

@@ -15,7 +15,15 @@ from pydantic_ai import Agent, Tool
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.capabilities import ToolSearch as ToolSearchCapability
 from pydantic_ai.exceptions import UserError
-from pydantic_ai.messages import ModelMessage, ToolReturnPart
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    ToolReturnPart,
+    ToolSearchCallPart,
+    ToolSearchReturnPart,
+    UserPromptPart,
+)
 from pydantic_ai.models import Model
 from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
@@ -374,6 +382,21 @@ async def test_an_edited_history_costs_a_search_and_no_more(server: StandInServe
     thread.history = thread.history[-1:]
     await thread.ask(gpt(server))
     assert names(server)[3] == ["search_tools"]
+
+
+async def test_names_of_another_bot_in_a_history_are_passed_over(server: StandInServer) -> None:
+    server.reset(model=ScriptedModel([calls(COUNT), DONE]))
+    thread = Thread()
+    found: Any = [{"name": name} for name in ("never_was", "count_words", "count_words")]
+    thread.history = [
+        ModelRequest(parts=[UserPromptPart("Count the words.")]),
+        ModelResponse(parts=[ToolSearchCallPart(args={"queries": ["words"]}, tool_call_id="1")]),
+        ModelRequest(
+            parts=[ToolSearchReturnPart(content={"discovered_tools": found}, tool_call_id="1")]
+        ),
+    ]
+    assert await thread.ask(gpt(server)) == "Done."
+    assert [set(each) for each in names(server)] == [{"count_words", "search_tools"}] * 2
 
 
 async def test_conversations_at_once_never_see_each_others_discoveries(
