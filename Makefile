@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: bench-model demo reference test test-long test-sdks test-frameworks test-frameworks-oldest test-beside check types snapshot docs pictures release package clean test-astrbot test-astrbot-old astrbot-plugin test-proxy
+.PHONY: bench-model demo reference test test-long test-sdks test-frameworks test-frameworks-oldest test-mcp test-beside check types snapshot docs pictures release package clean test-astrbot test-astrbot-old astrbot-plugin test-proxy
 
 demo: $(READY)
 	@$(BIN)/tool-search demo
@@ -21,6 +21,7 @@ test-long: $(READY)
 	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest --timeout=0 -n auto --dist worksteal
 	$(MAKE) test-beside
 	$(MAKE) test-frameworks-oldest
+	$(MAKE) test-mcp LONG=1
 	$(MAKE) test-astrbot-old
 
 # The proxy before real clients, which take seconds each.
@@ -195,6 +196,44 @@ $(1)/bin/python -m pip install --quiet --disable-pip-version-check $(2) \
 @touch $(1)/.ready
 endef
 
+# MCP on the newest SDK and on 1.26, with the packaged servers of Python and Node, each in a folder
+# of its own. LONG=1 runs the tests of the packaged servers on 1.26 too.
+MCP_SERVERS_ENV := .venv-mcp-servers
+MCP_NODE := .node-mcp
+MCP_NODE_PACKAGES := $(addprefix @modelcontextprotocol/server-,everything filesystem memory)
+MCP_PATHS := MCP_PYTHON_BIN=$(CURDIR)/$(MCP_SERVERS_ENV)/bin MCP_NODE_BIN=$(CURDIR)/$(MCP_NODE)/node_modules/.bin
+MCP_TEST := -m pytest -n 2 --dist worksteal tests/mcp tests/sources
+
+test-mcp: .venv-mcp-new/.ready .venv-mcp-old/.ready $(MCP_SERVERS_ENV)/.ready $(MCP_NODE)/.ready
+	$(MCP_PATHS) .venv-mcp-new/bin/python $(MCP_TEST)
+	$(if $(LONG),$(MCP_PATHS)) .venv-mcp-old/bin/python $(MCP_TEST)
+
+.venv-mcp-new/.ready: pyproject.toml
+	$(call mcp_env,.venv-mcp-new,--upgrade mcp)
+
+.venv-mcp-old/.ready: pyproject.toml
+	$(call mcp_env,.venv-mcp-old,'mcp==1.26.*')
+
+define mcp_env
+$(PYTHON) -m venv $(1)
+$(1)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+$(1)/bin/python -m pip install --quiet --disable-pip-version-check $(2) --group test \
+	-e '.[cli,openai,mcp]'
+@touch $@
+endef
+
+$(MCP_SERVERS_ENV)/.ready:
+	$(PYTHON) -m venv $(MCP_SERVERS_ENV)
+	$(MCP_SERVERS_ENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+		mcp-server-time mcp-server-git
+	@touch $@
+
+$(MCP_NODE)/.ready:
+	@command -v npm > /dev/null || { echo "make test-mcp needs Node with npm"; exit 1; }
+	@mkdir -p $(MCP_NODE)
+	npm install --silent --no-audit --no-fund --prefix $(MCP_NODE) $(MCP_NODE_PACKAGES)
+	@touch $@
+
 astrbot-plugin: $(READY)
 	@$(BIN)/python .ci/astrbot_plugin.py
 
@@ -209,5 +248,5 @@ package: $(READY)
 	@rm -rf dist/venv
 
 clean:
-	rm -rf $(VENV) $(DOCS_ENV) $(SDKS_ENV) $(ASTRBOT_ENV) $(ASTRBOT_OLD_ENV) build dist *.egg-info \
+	rm -rf $(VENV) $(DOCS_ENV) $(SDKS_ENV) $(ASTRBOT_ENV) $(ASTRBOT_OLD_ENV) .venv-mcp-* $(MCP_NODE) build dist *.egg-info \
 		$(FRAMEWORKS:%=.venv-%) $(FRAMEWORKS:%=.venv-%-oldest)

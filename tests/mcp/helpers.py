@@ -40,6 +40,19 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
+async def listening(port: int) -> None:
+    """Wait until a server takes connections."""
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+            except OSError:
+                await asyncio.sleep(0.05)
+                continue
+            writer.close()
+            return
+
+
 @asynccontextmanager
 async def over_http(transport: str, port: int) -> AsyncGenerator[dict[str, Any]]:
     """A server on the official SDK as a process; gives its entry."""
@@ -47,15 +60,7 @@ async def over_http(transport: str, port: int) -> AsyncGenerator[dict[str, Any]]
         sys.executable, str(SERVERS / "with_sdk.py"), transport, str(port)
     )
     try:
-        async with asyncio.timeout(60):
-            while True:
-                try:
-                    _, writer = await asyncio.open_connection("127.0.0.1", port)
-                except OSError:
-                    await asyncio.sleep(0.05)
-                    continue
-                writer.close()
-                break
+        await listening(port)
         path = "sse" if transport == "sse" else "mcp"
         yield {"url": f"http://127.0.0.1:{port}/{path}", "type": transport}
     finally:

@@ -79,11 +79,13 @@ def test_an_example_runs_or_asks_for_its_key(path: Path) -> None:
 
 def test_the_programs_of_pages_run_and_print_what_is_shown() -> None:
     # One process for all pages, because most of a page's time is starting one.
-    # Frameworks are not here; each page's line is in a test of `make test-frameworks`.
+    # Frameworks are not here; each page's line is in a test of `make test-frameworks`. The
+    # program with a server of docs/mcp.md is in a test of `make test-mcp`.
     pages = [
         name
         for name in ENGLISH
         if blocks(ROOT / name, "python")
+        and name != "docs/mcp.md"
         and (not name.startswith("docs/frameworks/") or Path(name).stem in PAGES_HERE)
     ]
     done = _run("tests/project/run_page.py", *pages)

@@ -29,7 +29,7 @@ from tool_search.i18n import Language, language_of
 from tool_search.messages import Notice, NoticeCode
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.search import ToolSearchIndex, build_index
-from tool_search.search.build import EMBEDDING_ENGINES
+from tool_search.search.build import EMBEDDING_ENGINES, update_index
 from tool_search.search.index.ranking import Votes
 from tool_search.search.learned import with_votes
 
@@ -508,8 +508,12 @@ class ToolState:
         Raises:
             SessionError: The engine failed; the catalog is not applied.
         """
+        changes = catalog_changes(self.catalog, catalog)
         try:
-            return index.updated(**catalog_changes(self.catalog, catalog))
+            if self._index_of == self._build_index:
+                # Other conversations, which begin with this catalog, need not build theirs.
+                return update_index(index, catalog.deferred, self._config.search, **changes)
+            return index.updated(**changes)
         except SearchError as exc:
             raise SessionError(f"the changed catalog cannot be searched: {exc}") from exc
 

@@ -199,7 +199,7 @@ class ToolSearchRunner:
         # that are kept refer to it.
         named = catalog.view(policy=catalog.policy, exceptions=self._names.unlike(catalog.book))
         self._calls.replace(named, executor)
-        notices = catalog_notices(named)
+        notices = named.once(catalog_notices)
         for notice in notices:
             if notice not in self._noticed:
                 _log.warning("%s: %s", notice.code, notice.message)
@@ -243,10 +243,14 @@ class ToolSearchRunner:
         build_index(catalog.with_policy(policy).deferred, self._config.search)
 
     def _warm_up(self, catalog: ToolCatalog) -> None:
-        """Build the parts of a catalog that conversations share, in one that is not kept."""
+        """Build the parts of a catalog that conversations share, in one that is not kept.
+
+        It begins with the catalog of before, so that the index is that one's with changes.
+        """
         profile = self._pool.profile(next(iter(self._pool.providers)))
-        session = self._new_session(catalog)
+        session = self._new_session(self._prepared or catalog)
         session.begin_turn("", profile=profile)
+        session.begin_turn("", profile=profile, catalog=catalog)
         session.plan(profile)
 
     @property

@@ -30,7 +30,15 @@ if TYPE_CHECKING:
     from tool_search.config.search import SearchSettings
     from tool_search.search.vectors.cache import VectorCache
 
-__all__ = ["EMBEDDING_ENGINES", "ENGINES", "PRESETS", "EngineRow", "PresetRow", "build_index"]
+__all__ = [
+    "EMBEDDING_ENGINES",
+    "ENGINES",
+    "PRESETS",
+    "EngineRow",
+    "PresetRow",
+    "build_index",
+    "update_index",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,6 +231,34 @@ def build_index(
         return _build(tools, engine, options)
     key = _content_key(tools, _options_key(engine, options))
     return _recent.get(key, partial(_build, tools, engine, options))
+
+
+def update_index(
+    index: ToolSearchIndex,
+    tools: Sequence[Tool],
+    settings: SearchSettings,
+    *,
+    added: Sequence[Tool],
+    removed: Sequence[str],
+) -> ToolSearchIndex:
+    """Return the index over some tools, made from one over others, and keep it.
+
+    `build_index` then returns it for these tools: 10,000 take seconds to index, and five
+    more a few milliseconds.
+
+    Args:
+        index: The index over the tools of before, as `build_index` makes it.
+        tools: All tools of the new index.
+        settings: The settings of `index`.
+        added: The tools that are new or changed.
+        removed: The names of the tools that are gone.
+
+    Raises:
+        SearchError: The engine failed.
+    """
+    options = EngineOptions(segmenter=settings.segmenter, settings=settings)
+    key = _content_key(tools, _options_key(settings.engine, options))
+    return _recent.get(key, partial(index.updated, added=added, removed=removed))
 
 
 def _build(tools: Sequence[Tool], engine: str, options: EngineOptions) -> ToolSearchIndex:
