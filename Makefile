@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: bench-model demo reference test test-long test-sdks test-frameworks test-frameworks-oldest test-mcp test-beside check types snapshot docs pictures release package clean test-astrbot test-astrbot-old astrbot-plugin test-proxy
+.PHONY: bench-model demo reference test test-long test-sdks test-frameworks test-frameworks-oldest bench-frameworks test-mcp test-beside check types snapshot docs pictures release package clean test-astrbot test-astrbot-old astrbot-plugin test-proxy
 
 demo: $(READY)
 	@$(BIN)/tool-search demo
@@ -61,7 +61,7 @@ check: $(READY) types
 types: $(READY)
 	$(BIN)/mypy -p tool_search
 	$(BIN)/mypy --explicit-package-bases tests examples
-	MYPYPATH=benchmarks:benchmarks/peers $(BIN)/mypy --explicit-package-bases benchmarks
+	MYPYPATH=benchmarks:benchmarks/peers:benchmarks/hosts $(BIN)/mypy --explicit-package-bases benchmarks
 
 # Compares requests, events, answers and rankings with a snapshot of another commit, which
 # `python benchmarks/wire_snapshot.py write FOLDER` has written there.
@@ -171,8 +171,8 @@ test-frameworks: $(FRAMEWORKS:%=test-framework-%)
 test-frameworks-oldest: $(FRAMEWORKS:%=test-framework-oldest-%)
 
 test-framework-%: .venv-%/.ready
-	$(if $(wildcard adapters/$*.py),.venv-$*/bin/python -m mypy --follow-imports=silent -m tool_search.adapters.$*)
-	.venv-$*/bin/python -m mypy --follow-imports=silent examples/frameworks/with_$*.py
+	$(if $(wildcard adapters/$*.py),.venv-$*/bin/python -m mypy --cache-dir=.venv-$*/mypy --follow-imports=silent -m tool_search.adapters.$*)
+	.venv-$*/bin/python -m mypy --cache-dir=.venv-$*/mypy --follow-imports=silent examples/frameworks/with_$*.py
 	.venv-$*/bin/python -m pytest $(FRAMEWORK_TESTS) tests/frameworks/test_$*.py
 
 test-framework-oldest-%: .venv-%-oldest/.ready
@@ -185,6 +185,14 @@ FRAMEWORK_TESTS := -c tests/frameworks/pytest.ini -rs
 
 .venv-%-oldest/.ready: pyproject.toml Makefile
 	$(call framework,.venv-$*-oldest,$(FRAMEWORK_OLDEST_$*),$*)
+
+# Each framework's own tool search, and ours inside it; writes benchmarks/frameworks.md.
+# The development environment has the anthropic SDK.
+BENCH_FRAMEWORKS := $(filter-out google_genai,$(FRAMEWORKS))
+
+bench-frameworks: $(READY) $(BENCH_FRAMEWORKS:%=.venv-%/.ready)
+	@test -n "$(DATA)" || { echo "say where the sets are: make bench-frameworks DATA=..."; exit 1; }
+	$(BIN)/python benchmarks/frameworks.py anthropic_runner $(BENCH_FRAMEWORKS) --data '$(DATA)'
 
 # $(1): the environment, $(2): what pip is to install there, $(3): the framework. One without an
 # adapter has no extra.

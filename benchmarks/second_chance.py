@@ -130,7 +130,7 @@ def assistant_texts(value: Any) -> Iterator[str]:
 
 def line_of_recordings(folder: Path) -> str:
     """Return how many texts of assistants have a phrase, without the texts."""
-    texts = set()
+    texts: set[str] = set()
     for path in sorted(folder.rglob("*")):
         if path.suffix in (".yaml", ".json") and "openapi" not in path.name:
             texts.update(assistant_texts(yaml.safe_load(path.read_text("utf-8"))))

@@ -92,12 +92,13 @@ def ask(client: OpenAI) -> None:
             messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
 
 
-if "--live" in sys.argv:
-    with proxy("api_key: os.environ/OPENAI_API_KEY") as address:
-        ask(OpenAI(base_url=address, api_key=KEY))
-else:
-    with StandInServer(model=KeywordModel()) as server:
-        with proxy(f'api_base: "{server.openai_base_url}", api_key: none') as address:
+if __name__ == "__main__":
+    if "--live" in sys.argv:
+        with proxy("api_key: os.environ/OPENAI_API_KEY") as address:
             ask(OpenAI(base_url=address, api_key=KEY))
-        for number, request in enumerate(server.requests, 1):
-            print(f"request {number}: {len(request.tool_names)} of {len(TOOLBOX)} tools")
+    else:
+        with StandInServer(model=KeywordModel()) as server:
+            with proxy(f'api_base: "{server.openai_base_url}", api_key: none') as address:
+                ask(OpenAI(base_url=address, api_key=KEY))
+            for number, request in enumerate(server.requests, 1):
+                print(f"request {number}: {len(request.tool_names)} of {len(TOOLBOX)} tools")
