@@ -112,6 +112,7 @@ def main() -> None:
             settings = SearchSettings(
                 engine=engine,
                 hybrid=hybrid,
+                preset="tooldiscovery" if hybrid.fusion == "rrf" else None,
                 min_relevance=options.floor,
                 vector_cache=options.cache,
             )

@@ -102,7 +102,11 @@ EMBEDDING_ENGINES = frozenset(name for name, row in ENGINES.items() if row.needs
 PRESETS: Mapping[str, PresetRow] = {
     "oh-my-pi": PresetRow(indexes={"bm25": "tool_search.compat.oh_my_pi.ranking:build"}),
     "tooldiscovery": PresetRow(
-        indexes={"bm25": "tool_search.compat.tooldiscovery:build", "lexical": None}
+        indexes={
+            "bm25": "tool_search.compat.tooldiscovery:build",
+            "lexical": None,
+            "hybrid": None,
+        }
     ),
     "astrbot": PresetRow(indexes={"rank_bm25": None}),
 }

@@ -22,7 +22,14 @@ TOOLS = (
 
 def built(*tools: Tool, **hybrid: Any) -> ToolSearchIndex:
     """An index over the tools."""
-    chosen = SearchSettings(engine="hybrid", hybrid=HybridSettings(**hybrid), vector_cache=None)
+    preset = "tooldiscovery" if hybrid.get("fusion") == "rrf" else None
+    chosen = SearchSettings(
+        engine="hybrid",
+        hybrid=HybridSettings(**hybrid),
+        preset=preset,
+        min_relevance=0.1,
+        vector_cache=None,
+    )
     return build_index(tools or TOOLS, chosen, embedder=WordEmbedder())
 
 
@@ -45,6 +52,20 @@ def test_search_exact_name_is_first(fusion: str) -> None:
 @pytest.mark.parametrize("fusion", ["coverage", "weights", "rrf"])
 def test_search_what_neither_side_knows_is_not_found(fusion: str) -> None:
     assert names(built(fusion=fusion), "dentist qwzx") == []
+
+
+def test_fusion_by_rank_without_its_preset_is_that_of_today(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A file that names it stays valid, and finds more than before."""
+    chosen = SearchSettings(engine="hybrid", hybrid=HybridSettings(fusion="rrf"))
+    assert chosen.hybrid == HybridSettings()
+    (record,) = caplog.records
+    assert "set that, or the preset" in record.getMessage()
+    kept = SearchSettings(engine="hybrid", hybrid={"fusion": "rrf"}, preset="tooldiscovery")
+    assert kept.hybrid.fusion == "rrf"
+    assert SearchSettings(**kept.model_dump()) == kept
+    assert len(caplog.records) == 1
 
 
 def test_search_without_weight_for_meaning_ranks_by_words() -> None:

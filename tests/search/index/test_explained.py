@@ -32,7 +32,12 @@ ENGINES: Mapping[str, dict[str, Any]] = {
     "semantic": {"engine": "semantic"},
     "coverage": {"engine": "hybrid"},
     "weights": {"engine": "hybrid", "hybrid": HybridSettings(fusion="weights")},
-    "rrf": {"engine": "hybrid", "hybrid": HybridSettings(fusion="rrf")},
+    "rrf": {
+        "engine": "hybrid",
+        "preset": "tooldiscovery",
+        "min_relevance": 0.1,
+        "hybrid": HybridSettings(fusion="rrf"),
+    },
 }
 NOW = 2.0e9
 
