@@ -361,6 +361,8 @@ _NORMS = tuple(
 )
 _DESCRIPTION = FIELDS.index("description")
 _K1 = 2.0
+# The share of a text that is in a language, at least, if it is a translation.
+_MIN_TRANSLATED = 0.2
 _MAX_FIELD_CHARS = 20_000
 MAX_PARTS = 3 * len(FIELDS)
 """The number of fields, each in several languages."""
@@ -485,7 +487,7 @@ def _joined_fields(fields: Mapping[FieldName, list[str]]) -> list[str]:
 
 
 # A text in two languages says everything twice: a word of it is as weighty as in a text of
-# its own language alone.
+# its own language alone. A few words that nobody translated are no second text.
 
 
 def _parts_by_script(
@@ -496,10 +498,14 @@ def _parts_by_script(
     for place, own in enumerate(terms):
         if own:
             found.setdefault(script_of(own[0]), []).append(place)
-    return [
+    parts = [
         ([terms[place] for place in places], sum(lengths[place] for place in places))
         for places in found.values()
     ]
+    whole = sum(length for _, length in parts)
+    if all(length >= _MIN_TRANSLATED * whole for _, length in parts):
+        return parts
+    return [(list(terms), whole)]
 
 
 def _tool_words(
