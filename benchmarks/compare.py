@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from recall_plot import PICTURE, Row, svg
 from search import MACRO, read_queries
 
 from tool_search.search import SearchMatch, SearchResult, evaluate
@@ -132,7 +133,7 @@ def main() -> None:
     parser.add_argument("--timed", type=int, default=100, help="queries that are timed, a set")
     parser.add_argument("--ours", action="append", help="our engines; default: bm25, hybrid")
     parser.add_argument("--json", type=Path, help="where the rows go as well")
-    parser.add_argument("--plot", type=Path, default=HERE / "compare.png")
+    parser.add_argument("--plot", type=Path, default=PICTURE)
     options = parser.parse_args()
     own = [f"ours: {name}" for name in options.ours or ("bm25", "hybrid")]
     python = Path(sys.executable)
@@ -149,12 +150,8 @@ def main() -> None:
     print(f"\n{DRIFT}, first and last: {first:,.0f} and {last:,.0f} µs a query")
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
-    subprocess.run(
-        [environment("plot"), HERE / "peers" / "plot.py", options.plot],
-        input=json.dumps(rows),
-        text=True,
-        check=True,
-    )
+    drawn = [Row(row["system"], row["macro"], row["speed_us"]) for row in rows]
+    options.plot.write_text(svg(drawn), "utf-8")
 
 
 if __name__ == "__main__":
