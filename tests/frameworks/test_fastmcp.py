@@ -241,7 +241,9 @@ async def test_two_sessions_do_not_learn_from_each_other_s_searches() -> None:
 async def test_a_user_of_a_server_learns_in_full_and_does_not_teach_another_alone(
     mode: str,
 ) -> None:
-    tokens = {name: {"client_id": name, "scopes": []} for name in ("alice", "bob")}
+    tokens: dict[str, dict[str, Any]] = {
+        name: {"client_id": name, "scopes": []} for name in ("alice", "bob")
+    }
     server = serving(ToolSearchTransform())
     server.auth = StaticTokenVerifier(tokens)
     modes: dict[str, Any] = {"mode": mode} if _has_modes() else {}

@@ -93,7 +93,11 @@ def proxy(server: StandInServer, folder: Path, config: str = "") -> Iterator[str
     file = folder / "litellm.yaml"
     addresses = {"openai": server.openai_base_url, "anthropic": server.anthropic_base_url}
     file.write_text(CONFIG.format(key=KEY, **addresses), encoding="utf-8")
-    settings = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "PYTHONPATH": str(ROOT)}
+    settings = {
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        "PYTHONFAULTHANDLER": "1",
+        "PYTHONPATH": str(ROOT),
+    }
     if config:
         bot = folder / "bot.yaml"
         bot.write_text(config, encoding="utf-8")
