@@ -93,13 +93,13 @@ class Turn:
         self._plan = plan
         self.listed = self._listed(plan)
         body = dict(self.body)
-        items_key = self.dialect.items_key
+        body["tools"] = self.dialect.write_tools(self.body["tools"], self.listed, self.tools.others)
+        items = self.dialect.settled([*self.history.items, *self._hidden], body["tools"])
         # A history of the client alone goes on as it came, a text as well.
-        if self.history.items != self.dialect.items(body) or self._hidden:
-            body[items_key] = [*self.history.items, *self._hidden]
+        if items != self.dialect.items(body):
+            body[self.dialect.items_key] = items
         if self.history.reply_id is not None and "previous_response_id" in body:
             body["previous_response_id"] = self.history.reply_id
-        body["tools"] = self.dialect.write_tools(self.body["tools"], self.listed, self.tools.others)
         self.dialect.write_system(body, self.view.instruct)
         return compact_json(body).encode("utf-8", "replace")
 

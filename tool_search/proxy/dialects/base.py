@@ -269,6 +269,10 @@ class WireDialect(ABC):
     def reply_items(self, reply: JSON) -> list[JSON]:
         """Return a provider's reply as the items that the next request has."""
 
+    def settled(self, items: list[JSON], declared: Sequence[JSON]) -> list[JSON]:  # noqa: ARG002
+        """Return a history as the provider takes it beside a list of tools."""
+        return items
+
     @abstractmethod
     def is_cut(self, reply: JSON) -> bool:
         """True if the provider cut a reply off, so that its last call may be broken."""

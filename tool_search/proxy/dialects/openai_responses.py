@@ -148,6 +148,29 @@ class OpenAIResponses(WireDialect):
         """Return a provider's reply as the items that the next request has."""
         return [_sent_back(item) for item in reply.get("output") or ()]
 
+    def settled(self, items: list[JSON], declared: Sequence[JSON]) -> list[JSON]:
+        """Return a history whose calls name the namespaces of functions that a search loaded.
+
+        The service puts such a function into a namespace of its own name, which clients that
+        declared it plainly do not know.
+        """
+        plain = {entry.get("name") for entry in declared if entry.get("type") == "function"}
+        loaded = {
+            str(function.get("name"))
+            for item in items
+            if item.get("type") == "tool_search_output"
+            for function in item.get("tools") or ()
+            if function.get("type") == "function"
+        } - plain
+        return [
+            {**item, "namespace": item["name"]}
+            if item.get("type") == "function_call"
+            and item.get("name") in loaded
+            and "namespace" not in item
+            else item
+            for item in items
+        ]
+
     def is_cut(self, reply: JSON) -> bool:
         """True if the provider cut a reply off, so that its last call may be broken."""
         return reply.get("status") == "incomplete"
@@ -227,6 +250,8 @@ class _ResponseStream(ReplyStream):
     def read(self, event: SentEvent) -> Iterator[SentEvent]:
         """Take in an event of the provider, and yield those that the client sees."""
         data, kind = event.data, str(event.data.get("type"))
+        if isinstance(data.get("item"), dict):
+            data = {**data, "item": _without_own_namespace(data["item"])}
         if kind in _ENDS:
             self._end = kind
             self._response = data.get("response") or {}
@@ -387,6 +412,16 @@ def _sent_back(item: JSON) -> JSON:
     return {k: v for k, v in item.items() if v is not None and (k, v) != ("status", "incomplete")}
 
 
+def _without_own_namespace(item: JSON) -> JSON:
+    """Return a call as a client declared its function.
+
+    A function that a search loaded has its own name as namespace.
+    """
+    if item.get("type") != "function_call" or item.get("namespace") != item.get("name"):
+        return item
+    return {key: value for key, value in item.items() if key != "namespace"}
+
+
 def _under(item: JSON, visible: VisibleCall) -> JSON:
     named = {**item, "name": visible.name, "arguments": visible.arguments}
     named.pop("namespace", None)
@@ -400,7 +435,7 @@ def _visible_output(replies: Sequence[JSON], answers: CallAnswers) -> list[JSON]
         for item in reply.get("output") or ():
             call_id = str(item.get("call_id")) if "call_id" in item else None
             if call_id is None or call_id not in answers:
-                output.append(item)
+                output.append(_without_own_namespace(item))
                 continue
             shown = answers[call_id]
             if shown is not None:

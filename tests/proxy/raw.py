@@ -1,0 +1,75 @@
+"""A raw provider that records requests and gives back what a test says."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+@dataclass
+class Received:
+    """A request as the provider received it."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass
+class RawProvider:
+    """What a provider answers, and what it was asked.
+
+    Attributes:
+        status: The status of each reply.
+        headers: The headers of each reply.
+        body: The body of each reply.
+        requests: The requests, in order.
+        address: Its address.
+    """
+
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=lambda: {"content-type": "application/json"})
+    body: bytes = b"{}"
+    requests: list[Received] = field(default_factory=list)
+    address: str = ""
+
+
+@contextmanager
+def raw_provider() -> Iterator[RawProvider]:
+    """Run a provider on a free port."""
+    provider = RawProvider()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def answer(self) -> None:
+            length = int(self.headers.get("content-length") or 0)
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            body = self.rfile.read(length)
+            provider.requests.append(Received(self.command, self.path, headers, body))
+            self.send_response(provider.status)
+            for name, value in provider.headers.items():
+                self.send_header(name, value)
+            self.send_header("content-length", str(len(provider.body)))
+            self.end_headers()
+            self.wfile.write(provider.body)
+
+        do_GET = do_POST = do_DELETE = answer  # noqa: N815  # names of http.server
+
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    provider.address = f"http://127.0.0.1:{server.server_port}"
+    try:
+        yield provider
+    finally:
+        server.shutdown()
+        server.server_close()

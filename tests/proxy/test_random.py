@@ -1,0 +1,309 @@
+"""Random conversations through the proxy: requests are valid, and clients see their own alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import anthropic
+import httpx2
+import openai
+import pytest
+from anthropic import AsyncAnthropic
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from openai import AsyncOpenAI
+
+from tests.proxy.conftest import upstreams
+from tool_search.proxy.app import ToolSearchProxy
+from tool_search.proxy.settings import ProxyConfig, StateSettings
+from tool_search.testing import Fault, ModelCall, ModelReply, ModelView, StandInServer
+
+Kind = Literal["anthropic", "openai_chat", "openai_responses"]
+SUBJECTS = ("invoice", "ticket", "calendar", "weather", "photo", "song", "parcel", "recipe")
+VERBS = ("create", "delete", "list", "rename", "share")
+NAMES = tuple(f"{verb}_{subject}" for subject in SUBJECTS for verb in VERBS)
+TOOLS = tuple((name, f"Can {name.replace('_', ' a ')}.") for name in NAMES)
+SCHEMA = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
+IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
+MODELS = {"anthropic": "claude-sonnet-4-6", "openai_chat": "gpt-5.4", "openai_responses": "gpt-5.4"}
+NATIVE = {"anthropic": "claude", "openai_chat": "generic", "openai_responses": "openai_responses"}
+# Of each dialect.
+EXAMPLES = 1_700 if IS_LONG else 100
+
+
+class OverloadedError(Exception):
+    """The provider answered 529."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One reply of the model: searches, calls of the client's tools, and text."""
+
+    text: str = ""
+    searches: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
+
+
+@dataclass
+class Played:
+    """A model that plays steps in order, whatever it is shown."""
+
+    steps: list[Step] = field(default_factory=list)
+    count: int = 0
+
+    def reply(self, view: ModelView) -> ModelReply:
+        """Return the next step as a reply."""
+        step = self.steps.pop(0)
+        shown = {tool.name for tool in view.tools}
+        calls = [ModelCall(name="tool_search", arguments={"query": q}) for q in step.searches]
+        for name in step.calls:
+            self.count += 1
+            arguments: dict[str, Any] = {"id": str(self.count)}
+            if name in shown or "call_tool" not in shown:
+                call = ModelCall(name=name, arguments=arguments, hidden=name not in shown)
+            else:
+                inner = {"name": name, "arguments": arguments}
+                call = ModelCall(name="call_tool", arguments=inner)
+            calls.append(call)
+        return ModelReply(text=step.text, calls=tuple(calls))
+
+
+@dataclass
+class Talk:
+    """A client's conversation."""
+
+    kind: Kind
+    key: str
+    stream: bool
+    history: list[Any] = field(default_factory=list)
+
+    async def send(self, http: httpx2.AsyncClient) -> tuple[str, list[str]]:
+        """Send the history; return the reply's text and the names of its calls."""
+        send = {
+            "anthropic": self._anthropic,
+            "openai_chat": self._openai_chat,
+            "openai_responses": self._openai_responses,
+        }
+        return await send[self.kind](http)
+
+    async def _whole(self, http: httpx2.AsyncClient, path: str, wish: dict[str, Any]) -> Any:
+        key = {"x-api-key": self.key, "authorization": f"Bearer {self.key}"}
+        reply = await http.post(path, json=wish, headers={**key, "anthropic-version": "2023-06-01"})
+        if reply.status_code == 529:
+            raise OverloadedError
+        assert reply.status_code == 200, reply.text
+        return reply.json()
+
+    async def _anthropic(self, http: httpx2.AsyncClient) -> tuple[str, list[str]]:
+        wish: Any = {
+            "model": MODELS[self.kind], "max_tokens": 900, "messages": self.history,
+            "tools": [{"name": n, "description": d, "input_schema": SCHEMA} for n, d in TOOLS],
+        }  # fmt: skip
+        if self.stream:
+            client = AsyncAnthropic(
+                base_url="http://proxy", api_key=self.key, http_client=http, max_retries=0
+            )
+            async with client.messages.stream(**wish) as events:
+                message = await events.get_final_message()
+            blocks = [block.model_dump(exclude_none=True) for block in message.content]
+        else:
+            blocks = (await self._whole(http, "/v1/messages", wish))["content"]
+        uses = [block for block in blocks if block["type"] == "tool_use"]
+        self.history.append({"role": "assistant", "content": blocks or "…"})
+        results = [
+            {"type": "tool_result", "tool_use_id": use["id"], "content": use["input"]["id"]}
+            for use in uses
+        ]
+        if results:
+            self.history.append({"role": "user", "content": results})
+        text = "".join(block["text"] for block in blocks if block["type"] == "text")
+        return text, [use["name"] for use in uses]
+
+    async def _openai_chat(self, http: httpx2.AsyncClient) -> tuple[str, list[str]]:
+        functions = [{"name": n, "description": d, "parameters": SCHEMA} for n, d in TOOLS]
+        wish: Any = {
+            "model": MODELS[self.kind], "messages": self.history,
+            "tools": [{"type": "function", "function": function} for function in functions],
+        }  # fmt: skip
+        if self.stream:
+            client = AsyncOpenAI(
+                base_url="http://proxy/v1", api_key=self.key, http_client=http, max_retries=0
+            )
+            async with client.chat.completions.stream(**wish) as events:
+                completion = await events.get_final_completion()
+            said = completion.choices[0].message.model_dump(exclude_none=True)
+            for call in said.get("tool_calls") or ():
+                call["function"].pop("parsed_arguments", None)
+            said.pop("parsed", None)
+        else:
+            reply = await self._whole(http, "/v1/chat/completions", wish)
+            said = reply["choices"][0]["message"]
+        calls = said.get("tool_calls") or []
+        kept = {"role": "assistant", "content": said.get("content")}
+        self.history.append({**kept, **({"tool_calls": calls} if calls else {})})
+        for call in calls:
+            content = json.loads(call["function"]["arguments"])["id"]
+            result = {"role": "tool", "tool_call_id": call["id"], "content": content}
+            self.history.append(result)
+        return said.get("content") or "", [call["function"]["name"] for call in calls]
+
+    async def _openai_responses(self, http: httpx2.AsyncClient) -> tuple[str, list[str]]:
+        plain = [{"name": n, "description": d, "parameters": SCHEMA} for n, d in TOOLS]
+        wish: Any = {
+            "model": MODELS[self.kind], "input": self.history, "store": False,
+            "tools": [{"type": "function", **each, "strict": False} for each in plain],
+        }  # fmt: skip
+        if self.stream:
+            client = AsyncOpenAI(
+                base_url="http://proxy/v1", api_key=self.key, http_client=http, max_retries=0
+            )
+            async with client.responses.stream(**wish) as events:
+                response: Any = await events.get_final_response()
+            items = [
+                item.model_dump(exclude_none=True, exclude={"parsed_arguments", "parsed"})
+                for item in response.output
+            ]
+        else:
+            items = (await self._whole(http, "/v1/responses", wish))["output"]
+        calls = [item for item in items if item["type"] == "function_call"]
+        self.history += items
+        self.history += [
+            {
+                "type": "function_call_output",
+                "call_id": call["call_id"],
+                "output": json.loads(call["arguments"])["id"],
+            }
+            for call in calls
+        ]
+        parts = [p for item in items if item["type"] == "message" for p in item["content"]]
+        return "".join(part["text"] for part in parts), [call["name"] for call in calls]
+
+
+QUERIES = st.sampled_from([name.replace("_", " ") for name in NAMES])
+CALLS = st.lists(st.sampled_from(NAMES), max_size=2, unique=True).map(tuple)
+WORDS = st.sampled_from(["", "I look.", "Now.", "Так.", "好的"])
+STEPS = st.builds(
+    Step, text=WORDS, searches=st.lists(QUERIES, max_size=2).map(tuple), calls=CALLS
+).filter(lambda step: bool(step.searches or step.calls))
+TURNS = st.tuples(st.lists(STEPS, max_size=3), st.sampled_from(["done", "готово", "完成"]))
+Change = Literal["none", "restart", "lost", "edit", "retry", "fault"]
+
+
+@contextmanager
+def served(server: StandInServer, strategy: str, state: Path) -> Iterator[ToolSearchProxy]:
+    """Give a proxy with its state in a file."""
+    config = ProxyConfig(
+        upstreams=upstreams(server, strategy=strategy),
+        state=StateSettings(path=str(state)),
+        max_searches=20,
+    )
+    yield ToolSearchProxy(config)
+
+
+async def play(
+    server: StandInServer,
+    model: Played,
+    talk: Talk,
+    steps: Sequence[Step],
+    *,
+    proxy: ToolSearchProxy,
+    fault: int | None,
+) -> None:
+    """Play one turn: what the client sees is what the script says, without searches."""
+    transport = httpx2.ASGITransport(app=proxy.asgi())
+    async with httpx2.AsyncClient(transport=transport, base_url="http://proxy") as http:
+        expected: list[tuple[str, list[str]]] = []
+        text = ""
+        for step in steps:
+            text += step.text
+            if step.calls or step is steps[-1]:
+                expected.append((text, sorted(step.calls)))
+                text = ""
+        model.steps = list(steps)
+        if fault is not None:
+            server.faults.add(Fault(status=529, skip=fault))
+        for text, calls in expected:
+            before, left = list(talk.history), list(model.steps)
+            try:
+                seen = await talk.send(http)
+            except (anthropic.APIError, openai.APIError, RuntimeError, OverloadedError):
+                # The client asks again from the same history, and so does the script.
+                talk.history, model.steps = before, left
+                server.faults.clear()
+                seen = await talk.send(http)
+            assert (seen[0], sorted(seen[1])) == (text, calls)
+        server.faults.clear()
+
+
+@pytest.fixture(scope="module")
+def played() -> Iterator[tuple[StandInServer, Played]]:
+    """A stand-in provider whose model plays what a test says."""
+    model = Played()
+    with StandInServer(model=model) as server:
+        yield server, model
+
+
+@pytest.mark.parametrize("kind", ["anthropic", "openai_chat", "openai_responses"])
+@settings(max_examples=EXAMPLES)
+@given(
+    strategy=st.sampled_from(["generic", "bridge", "native"]),
+    turns=st.lists(
+        st.tuples(
+            TURNS,
+            st.sampled_from(["none", "restart", "lost", "edit", "fault"]),
+            st.integers(0, 2),
+            st.sampled_from([False, False, False, True]),
+        ),
+        min_size=1,
+        max_size=4,
+    ),
+)
+async def test_a_client_sees_its_script_and_the_provider_valid_requests(
+    played: tuple[StandInServer, Played],
+    kind: Kind,
+    strategy: str,
+    turns: list[tuple[tuple[list[Step], str], Change, int, bool]],
+) -> None:
+    server, model = played
+    chosen = NATIVE[kind] if strategy == "native" else strategy
+    known = len(server.violations)
+    with tempfile.TemporaryDirectory() as folder:
+        files = 0
+        alice, bob = Talk(kind, "alice", stream=False), Talk(kind, "bob", stream=False)
+        for (steps, answer), change, number, stream in turns:
+            files += change == "lost"
+            alice.stream = bob.stream = stream
+            if change == "edit":
+                alice.history = alice.history[: len(alice.history) // 2]
+                while alice.history and alice.history[-1].get("role") != "user":
+                    alice.history.pop()
+                alice.history = [] if is_open(alice.history) else alice.history
+            with served(server, chosen, Path(folder) / f"{files}.db") as proxy:
+                # Equal texts at once are enough to get somebody else's searches.
+                for talk in (alice, bob) if (steps, answer) == turns[0][0] else (alice,):
+                    talk.history.append({"role": "user", "content": "Please go on."})
+                    marked = [
+                        Step(s.text, tuple(f"{q} {talk.key}" for q in s.searches), s.calls)
+                        for s in steps
+                    ]
+                    fault = number if change == "fault" else None
+                    seen = len(server.requests)
+                    whole = [*marked, Step(answer)]
+                    await play(server, model, talk, whole, proxy=proxy, fault=fault)
+                    other = "bob" if talk is alice else "alice"
+                    bodies = [r.raw_body.decode() for r in server.requests[seen:]]
+                    assert not any(f" {other}" in body for body in bodies)
+                await proxy.service.close()
+        assert server.violations[known:] == ()
+
+
+def is_open(history: list[Any]) -> bool:
+    """True if a cut history ends with results alone, or lacks the calls of its results."""
+    return bool(history) and not isinstance(history[-1].get("content"), str)
