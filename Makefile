@@ -161,6 +161,9 @@ FRAMEWORK_OLDEST_openai_agents := openai-agents==0.10.0 openai==2.20.0
 FRAMEWORK_PACKAGES_fastmcp := fastmcp openai
 FRAMEWORK_OLDEST_fastmcp := fastmcp==3.1.0 'mcp<2' openai
 FRAMEWORK_PACKAGES_litellm := litellm[proxy]
+# CPython before 3.12 now and then ends LiteLLM's process with a segmentation fault, in the
+# values of its context variables: python/cpython#148891.
+FRAMEWORK_PYTHON_litellm = $(PYTHON312)
 # Newer FastAPI lacks a function that this release imports.
 FRAMEWORK_OLDEST_litellm := litellm[proxy]==1.96.0 fastapi==0.136.3
 FRAMEWORK_PACKAGES_google_genai := google-genai
@@ -197,7 +200,7 @@ bench-frameworks: $(READY) $(BENCH_FRAMEWORKS:%=.venv-%/.ready)
 # $(1): the environment, $(2): what pip is to install there, $(3): the framework. One without an
 # adapter has no extra.
 define framework
-$(PYTHON) -m venv $(1)
+$(or $(FRAMEWORK_PYTHON_$(3)),$(PYTHON)) -m venv $(1)
 $(1)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 $(1)/bin/python -m pip install --quiet --disable-pip-version-check $(2) \
 	--group test mypy types-PyYAML -e '.$(if $(wildcard adapters/$(3).py),[$(3)])'
