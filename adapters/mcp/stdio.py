@@ -83,12 +83,13 @@ class ServerProcess:
         self._log_lines: deque[str] = deque(maxlen=_LOG_LINES)
         self._process: Process | None = None
         self._problem = ""
+        self._has_ended = self._is_closing = False
         self._foreign_lines = 0
 
     @property
     def cause(self) -> str:
-        """The reason why it ended: its status and its last lines, or "" if it runs."""
-        if self._problem:
+        """The reason why it ended by itself: its status and its last lines; else ""."""
+        if self._problem or not self._has_ended:
             return self._problem
         status = None if self._process is None else self._process.returncode
         if status is None:
@@ -117,6 +118,7 @@ class ServerProcess:
             try:
                 yield read, write
             finally:
+                self._is_closing = True
                 for stream in (read, write):
                     stream.close()
                 with anyio.CancelScope(shield=True):
@@ -168,6 +170,7 @@ class ServerProcess:
         except (anyio.ClosedResourceError, anyio.BrokenResourceError, ConnectionError):
             return  # the session is over
         finally:
+            self._has_ended = not self._is_closing
             self._on_end()
 
     def _message(self, line: bytes) -> Any:

@@ -62,7 +62,8 @@ async def over_http(transport: str, port: int) -> AsyncGenerator[dict[str, Any]]
     try:
         await listening(port)
         path = "sse" if transport == "sse" else "mcp"
-        yield {"url": f"http://127.0.0.1:{port}/{path}", "type": transport}
+        kind = transport if transport == "sse" else "http"
+        yield {"url": f"http://127.0.0.1:{port}/{path}", "type": kind}
     finally:
         process.kill()
         await process.wait()

@@ -68,7 +68,10 @@ async def _check_sdk_server(entry: dict[str, Any]) -> None:
         assert failed.failure == "failed"
         shown = await call(source, "picture")
         assert any(isinstance(part, ImagePart) for part in shown.parts)
-        told = await events(source, "count_slowly", steps=2, pause=0.0)
+        await call(source, "grow", name="grown")
+        await until(lambda: "grown" in names(source))
+        assert (await call(source, "grown")).content == "grown"
+        told = await events(source, "count_slowly", steps=2, pause=0.2)
         assert told[0] == CallProgress("1/2 step 1")
         both = await asyncio.gather(
             call(source, "count_slowly", steps=3, pause=0.1), call(source, "add", a=4, b=5)

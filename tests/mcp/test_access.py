@@ -1,0 +1,110 @@
+"""Tokens, headers and OAuth of servers on the network, and what is kept of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import re
+import stat
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from mcp.shared.auth import OAuthToken
+
+from tests.mcp.helpers import call, free_port, over_http, plain, until
+from tool_search.adapters.mcp import MCPSource
+from tool_search.adapters.mcp.oauth import TokenFile
+from tool_search.errors import SourceError
+
+
+@pytest.mark.parametrize("token", ["T", "Bearer T", "${TOKEN}"])
+async def test_a_token_and_headers_are_sent(token: str) -> None:
+    async with over_http("token", free_port()) as entry:
+        given = {**entry, "authorizationToken": token, "headers": {"X-Team": "${TEAM:-core}"}}
+        async with MCPSource({"web": given}, environment={"TOKEN": "T"}, start_s=60) as source:
+            assert (await call(source, "add", a=1, b=2)).content == "3"
+
+
+async def test_a_refused_token_is_an_error_without_the_token(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with over_http("token", free_port()) as entry:
+        given = {**entry, "authorizationToken": "very-secret-token"}
+        async with MCPSource({"web": given, "b": plain("find")}, start_s=60) as source:
+            status = source.status[0]
+            assert (status.state, status.tools) == ("failed", 0)
+            assert "403" in str(status.error)
+            assert len(source.tools) == 1
+    assert "very-secret-token" not in caplog.text
+    assert "very-secret-token" not in repr(source.status)
+
+
+async def person(caplog: pytest.LogCaptureFixture) -> None:
+    """Permit the bot in a browser: open the address, come back with a code."""
+    await until(lambda: "mcp_permission" in caplog.text)
+    (address,) = re.findall(r"open (http\S+)", caplog.text)
+    asked = {key: values[0] for key, values in parse_qs(urlsplit(address).query).items()}
+    port = urlsplit(asked["redirect_uri"]).port
+    await listen(port)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    path = f"/callback?code=C&state={asked['state']}"
+    writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    assert b"200 OK" in await reader.read()
+    writer.close()
+
+
+async def listen(port: int | None) -> None:
+    while True:
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+        except OSError:
+            await asyncio.sleep(0.02)
+            continue
+        writer.close()
+        return
+
+
+async def test_a_person_permits_the_bot_once_and_the_tokens_are_private(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tokens = tmp_path / "kept" / "tokens.json"
+    async with over_http("oauth", free_port()) as entry:
+        oauth = {"tokens": str(tokens), "callbackPort": free_port()}
+        servers = {"web": {**entry, "oauth": oauth}}
+        with caplog.at_level(logging.WARNING):
+            browser = asyncio.create_task(person(caplog))
+            async with MCPSource(servers, start_s=60) as source:
+                await browser
+                assert (await call(source, "add", a=1, b=2)).content == "3"
+        assert stat.S_IMODE(tokens.stat().st_mode) == 0o600
+        kept = json.loads(tokens.read_text())[entry["url"]]
+        assert (kept["tokens"]["access_token"], kept["client"]["client_id"]) == (
+            "A", "registered",
+        )  # fmt: skip
+        caplog.clear()
+        async with MCPSource(servers, start_s=60) as source:
+            assert (await call(source, "add", a=1, b=2)).content == "3"
+        assert "mcp_permission" not in caplog.text
+
+
+async def test_a_file_of_tokens_keeps_those_of_other_servers(tmp_path: Path) -> None:
+    path = tmp_path / "tokens.json"
+    for url in ("https://a", "https://b"):
+        await TokenFile(path, url).set_tokens(OAuthToken(access_token=url, token_type="Bearer"))
+    first = await TokenFile(path, "https://a").get_tokens()
+    assert first is not None
+    assert first.access_token == "https://a"
+    assert os.listdir(tmp_path) == ["tokens.json"]  # noqa: PTH208
+    path.write_text("not JSON")
+    with pytest.raises(SourceError, match="mend or delete it"):
+        await TokenFile(path, "https://a").get_tokens()
+
+
+async def test_an_unknown_protocol_version_fails_its_server_alone() -> None:
+    servers = {"old": plain("find", protocol="1999-01-01"), "b": plain("other")}
+    async with MCPSource(servers) as source:
+        assert [tool.name for tool in source.tools] == ["other"]
+        assert "1999-01-01" in str(source.status[0].error)
