@@ -23,6 +23,7 @@ from tests.project.run_page import ROOT, blocks, expected_outputs
 from tool_search import load_config
 from tool_search.cli.application import app
 from tool_search.messages import NoticeCode
+from tool_search.proxy.settings import load_proxy_config
 
 FRAMEWORKS_HERE = ("anthropic_runner",)  # the others are in environments of their own
 EXAMPLES = [
@@ -113,6 +114,10 @@ def test_the_yaml_of_a_page_is_a_configuration(name: str, tmp_path: Path) -> Non
     usual = {"providers": [{"id": "claude", "type": "anthropic", "model": "claude-sonnet-4-6"}]}
     for block in blocks(ROOT / name, "yaml"):
         shown = yaml.safe_load(block)
+        if block.startswith("# proxy.yaml"):
+            (tmp_path / "proxy.yaml").write_text(block, encoding="utf-8")
+            assert load_proxy_config(tmp_path / "proxy.yaml").upstreams
+            continue
         bot = tmp_path / "bot.yaml"
         bot.write_text(yaml.safe_dump({**usual, **shown}, allow_unicode=True), encoding="utf-8")
         assert load_config(bot).providers
