@@ -13,6 +13,7 @@ from functools import wraps
 from typing import Any
 
 from tool_search.adapters.astrbot.hooks import NativeHook, Wrapper
+from tool_search.adapters.astrbot.reports import MISTAKES
 from tool_search.adapters.astrbot.run import AstrBotRun
 from tool_search.adapters.astrbot.tools import plain_message, text_after_result
 from tool_search.adapters.astrbot.toolset import run_of
@@ -99,7 +100,7 @@ class ClaudeHook(NativeHook):
                 arguments["contexts"] = with_references(
                     kwargs.get("contexts"), run, plan, boundary=self._boundary
                 )
-        except Exception:  # noqa: BLE001  # a bot's turn must not end by a mistake of ours
+        except MISTAKES:
             _log.exception("native tool search failed: Claude gets a filtered list")
             return dict(kwargs)
         return arguments

@@ -5,18 +5,25 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections.abc import Awaitable
 from typing import Any
 
 from tool_search.adapters.astrbot import AstrBotToolSearch, ConversationId
-from tool_search.adapters.astrbot.preferences import load_settings, save_settings
+from tool_search.adapters.astrbot.preferences import (
+    database_errors,
+    load_settings,
+    provider_id,
+    save_settings,
+)
+from tool_search.adapters.astrbot.reports import MISTAKES
 from tool_search.adapters.astrbot.run import AstrBotConversation
 from tool_search.adapters.astrbot.settings import (
     PLACE_SETTINGS,
     AstrBotSettings,
     place_value,
 )
+from tool_search.adapters.astrbot.status import Status, status_text
 from tool_search.catalog.catalog import ToolCatalog
-from tool_search.discovery.modes import tool_tokens
 from tool_search.discovery.search_tool import clean_description
 from tool_search.i18n import Language, text
 from tool_search.search import build_index
@@ -43,27 +50,15 @@ class AstrBotCommands:
 
     async def status(self, event: Any) -> str:
         """Return the state of tool search in the conversation of a message."""
-        try:
-            return await self._status(event)
-        except Exception as exc:  # noqa: BLE001  # a command is answered, whatever happens
-            return self._failure_text(exc)
+        return await self._answer(self._status(event))
 
     async def test(self, event: Any, query: str) -> str:
         """Return what a search finds, best first, without discovering it."""
-        try:
-            return await self._test(event, query.strip())
-        except Exception as exc:  # noqa: BLE001  # a command is answered, whatever happens
-            return self._failure_text(exc)
+        return await self._answer(self._test(event, query.strip()))
 
     async def reset(self, event: Any) -> str:
         """Drop the discoveries of the conversation of a message."""
-        try:
-            conversation, settings = await self._conversation_at(event)
-            key = await self._key(event)
-            count = self._tool_search.forget(key, await self._saved_history(key))
-        except Exception as exc:  # noqa: BLE001  # a command is answered, whatever happens
-            return self._failure_text(exc)
-        return text("astrbot.reset", _language(settings, conversation), count=count)
+        return await self._answer(self._reset(event))
 
     async def set(self, event: Any, setting: str = "", value: str = "") -> str:
         """Change a setting for the place of a message alone; without a value, show the settings.
@@ -73,35 +68,48 @@ class AstrBotCommands:
             setting: The name of a setting; empty to show the settings.
             value: The value from the next message on; `default` for the plugin's own.
         """
+        return await self._answer(self._set(event, setting.strip(), value.strip()))
+
+    async def _answer(self, answer: Awaitable[str]) -> str:
+        """Return an answer, or the cause why there is none."""
         try:
-            return await self._set(event, setting.strip(), value.strip())
-        except Exception as exc:  # noqa: BLE001  # a command is answered, whatever happens
+            return await answer
+        except (*MISTAKES, *database_errors()) as exc:
             return self._failure_text(exc)
+
+    async def _reset(self, event: Any) -> str:
+        conversation, settings = await self._conversation_at(event)
+        key = await self._key(event)
+        count = self._tool_search.forget(key, await self._saved_history(key))
+        return text("astrbot.reset", _language(settings, conversation), count=count)
 
     async def _status(self, event: Any) -> str:
         conversation, settings = await self._conversation_at(event)
-        language = _language(settings, conversation)
-        if conversation is None:
-            return text("astrbot.status_new", language, **_counts(self._catalog(settings)))
-        view = conversation.view
-        full = sum(map(tool_tokens, view.catalog.active))
-        profile = self._tool_search.profile(event, settings)
-        plan = view.plan((), profile)
-        now = sum(map(tool_tokens, plan.tools.loaded))
-        if profile.is_native:  # the definitions of discovered tools are sent too
-            now += sum(tool_tokens(entry.tool) for entry in view.discoveries)
-        return text(
-            "astrbot.status",
-            language,
-            mode=view.mode.mode,
-            reason=view.mode.reason,
-            strategy=plan.strategy,
-            found=", ".join(view.discoveries.names) or text("astrbot.found_none", language),
-            now=now,
-            full=full,
-            saved=max(0, round(100 * (1 - now / full))) if full else 0,
-            **_counts(view.catalog),
+        return status_text(
+            Status(
+                language=_language(settings, conversation),
+                conversation=conversation,
+                settings=settings,
+                catalog=self._catalog(settings),
+                providers=self._providers(settings),
+                switched_off=self._switched_off(),
+                savings=self._tool_search.savings,
+                problems=settings.problems,
+                hooks=(),
+                warnings=self._tool_search.reports.last,
+            )
         )
+
+    def _providers(self, settings: AstrBotSettings) -> dict[str, str]:
+        """Return the strategy that each configured provider gets next."""
+        return {
+            provider_id(each): self._tool_search.profile(each, settings).strategy
+            for each in self._context.get_all_providers()
+        }
+
+    def _switched_off(self) -> tuple[str, ...]:
+        tools = self._context.get_llm_tool_manager().func_list
+        return tuple(sorted(tool.name for tool in tools if not getattr(tool, "active", True)))
 
     async def _test(self, event: Any, query: str) -> str:
         conversation, settings = await self._conversation_at(event)
@@ -193,11 +201,3 @@ def _language(
     if settings.config.language != "auto":
         return settings.config.language
     return _DEFAULT_LANGUAGE if conversation is None else conversation.view.language
-
-
-def _counts(catalog: ToolCatalog) -> dict[str, int]:
-    return {
-        "total": len(catalog.active),
-        "core": len(catalog.core),
-        "deferred": len(catalog.deferred),
-    }

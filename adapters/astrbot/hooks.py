@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
 from typing import Any, ClassVar, cast
 
+from tool_search.adapters.astrbot.reports import MISTAKES
 from tool_search.adapters.astrbot.settings import NativeChoice
 from tool_search.adapters.astrbot.toolset import run_of
 from tool_search.config.providers import Dialect, StrategyChoice
@@ -18,10 +19,12 @@ from tool_search.errors import ProviderError, UnsupportedStrategyError
 from tool_search.providers.errors import ErrorAction, classify_error
 from tool_search.providers.profiles import ProviderProfile, profile_for
 
-__all__ = ["MethodHook", "NativeHook", "ResetHook", "Wrapper"]
+__all__ = ["MethodHook", "NativeHook", "PrepareAgent", "ResetHook", "Wrapper"]
 
 Wrapper = Callable[[Callable[..., Any]], Callable[..., Any]]
 """Makes a wrapper of a method."""
+PrepareAgent = Callable[[Any, Any, Any, Any], Awaitable[None]]
+"""Takes the event, the request, the runner and the first provider of a run that starts."""
 
 _MARK = "_tool_search_original"
 _log = logging.getLogger(__name__)
@@ -134,7 +137,7 @@ class NativeHook(MethodHook):
             return None
         try:
             return self.profile(provider, run.settings.native(self.dialect), model)
-        except Exception:  # noqa: BLE001  # a bot's turn must not end by a mistake of ours
+        except MISTAKES:
             _log.exception("the abilities of %r are unknown: it gets a filtered list", provider)
             return None
 
@@ -174,10 +177,10 @@ class ResetHook(MethodHook):
 
     Args:
         runner_class: AstrBot's `ToolLoopAgentRunner`.
-        prepare: Called with the event and the request.
+        prepare: Called with the event, the request, the runner and its first provider.
     """
 
-    def __init__(self, runner_class: Any, prepare: Callable[[Any, Any], Awaitable[None]]) -> None:
+    def __init__(self, runner_class: Any, prepare: PrepareAgent) -> None:
         super().__init__(runner_class)
         self._prepare = prepare
 
@@ -187,11 +190,12 @@ class ResetHook(MethodHook):
     def _wrap(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
         async def reset(runner: Any, *args: Any, **kwargs: Any) -> Any:
-            request = kwargs.get("request") or (args[1] if len(args) > 1 else None)
-            context = kwargs.get("run_context") or (args[2] if len(args) > 2 else None)
+            names = ("provider", "request", "run_context")
+            given = {**dict(zip(names, args, strict=False)), **kwargs}
+            provider, request, context = (given.get(name) for name in names)
             event = getattr(getattr(context, "context", None), "event", None)
             if self.is_installed and request is not None and event is not None:
-                await self._prepare(event, request)
+                await self._prepare(event, request, runner, provider)
             return await original(runner, *args, **kwargs)
 
         return reset

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 from tool_search.adapters.astrbot.claude import ClaudeHook
-from tool_search.adapters.astrbot.hooks import MethodHook, NativeHook, ResetHook
+from tool_search.adapters.astrbot.hooks import MethodHook, NativeHook, PrepareAgent, ResetHook
 from tool_search.adapters.astrbot.responses import ResponsesHook
 from tool_search.adapters.astrbot.run import LIMITED
 from tool_search.adapters.astrbot.settings import AstrBotSettings
@@ -31,10 +31,10 @@ class InstalledHooks:
     """The hooks of one plugin.
 
     Args:
-        prepare: Called with the event and the request of an agent that no plugin sees.
+        prepare: Called when an agent starts, also one that no plugin sees.
     """
 
-    def __init__(self, prepare: Callable[[Any, Any], Awaitable[None]]) -> None:
+    def __init__(self, prepare: PrepareAgent) -> None:
         self._prepare = prepare
         self._hooks: list[MethodHook] = []
 
@@ -47,8 +47,7 @@ class InstalledHooks:
         boundary = settings.config.boundary_text
         self._install(_CLAUDE, lambda owner: ClaudeHook(owner, boundary=boundary))
         self._install(_RESPONSES, ResponsesHook, may_lack=True)
-        if settings.cover_subagents or settings.cover_scheduled_tasks:
-            self._install(_RUNNER, lambda owner: ResetHook(owner, self._prepare))
+        self._install(_RUNNER, lambda owner: ResetHook(owner, self._prepare))
 
     def remove(self) -> None:
         """Remove the hooks; AstrBot is as it was before."""

@@ -3,10 +3,14 @@
 A plugin makes one `AstrBotToolSearch`, calls `install` when it starts and `remove` when it
 ends, and passes it every request before AstrBot's agent gets it (`prepare`). If anything fails
 here, the request stays as AstrBot made it, and the log says why.
+
+Failures are caught by kind. AstrBot itself logs anything else that a plugin's hook raises, and
+goes on with the request as it is.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
@@ -16,13 +20,18 @@ from typing import Any
 
 from tool_search.adapters.astrbot.installation import InstalledHooks
 from tool_search.adapters.astrbot.preferences import (
+    calls_tools,
+    database_errors,
+    first_provider,
     is_admin,
     is_switched_off,
     load_settings,
+    own_mode,
     restricted_tools,
     user_of,
 )
-from tool_search.adapters.astrbot.run import LIMITED, AstrBotConversation, AstrBotRun, UserVotes
+from tool_search.adapters.astrbot.reports import MISTAKES, Reports, Savings
+from tool_search.adapters.astrbot.run import AstrBotConversation, AstrBotRun, UserVotes
 from tool_search.adapters.astrbot.settings import AstrBotSettings, read_settings
 from tool_search.adapters.astrbot.tools import (
     TranslatedTools,
@@ -38,6 +47,7 @@ from tool_search.catalog.naming import NameBook
 from tool_search.catalog.tool import Tool
 from tool_search.conversation.calls import allowed_to_all
 from tool_search.conversation.view import ToolView, ViewServices
+from tool_search.discovery.modes import tool_tokens
 from tool_search.hosts.tool_search import ToolSearch
 from tool_search.messages import Message, Notice, user_message
 from tool_search.providers.profiles import ProviderProfile
@@ -67,6 +77,7 @@ class _Turn:
     history: tuple[Message, ...]
     prompt: str
     refusal: Callable[[Tool], str | None]
+    provider: Any
 
     @property
     def first_message(self) -> str:
@@ -82,6 +93,8 @@ class AstrBotToolSearch:
         settings: The plugin's settings, as AstrBot has them.
         plugin: The plugin's name; AstrBot may have it switched off at some places.
         evidence: The file with the evidence that search learns from; None for memory.
+        log: The plugin's logger in AstrBot, for what an operator should read; None: the
+            library's own.
     """
 
     def __init__(
@@ -91,7 +104,10 @@ class AstrBotToolSearch:
         *,
         plugin: str = "astrbot_plugin_tool_search",
         evidence: str | Path | None = None,
+        log: logging.Logger | None = None,
     ) -> None:
+        self.reports = Reports(log)
+        self.reports.install()
         self._context = context
         self._given = dict(settings or {})
         self._plugin = plugin
@@ -105,14 +121,18 @@ class AstrBotToolSearch:
         self._hooks = InstalledHooks(self.prepare_agent)
         self._warned: set[str] = set()
         self._names = NameBook()
+        self.savings = Savings()
+        self._full = ("", 0)
 
     def install(self) -> None:
         """Install the hooks for what AstrBot's API does not offer; it may be called again."""
+        self.reports.install()
         self._hooks.install(self.settings)
 
     def remove(self) -> None:
         """Remove the hooks; AstrBot is as it was before."""
         self._hooks.remove()
+        self.reports.remove()
 
     async def close(self) -> None:
         """Remove all hooks, and close the store of what was learned."""
@@ -121,24 +141,35 @@ class AstrBotToolSearch:
             await self._store.aclose()
 
     async def prepare(self, event: Any, request: Any) -> None:
-        """Replace the tool set of a request by one that is searched; never raise.
+        """Replace the tool set of a request by one that is searched.
 
         Args:
             event: AstrBot's event.
             request: Its `ProviderRequest`, after all plugins have changed it.
         """
+        setattr(request, _SEEN, True)
         try:
-            setattr(request, _SEEN, True)
             await self._prepare(event, request, self.key_of(event, request))
-        except Exception:  # noqa: BLE001  # a mistake of ours must not end a bot's turn
+        except MISTAKES:
             _log.exception("tool search cannot start: the bot has its full tool set")
-        else:
-            event.set_extra(_RUN, run_of(request.func_tool))
+        event.set_extra(_RUN, run_of(request.func_tool))
 
-    async def prepare_agent(self, event: Any, request: Any) -> None:
-        """Prepare a request that no plugin saw: of a subagent or a scheduled task."""
-        if getattr(request, _SEEN, False):
-            return
+    async def prepare_agent(self, event: Any, request: Any, runner: Any, provider: Any) -> None:
+        """Prepare a run that starts; also one that no plugin saw.
+
+        Args:
+            event: AstrBot's event.
+            request: The request; those of subagents and scheduled tasks are seen here first.
+            runner: AstrBot's runner, which knows the provider of each request.
+            provider: The provider that it asks first.
+        """
+        if not getattr(request, _SEEN, False):
+            await self._prepare_unseen(event, request, provider)
+        run = run_of(request.func_tool)
+        if run is not None:
+            run.runner = runner
+
+    async def _prepare_unseen(self, event: Any, request: Any, provider: Any) -> None:
         scheduled = any(cls.__name__ == _SCHEDULED for cls in type(event).__mro__)
         settings = self.settings
         wanted = settings.cover_scheduled_tasks if scheduled else settings.cover_subagents
@@ -146,8 +177,8 @@ class AstrBotToolSearch:
             return
         try:
             own = self.key_of(event, request) if request.conversation is not None else None
-            await self._prepare(event, request, own)
-        except Exception:  # noqa: BLE001  # a mistake of ours must not end a bot's turn
+            await self._prepare(event, request, own, provider)
+        except MISTAKES:
             _log.exception("tool search cannot start: this agent has its full tool set")
 
     def observe(
@@ -156,28 +187,36 @@ class AstrBotToolSearch:
         tool: Any,
         arguments: Mapping[str, Any] | None,  # noqa: ARG002  # what AstrBot's hook gives
     ) -> None:
-        """Let search learn from a call that AstrBot has run; never raise."""
-        try:
-            run = event.get_extra(_RUN)
-            name = str(tool.name)
-            if isinstance(run, AstrBotRun) and run.executors.get(name) is tool:
-                run.learn(name)
-        except Exception:  # noqa: BLE001  # a mistake of ours must not end a bot's turn
-            _log.exception("nothing is learned from a call of %r", tool)
+        """Let search learn from a call that AstrBot has run."""
+        run = event.get_extra(_RUN)
+        name = str(tool.name)
+        if isinstance(run, AstrBotRun) and run.executors.get(name) is tool:
+            run.learn(name)
 
-    async def _prepare(self, event: Any, request: Any, key: ConversationId | None) -> None:
+    async def _prepare(
+        self, event: Any, request: Any, key: ConversationId | None, provider: Any = None
+    ) -> None:
         tools = request.func_tool
-        if not tools or run_of(tools) is not None or not self._calls_tools(event):
-            return
-        if await self._is_off(event):
+        if not tools or run_of(tools) is not None or await self._is_off(event):
             return
         settings = await self.settings_at(event.unified_msg_origin)
-        turn = await self._turn(event, request, list(tools.tools))
+        if settings.skills_like:
+            return
+        provider = provider or await first_provider(self._context, event, request)
+        turn = await self._turn(event, request, list(tools.tools), provider)
         conversation = await self._begun(event, request, key, turn, settings)
+        conversation.full_tokens = await self._full_tokens(turn.catalog)
         if key is not None:
             self._keep(key, conversation)
         if conversation.view.mode.mode == "tool_search":
-            self._replace(event, request, conversation, turn)
+            self._replace(request, conversation, turn)
+
+    async def _full_tokens(self, catalog: ToolCatalog) -> int:
+        """Return the tokens of all definitions, which take 0.13 ms each."""
+        if self._full[0] != catalog.fingerprint:
+            total = await asyncio.to_thread(lambda: sum(map(tool_tokens, catalog.active)))
+            self._full = (catalog.fingerprint, total)
+        return self._full[1]
 
     async def _begun(
         self,
@@ -188,7 +227,7 @@ class AstrBotToolSearch:
         settings: AstrBotSettings,
     ) -> AstrBotConversation:
         """Return the conversation of a request, its turn begun."""
-        profile = self.profile(event, settings)
+        profile = self.profile(turn.provider, settings)
         known = self._known_conversation(request, key, settings)
         learned = UserVotes() if known is None else known.learned
         if self.settings.config.learning.enabled:
@@ -215,21 +254,25 @@ class AstrBotToolSearch:
             denial_reason=turn.refusal,
             hidden="keep",
         )
-        return AstrBotConversation(view, settings, learned=learned)
+        return AstrBotConversation(view, settings, learned=learned, savings=self.savings)
 
     def _replace(
         self,
-        event: Any,
         request: Any,
         conversation: AstrBotConversation,
         turn: _Turn,
     ) -> None:
-        """Change the request; its tool set comes last, after everything else has worked."""
+        """Change the request; its tool set comes last, after everything else has worked.
+
+        A provider that calls no tools is not told of a search. Its fallbacks may call some: of
+        AstrBot they get the searched set, and its description says how to search.
+        """
         view = conversation.view
         run = AstrBotRun(
             conversation,
             tools_by_name(view.catalog, turn.definitions, turn.tools),
             search_tool_name=conversation.settings.config.search_tool_name,
+            provider=turn.provider,
         )
         made = searching_tool_set(run)
         made.declared()
@@ -239,14 +282,13 @@ class AstrBotToolSearch:
         written = [
             as_context(said) for said in unsaved(view.insertion_points, before, turn.history)
         ]
-        self._warn_of_skills_like(event)
         if written:
             request.contexts = [*(request.contexts or ()), *written]
-        if instructions not in (request.system_prompt or ""):
+        if calls_tools(turn.provider) and instructions not in (request.system_prompt or ""):
             request.system_prompt = f"{request.system_prompt or ''}\n\n{instructions}".lstrip()
         request.func_tool = made
 
-    async def _turn(self, event: Any, request: Any, tools: list[Any]) -> _Turn:
+    async def _turn(self, event: Any, request: Any, tools: list[Any], provider: Any) -> _Turn:
         active = [tool for tool in tools if getattr(tool, "active", True)]
         manager = self._context.get_llm_tool_manager()
         definitions = self._definitions(active)
@@ -267,6 +309,7 @@ class AstrBotToolSearch:
             history=self._history(event, request),
             prompt=request.prompt or "…",
             refusal=refusal if restricted else allowed_to_all,
+            provider=provider,
         )
 
     def catalog_of(self, tools: Iterable[Any], settings: AstrBotSettings) -> ToolCatalog:
@@ -285,18 +328,19 @@ class AstrBotToolSearch:
         """Return the settings at a place: its own replace those of the plugin."""
         try:
             own = await load_settings(umo)
-        except Exception as exc:  # noqa: BLE001  # the plugin's own settings apply then
+        except (*MISTAKES, *database_errors()) as exc:
+            own = {}
             if "preferences" not in self._warned:
                 self._warned.add("preferences")
                 _log.warning("AstrBot's preferences of %s cannot be read: %r", umo, exc)
-            return self.settings
-        return read_settings({**self._given, **own}) if own else self.settings
+        settings = read_settings({**self._given, **own}) if own else self.settings
+        return settings.with_own_mode(own_mode(self._context, umo))
 
     async def _is_off(self, event: Any) -> bool:
         try:
             return await is_switched_off(event, self._plugin)
-        except Exception as exc:  # noqa: BLE001  # AstrBot has called us, then
-            _log.debug("cannot read if %s is switched off: %r", self._plugin, exc)
+        except (*MISTAKES, *database_errors()) as exc:
+            _log.warning("cannot read if %s is switched off: %r", self._plugin, exc)
             return False
 
     def _definitions(self, tools: Iterable[Any]) -> dict[str, Tool]:
@@ -334,36 +378,9 @@ class AstrBotToolSearch:
                 known.view.drain_lessons(), user=known.learned.user, conversation=conversation
             )
 
-    def profile(self, event: Any, settings: AstrBotSettings | None = None) -> ProviderProfile:
-        """Return the profile of the provider that is asked first, if AstrBot names it."""
-        try:
-            provider = self._context.get_using_provider(umo=event.unified_msg_origin)
-            return self._hooks.profile(provider, settings or self.settings)
-        except Exception:  # noqa: BLE001  # without a profile the list is only shorter
-            _log.debug("the provider of %s is not known", event, exc_info=True)
-        return LIMITED
-
-    def _calls_tools(self, event: Any) -> bool:
-        """True if AstrBot's settings let the provider that is asked first call tools."""
-        try:
-            provider = self._context.get_using_provider(umo=event.unified_msg_origin)
-            modalities = provider.provider_config.get("modalities")
-        except Exception:  # noqa: BLE001  # an unknown provider counts as one that calls tools
-            return True
-        return not modalities or "tool_use" in modalities
-
-    def _warn_of_skills_like(self, event: Any) -> None:
-        config = self._context.get_config(umo=event.unified_msg_origin)
-        for path in (
-            ("agent_runner", "config", "misc", "tool_schema_mode"),
-            ("provider_settings", "tool_schema_mode"),
-        ):
-            value: Any = config
-            for step in path:
-                value = value.get(step) if isinstance(value, Mapping) else None
-            if value == "skills_like" and "skills_like" not in self._warned:
-                self._warned.add("skills_like")
-                _log.warning("tool search takes the place of AstrBot's skills_like mode")
+    def profile(self, provider: Any, settings: AstrBotSettings | None = None) -> ProviderProfile:
+        """Return the profile of a provider, as far as it is known."""
+        return self._hooks.profile(provider, settings or self.settings)
 
     @staticmethod
     def key_of(event: Any, request: Any) -> ConversationId:

@@ -1,4 +1,4 @@
-"""AstrBot's own data about a place of conversation (`unified_msg_origin`) and about tools.
+"""AstrBot's own data about a place of conversation (`unified_msg_origin`), a message and tools.
 
 AstrBot is loaded on first use.
 """
@@ -7,17 +7,24 @@ from __future__ import annotations
 
 import inspect
 import logging
+import sys
 from collections.abc import Mapping
 from typing import Any
 
+from tool_search.adapters.astrbot.reports import MISTAKES
 from tool_search.adapters.astrbot.settings import PLACE_SETTINGS
 from tool_search.adapters.astrbot.tools import without_guard
 from tool_search.catalog.tool import Tool
 
 __all__ = [
+    "calls_tools",
+    "database_errors",
+    "first_provider",
     "is_admin",
     "is_switched_off",
     "load_settings",
+    "own_mode",
+    "provider_id",
     "restricted_tools",
     "save_settings",
     "user_of",
@@ -29,7 +36,93 @@ _UNREADABLE = (
     "AstrBot's tool permissions cannot be read: %s; every user finds every tool, and "
     "AstrBot checks each call"
 )
+# Each in 4.29, and in 4.27 and before.
+_MODES = (
+    ("agent_runner", "config", "misc", "tool_schema_mode"),
+    ("provider_settings", "tool_schema_mode"),
+)
+_FALLBACKS = (
+    ("agent_runner", "config", "model", "fallback_provider_ids"),
+    ("provider_settings", "fallback_chat_models"),
+)
 _log = logging.getLogger(__name__)
+
+
+def database_errors() -> tuple[type[Exception], ...]:
+    """Return the kinds of errors of AstrBot's database."""
+    errors = sys.modules.get("sqlalchemy.exc")  # AstrBot has loaded it
+    return (OSError,) if errors is None else (OSError, errors.SQLAlchemyError)
+
+
+def own_mode(context: Any, umo: str) -> str:
+    """Return AstrBot's own `tool_schema_mode` at a place; empty if it has none."""
+    found = _configured(context.get_config(umo=umo), _MODES)
+    return found if isinstance(found, str) else ""
+
+
+async def first_provider(context: Any, event: Any, request: Any = None) -> Any:
+    """Return the provider that AstrBot asks first; None if there is none.
+
+    The choice of a message, which the WebUI's chat makes, goes before the provider of its
+    place, and a fallback that reads pictures before a provider that does not.
+
+    Args:
+        context: AstrBot's context for plugins.
+        event: AstrBot's event.
+        request: Its request; None: one without pictures.
+    """
+    chosen = await _chosen_provider(context, event)
+    if chosen is None or not getattr(request, "image_urls", None) or _reads_pictures(chosen):
+        return chosen
+    listed = _configured(context.get_config(umo=event.unified_msg_origin), _FALLBACKS)
+    fallbacks = [context.get_provider_by_id(each) for each in listed or () if each]
+    return next((each for each in fallbacks if each and _reads_pictures(each)), chosen)
+
+
+def calls_tools(provider: Any) -> bool:
+    """True if AstrBot's settings let a provider call tools; an unknown provider may."""
+    modalities = _of_provider(provider, "modalities")
+    return not modalities or "tool_use" in modalities
+
+
+def provider_id(provider: Any) -> str:
+    """Return the name that an operator gave a provider; empty for none."""
+    return str(_of_provider(provider, "id") or "")
+
+
+async def _chosen_provider(context: Any, event: Any) -> Any:
+    chosen = event.get_extra("selected_provider")
+    if isinstance(chosen, str) and chosen:
+        return context.get_provider_by_id(chosen)
+    umo = event.unified_msg_origin
+    ask = getattr(context, "get_using_provider_async", None)  # from 4.29 on
+    try:
+        return context.get_using_provider(umo=umo) if ask is None else await ask(umo=umo)
+    except ValueError as exc:  # the provider of this place is not for chats
+        _log.warning("the provider of %s cannot be asked: %s", umo, exc)
+        return None
+
+
+def _reads_pictures(provider: Any) -> bool:
+    """True if AstrBot sends pictures to a provider: an empty list of modalities has all."""
+    modalities = _of_provider(provider, "modalities")
+    return isinstance(modalities, list) and (not modalities or "image" in modalities)
+
+
+def _of_provider(provider: Any, key: str) -> Any:
+    config = getattr(provider, "provider_config", None)
+    return config.get(key) if isinstance(config, Mapping) else None
+
+
+def _configured(config: Any, places: tuple[tuple[str, ...], ...]) -> Any:
+    """Return the first value that is set at one of these places of a configuration."""
+    for path in places:
+        value = config
+        for step in path:
+            value = value.get(step) if isinstance(value, Mapping) else None
+        if value:
+            return value
+    return None
 
 
 async def load_settings(umo: str) -> dict[str, Any]:
@@ -97,7 +190,7 @@ async def restricted_tools(
     try:
         fallback = manager._default_permission  # noqa: SLF001 - AstrBot has no other way to ask
         return await _administrators_tools(fallback, definitions)
-    except Exception as exc:  # noqa: BLE001  # any release of AstrBot may change its data
+    except (*MISTAKES, *database_errors()) as exc:
         _log.warning(_UNREADABLE, f"{type(exc).__name__}: {exc}")
         return frozenset()
 

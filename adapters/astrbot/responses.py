@@ -19,6 +19,7 @@ from functools import wraps
 from typing import Any
 
 from tool_search.adapters.astrbot.hooks import NativeHook, Wrapper
+from tool_search.adapters.astrbot.reports import MISTAKES
 from tool_search.adapters.astrbot.run import AstrBotRun
 from tool_search.adapters.astrbot.tools import text_after_result
 from tool_search.adapters.astrbot.toolset import NativeTools, run_of
@@ -119,7 +120,7 @@ def _native_request(
         if run is not None:
             items = with_searches(payloads["input"], run, profile)
             return {**payloads, "input": items}, tools.for_profile(profile)
-    except Exception:  # noqa: BLE001  # a bot's turn must not end by a mistake of ours
+    except MISTAKES:
         _log.exception("native tool search failed: OpenAI gets a filtered list")
     return dict(payloads), tools
 

@@ -8,21 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
+from tool_search.adapters.astrbot.reports import Savings
 from tool_search.adapters.astrbot.settings import AstrBotSettings, read_settings
 from tool_search.catalog.names import wire_name
 from tool_search.catalog.tool import Tool
 from tool_search.conversation.calls import CallDecision
 from tool_search.conversation.session import ToolSearchSession
 from tool_search.conversation.view import ToolView
+from tool_search.discovery.modes import tool_tokens
 from tool_search.discovery.search_tool import CALL_TOOL_NAME
-from tool_search.messages import RequestPlan
+from tool_search.messages import RequestPlan, ToolList
 from tool_search.providers.profiles import ProviderProfile, profile_for
 from tool_search.search.index.protocol import SearchResult
 from tool_search.search.index.ranking import Votes
 
-__all__ = ["LIMITED", "UNLIMITED", "AstrBotConversation", "AstrBotRun", "UserVotes"]
+__all__ = [
+    "LIMITED",
+    "UNLIMITED",
+    "AstrBotConversation",
+    "AstrBotRun",
+    "SentRequest",
+    "UserVotes",
+    "tokens_of",
+]
 
 LIMITED = profile_for("openai_chat", "unknown", strategy="generic")
 """The profile of a provider with only a known dialect: OpenAI's or Gemini's."""
@@ -41,6 +52,33 @@ class UserVotes:
     votes: Votes | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentRequest:
+    """One request with tools.
+
+    Attributes:
+        provider: AstrBot's provider; None if it is not known.
+        profile: Its profile.
+        tools: The declared tools.
+    """
+
+    provider: Any
+    profile: ProviderProfile
+    tools: ToolList
+
+
+def tokens_of(sent: SentRequest, conversation: AstrBotConversation) -> int:
+    """Return the tokens of the definitions that a model is shown in a request."""
+    tools = list(sent.tools.loaded)
+    if sent.profile.is_native:  # the definitions of discovered tools are sent too
+        tools += [entry.tool for entry in conversation.view.discoveries]
+    return sum(map(_tokens, tools))
+
+
+# 0.13 ms a definition, and most requests show those of the request before.
+_tokens = lru_cache(maxsize=4_096)(tool_tokens)
+
+
 class AstrBotConversation:
     """The state of one conversation between its messages.
 
@@ -48,12 +86,17 @@ class AstrBotConversation:
         view: The view of the conversation, or a session that has begun, to go on with.
         settings: Its settings.
         learned: The votes that the view ranks by.
+        savings: The tokens that the bot saves; None for a count of its own.
 
     Attributes:
         view: The tools of the conversation; its messages are AstrBot's.
         settings: Its settings.
         order: Every name that a filtered list has declared, in the order of appearance.
         learned: The user of the last message, and the votes for that user's searches.
+        last_request: The last request that was sent; None if there was none since the start.
+        last_search: The result of the model's last search.
+        full_tokens: The tokens of all definitions.
+        savings: The tokens that the bot has saved.
     """
 
     def __init__(
@@ -62,9 +105,14 @@ class AstrBotConversation:
         settings: AstrBotSettings | None = None,
         *,
         learned: UserVotes | None = None,
+        savings: Savings | None = None,
     ) -> None:
         self.settings = settings or read_settings({})
         self.order: list[str] = []
+        self.last_request: SentRequest | None = None
+        self.last_search: SearchResult | None = None
+        self.full_tokens = 0
+        self.savings = savings or Savings()
         self.learned = learned or UserVotes()
         if isinstance(view, ToolSearchSession):
             view = ToolView(view.catalog, config=self.settings.config, record=view.record())
@@ -82,6 +130,10 @@ class AstrBotRun:
         conversation: The conversation of the run; its turn has begun.
         executors: The tools that AstrBot runs, by name; they are guards if it has these.
         search_tool_name: The search tool's name in the conversation.
+        provider: The provider that is asked first, if it is known.
+
+    Attributes:
+        runner: AstrBot's runner, once the run has started.
     """
 
     def __init__(
@@ -90,7 +142,10 @@ class AstrBotRun:
         executors: Mapping[str, Any],
         *,
         search_tool_name: str,
+        provider: Any = None,
     ) -> None:
+        self.runner: Any = None
+        self._first_provider = provider
         self.conversation = conversation
         self.executors = dict(executors)
         self.search_tool_name = search_tool_name
@@ -107,6 +162,19 @@ class AstrBotRun:
     def settings(self) -> AstrBotSettings:
         """The settings of the conversation."""
         return self.conversation.settings
+
+    @property
+    def provider(self) -> Any:
+        """AstrBot's provider of the current request; None if it is not known."""
+        return getattr(self.runner, "provider", None) or self._first_provider
+
+    def record_request(self, profile: ProviderProfile) -> None:
+        """Record a request that AstrBot is about to send."""
+        conversation = self.conversation
+        sent = SentRequest(provider=self.provider, profile=profile, tools=self.plan(profile).tools)
+        conversation.last_request = sent
+        now = tokens_of(sent, conversation)
+        conversation.savings.add(max(0, conversation.full_tokens - now))
 
     def add(self, name: str, executor: Any) -> None:
         """Add a tool of another plugin, as a core tool."""
@@ -181,7 +249,9 @@ class AstrBotRun:
 
     def search(self, arguments: Mapping[str, Any]) -> str:
         """Return the answer to a search, in the form that the history keeps."""
-        return self._with_schemas(self.session.search(arguments)).to_json()
+        found = self._with_schemas(self.session.search(arguments))
+        self.conversation.last_search = found
+        return found.to_json()
 
     def _with_schemas(self, result: SearchResult) -> SearchResult:
         """Return the result with the schemas of tools that exceed a list of OpenAI's length."""

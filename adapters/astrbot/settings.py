@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
 
 from pydantic import ValidationError
@@ -51,6 +51,9 @@ class AstrBotSettings:
         native_openai: Use of OpenAI's own tool search, in its Responses API.
         cover_subagents: True if subagents search too.
         cover_scheduled_tasks: True if scheduled tasks search too.
+        skills_like: True if AstrBot's own mode is `skills_like`, which stays as it is unless
+            the plugin's mode is `tool_search`.
+        problems: The values that are not allowed, with what is.
     """
 
     config: ToolSearchConfig
@@ -58,6 +61,23 @@ class AstrBotSettings:
     native_openai: NativeChoice = "auto"
     cover_subagents: bool = True
     cover_scheduled_tasks: bool = True
+    skills_like: bool = False
+    problems: tuple[str, ...] = ()
+
+    def with_own_mode(self, mode: str) -> AstrBotSettings:
+        """Return the settings at a place with a mode of AstrBot's own.
+
+        A mode of the plugin's other than `auto` goes before it. `full` is AstrBot's default,
+        and so says nothing.
+
+        Args:
+            mode: AstrBot's `tool_schema_mode`; releases keep values that only this plugin knows.
+        """
+        if self.config.tool_schema_mode != "auto" or mode not in ("skills_like", "tool_search"):
+            return self
+        if mode == "skills_like":
+            return replace(self, skills_like=True)
+        return replace(self, config=self.config.model_copy(update={"tool_schema_mode": mode}))
 
     def native(self, dialect: Dialect) -> NativeChoice:
         """Return the use of the tool search of a dialect's vendor."""

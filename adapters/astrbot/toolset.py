@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any, ClassVar, TypeVar
 
 from tool_search.adapters.anthropic.wire import encode_tools as encode_claude_tools
+from tool_search.adapters.astrbot.reports import MISTAKES
 from tool_search.adapters.astrbot.run import LIMITED, UNLIMITED, AstrBotRun
 from tool_search.adapters.astrbot.tools import declared_parameters
 from tool_search.adapters.openai_responses.tools import encode_tools as encode_responses_tools
@@ -165,6 +166,7 @@ class SearchingTools:
     def for_profile(self, profile: ProviderProfile) -> Any:
         """Return the set for one provider."""
         run = self.tool_search_run
+        run.record_request(profile)
         if not profile.is_native:
             return _make_set(self.ordered_set, self._tools_to_declare(run.declared(profile)))
         tools = run.plan(profile).tools
@@ -218,7 +220,7 @@ class SearchingTools:
         if self._failure is None:
             try:
                 return answer()
-            except Exception as exc:  # noqa: BLE001  # a mistake of ours must not end a turn
+            except MISTAKES as exc:
                 self._failure = exc
                 _log.exception("tool search has failed: the bot has its full tool set from now on")
         return otherwise()

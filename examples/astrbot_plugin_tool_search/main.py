@@ -9,7 +9,7 @@ _LIBRARY = str(Path(__file__).parent / "library")
 if _LIBRARY not in sys.path:
     sys.path.insert(0, _LIBRARY)
 
-from astrbot.api import AstrBotConfig, FunctionTool  # noqa: E402 - the library's comes first
+from astrbot.api import AstrBotConfig, FunctionTool, logger  # noqa: E402 - the library's comes first
 from astrbot.api.event import AstrMessageEvent, MessageEventResult, filter  # noqa: E402
 from astrbot.api.provider import ProviderRequest  # noqa: E402
 from astrbot.api.star import Context, Star, StarTools  # noqa: E402
@@ -28,7 +28,9 @@ class ToolSearchPlugin(Star):
     def __init__(self, context: Context, config: AstrBotConfig) -> None:
         super().__init__(context)
         evidence = StarTools.get_data_dir(NAME) / "learned.sqlite"
-        self.tool_search = AstrBotToolSearch(context, config, plugin=NAME, evidence=evidence)
+        self.tool_search = AstrBotToolSearch(
+            context, config, plugin=NAME, evidence=evidence, log=getattr(self, "logger", logger)
+        )
         self.commands = AstrBotCommands(self.tool_search, context)
 
     async def initialize(self) -> None:

@@ -123,6 +123,7 @@ class BotSetup:
                 self.server.openai_base_url,
                 "gemini-2.5-flash",
             ),
+            "plain": ("openai_chat_completion", self.server.openai_base_url, "gpt-4o-mini"),
             "kimi": (
                 "kimi_code_chat_completion",
                 self.server.anthropic_base_url,
@@ -133,7 +134,8 @@ class BotSetup:
         return {
             "id": name, "provider": name, "type": kind, "provider_type": "chat_completion",
             "enable": True, "key": ["k"], "api_base": address, "model": model,
-            "model_config": {"model": model}, "modalities": ["text", "image", "tool_use"],
+            "model_config": {"model": model},
+            "modalities": ["text"] if name == "plain" else ["text", "image", "tool_use"],
         }  # fmt: skip
 
     def astrbot_config(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import os
 import sys
 import time
@@ -46,13 +47,15 @@ class Bot:
 
     async def start(self) -> dict[str, Any]:
         """Boot the core, and install the plugin from its zip if it is missing."""
-        from astrbot.core import LogBroker, astrbot_config, db_helper
+        from astrbot.core import LogBroker, LogManager, astrbot_config, db_helper
         from astrbot.core.core_lifecycle import AstrBotCoreLifecycle
 
         self.before = self.methods()
         merged(astrbot_config, SETUP["config"])
         astrbot_config.save_config()
-        self.lifecycle = AstrBotCoreLifecycle(LogBroker(), db_helper)
+        self.broker = LogBroker()
+        LogManager.set_queue_handler(logging.getLogger("astrbot"), self.broker)
+        self.lifecycle = AstrBotCoreLifecycle(self.broker, db_helper)
         await self.lifecycle.initialize()
         # What the platform's loop would run, alone.
         await self.mcp_ready()
@@ -71,12 +74,19 @@ class Bot:
         raise RuntimeError("the MCP servers did not start")
 
     async def say(
-        self, text: str, user: str = "u1", group: str = "", streaming: bool | None = None
+        self,
+        text: str,
+        user: str = "u1",
+        group: str = "",
+        streaming: bool | None = None,
+        provider: str = "",
     ) -> list[str]:
         """One message through the whole pipeline; gives what the bot sent."""
         event = self._event(text, user, group)
         if streaming is not None:
             event.set_extra("enable_streaming", streaming)
+        if provider:  # as the WebUI's chat sets it
+            event.set_extra("selected_provider", provider)
         (scheduler,) = self.lifecycle.pipeline_scheduler_mapping.values()
         await asyncio.wait_for(scheduler.execute(event), 90)
         return event.sent
@@ -160,6 +170,10 @@ class Bot:
 
             touched += [Responses._query, Responses._query_stream, Responses._parse_response]
         return [id(method) for method in (*touched, ToolLoopAgentRunner.reset)]
+
+    async def log_page(self) -> list[dict[str, Any]]:
+        """Return what the WebUI's log page shows."""
+        return [dict(entry) for entry in self.broker.log_cache]
 
     async def state(self) -> dict[str, Any]:
         """Return the parts of the plugin that are left in the process."""

@@ -185,15 +185,6 @@ def test_the_last_step_has_neither_tools_nor_references(
     assert b"convert_length" in last.raw_body
 
 
-def test_skills_like_is_replaced_with_a_warning(small_bot: AstrBot, server: StandInServer) -> None:
-    """It would freeze the list."""
-    with small_bot.runner(tool_schema_mode="skills_like"):
-        answer = small_bot.say(ASK, user=new_user())
-    assert "mcp convert_length" in answer
-    assert "takes the place of AstrBot's skills_like mode" in small_bot.log
-    assert not server.violations
-
-
 def test_a_persona_has_its_own_tools(small_bot: AstrBot, server: StandInServer) -> None:
     small_bot.ask(
         "run",

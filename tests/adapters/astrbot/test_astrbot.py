@@ -283,15 +283,16 @@ async def test_the_start_of_an_agent_is_seen_and_given_back() -> None:
         async def reset(self, provider: Any, request: Any, run_context: Any) -> str:
             return f"reset {request}"
 
-    async def prepare(event: Any, request: Any) -> None:
-        seen.append((event, request))
+    async def prepare(event: Any, request: Any, runner: Any, provider: Any) -> None:
+        assert isinstance(runner, Runner)
+        seen.append((event, request, provider))
 
     original = Runner.reset
     hook = ResetHook(Runner, prepare)
     hook.install()
     context = SimpleNamespace(context=SimpleNamespace(event="event"))
     done = await Runner().reset("provider", request="asked", run_context=context)
-    assert (done, seen) == ("reset asked", [("event", "asked")])
+    assert (done, seen) == ("reset asked", [("event", "asked", "provider")])
     hook.remove()
     assert Runner.reset is original
 
@@ -320,9 +321,11 @@ async def test_agents_are_covered_as_set(
         func_tool=SimpleNamespace(tools=[FunctionTool("a")]), conversation=None, contexts=[]
     )
     event.unified_msg_origin = "o"
-    await AstrBotToolSearch(SimpleNamespace(), {setting: False}).prepare_agent(event, request)
+    context = SimpleNamespace()
+    off = AstrBotToolSearch(context, {setting: False})
+    await off.prepare_agent(event, request, None, None)
     assert not caplog.text
-    await AstrBotToolSearch(SimpleNamespace()).prepare_agent(event, request)
+    await AstrBotToolSearch(context).prepare_agent(event, request, None, None)
     assert "this agent has its full tool set" in caplog.text
 
 

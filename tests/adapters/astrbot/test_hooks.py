@@ -160,7 +160,7 @@ async def test_a_provider_that_cannot_be_looked_at_is_filtered(
 
 
 def test_an_astrbot_without_its_classes_has_no_hook(caplog: pytest.LogCaptureFixture) -> None:
-    async def prepare(_event: Any, _request: Any) -> None:
+    async def prepare(*_given: Any) -> None:
         """Never called."""
 
     InstalledHooks(prepare).install(read_settings({}))
