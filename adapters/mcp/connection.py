@@ -45,7 +45,6 @@ _LIST_PAUSE_S = 1.0
 _PERSON_S = 300.0
 _ROUNDS = 4
 _LAST_WORDS_S = 0.1
-_FEW_TOOLS = 50
 _MAX_ERROR_CHARS = 1_000
 _log = logging.getLogger(__name__)
 
@@ -317,11 +316,8 @@ class ServerConnection:
 
     async def _list(self, session: Session) -> None:
         definitions = await session.list_tools()
-        if len(definitions) <= _FEW_TOOLS and len(repr(definitions)) <= _FEW_TOOLS * 2_000:
-            listed = read_definitions(definitions, server=self.name)
-        else:
-            # Off the event loop, which 10,000 definitions would hold for half a second.
-            listed = await asyncio.to_thread(read_definitions, definitions, server=self.name)
+        # Off the event loop, which 10,000 definitions or one of 10 MB would hold.
+        listed = await asyncio.to_thread(read_definitions, definitions, server=self.name)
         self._take(listed)
 
     def _take(self, listed: ListedTools) -> None:

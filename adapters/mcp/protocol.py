@@ -337,6 +337,13 @@ def _has_headers(tool: Any) -> bool:
     schema = tool.get("inputSchema")
     if not isinstance(schema, dict) or schema.get("type") != "object":
         return False
+    return _is_marked(schema)
+
+
+def _is_marked(schema: dict[str, Any]) -> bool:
+    """Return True if a property, at any depth, becomes an HTTP header."""
     properties = schema.get("properties")
-    # As the protocol has it: an annotation of a property, at any depth.
-    return isinstance(properties, dict) and _HEADER_MARK in repr(properties)
+    return isinstance(properties, dict) and any(
+        isinstance(each, dict) and (_HEADER_MARK in each or _is_marked(each))
+        for each in properties.values()
+    )

@@ -180,6 +180,7 @@ class MCPSource:
         """
         if self._publisher is not None:
             raise SessionError("the source is open already; open it in one `async with` block")
+        self._wake = asyncio.Event()  # the loop may be another one than before
         self._connections = {
             name: ServerConnection(name, entry, self._variables, on_change=self._note)
             for name, entry in self._settings.items()
@@ -227,23 +228,30 @@ class MCPSource:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            before = {tool.fingerprint: tool for tool in self._tools}
-            await self._merge()
-            now = {tool.fingerprint: tool for tool in self._tools}
-            changed = before.keys() ^ now.keys()
-            servers = {str((now.get(key) or before[key]).server) for key in changed}
+            servers = await self._merge()
             if servers:
-                self._tell(SourceChange(servers=tuple(sorted(servers))))
+                self._tell(SourceChange(servers=servers))
 
-    async def _merge(self) -> None:
+    async def _merge(self) -> tuple[str, ...]:
+        """Take the tools of all servers; return the servers whose tools have changed."""
         listed = [tool for each in self._connections.values() for tool in each.tools]
-        if len(listed) < _FEW_TOOLS:
-            catalog = ToolCatalog(listed, names=self._book)
-        else:
-            catalog = await asyncio.to_thread(ToolCatalog, listed, names=self._book)
-        self._book = catalog.book
-        self._tools = tuple(catalog.by_source[tool.source] for tool in listed)
-        self._by_name = {tool.name: tool for tool in self._tools}
+        # Off the event loop, which 10,000 tools would hold for half a second.
+        is_large = len(listed) >= _FEW_TOOLS
+        made = await asyncio.to_thread(self._merged, listed) if is_large else self._merged(listed)
+        self._book, self._tools, self._by_name, servers = made
+        return servers
+
+    def _merged(
+        self, listed: list[Tool]
+    ) -> tuple[NameBook, tuple[Tool, ...], dict[str, Tool], tuple[str, ...]]:
+        catalog = ToolCatalog(listed, names=self._book)
+        tools = tuple(catalog.by_source[tool.source] for tool in listed)
+        before = {tool.fingerprint: tool for tool in self._tools}
+        now = {tool.fingerprint: tool for tool in tools}
+        changed = before.keys() ^ now.keys()
+        servers = {str((now.get(key) or before[key]).server) for key in changed}
+        by_name = {tool.name: tool for tool in tools}
+        return catalog.book, tools, by_name, tuple(sorted(servers))
 
     def _tell(self, change: SourceChange) -> None:
         for callback in tuple(self._subscribers):
