@@ -20,6 +20,7 @@ from tool_search.adapters.astrbot.run import AstrBotConversation
 from tool_search.adapters.astrbot.settings import (
     PLACE_SETTINGS,
     AstrBotSettings,
+    number_range,
     place_value,
 )
 from tool_search.adapters.astrbot.status import Status, status_text
@@ -159,7 +160,10 @@ class AstrBotCommands:
             return text("astrbot.set_default", language, setting=setting)
         allowed = place_value(setting, value)
         if allowed is None:
-            choices = ", ".join(PLACE_SETTINGS[setting]) or text("astrbot.set_number", language)
+            choices = ", ".join(PLACE_SETTINGS[setting])
+            if not choices:
+                low, high = number_range(setting)
+                choices = text("astrbot.set_number", language, low=low, high=high)
             return text("astrbot.set_refused", language, setting=setting, choices=choices)
         await save_settings(umo, {**kept, setting: allowed})
         return text("astrbot.set", language, setting=setting, value=allowed)

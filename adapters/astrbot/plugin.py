@@ -19,6 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from tool_search.adapters.astrbot.installation import InstalledHooks
+from tool_search.adapters.astrbot.kept import (
+    ConversationId,
+    JsonFile,
+    KeptConversation,
+    KeptConversations,
+)
 from tool_search.adapters.astrbot.preferences import (
     calls_tools,
     database_errors,
@@ -32,7 +38,7 @@ from tool_search.adapters.astrbot.preferences import (
 )
 from tool_search.adapters.astrbot.reports import MISTAKES, Reports, Savings
 from tool_search.adapters.astrbot.run import AstrBotConversation, AstrBotRun, UserVotes
-from tool_search.adapters.astrbot.settings import AstrBotSettings, read_settings
+from tool_search.adapters.astrbot.settings import AstrBotSettings, good_values, read_settings
 from tool_search.adapters.astrbot.tools import (
     TranslatedTools,
     as_context,
@@ -56,9 +62,6 @@ from tool_search.stores import MemoryStore, SQLiteStore
 from tool_search.strategies import ToolsAssembler
 
 __all__ = ["AstrBotToolSearch", "ConversationId"]
-
-ConversationId = tuple[str, str]
-"""AstrBot's `unified_msg_origin`, and the id of the conversation in it."""
 
 _MAX_CONVERSATIONS = 500
 _SEEN = "_tool_search_seen"
@@ -92,7 +95,8 @@ class AstrBotToolSearch:
         context: AstrBot's context for plugins.
         settings: The plugin's settings, as AstrBot has them.
         plugin: The plugin's name; AstrBot may have it switched off at some places.
-        evidence: The file with the evidence that search learns from; None for memory.
+        folder: The plugin's data folder, for what was learned, the last good settings, and
+            what conversations found; None for memory.
         log: The plugin's logger in AstrBot, for what an operator should read; None: the
             library's own.
     """
@@ -103,20 +107,19 @@ class AstrBotToolSearch:
         settings: Mapping[str, Any] | None = None,
         *,
         plugin: str = "astrbot_plugin_tool_search",
-        evidence: str | Path | None = None,
+        folder: Path | None = None,
         log: logging.Logger | None = None,
     ) -> None:
         self.reports = Reports(log)
         self.reports.install()
         self._context = context
-        self._given = dict(settings or {})
         self._plugin = plugin
-        self.settings: AstrBotSettings = read_settings(settings)
+        self._last_good, self.settings = _follow_settings(settings or {}, folder)
         self._tools = TranslatedTools()
         self._services = ViewServices(assembler=ToolsAssembler(), notify=_log_notice)
         self._conversations: OrderedDict[ConversationId, AstrBotConversation] = OrderedDict()
-        self._forgotten: dict[ConversationId, frozenset[str]] = {}
-        self._store = MemoryStore() if evidence is None else SQLiteStore(evidence)
+        self._kept = KeptConversations(folder and folder / "conversations.json")
+        self._store = MemoryStore() if folder is None else SQLiteStore(folder / "learned.sqlite")
         self._learning = Learning(self._store)
         self._hooks = InstalledHooks(self.prepare_agent)
         self._warned: set[str] = set()
@@ -135,7 +138,10 @@ class AstrBotToolSearch:
         self.reports.remove()
 
     async def close(self) -> None:
-        """Remove all hooks, and close the store of what was learned."""
+        """Remove all hooks, and keep what conversations found and what was learned."""
+        for key in list(self._conversations):
+            self._put_away(key)
+        await asyncio.to_thread(self._kept.save)
         self.remove()
         if isinstance(self._store, SQLiteStore):
             await self._store.aclose()
@@ -242,12 +248,20 @@ class AstrBotToolSearch:
                 denial_reason=turn.refusal,
             )
             return known
+        kept = KeptConversation()
         if key is not None and is_new(request):
-            self._forgotten.pop(key, None)
+            self._kept.remove(key)
+        elif key is not None:
+            self._put_away(key)
+            kept = self._kept.get(key)
+        config = settings.config
+        if config.language == "auto" and kept.language is not None:
+            config = config.model_copy(update={"language": kept.language})
         view = ToolView(
             turn.catalog,
-            config=settings.config,
+            config=config,
             services=replace(self._services, votes=lambda: learned.votes),
+            found=kept.found,
             history=turn.history,
             first_message=turn.first_message,
             profile=profile,
@@ -333,7 +347,10 @@ class AstrBotToolSearch:
             if "preferences" not in self._warned:
                 self._warned.add("preferences")
                 _log.warning("AstrBot's preferences of %s cannot be read: %r", umo, exc)
-        settings = read_settings({**self._given, **own}) if own else self.settings
+        settings = self.settings
+        if own:
+            settings = read_settings({**self._last_good, **own}, self._last_good)
+            settings = replace(settings, problems=(*self.settings.problems, *settings.problems))
         return settings.with_own_mode(own_mode(self._context, umo))
 
     async def _is_off(self, event: Any) -> bool:
@@ -350,13 +367,13 @@ class AstrBotToolSearch:
     def _history(self, event: Any, request: Any) -> tuple[Message, ...]:
         """Return the saved history without the searches that `/tool_search reset` dropped."""
         history = neutral_history(request.contexts)
-        forgotten = self._forgotten.get(self.key_of(event, request), frozenset())
-        return tuple(said for said in history if said.tool_call_id not in forgotten)
+        dropped = frozenset(self._kept.get(self.key_of(event, request)).dropped)
+        return tuple(said for said in history if said.tool_call_id not in dropped)
 
     def _known_conversation(
         self, request: Any, key: ConversationId | None, settings: AstrBotSettings
     ) -> AstrBotConversation | None:
-        """Return the conversation if it is known; changed settings begin a new one."""
+        """Return the conversation if it is known; changed settings make a new view of it."""
         known = self._conversations.get(key) if key is not None else None
         if known is None or is_new(request) or known.settings != settings:
             return None
@@ -366,7 +383,15 @@ class AstrBotToolSearch:
         self._conversations[key] = conversation
         self._conversations.move_to_end(key)
         if len(self._conversations) > _MAX_CONVERSATIONS:
-            self._conversations.popitem(last=False)
+            self._put_away(next(iter(self._conversations)))
+
+    def _put_away(self, key: ConversationId) -> None:
+        """Keep what a conversation found and said, without its view."""
+        known = self._conversations.pop(key, None)
+        if known is not None:
+            kept, view = self._kept.get(key), known.view
+            language = view.language if known.settings.config.language == "auto" else kept.language
+            self._kept.put(key, replace(kept, found=view.found, language=language))
 
     async def _exchange_lessons(
         self, known: AstrBotConversation | None, key: ConversationId | None
@@ -401,8 +426,27 @@ class AstrBotToolSearch:
         """
         known = self._conversations.pop(key, None)
         searches = {s.tool_call_id for s in neutral_history(history) if s.tool_call_id}
-        self._forgotten[key] = self._forgotten.get(key, frozenset()) | searches
+        dropped = (*self._kept.get(key).dropped, *searches)
+        self._kept.put(key, KeptConversation(dropped=tuple(dict.fromkeys(dropped))))
+        self._kept.save()
         return len(known.view.discoveries) if known is not None else 0
+
+
+def _follow_settings(
+    given: Mapping[str, Any], folder: Path | None
+) -> tuple[dict[str, Any], AstrBotSettings]:
+    """Return the good values of the settings, which are kept, and the settings."""
+    file = JsonFile(folder and folder / "settings.json")
+    before = file.read().get("settings")
+    before = before if isinstance(before, Mapping) else {}
+    settings = read_settings(given, before)
+    for problem in settings.problems:
+        _log.warning("%s", problem)
+    good = {**good_values({**before}), **good_values(given)}
+    good = {key: value for key, value in good.items() if key in given}
+    if good != before:
+        file.write({"settings": good})
+    return good, settings
 
 
 def _log_notice(notice: Notice) -> None:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 from pydantic import ValidationError
 
 from tool_search.config.bot import ToolSearchConfig
 from tool_search.config.providers import Dialect
+from tool_search.errors import ConfigurationError
 from tool_search.i18n import LANGUAGES
 
-__all__ = ["PLACE_SETTINGS", "AstrBotSettings", "NativeChoice", "place_value", "read_settings"]
+__all__ = [
+    "PLACE_SETTINGS",
+    "AstrBotSettings",
+    "NativeChoice",
+    "good_values",
+    "number_range",
+    "place_value",
+    "read_settings",
+]
 
 NativeChoice = Literal["auto", "on", "off"]
 """Use of a vendor's own tool search: at its own endpoint, at any, or at none."""
@@ -38,7 +46,15 @@ _PLAIN = (
     "auto_always_load_builtin",
     "language",
 )
-_log = logging.getLogger(__name__)
+_NUMBERS = ("threshold", "threshold_tokens", "max_results")
+_ZERO_IS_NONE = ("threshold_tokens",)
+_SWITCHES = (
+    "auto_always_load_builtin",
+    "learning",
+    "cover_subagents",
+    "cover_scheduled_tasks",
+)
+_CHOICES = {key: choices for key, choices in PLACE_SETTINGS.items() if choices}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,62 +104,85 @@ class AstrBotSettings:
         return chosen.get(dialect, "off")
 
 
-def read_settings(given: Mapping[str, Any] | None) -> AstrBotSettings:
-    """Read the settings; the default replaces a value that is not allowed, with a warning."""
-    given = given or {}
+def read_settings(
+    given: Mapping[str, Any] | None, last_good: Mapping[str, Any] | None = None
+) -> AstrBotSettings:
+    """Read the settings; the last good value, or the default, replaces one that is not allowed.
+
+    Args:
+        given: The settings, as AstrBot has them.
+        last_good: The values that were allowed before.
+    """
+    good, problems = {}, []
+    for key, value in (given or {}).items():
+        problem = _problem(key, value)
+        if problem is not None and _problem(key, (last_good or {}).get(key)) is None:
+            value = (last_good or {}).get(key)  # noqa: PLW2901 - goes on with the good one
+            used = "its default" if value is None else f"{value!r}, the last good value,"
+            problems.append(f"{problem}; {used} is used")
+        good[key] = value
     return AstrBotSettings(
-        config=_config(_wanted(given)),
-        native_claude=_native(given, "native_claude"),
-        native_openai=_native(given, "native_openai"),
-        cover_subagents=bool(given.get("cover_subagents", True)),
-        cover_scheduled_tasks=bool(given.get("cover_scheduled_tasks", True)),
+        config=ToolSearchConfig.model_validate(_wanted(good)),
+        native_claude=good.get("native_claude") or "auto",
+        native_openai=good.get("native_openai") or "auto",
+        cover_subagents=good.get("cover_subagents") is not False,
+        cover_scheduled_tasks=good.get("cover_scheduled_tasks") is not False,
+        problems=tuple(problems),
     )
+
+
+def good_values(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that are allowed."""
+    return {key: given[key] for key in given if _problem(key, given[key]) is None}
 
 
 def place_value(setting: str, written: str) -> str | int | None:
     """Return the value that an administrator wrote; None if it is not allowed."""
-    choices = PLACE_SETTINGS[setting]
-    if choices:
-        return written if written in choices else None
-    try:
-        number = int(written)
-        ToolSearchConfig.model_validate(_wanted({setting: number}))
-    except ValueError:  # pydantic's error is one
+    value: str | int = written
+    if not PLACE_SETTINGS[setting]:
+        try:
+            value = int(written)
+        except ValueError:
+            return None
+    return value if _problem(setting, value) is None else None
+
+
+def number_range(setting: str) -> tuple[int, int]:
+    """Return the smallest and the largest value of a setting that is a number."""
+    schema = ToolSearchConfig.model_json_schema()["properties"][setting]
+    for part in (schema, *schema.get("anyOf", ())):
+        if "maximum" in part:
+            return (0 if setting in _ZERO_IS_NONE else part["minimum"]), part["maximum"]
+    raise ConfigurationError(f"{setting!r} has no range")
+
+
+def _problem(key: str, value: Any) -> str | None:
+    """Return why a value is not allowed, with what is; None if it is."""
+    if value is None:
         return None
-    return number
-
-
-def _native(given: Mapping[str, Any], key: str) -> NativeChoice:
-    chosen = given.get(key, "auto")
-    if chosen not in get_args(NativeChoice):
-        _log.warning("%s: %r is not allowed; auto is used", key, chosen)
-        return "auto"
-    return cast("NativeChoice", chosen)
+    if key in _CHOICES or key in _SWITCHES:
+        choices = _CHOICES.get(key, (True, False))
+        # A number equals a switch, and is none.
+        is_good = any(type(value) is type(each) and value == each for each in choices)
+        allowed = ", ".join(map(str, choices))
+        return None if is_good else f"{key}: {value!r} is not allowed; allowed: {allowed}"
+    try:
+        ToolSearchConfig.model_validate(_wanted({key: value}))
+    except ValidationError as exc:
+        said = exc.errors(include_url=False)[0]["msg"]
+        if key in _NUMBERS:
+            said = "a whole number from {} to {}".format(*number_range(key))
+        return f"{key}: {value!r} is not allowed; allowed: {said}"
+    return None
 
 
 def _wanted(given: Mapping[str, Any]) -> dict[str, Any]:
     wanted: dict[str, Any] = {key: given[key] for key in _PLAIN if given.get(key) is not None}
-    if given.get("threshold_tokens"):  # a form has no empty number: 0 is none
-        wanted["threshold_tokens"] = given["threshold_tokens"]
+    for key in _ZERO_IS_NONE:  # a form has no empty number
+        if given.get(key) is not None and given[key] != 0:
+            wanted[key] = given[key]
     if given.get("engine"):
         wanted["search"] = {"engine": given["engine"]}
     if given.get("learning") is not None:
-        wanted["learning"] = {"enabled": bool(given["learning"])}
+        wanted["learning"] = {"enabled": given["learning"]}
     return wanted
-
-
-def _config(wanted: dict[str, Any]) -> ToolSearchConfig:
-    try:
-        return ToolSearchConfig.model_validate(wanted)
-    except ValidationError as exc:
-        wrong = {str(error["loc"][0]) for error in exc.errors()}
-        for error in exc.errors(include_url=False):
-            _log.warning(
-                "%s: %r is not allowed: %s; its default is used",
-                ".".join(map(str, error["loc"])),
-                error["input"],
-                error["msg"],
-            )
-        return ToolSearchConfig.model_validate(
-            {key: value for key, value in wanted.items() if key not in wrong}
-        )

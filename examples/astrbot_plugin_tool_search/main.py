@@ -27,9 +27,9 @@ class ToolSearchPlugin(Star):
 
     def __init__(self, context: Context, config: AstrBotConfig) -> None:
         super().__init__(context)
-        evidence = StarTools.get_data_dir(NAME) / "learned.sqlite"
+        folder = StarTools.get_data_dir(NAME)
         self.tool_search = AstrBotToolSearch(
-            context, config, plugin=NAME, evidence=evidence, log=getattr(self, "logger", logger)
+            context, config, plugin=NAME, folder=folder, log=getattr(self, "logger", logger)
         )
         self.commands = AstrBotCommands(self.tool_search, context)
 
@@ -65,34 +65,34 @@ class ToolSearchPlugin(Star):
 
     @filter.command_group("tool_search")
     def tool_search_group(self) -> None:
-        """Tool search: status, test, reset, mode, set."""
+        """工具搜索：status、test、reset、mode、set。 / Tool search."""
 
     @filter.permission_type(filter.PermissionType.ADMIN)
     @tool_search_group.command("status")
     async def status(self, event: AstrMessageEvent) -> Replies:
-        """Shows what tool search does in this conversation."""
+        """显示本会话的工具搜索状态。 / Show the state of tool search here."""
         yield event.plain_result(await self.commands.status(event))
 
     @filter.permission_type(filter.PermissionType.ADMIN)
     @tool_search_group.command("test")
     async def test(self, event: AstrMessageEvent, query: GreedyStr) -> Replies:
-        """Shows what a search finds."""
+        """试一次搜索，不改变任何状态。 / Try a search; nothing is changed."""
         yield event.plain_result(await self.commands.test(event, str(query)))
 
     @filter.permission_type(filter.PermissionType.ADMIN)
     @tool_search_group.command("reset")
     async def reset(self, event: AstrMessageEvent) -> Replies:
-        """Forgets what was found in this conversation."""
+        """忘记本会话已找到的工具。 / Forget the tools found here."""
         yield event.plain_result(await self.commands.reset(event))
 
     @filter.permission_type(filter.PermissionType.ADMIN)
     @tool_search_group.command("mode")
     async def mode(self, event: AstrMessageEvent, mode: str = "") -> Replies:
-        """Sets the mode of this conversation: auto, tool_search, full or default."""
+        """设置本会话的模式：auto、tool_search、full 或 default。 / Set the mode here."""
         yield event.plain_result(await self.commands.set(event, "tool_schema_mode", mode))
 
     @filter.permission_type(filter.PermissionType.ADMIN)
     @tool_search_group.command("set")
     async def set(self, event: AstrMessageEvent, setting: str = "", value: str = "") -> Replies:
-        """Sets something else for this conversation, or shows what is set."""
+        """设置或显示本会话的其他设置。 / Set another setting here, or show all."""
         yield event.plain_result(await self.commands.set(event, setting, value))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 from tool_search.adapters.astrbot import AstrBotToolSearch
 from tool_search.adapters.astrbot.claude import ClaudeHook, with_references
 from tool_search.adapters.astrbot.hooks import ResetHook
+from tool_search.adapters.astrbot.kept import JsonFile, KeptConversation, KeptConversations
 from tool_search.adapters.astrbot.run import AstrBotConversation, AstrBotRun
 from tool_search.adapters.astrbot.settings import read_settings
 from tool_search.adapters.astrbot.tools import TranslatedTools, is_new, kind_of, neutral_history
@@ -344,13 +347,81 @@ def test_a_conversation_is_new_while_nothing_is_saved(saved: str | None, new: bo
     assert is_new(request) is new
 
 
-def test_a_wrong_setting_has_its_default(caplog: pytest.LogCaptureFixture) -> None:
-    """A bot must answer; the log names the key."""
+def test_a_wrong_setting_has_its_default() -> None:
+    """A bot must answer."""
     settings = read_settings({"threshold": -1, "max_results": 3, "native_claude": "maybe"})
     assert settings.config.threshold == 25
     assert settings.config.max_results == 3
     assert settings.native_claude == "auto"
-    assert "threshold" in caplog.text
+    assert settings.problems == (
+        (
+            "threshold: -1 is not allowed; allowed: a whole number from 0 to 1000000; "
+            "its default is used"
+        ),
+        "native_claude: 'maybe' is not allowed; allowed: auto, on, off; its default is used",
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("threshold", True),
+        ("threshold", "30"),
+        ("threshold", 2.5),
+        ("threshold_tokens", -1),
+        ("max_results", 0),
+        ("max_results", 101),
+        ("tool_schema_mode", "skills_like"),
+        ("engine", "magic"),
+        ("engine", 1),
+        ("language", "tlh"),
+        ("always_loaded_tools", "get_*"),
+        ("always_loaded_tools", [1]),
+        ("learning", "yes"),
+        ("cover_subagents", 1),
+    ],
+)
+def test_a_value_without_a_meaning_keeps_the_last_good_one(key: str, value: object) -> None:
+    good = {"threshold": 7, "max_results": 2, "language": "ru-RU", "cover_subagents": False}
+    settings = read_settings({**good, key: value}, good)
+    assert replace(settings, problems=()) == read_settings({**good, key: good.get(key)})
+    assert settings.problems
+    assert f"{key}: {value!r} is not allowed; allowed:" in settings.problems[0]
+
+
+def test_the_last_good_settings_outlive_a_restart(tmp_path: Path) -> None:
+    AstrBotToolSearch(SimpleNamespace(), {"threshold": 7}, folder=tmp_path).remove()
+    wrong = AstrBotToolSearch(SimpleNamespace(), {"threshold": -1}, folder=tmp_path)
+    wrong.remove()
+    assert wrong.settings.config.threshold == 7
+    assert "threshold: -1 is not allowed" in wrong.reports.last[0]
+
+
+def test_what_is_kept_is_bounded_and_read_again(tmp_path: Path) -> None:
+    kept = KeptConversations(tmp_path / "conversations.json")
+    for number in range(600):
+        kept.put(("place", str(number)), KeptConversation(found=("a",), language="ru-RU"))
+    assert len(kept) == 500
+    kept.save()
+    again = KeptConversations(tmp_path / "conversations.json")
+    assert len(again) == 500
+    assert again.get(("place", "599")) == KeptConversation(found=("a",), language="ru-RU")
+    assert again.get(("place", "0")) == KeptConversation()
+
+
+@pytest.mark.parametrize("content", ["", "[", "[1]", '{"version": 99}', '{"version": 1}', "\0"])
+def test_a_file_that_is_not_ours_is_left_out(content: str, tmp_path: Path) -> None:
+    file = tmp_path / "conversations.json"
+    file.write_text(content, encoding="utf-8")
+    assert len(KeptConversations(file)) == 0
+
+
+def test_a_folder_that_cannot_be_written_costs_only_what_is_kept(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "data").write_text("a file, not a folder")
+    JsonFile(tmp_path / "data" / "settings.json").write({})
+    assert "cannot be written" in caplog.text
 
 
 def test_no_token_threshold_is_a_zero() -> None:
