@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +14,8 @@ import pytest
 
 from tests.proxy.clients import CLIENTS, ChatClient, Client, MessagesClient, ask_all
 from tests.proxy.conftest import serve, upstreams
+from tool_search.config.bot import ToolSearchConfig
+from tool_search.config.stores import LearningSettings
 from tool_search.proxy.app import ToolSearchProxy
 from tool_search.proxy.settings import ProxyConfig, StateSettings
 from tool_search.testing import (
@@ -287,3 +290,41 @@ def test_a_tool_named_like_the_search_tool_stays_the_clients(server: Server) -> 
         client.ask("x")
 
     assert "tool_search_proxy" in server.requests[0].tool_names
+
+
+def found_by(server: Server, text: str) -> list[str]:
+    """Return the names that the last search for a text found."""
+    bodies = [json.loads(request.raw_body) for request in server.requests]
+    results = [m["content"] for body in bodies for m in body["messages"] if m["role"] == "tool"]
+    found = [json.loads(r) for r in results if r.startswith("{") and text in r]
+    return [match["name"] for match in found[-1]["matches"]]
+
+
+@pytest.mark.parametrize("shared", [None, True])
+def test_a_credential_has_what_its_own_calls_taught(
+    server: Server, tmp_path: Path, shared: bool | None
+) -> None:
+    learning = LearningSettings(shared=shared)
+    settings: dict[str, Any] = {
+        "state": StateSettings(path=str(tmp_path / "state.db")),
+        "tool_search": ToolSearchConfig(learning=learning),
+    }
+    words = "words in my essay text statistics"
+    taught = (
+        ModelReply(calls=search(words)),
+        ModelReply(calls=(ModelCall(name="reading_time", arguments={"text": "a b"}),)),
+        ModelReply(text="soon"),
+    )
+    found = {}
+    with serve(proxy(server, **settings)) as address:
+        for key in ("alice", "carol"):
+            play(server, *taught)
+            ChatClient(address, stream=False, key=key).ask("x")
+    with serve(proxy(server, **settings)) as address:
+        for key in ("alice", "bob"):
+            play(server, ModelReply(calls=search(words)), ModelReply(text="done"))
+            ChatClient(address, stream=False, key=key).ask("x")
+            found[key] = found_by(server, words)
+
+    assert found["alice"][0] == "reading_time"
+    assert (found["bob"][:1] == ["reading_time"]) is (shared is True)

@@ -23,9 +23,13 @@ class LearningSettings(Settings):
 
     Attributes:
         enabled: False: nothing is read, written or ranked by learning.
+        shared: True if what several users' calls taught counts for others too; False: each
+            user has only their own, and all without a name are one. Null: true in a bot,
+            false in the proxy, whose users are credentials.
     """
 
     enabled: bool = True
+    shared: bool | None = None
 
 
 class StoreSettings(Settings):

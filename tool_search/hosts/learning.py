@@ -28,10 +28,12 @@ class HostLearning:
 
     Args:
         store: The store of evidence; None: memory of this object.
+        is_shared: False if a user has only what the user's own calls taught.
     """
 
-    def __init__(self, store: EvidenceStore | None = None) -> None:
-        self._learning = Learning(MemoryStore() if store is None else store)
+    def __init__(self, store: EvidenceStore | None = None, *, is_shared: bool = True) -> None:
+        kept = MemoryStore() if store is None else store
+        self._learning = Learning(kept, is_shared=is_shared)
         self._thread = LoopThread()
         self._lock = threading.Lock()
         self._process = os.getpid()

@@ -81,7 +81,7 @@ class ToolSearch:
         self._failed: dict[str, float] = {}
         self._host_tools = HostTools(self._warn)
         self._indexes = SharedIndexes(self._config.search)
-        self._learning = HostLearning(store)
+        self._learning = HostLearning(store, is_shared=self._config.learning.shared is not False)
         self._services = ViewServices(
             assembler=ToolsAssembler(),
             index_of=self._index_of_deferred,

@@ -34,10 +34,11 @@ from tool_search.proxy.requests import (
     read_object,
 )
 from tool_search.proxy.settings import ProxyConfig, UpstreamSettings
-from tool_search.proxy.state import open_state
+from tool_search.proxy.state import SQLiteExchanges, open_evidence, open_state
 from tool_search.proxy.tools import ClientTools, ToolLists
 from tool_search.proxy.turn import Turn
 from tool_search.proxy.upstreams import Upstreams, kept_headers
+from tool_search.stores.sqlite.store import SQLiteStore
 from tool_search.values.redaction import log_failure
 
 __all__ = ["DIALECTS", "ProxyReply", "ProxyService"]
@@ -97,6 +98,7 @@ class ProxyService:
         self._lists = ToolLists()
         store, self._secret = open_state(config.state)
         self._store = store
+        self._evidence = open_evidence(config.state)
         self._exchanges = ExchangeChain(store)
         self._searches: dict[str, ToolSearch] = {}
 
@@ -232,8 +234,13 @@ class ProxyService:
         if name is None:
             raise SessionError(f"the client has tools of the names {_NAMES!r}")
         if name not in self._searches:
-            own = settings.model_copy(update={"search_tool_name": name})
-            self._searches[name] = ToolSearch((), own)
+            learning = settings.learning
+            # A credential is a customer, not one of a bot's users.
+            own = learning.model_copy(update={"shared": learning.shared or False})
+            changed = {"search_tool_name": name, "learning": own}
+            self._searches[name] = ToolSearch(
+                (), settings.model_copy(update=changed), store=self._evidence
+            )
         return self._searches[name]
 
     def _search_of(self, turn: Turn) -> ToolSearch:
@@ -417,9 +424,10 @@ class ProxyService:
     async def close(self) -> None:
         """Close connections and files."""
         await self.upstreams.close()
-        close = getattr(self._store, "close", None)
-        if close is not None:
-            close()
+        if isinstance(self._store, SQLiteExchanges):
+            self._store.close()
+        if isinstance(self._evidence, SQLiteStore):
+            await self._evidence.aclose()
 
 
 async def _sent(response: httpx2.Response) -> AsyncIterator[SentEvent]:

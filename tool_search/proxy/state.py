@@ -19,8 +19,11 @@ from typing import TypeVar
 
 from tool_search.hosts.chain import ExchangeStore, MemoryExchanges
 from tool_search.proxy.settings import StateSettings
+from tool_search.stores.base import EvidenceStore
+from tool_search.stores.memory import MemoryStore
+from tool_search.stores.sqlite.store import SQLiteStore
 
-__all__ = ["SQLiteExchanges", "open_state"]
+__all__ = ["SQLiteExchanges", "open_evidence", "open_state"]
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS exchange (
@@ -55,6 +58,14 @@ def open_state(settings: StateSettings) -> tuple[ExchangeStore, bytes]:
     path = Path(settings.path).expanduser()
     store = SQLiteExchanges(path, max_exchanges=settings.max_exchanges, keep_s=keep_s)
     return store, store.secret()
+
+
+def open_evidence(settings: StateSettings) -> EvidenceStore:
+    """Return the store of what searches learn: a file next to that of the exchanges."""
+    if settings.path is None:
+        return MemoryStore()
+    path = Path(settings.path).expanduser()
+    return SQLiteStore(path.with_name(f"{path.stem}.learned{path.suffix}"))
 
 
 class SQLiteExchanges:

@@ -23,6 +23,8 @@ __all__ = ["Learning"]
 # A busy bot spends at most a fiftieth of its time on reading evidence.
 _REST_AFTER_READING = 50.0
 _MANY_ENTRIES = 500
+# Sources whose own evidence is kept apart from the others' for later searches.
+_MAX_SOURCES = 1_000
 # Entries that wait for a failing store; a turn adds a handful.
 _MAX_UNWRITTEN = 1_000
 # No user has it: while the salt cannot be read, nobody's evidence is their own.
@@ -48,6 +50,7 @@ class Learning:
         store: The store of evidence; memory takes the place of one that keeps none.
         clock: Returns the seconds since 1970.
         backlog: Writes later what the store refuses; without it, the next lesson does.
+        is_shared: False if a user has only what the user's own calls taught.
     """
 
     def __init__(
@@ -56,7 +59,10 @@ class Learning:
         *,
         clock: Callable[[], float] = time.time,
         backlog: Backlog | None = None,
+        is_shared: bool = True,
     ) -> None:
+        self._is_shared = is_shared
+        self._of_source: dict[str, LearnedQueries] = {}
         self._store: EvidenceStore = store if isinstance(store, EvidenceStore) else MemoryStore()
         self._clock = clock
         self._queries = LearnedQueries(())
@@ -86,7 +92,17 @@ class Learning:
                 source = await within_patience(self._source(user))
         except Exception as exc:  # noqa: BLE001  # stores are pluggable: learning must not end a turn
             self._note("evidence cannot be read", exc)
-        return self._queries.at(self._clock(), source) if len(self._queries) else None
+        queries = self._queries if self._is_shared else self._only_of(source)
+        return queries.at(self._clock(), source) if len(queries) else None
+
+    def _only_of(self, source: str) -> LearnedQueries:
+        """Return the evidence of one source."""
+        known = self._of_source.get(source)
+        if known is None:
+            if len(self._of_source) >= _MAX_SOURCES:
+                self._of_source.clear()
+            known = self._of_source[source] = self._queries.of_source(source)
+        return known
 
     async def learn(
         self,
@@ -175,6 +191,7 @@ class Learning:
             self._queries = LearnedQueries(kept.entries)
         else:
             self._queries = await asyncio.to_thread(LearnedQueries, kept.entries)
+        self._of_source.clear()
         self._revision = kept.revision
         if len(kept.entries) >= _MANY_ENTRIES:
             ended = time.monotonic()

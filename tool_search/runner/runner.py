@@ -158,7 +158,13 @@ class ToolSearchRunner:
         self._backlog = Backlog()
         self._keeper = ConversationKeeper(self._store, self._backlog)
         self._learning = (
-            Learning(self._store, backlog=self._backlog) if self._config.learning.enabled else None
+            Learning(
+                self._store,
+                backlog=self._backlog,
+                is_shared=self._config.learning.shared is not False,
+            )
+            if self._config.learning.enabled
+            else None
         )
         self._assembler = ToolsAssembler()
         self._strategies = tuple(strategies)

@@ -322,6 +322,11 @@ class LearnedQueries:
     def __len__(self) -> int:
         return self._size
 
+    def of_source(self, source: str) -> LearnedQueries:
+        """Return the evidence of one source alone."""
+        entries = (entry for answers in self._answers for entry in answers)
+        return LearnedQueries((e for e in entries if e.source == source), voting=self._voting)
+
     def votes(
         self, query: str, *, now: float, may: Callable[[str], bool], source: str = ""
     ) -> dict[str, float]:
