@@ -3,11 +3,21 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	|| { echo "Python 3.11 or newer is needed; say which: make PYTHON=python3.12"; exit 1; }
 
 .PHONY: bench-model demo reference test test-long test-sdks test-frameworks test-frameworks-oldest bench-frameworks test-mcp test-beside check types snapshot docs pictures release package clean test-astrbot test-astrbot-old astrbot-plugin test-proxy
 
-demo: $(READY)
-	@$(BIN)/tool-search demo
+# An environment of its own, without the developers' tools: what the demo imports.
+DEMO_ENV := .venv-demo
+
+demo: $(DEMO_ENV)/.ready
+	@$(DEMO_ENV)/bin/python -m tool_search demo
+
+$(DEMO_ENV)/.ready: pyproject.toml
+	@$(CHECK_PYTHON)
+	@$(PYTHON) .ci/demo_environment.py $(DEMO_ENV)
+	@touch $@
 
 # Bytecode is written even where the environment says not to: the workers, and the processes
 # that tests start, would each compile what another has compiled.
@@ -104,8 +114,7 @@ release: $(READY)
 	$(MAKE) package
 
 $(READY): pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-		|| { echo "Python 3.11 or newer is needed; say which: make PYTHON=python3.12"; exit 1; }
+	@$(CHECK_PYTHON)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev -e '.[all]'
@@ -259,5 +268,5 @@ package: $(READY)
 	@rm -rf dist/venv
 
 clean:
-	rm -rf $(VENV) $(DOCS_ENV) $(SDKS_ENV) $(ASTRBOT_ENV) $(ASTRBOT_OLD_ENV) .venv-mcp-* $(MCP_NODE) build dist *.egg-info \
+	rm -rf $(VENV) $(DEMO_ENV) $(DOCS_ENV) $(SDKS_ENV) $(ASTRBOT_ENV) $(ASTRBOT_OLD_ENV) .venv-mcp-* $(MCP_NODE) build dist *.egg-info \
 		$(FRAMEWORKS:%=.venv-%) $(FRAMEWORKS:%=.venv-%-oldest)

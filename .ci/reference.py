@@ -103,7 +103,8 @@ def _option(parameter: inspect.Parameter, annotation: Any) -> str:
     # In `Annotated`, typer holds the first name of an option as its default.
     given = [each for each in (option.default, *option.param_decls) if isinstance(each, str)]
     name = given[0] if given else f"--{parameter.name.replace('_', '-')}"
-    notes = option.help
+    name, _, negation = name.partition("/")
+    notes = f"{option.help} `{negation}` turns it off." if negation else option.help
     if parameter.default is inspect.Parameter.empty:
         notes += " Required."
     elif parameter.default not in (None, False, ""):

@@ -53,7 +53,13 @@ def test_trace_shows_the_request_that_failed(traced: dict[str, Any]) -> None:
 def test_trace_is_a_tree_in_the_terminal() -> None:
     done = CliRunner().invoke(app, ["demo", "--trace"], env={"COLUMNS": "120"})
     assert done.exit_code == 0
-    for part in (*TURNS, "request 1 claude", "└── call", "found convert_length", "saving "):
+    for part in (
+        *TURNS,
+        "request 1 claude",
+        "└── call",
+        "found 3 of 196: convert_length",
+        "fewer tokens",
+    ):
         assert part in done.stdout
 
 

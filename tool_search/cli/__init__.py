@@ -31,5 +31,6 @@ def main() -> None:
 def _speak_utf8() -> None:
     """Use UTF-8 for JSON and pipes, whatever the locale; a terminal keeps its own."""
     for stream in (sys.stdin, sys.stdout):
-        if not stream.isatty():
-            stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
+        encoding = None if stream.isatty() else "utf-8"
+        # A terminal of another encoding shows what it has no letter for as `?`.
+        stream.reconfigure(encoding=encoding, errors="replace")  # type: ignore[union-attr]

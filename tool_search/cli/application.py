@@ -16,7 +16,7 @@ from tool_search.cli.exits import guarded
 __all__ = ["COMMANDS", "app"]
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
-    "demo": ("tool_search.cli.demo", "demo_command"),
+    "demo": ("tool_search.cli.demo.command", "demo_command"),
     "chat": ("tool_search.cli.chat.command", "chat_command"),
     "search": ("tool_search.cli.search", "search_command"),
     "eval": ("tool_search.cli.evaluate", "evaluate_command"),

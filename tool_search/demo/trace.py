@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +17,7 @@ from tool_search.events import (
     ToolProgress,
 )
 
-__all__ = ["Trace"]
+__all__ = ["Trace", "found_names"]
 
 
 @dataclass(slots=True)
@@ -83,16 +82,16 @@ class Trace:
         }
         if messages := self._messages.pop(event.call.id, []):
             call["said"] = messages
-        found = list(_found(event.content))
+        found = found_names(event.content)
         return {**call, "found": found} if found else call
 
 
-def _found(content: str) -> Iterable[str]:
-    """Yield the names in a search's result; nothing for other results."""
+def found_names(content: str) -> list[str] | None:
+    """Return the names in a search's result, as the model reads it; None for other results."""
     try:
         read = json.loads(content)
     except ValueError:
-        return
-    if isinstance(read, dict) and "total_tools" in read:
-        yield from (match["name"] for match in read.get("matches", ()))
-        yield from read.get("loaded", ())
+        return None
+    if not isinstance(read, dict) or "total_tools" not in read:
+        return None
+    return [*(match["name"] for match in read.get("matches", ())), *read.get("loaded", ())]

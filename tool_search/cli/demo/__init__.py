@@ -1,0 +1,1 @@
+"""`tool-search demo` in the terminal."""

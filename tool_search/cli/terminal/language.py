@@ -1,0 +1,69 @@
+"""The language of the person at the command line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextvars import ContextVar
+
+from tool_search.errors import ConfigurationError
+from tool_search.i18n import LANGUAGES, Language, language_of_locale, text
+
+__all__ = [
+    "choose_language",
+    "environment_language",
+    "number",
+    "percent",
+    "spoken",
+    "spoken_language",
+]
+
+# In the order in which POSIX reads them.
+_VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")
+_SEPARATORS: Mapping[Language, str] = {"ru-RU": "\u00a0"}
+_chosen: ContextVar[Language | None] = ContextVar("language", default=None)
+
+
+def choose_language(name: str | None) -> None:
+    """Set the language of what a person reads; None: that of the environment.
+
+    Args:
+        name: A language, such as `zh`, `zh-CN` or `zh_CN.UTF-8`.
+
+    Raises:
+        ConfigurationError: There is no such language.
+    """
+    _chosen.set(None if name is None else _known(name))
+
+
+def spoken_language() -> Language:
+    """Return the language of `--language`, or that of the environment."""
+    return _chosen.get() or environment_language()
+
+
+def environment_language(environment: Mapping[str, str] = os.environ) -> Language:
+    """Return the language of the first locale variable that is set; English if none is."""
+    return language_of_locale(next(filter(None, map(environment.get, _VARIABLES)), ""))
+
+
+def spoken(key: str, **values: object) -> str:
+    """Return a sentence of `tool_search.i18n` in the person's language."""
+    return text(key, spoken_language(), **values)
+
+
+def number(value: float) -> str:
+    """Return a whole number with the language's separator of thousands."""
+    return f"{value:,.0f}".replace(",", _SEPARATORS.get(spoken_language(), ","))
+
+
+def percent(share: float) -> str:
+    """Return a share from 0 to 1 in percent."""
+    return f"{share * 100:.0f} %"
+
+
+def _known(name: str) -> Language:
+    # `language_of_locale` answers an unknown name in English.
+    found = language_of_locale(name)
+    if found.partition("-")[0] != name.strip().lower().replace("_", "-").partition("-")[0][:2]:
+        raise ConfigurationError(f"--language {name!r} must be one of {', '.join(LANGUAGES)}")
+    return found

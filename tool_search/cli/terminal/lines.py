@@ -1,0 +1,72 @@
+"""Lines that fit a terminal: wide characters count two cells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rich.cells import cell_len, chop_cells, set_cell_size
+
+__all__ = ["cut", "wrapped"]
+
+_MARK = "…"
+# A word that would leave more than this share of the line empty is cut itself.
+_MAX_EMPTY_SHARE = 0.3
+_WIDE = r"\u2e80-\u303f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uff60"
+# A wide character with the closing marks after it, or a word with its spaces.
+_PIECE = re.compile(
+    rf"[（「『《“]?[{_WIDE}][、。，；：！？）」』》”…,.;:!?)]*\s*"
+    rf"|[^\s{_WIDE}]+[、。，；：！？）」』》”]*\s*|\s+"
+)
+
+
+def cut(line: str, cells: int) -> str:
+    """Return a text as one line of at most so many cells, cut between words if possible.
+
+    >>> cut("convert length kilometres", 16), cut("查询火车票", 7)
+    ('convert length…', '查询火…')
+    """
+    line = " ".join(line.split())
+    if cell_len(line) <= cells:
+        return line
+    # A wide character that is cut in two becomes a space.
+    kept = set_cell_size(line, max(0, cells - 1)).rstrip()
+    if not line[len(kept) : len(kept) + 1].isspace():
+        whole, space, _ = kept.rpartition(" ")
+        if space and cell_len(whole) >= cells * (1 - _MAX_EMPTY_SHARE):
+            kept = whole
+    return f"{kept.rstrip(' ,;')}{_MARK}"[: max(0, cells)]
+
+
+def wrapped(text: str, cells: int, *, first: int = 0) -> str:
+    r"""Return a text in lines of at most so many cells, broken between words.
+
+    Chinese, Japanese and Korean have no spaces: their lines are broken between characters,
+    but not before a closing mark. Only a word that is longer than a line is broken itself.
+
+    Args:
+        text: The text; its own line feeds remain.
+        cells: The cells of a line.
+        first: The cells of the first line that are taken.
+
+    >>> wrapped("找到的工具继续。", 8)
+    '找到的工\n具继续。'
+    """
+    lines: list[str] = []
+    for paragraph in text.split("\n"):
+        lines.extend(_lines(paragraph, max(2, cells), 0 if lines else first))
+    return "\n".join(lines)
+
+
+def _lines(paragraph: str, cells: int, taken: int) -> Iterator[str]:
+    line, room = "", cells - taken
+    for piece in _PIECE.findall(paragraph):
+        if cell_len(line + piece.rstrip()) <= room:
+            line += piece
+            continue
+        if line.strip() or room < cells:
+            yield line.rstrip()
+            line, room = "", cells
+        *full, line = chop_cells(piece, cells) if cell_len(piece.rstrip()) > cells else [piece]
+        yield from full
+    yield line.rstrip()
