@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	|| { echo "Python 3.11 or newer is needed; say which: make PYTHON=python3.12"; exit 1; }
 
-.PHONY: bench-model demo reference test test-long test-sdks test-frameworks test-frameworks-oldest bench-frameworks test-mcp test-beside check types snapshot docs pictures release package clean test-astrbot test-astrbot-old astrbot-plugin test-proxy
+.PHONY: bench-model demo reference test test-long test-sdks test-frameworks test-frameworks-oldest bench-frameworks test-mcp test-beside check types snapshot docs pictures release package clean test-astrbot test-astrbot-old astrbot-plugin astrbot-release test-proxy
 
 # An environment of its own, without the developers' tools: what the demo imports.
 DEMO_ENV := .venv-demo
@@ -256,6 +256,10 @@ $(MCP_NODE)/.ready:
 
 astrbot-plugin: $(READY)
 	@$(BIN)/python .ci/astrbot_plugin.py
+
+# The plugin as a folder to push, and its zip: make astrbot-release URL=https://github.com/owner/name AUTHOR=owner
+astrbot-release: $(READY)
+	@$(BIN)/python .ci/astrbot_release.py --url "$(URL)" --author "$(AUTHOR)"
 
 # The wheel is built from the sdist: a checkout's build folder may hold what is gone.
 package: $(READY)

@@ -8,7 +8,7 @@ The same sources give the same bytes.
 import sys
 import tomllib
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -47,16 +47,30 @@ def plugin_files() -> Iterator[tuple[Path, str]]:
             yield source, source.relative_to(PLUGIN).as_posix()
 
 
-def build(target: Path) -> int:
-    """Writes the zip; gives how many files are in it."""
+def contents() -> Iterator[tuple[Path, str]]:
+    """All files of the plugin, and their places in its folder."""
+    yield from plugin_files()
+    yield ROOT / "LICENSE", "LICENSE"
+    yield from library_files()
+
+
+def build(target: Path, changed: Mapping[str, str] | None = None) -> int:
+    """Write the zip; return the number of its files.
+
+    Args:
+        target: The zip.
+        changed: Texts that replace those of files, by place.
+    """
+    changed = changed or {}
     target.parent.mkdir(parents=True, exist_ok=True)
-    files = [*plugin_files(), (ROOT / "LICENSE", "LICENSE"), *library_files()]
+    files = list(contents())
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for source, place in files:
             entry = zipfile.ZipInfo(f"{NAME}/{place}", FIRST_DAY)
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o644 << 16
-            archive.writestr(entry, source.read_bytes())
+            text = changed.get(place)
+            archive.writestr(entry, source.read_bytes() if text is None else text.encode())
     return len(files)
 
 
