@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LEFT_OUT = {
     "fastembed",
     "fastmcp",
+    "gateway",
     "langchain",
     "litellm",
     "mcp",

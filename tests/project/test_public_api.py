@@ -54,6 +54,7 @@ FRAMEWORKS = {
         f"tool_search.adapters.mcp.{name}": "mcp"
         for name in ("connection", "http", "oauth", "protocol", "source", "stdio")
     },
+    **{f"tool_search.gateway.{name}": "mcp" for name in ("app", "bare", "server")},
 }
 MODULES = sorted(
     module.name

@@ -22,6 +22,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "eval": ("tool_search.cli.evaluate", "evaluate_command"),
     "inspect": ("tool_search.cli.inspect", "inspect_command"),
     "proxy": ("tool_search.cli.proxy", "proxy_command"),
+    "gateway": ("tool_search.cli.gateway", "gateway_command"),
     "learned": ("tool_search.cli.learned", "learned_command"),
     "forget": ("tool_search.cli.forget", "forget_command"),
 }

@@ -5,6 +5,7 @@ from tool_search.gateway.answers import search_tool as search_tool
 from tool_search.gateway.config import GatewayConfig as GatewayConfig
 from tool_search.gateway.exposure import ExposedTools as ExposedTools
 from tool_search.gateway.exposure import ExposureSettings as ExposureSettings
+from tool_search.gateway.gateway import Gateway as Gateway
 from tool_search.gateway.loading import gateway_config as gateway_config
 from tool_search.gateway.loading import load_gateway_config as load_gateway_config
 from tool_search.gateway.names import GatewayNames as GatewayNames

@@ -56,6 +56,11 @@ class ExposureSettings:
         """The most hits of a search."""
         return min(self.max_results, self.max_tools_limit)
 
+    @property
+    def searches(self) -> bool:
+        """True if there is a search at all, however many tools there are."""
+        return self.enabled and self.max_tools_limit > 0
+
 
 @dataclass(frozen=True, slots=True)
 class OfferedTool:

@@ -1,0 +1,177 @@
+"""A gateway: one MCP server over many, with search."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from tool_search.errors import ConfigurationError, SessionError
+from tool_search.gateway.config import GatewayConfig
+from tool_search.gateway.loading import gateway_config, load_gateway_config
+from tool_search.gateway.service import GatewayService, ListsTools
+from tool_search.stores.base import EvidenceStore
+from tool_search.values.json import shown
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+__all__ = ["Gateway"]
+
+_log = logging.getLogger(__name__)
+
+
+class Gateway:
+    """An MCP server that offers the tools of many servers, searchable, to any MCP client.
+
+    ::
+
+        gateway = Gateway(load_gateway_config("gateway.yaml"))
+        uvicorn.run(gateway.asgi())          # or: await gateway.serve_stdio()
+
+    Args:
+        config: The settings: from `load_gateway_config`, a mapping, or a file's path.
+        source: The tools, instead of those of `mcpServers`: an `MCPSource`, a `ToolRegistry`,
+            or anything with `tools`, `executor` and `subscribe`. One with a block (`async with`)
+            that is not open yet is opened, and closed with the gateway.
+        store: The store of what searches teach; None: memory of this object.
+
+    Raises:
+        ConfigurationError: The settings are wrong.
+        ImportError: The SDK is not installed, or older than 2.
+    """
+
+    def __init__(
+        self,
+        config: GatewayConfig | Mapping[str, Any] | str | os.PathLike[str],
+        *,
+        source: ListsTools | None = None,
+        store: EvidenceStore | None = None,
+    ) -> None:
+        # The SDK is imported here, so that the settings can be read without it.
+        from tool_search.gateway.passing import PassedRequests  # noqa: PLC0415
+        from tool_search.gateway.server import GatewayServer  # noqa: PLC0415
+
+        self.config = _config(config)
+        self._source: Any = _mcp_source(self.config) if source is None else source
+        _check_source(self._source)
+        self._service = GatewayService(self.config, self._source, store=store)
+        self._passed = PassedRequests(self._source)
+        self._server = GatewayServer(self._service, self._passed)
+        self._is_open = False
+
+    def health(self) -> dict[str, Any]:
+        """Return the content of `/health`: the state of the gateway and of each server."""
+        servers = {
+            each.server: {
+                "state": each.state,
+                "tools": each.tools,
+                "protocol": each.protocol,
+                "error": each.error,
+            }
+            for each in getattr(self._source, "status", ())
+        }
+        return {
+            "status": "healthy",
+            "tools": len(self._service.offer.offered) if self._is_open else 0,
+            "sessions": len(self._service.clients),
+            "servers": servers,
+        }
+
+    def asgi(self) -> Starlette:
+        """Return the gateway as an ASGI application.
+
+        Raises:
+            ConfigurationError: Other machines reach it, and there are no tokens.
+        """
+        from tool_search.gateway.app import build_app  # noqa: PLC0415
+        from tool_search.gateway.bare import BareRequests  # noqa: PLC0415
+        from tool_search.gateway.server import SERVER_NAME, user_of  # noqa: PLC0415
+
+        bare = BareRequests(self._service, self._passed, server_name=SERVER_NAME, user_of=user_of)
+        return build_app(
+            self.config.transport,
+            server=self._server.sdk,
+            bare=bare,
+            health=self.health,
+            opened=self.opened,
+        )
+
+    async def serve_stdio(self) -> None:
+        """Serve one client over standard input and output, until it closes them."""
+        from mcp.server.stdio import stdio_server  # noqa: PLC0415
+
+        options = self._server.sdk.create_initialization_options()
+        async with self.opened(), stdio_server() as (read, write):
+            await self._server.sdk.run(read, write, options)
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncGenerator[Gateway, None]:
+        """Open the gateway: its servers are connected, and closed at the end.
+
+        `asgi` and `serve_stdio` open it themselves.
+
+        Raises:
+            SessionError: It is open already.
+        """
+        if self._is_open:
+            raise SessionError("the gateway is open already; open it once")
+        async with AsyncExitStack() as stack:
+            await self._open_source(stack)
+            stack.push_async_callback(self._service.aclose)
+            await self._service.start()
+            self._is_open = True
+            try:
+                yield self
+            finally:
+                self._is_open = False
+
+    async def _open_source(self, stack: AsyncExitStack) -> None:
+        enter = getattr(self._source, "__aenter__", None)
+        if enter is None:
+            return
+        # Who opened it closes it.
+        with suppress(SessionError):
+            await enter()
+            stack.push_async_callback(self._close_source)
+
+    async def _close_source(self) -> None:
+        """Close the servers within the time that the settings give."""
+        seconds = self.config.transport.shutdown_timeout_s
+        try:
+            async with asyncio.timeout(seconds):
+                await self._source.__aexit__(None, None, None)
+        except TimeoutError:
+            _log.warning("gateway_shutdown: servers did not end within %g seconds", seconds)
+
+
+def _config(given: GatewayConfig | Mapping[str, Any] | str | os.PathLike[str]) -> GatewayConfig:
+    if isinstance(given, GatewayConfig):
+        return given
+    if isinstance(given, Mapping):
+        return gateway_config(given)
+    if isinstance(given, str | os.PathLike):
+        return load_gateway_config(given)
+    raise ConfigurationError(
+        f"config must be a GatewayConfig, such as load_gateway_config('gateway.yaml'), not "
+        f"{shown(given)}"
+    )
+
+
+def _mcp_source(config: GatewayConfig) -> Any:
+    from tool_search.adapters.mcp import MCPSource  # noqa: PLC0415
+
+    servers = {name: entry.model_dump(by_alias=True) for name, entry in config.mcp_servers.items()}
+    return MCPSource(servers)
+
+
+def _check_source(source: object) -> None:
+    missing = [name for name in ("tools", "executor", "subscribe") if not hasattr(source, name)]
+    if missing:
+        raise ConfigurationError(
+            f"source must have tools, executor and subscribe, as MCPSource has; {shown(source)} "
+            f"has not: {', '.join(missing)}"
+        )

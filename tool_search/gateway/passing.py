@@ -1,0 +1,259 @@
+"""Prompts, resources and completions of the servers, passed on to clients.
+
+A prompt has the name `server___prompt`. A resource keeps its address; of two servers with one
+address, the first in the configuration has it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol, runtime_checkable
+
+from tool_search.errors import SourceError
+from tool_search.gateway.calls import RefusedRequestError
+from tool_search.gateway.names import gateway_name, split_name
+from tool_search.values.clean_text import cut_text
+from tool_search.values.json import compact_json, shown
+
+__all__ = ["PassedRequests"]
+
+_MAX_PAGES = 100
+_MAX_ITEMS = 10_000
+_MAX_DESCRIPTION_CHARS = 8_000
+_MAX_ANSWER_CHARS = 40_000_000
+_MAX_ADDRESSES = 100_000
+_OWN_META = "io.modelcontextprotocol/"
+_log = logging.getLogger(__name__)
+_Params = Mapping[str, Any]
+
+
+@runtime_checkable
+class _HasServers(Protocol):
+    """The part of `MCPSource` that reaches its servers."""
+
+    @property
+    def status(self) -> tuple[Any, ...]: ...
+
+    async def request(
+        self, server: str, method: str, params: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]: ...
+
+    async def session(self, server: str) -> Any: ...
+
+
+class PassedRequests:
+    """Requests that go to the server that has what they name.
+
+    Args:
+        source: The source; one that does not reach servers has no prompts and no resources.
+    """
+
+    def __init__(self, source: object) -> None:
+        self._source: _HasServers | None = source if isinstance(source, _HasServers) else None
+        # The servers of resources and templates, as they were listed last.
+        self._owners: dict[str, str] = {}
+
+    async def list_prompts(self) -> list[dict[str, Any]]:
+        """Return the prompts of all servers."""
+        found = []
+        for server, item in await self._listed("prompts", "prompts/list", "prompts"):
+            if isinstance(item.get("name"), str):
+                found.append({**item, "name": gateway_name(server, item["name"])})
+        return found
+
+    async def list_resources(self) -> list[dict[str, Any]]:
+        """Return the resources of all servers."""
+        return await self._with_owners("resources/list", "resources", "uri")
+
+    async def list_resource_templates(self) -> list[dict[str, Any]]:
+        """Return the templates of resources of all servers."""
+        method = "resources/templates/list"
+        return await self._with_owners(method, "resourceTemplates", "uriTemplate")
+
+    async def get_prompt(self, params: _Params) -> dict[str, Any]:
+        """Return a prompt.
+
+        Raises:
+            RefusedRequestError: There is no such prompt, or the server refused.
+        """
+        server, name = self._prompt(_text_in(params, "name"))
+        return await self._ask(server, "prompts/get", {**_rest(params), "name": name})
+
+    async def read_resource(self, params: _Params) -> dict[str, Any]:
+        """Return the contents of a resource.
+
+        Raises:
+            RefusedRequestError: No server has it, or the server refused.
+        """
+        uri = _text_in(params, "uri")
+        refusal: RefusedRequestError | None = None
+        for server in await self._servers_of(uri):
+            try:
+                return await self._ask(server, "resources/read", {**_rest(params), "uri": uri})
+            except RefusedRequestError as exc:
+                refusal = exc
+        raise refusal or RefusedRequestError(
+            f"no server has the resource {shown(uri)}", kind="unknown"
+        )
+
+    async def subscribe(self, params: _Params, *, ends: bool = False) -> None:
+        """Subscribe to a resource at its server, or end that.
+
+        Raises:
+            RefusedRequestError: No server has it, or the server refused.
+        """
+        uri = _text_in(params, "uri")
+        method = "resources/unsubscribe" if ends else "resources/subscribe"
+        for server in (await self._servers_of(uri))[:1]:
+            await self._ask(server, method, {"uri": uri})
+            return
+        raise RefusedRequestError(f"no server has the resource {shown(uri)}", kind="unknown")
+
+    async def complete(self, params: _Params) -> dict[str, Any]:
+        """Return completions of an argument of a prompt or of a template.
+
+        Raises:
+            RefusedRequestError: There is no such prompt or template, or the server refused.
+        """
+        ref = params.get("ref")
+        if not isinstance(ref, Mapping):
+            raise RefusedRequestError("the parameter 'ref' is missing", kind="invalid")
+        if ref.get("type") == "ref/prompt":
+            server, name = self._prompt(_text_in(ref, "name"))
+            return await self._ask(
+                server, "completion/complete", {**_rest(params), "ref": {**ref, "name": name}}
+            )
+        uri = _text_in(ref, "uri")
+        for server in (await self._servers_of(uri))[:1]:
+            return await self._ask(server, "completion/complete", _rest(params))
+        raise RefusedRequestError(f"no server has the resource {shown(uri)}", kind="unknown")
+
+    def _prompt(self, name: str) -> tuple[str, str]:
+        server, own = split_name(name)
+        if server is None or server not in self._servers():
+            raise RefusedRequestError(
+                f"there is no prompt {shown(name)}; names have the form server___prompt",
+                kind="unknown",
+            )
+        return server, own
+
+    def _servers(self) -> list[str]:
+        if self._source is None:
+            return []
+        return [each.server for each in self._source.status if each.state != "disabled"]
+
+    async def _servers_of(self, uri: str) -> list[str]:
+        """Return the servers to ask for an address, the likeliest first."""
+        if uri not in self._owners:
+            await self.list_resources()
+        if uri in self._owners:
+            return [self._owners[uri]]
+        await self.list_resource_templates()
+        fitting = [
+            server
+            for template, server in self._owners.items()
+            if "{" in template and uri.startswith(template.partition("{")[0])
+        ]
+        return list(dict.fromkeys(fitting))
+
+    async def _with_owners(self, method: str, key: str, name: str) -> list[dict[str, Any]]:
+        found = []
+        for server, item in await self._listed("resources", method, key):
+            address = item.get(name)
+            if not isinstance(address, str):
+                continue
+            if len(self._owners) < _MAX_ADDRESSES:
+                self._owners.setdefault(address, server)
+            if self._owners.get(address) == server:
+                found.append(item)
+        return found
+
+    async def _listed(
+        self, capability: str, method: str, key: str
+    ) -> list[tuple[str, dict[str, Any]]]:
+        """Return what all servers list, in their order; a server that fails is passed over."""
+        servers = self._servers()
+        lists = await asyncio.gather(
+            *(self._pages(server, capability, method, key) for server in servers)
+        )
+        pairs = zip(servers, lists, strict=True)
+        return [(server, _cut(item)) for server, items in pairs for item in items]
+
+    async def _pages(
+        self, server: str, capability: str, method: str, key: str
+    ) -> list[dict[str, Any]]:
+        source = self._source
+        found: list[dict[str, Any]] = []
+        if source is None:
+            return found
+        try:
+            session = await source.session(server)
+            if session.capabilities.get(capability) is None:
+                return found
+            params: dict[str, Any] = {}
+            for _ in range(_MAX_PAGES):
+                page = await source.request(server, method, params)
+                items = page.get(key)
+                found += [one for one in _items(items) if isinstance(one, dict)]
+                cursor = page.get("nextCursor")
+                if not isinstance(cursor, str) or not cursor or len(found) >= _MAX_ITEMS:
+                    break
+                params = {"cursor": cursor}
+        except (SourceError, TimeoutError) as exc:
+            _log.warning("mcp_list: %s of server %r is passed over: %s", method, server, exc)
+        return found[:_MAX_ITEMS]
+
+    async def _ask(self, server: str, method: str, params: _Params) -> dict[str, Any]:
+        source = self._source
+        if source is None:
+            raise RefusedRequestError(f"there is no server {server!r}", kind="unknown")
+        try:
+            answer = await source.request(server, method, params)
+        except SourceError as exc:
+            raise RefusedRequestError(str(exc), kind="failed", code=exc.code) from exc
+        except TimeoutError as exc:
+            problem = f"server {server!r} did not answer {method} in time"
+            raise RefusedRequestError(problem, kind="failed") from exc
+        if len(compact_json(answer)) > _MAX_ANSWER_CHARS:
+            raise RefusedRequestError(
+                f"the answer of server {server!r} has more than {_MAX_ANSWER_CHARS:,} characters",
+                kind="failed",
+            )
+        return _plain(answer)
+
+
+def _items(value: object) -> Iterable[object]:
+    return value if isinstance(value, list) else ()
+
+
+def _cut(item: dict[str, Any]) -> dict[str, Any]:
+    found = dict(item)
+    for key in ("description", "title"):
+        if isinstance(found.get(key), str):
+            found[key] = cut_text(found[key], _MAX_DESCRIPTION_CHARS)
+    return found
+
+
+def _plain(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer without the facts of the connection to its server."""
+    meta = answer.get("_meta")
+    found = {key: value for key, value in answer.items() if key not in ("_meta", "ttlMs")}
+    if isinstance(meta, dict):
+        kept = {key: value for key, value in meta.items() if not key.startswith(_OWN_META)}
+        if kept:
+            found["_meta"] = kept
+    return found
+
+
+def _rest(params: _Params) -> dict[str, Any]:
+    """Return parameters without the facts of the connection to the client."""
+    return {key: value for key, value in params.items() if key != "_meta"}
+
+
+def _text_in(params: _Params, key: str) -> str:
+    value = params.get(key)
+    if not isinstance(value, str):
+        raise RefusedRequestError(f"the parameter {key!r} is missing", kind="invalid")
+    return value

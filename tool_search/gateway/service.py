@@ -1,0 +1,429 @@
+"""Lists, searches and calls for the clients of a gateway, apart from any transport."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pydantic import ValidationError
+
+from tool_search.catalog.tool import Tool
+from tool_search.config.bot import ToolSearchConfig
+from tool_search.config.search import SearchSettings
+from tool_search.errors import ConfigurationError, ToolSearchError
+from tool_search.execution.context import ToolExecutor
+from tool_search.gateway.answers import (
+    CALL_TOOL,
+    SEARCH_TOOL,
+    Hit,
+    call_tool,
+    search_text,
+    search_tool,
+)
+from tool_search.gateway.calls import (
+    CallAnswer,
+    GatewayCalls,
+    Progress,
+    RefusedRequestError,
+    Requests,
+    error_content,
+)
+from tool_search.gateway.clients import GatewayClient, GatewayClients
+from tool_search.gateway.config import GatewayConfig
+from tool_search.gateway.names import split_name
+from tool_search.gateway.offer import HeldTools, Offer, OfferBuilder, definition_of
+from tool_search.hosts.tool_search import ToolSearch
+from tool_search.i18n import LANGUAGES, Language, text
+from tool_search.search.index.protocol import SearchResult
+from tool_search.stores.base import EvidenceStore
+from tool_search.values.arguments import read_arguments
+from tool_search.values.json import shown
+
+__all__ = ["GatewayService", "ListsTools", "ToolAnswer"]
+
+_MAX_QUERY_CHARS = 4_000
+_MAX_NAME_CHARS = 200
+_NOTIFY_S = 5.0
+_FEW_TOOLS = 100
+_log = logging.getLogger(__name__)
+
+
+class ListsTools(Protocol):
+    """A source of tools, such as `MCPSource` or `ToolRegistry`."""
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The current tools."""
+        ...
+
+    @property
+    def executor(self) -> ToolExecutor:
+        """The executor of the tools."""
+        ...
+
+    def subscribe(self, callback: Callable[[Any], object]) -> Callable[[], None]:
+        """Call a function after each change of `tools`; return the end of it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswer:
+    """The answer to `tools/call`.
+
+    Attributes:
+        content: The result, as JSON.
+        list_changed: True if the client's list has changed by it.
+        found: True for a search with hits.
+        error: The failure of a server that gave no result.
+    """
+
+    content: dict[str, Any]
+    list_changed: bool = False
+    found: bool = False
+    error: Exception | None = None
+
+
+class GatewayService:
+    """The tools of a source for many clients, each with searches of its own.
+
+    Args:
+        config: The settings.
+        source: The tools, their executor and their changes.
+        store: The store of what searches teach; None: memory of this object.
+
+    Attributes:
+        clients: The clients.
+        language: The language of the gateway's own tools and answers.
+
+    Raises:
+        ConfigurationError: The settings of the search cannot be used.
+    """
+
+    def __init__(
+        self, config: GatewayConfig, source: ListsTools, *, store: EvidenceStore | None = None
+    ) -> None:
+        self._config = config
+        self._settings = config.tool_search
+        self._source = source
+        self.language = _language(config.tool_search.language)
+        self.clients = GatewayClients(config.tool_search.shown)
+        self.calls = GatewayCalls(source, config)
+        self._builder = OfferBuilder(
+            config,
+            permitted=self.calls.permitted,
+            with_output=isinstance(source, Requests),
+        )
+        self._search = ToolSearch((), _search_config(config), store=store)
+        # For `debug` alone: its index is built when it is first asked.
+        self._unlimited = ToolSearch((), _search_config(config, min_relevance=0.0))
+        self._held = HeldTools()
+        self._tools: tuple[Tool, ...] | None = None
+        self._offer: Offer | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._wake = asyncio.Event()
+        self._follower: asyncio.Task[None] | None = None
+        self._unsubscribe: Callable[[], None] = lambda: None
+        self._sending: set[asyncio.Task[None]] = set()
+
+    @property
+    def offer(self) -> Offer:
+        """The tools of now.
+
+        Raises:
+            ToolSearchError: The service is not started.
+        """
+        if self._offer is None:
+            raise ToolSearchError("the gateway is not open yet")
+        return self._offer
+
+    async def start(self) -> None:
+        """Offer the tools of the source, and follow its changes.
+
+        Raises:
+            DuplicateToolError: Two tools without a server have the same name.
+        """
+        self._loop = asyncio.get_running_loop()
+        if self._settings.learning.enabled:
+            await self._search.prepare()
+        await self._update()
+        self._unsubscribe = self._source.subscribe(self._hear)
+        self._follower = asyncio.create_task(self._follow(), name="gateway:follower")
+        self._wake.set()
+
+    async def aclose(self) -> None:
+        """End the following of changes."""
+        self._unsubscribe()
+        self._loop = None
+        tasks = [*self._sending, *([self._follower] if self._follower is not None else [])]
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with suppress(asyncio.CancelledError):
+                await task
+
+    # -- lists -------------------------------------------------------------------------------------
+
+    def list_tools(self, client: GatewayClient) -> list[dict[str, Any]]:
+        """Return the list of a client, as `tools/list` has it."""
+        offer, exposed = self.offer, client.exposed
+        found = [offer.definition(name) for name in exposed.listed if name in offer.names.shown]
+        if exposed.has_search:
+            found.append(definition_of(search_tool(exposed.hidden, self.language)))
+        if exposed.has_call_tool:
+            found.append(definition_of(call_tool(self.language)))
+        return found
+
+    def input_schema(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments, or None for an unknown name."""
+        tool = self.offer.names.find(name)
+        return None if tool is None else json.loads(tool.parameters_json)
+
+    # -- calls -------------------------------------------------------------------------------------
+
+    async def call_tool(
+        self,
+        client: GatewayClient,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        on_progress: Progress | None = None,
+        more: Mapping[str, Any] | None = None,
+    ) -> ToolAnswer:
+        """Return the answer to a client's call.
+
+        Args:
+            client: The client.
+            name: The name of a tool, as clients are shown it or in full.
+            arguments: The arguments.
+            on_progress: Gets the progress, the total and a message.
+            more: Further parameters that a server gets, such as `inputResponses`.
+
+        Raises:
+            RefusedRequestError: There is no such tool, or `query` or `name` is missing.
+        """
+        tool = self.offer.names.find(name)
+        if tool is None and name == SEARCH_TOOL and self._settings.shown.searches:
+            return await self._answer_search(client, _text_in(arguments, "query"))
+        if tool is None and name == CALL_TOOL and self._settings.shown.searches:
+            name, arguments = _text_in(arguments, "name"), _inner_arguments(arguments)
+            tool = self.offer.names.find(name)
+        if tool is None:
+            raise self._unknown(name)
+        answer = await self.calls.run(
+            tool.name,
+            arguments,
+            conversation=client.key,
+            language=self.language,
+            user=client.user,
+            on_progress=on_progress,
+            more=more,
+        )
+        await self._learn(client, tool.name, answer)
+        return ToolAnswer(answer.content, error=answer.error)
+
+    def _unknown(self, name: str) -> RefusedRequestError:
+        server, _ = split_name(name)
+        problem = f"there is no tool {shown(name[:_MAX_NAME_CHARS])}"
+        if server is not None and server in self._config.mcp_servers:
+            for each in getattr(self._source, "status", ()):
+                if each.server == server and each.state != "connected":
+                    return RefusedRequestError(
+                        f"{problem} at present: server {server!r} is {each.state}: {each.error}",
+                        kind="failed",
+                    )
+            return RefusedRequestError(f"{problem} at server {server!r}", kind="unknown")
+        if server is not None:
+            return RefusedRequestError(
+                f"{problem}, and no server {server[:_MAX_NAME_CHARS]!r}", kind="unknown"
+            )
+        return RefusedRequestError(
+            f"{problem}; names have the form server___tool, as a search returns them",
+            kind="unknown",
+        )
+
+    # -- searches ----------------------------------------------------------------------------------
+
+    async def _answer_search(self, client: GatewayClient, query: str) -> ToolAnswer:
+        offer = self.offer
+        asked = query[:_MAX_QUERY_CHARS]
+        began = time.perf_counter()
+        result = SearchResult(query=asked)
+        if asked.strip():
+            result = await self._search.arank(
+                asked, limit=self._settings.shown.hits, user=client.user
+            )
+        if self._settings.debug:
+            await self._record(result, time.perf_counter() - began)
+        if result.error is not None:
+            return ToolAnswer(error_content(result.error))
+        hits = [
+            Hit(offer.shown[m.name], offer.catalog[m.name], _described(offer, m.name))
+            for m in result.matches
+            if m.name in offer.shown
+        ]
+        changed = client.exposed.take_hits([hit.name for hit in hits])
+        if hits and client.can_follow and self._settings.learning.enabled:
+            await asyncio.to_thread(self._remember, client, result)
+        by_name = bool(hits) and (client.exposed.has_call_tool or not client.can_follow)
+        words = search_text(asked, hits, self.language, with_schemas=by_name)
+        if by_name:
+            words = f"{words}\n{text('gateway.call_by_name', self.language, tool=CALL_TOOL)}"
+        return ToolAnswer(
+            {"content": [{"type": "text", "text": words}], "isError": False},
+            list_changed=changed,
+            found=bool(hits),
+        )
+
+    async def _record(self, result: SearchResult, seconds: float) -> None:
+        """Log one search."""
+        before = await asyncio.to_thread(self._count_all, result.query)
+        facts = {
+            "query": result.query,
+            "index_size": len(self._search.catalog),
+            "matches_before_threshold": before,
+            "matches_after_threshold": result.total_found,
+            "seconds": seconds,
+        }
+        _log.info(
+            "tool_search: query=%r index_size=%d matches_before_threshold=%d "
+            "matches_after_threshold=%d seconds=%.4f",
+            *facts.values(),
+            extra=facts,
+        )
+
+    def _count_all(self, query: str) -> int:
+        """Return the number of tools that fit a query however little."""
+        if not query.strip():
+            return 0
+        return self._unlimited.rank(query, self._search.catalog, limit=1).total_found
+
+    # -- learning ----------------------------------------------------------------------------------
+
+    def _remember(self, client: GatewayClient, result: SearchResult) -> None:
+        """Keep a search, which teaches if a tool that it found is called."""
+        catalog = self._search.catalog
+        if client.view is None:
+            client.view = self._search.view(user=client.user)
+        elif client.has_called or client.catalog is not catalog:
+            # A search after a call begins another task.
+            client.view.begin_turn(catalog)
+        client.has_called, client.catalog = False, catalog
+        client.view.read([result])
+
+    async def _learn(self, client: GatewayClient, name: str, answer: CallAnswer) -> None:
+        if client.view is None or answer.needs_input:
+            return
+        client.has_called = True
+        client.view.returned(name, failed=answer.is_error)
+        await self._search.learn(client.view)
+
+    # -- changes -----------------------------------------------------------------------------------
+
+    def _hear(self, _: object) -> None:
+        """Take note of a change; from any thread."""
+        loop = self._loop
+        if loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(self._wake.set)
+
+    async def _follow(self) -> None:
+        wait: float | None = None
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait):
+                    await self._wake.wait()
+            self._wake.clear()
+            try:
+                wait = await self._update()
+            except ToolSearchError as exc:
+                _log.warning("gateway_tools: the tools stay as they are: %s", exc)
+                wait = None
+
+    async def _update(self) -> float | None:
+        """Offer the tools of now; return the seconds after which to look again."""
+        tools, wait = self._held.take(self._source.tools)
+        if tools == self._tools:
+            return wait
+        if len(tools) <= _FEW_TOOLS:
+            offer = self._build(tools)
+        else:
+            offer = await asyncio.to_thread(self._build, tools)
+        self._tools, self._offer = tools, offer
+        self.calls.use(offer)
+        for client in self.clients:
+            if client.exposed.replace(offer.offered) and client.notify is not None:
+                self._send(client.notify)
+            # A thousand sessions must not hold the event loop together.
+            await asyncio.sleep(0)
+        return wait
+
+    def _build(self, tools: tuple[Tool, ...]) -> Offer:
+        offer = self._builder.build(tools)
+        self._search.replace_tools(offer.catalog)
+        if self._settings.shown.searches:
+            self._search.rank("tools", limit=1)  # builds the index
+        return offer
+
+    def _send(self, notify: Callable[[], Awaitable[None]]) -> None:
+        task = asyncio.create_task(_within(notify))
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
+
+
+async def _within(notify: Callable[[], Awaitable[None]]) -> None:
+    """Send a message; a client that does not read it is passed over."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_NOTIFY_S):
+            await notify()
+
+
+def _described(offer: Offer, name: str) -> str | None:
+    return offer.descriptions.get(offer.shown[name])
+
+
+def _language(setting: str) -> Language:
+    return next((known for known in LANGUAGES if known == setting), "en-US")
+
+
+def _search_config(
+    config: GatewayConfig, *, min_relevance: float | None = None
+) -> ToolSearchConfig:
+    settings = config.tool_search
+    floor = settings.search_threshold if min_relevance is None else min_relevance
+    try:
+        return ToolSearchConfig(
+            tool_schema_mode="tool_search",
+            auto_always_load_builtin=False,
+            search=SearchSettings(engine=settings.engine, min_relevance=floor),
+            learning=settings.learning,
+            language=_language(settings.language),
+            listing="none",
+        )
+    except ValidationError as exc:
+        problem = exc.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
+        raise ConfigurationError(f"tool_search.engine is {settings.engine!r}: {problem}") from exc
+
+
+def _text_in(arguments: Mapping[str, Any], key: str) -> str:
+    value = arguments.get(key)
+    if not isinstance(value, str):
+        state = "is missing" if value is None else f"must be text, not {shown(value)}"
+        raise RefusedRequestError(f"the argument {key!r} {state}", kind="invalid")
+    return value
+
+
+def _inner_arguments(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    given = arguments.get("arguments")
+    read = read_arguments(given) if isinstance(given, str) else given
+    if read is None and given is None:
+        return {}
+    if not isinstance(read, Mapping):
+        raise RefusedRequestError(
+            f"the argument 'arguments' must be an object, not {shown(given)}", kind="invalid"
+        )
+    return read
