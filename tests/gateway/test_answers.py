@@ -46,7 +46,8 @@ def test_no_hit_names_the_query() -> None:
 
 def test_a_client_whose_list_cannot_change_gets_the_schemas() -> None:
     text = search_text("do", [Hit("github___issue", ISSUE)], "en-US", with_schemas=True)
-    head, line, schema = text.split("\n")
+    head, line, schema, how = text.split("\n")
+    assert "call_tool" in how
     assert (head, line) == ("Found 1 matching tools:", "1. github___issue - Open an issue.")
     assert json.loads(schema)["properties"] == {"title": {"type": "string"}}
 

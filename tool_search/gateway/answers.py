@@ -72,7 +72,8 @@ def search_text(
         query: The query.
         hits: What was found.
         language: The gateway's language.
-        with_schemas: True for a client whose list cannot change: each hit has its schema.
+        with_schemas: True for a client whose list cannot change: each hit has its schema, and
+            the last line says how to call it.
     """
     found, lines = tuple(hits), []
     if not found:
@@ -83,6 +84,8 @@ def search_text(
         lines.append(f"{number}. {hit.name} - {clean_line(described, _MAX_DESCRIPTION_CHARS)}")
         if with_schemas:
             lines.append(f"   {_LIMITS.cut(hit.tool).schema_json}")
+    if with_schemas:
+        lines.append(text("gateway.call_by_name", language, tool=CALL_TOOL))
     return "\n".join((text("gateway.found", language, count=len(found)), *lines))
 
 

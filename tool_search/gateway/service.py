@@ -39,7 +39,7 @@ from tool_search.gateway.config import GatewayConfig
 from tool_search.gateway.names import split_name
 from tool_search.gateway.offer import HeldTools, Offer, OfferBuilder, definition_of
 from tool_search.hosts.tool_search import ToolSearch
-from tool_search.i18n import LANGUAGES, Language, text
+from tool_search.i18n import LANGUAGES, Language
 from tool_search.search.index.protocol import SearchResult
 from tool_search.stores.base import EvidenceStore
 from tool_search.values.arguments import read_arguments
@@ -272,8 +272,6 @@ class GatewayService:
             await asyncio.to_thread(self._remember, client, result)
         by_name = bool(hits) and (client.exposed.has_call_tool or not client.can_follow)
         words = search_text(asked, hits, self.language, with_schemas=by_name)
-        if by_name:
-            words = f"{words}\n{text('gateway.call_by_name', self.language, tool=CALL_TOOL)}"
         return ToolAnswer(
             {"content": [{"type": "text", "text": words}], "isError": False},
             list_changed=changed,
