@@ -23,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -152,7 +152,7 @@ async def measure(url: str, size: int, clients: int, requests: int) -> tuple[flo
 
         each = max(requests // clients, 2)
         rows = [row for rows in await asyncio.gather(*map(one, [each] * clients)) for row in rows]
-    return tuple(statistics.median(column) * 1e3 for column in zip(*rows, strict=True))  # type: ignore[return-value]
+    return tuple(statistics.median(column) * 1e3 for column in zip(*rows, strict=True))
 
 
 def memory_mb(pid: int) -> float:
@@ -193,7 +193,7 @@ def main() -> None:
         stack.enter_context(running([sys.executable, "-c", PROVIDER, str(port), str(CHUNKS)], port))
         upstream = f"http://127.0.0.1:{port}/v1"
         targets: dict[str, tuple[str, int]] = {"the provider alone": (upstream, 0)}
-        commands = {
+        commands: dict[str, Callable[[int], list[str]]] = {
             "this proxy, passing on": lambda p: [
                 sys.executable,
                 "-c",

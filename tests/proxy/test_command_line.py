@@ -29,7 +29,6 @@ QUESTION = "Count the words of 'to be or not to be'"
 SERVER = {
     "command": sys.executable,
     "args": [str(ROOT / "tests" / "proxy" / "toolbox_server.py")],
-    "env": {"PYTHONPATH": str(ROOT)},
 }
 
 
@@ -91,10 +90,16 @@ def run(arguments: list[str], home: Path, environment: dict[str, str]) -> str:
     return done.stdout
 
 
+def tool_count() -> str:
+    """Return the number of tools that the server has, which a benchmark changes."""
+    return os.environ.get("TOOLBOX_COUNT", "61")
+
+
 def ask_claude(address: str, home: Path, *, own_search: str = "false") -> str:
     """Return the answer of Claude Code."""
     servers = home / "mcp.json"
-    servers.write_text(json.dumps({"mcpServers": {"toolbox": SERVER}}))
+    server = {**SERVER, "env": {"PYTHONPATH": str(ROOT), "TOOLBOX_COUNT": tool_count()}}
+    servers.write_text(json.dumps({"mcpServers": {"toolbox": server}}))
     quiet = (
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_TELEMETRY", "DISABLE_AUTOUPDATER",
     )  # fmt: skip
@@ -127,7 +132,7 @@ wire_api = "responses"
 [mcp_servers.toolbox]
 command = {json.dumps(SERVER["command"])}
 args = {json.dumps(SERVER["args"])}
-env = {{ PYTHONPATH = {json.dumps(str(ROOT))} }}
+env = {{ PYTHONPATH = {json.dumps(str(ROOT))}, TOOLBOX_COUNT = "{tool_count()}" }}
 startup_timeout_sec = 60
 required = true
 """

@@ -1,4 +1,4 @@
-"""An MCP server of 61 tools on standard input and output, for command-line clients.
+"""An MCP server of 61 tools, or TOOLBOX_COUNT, on standard input and output.
 
 Run: python tests/proxy/toolbox_server.py
 """
@@ -6,24 +6,35 @@ Run: python tests/proxy/toolbox_server.py
 from __future__ import annotations
 
 import json
+import os
 import sys
 from typing import Any
 
 from tool_search import tool_from_function
 from tool_search.demo.toolbox import TOOLBOX
 
-COUNT = 61
-_ALL = [tool_from_function(function) for function in TOOLBOX]
-_FIRST = [each for each in _ALL if each.tool.name == "count_words"]
-TOOLS = {t.tool.name: t for t in [*_FIRST, *_ALL][:COUNT]}
-if len(TOOLS) < COUNT:
-    TOOLS = {t.tool.name: t for t in [*_FIRST, *_ALL][: COUNT + 1]}
+COUNT = int(os.environ.get("TOOLBOX_COUNT", "61"))
+_ALL = {each.tool.name: each for each in map(tool_from_function, TOOLBOX)}
+_NAMES = ["count_words", *(name for name in _ALL if name != "count_words")]
 
 
-def listed(tool: Any) -> dict[str, Any]:
+def chosen() -> dict[str, Any]:
+    """Return the functions by name; more than there are have a number behind the name."""
+    found = {}
+    for number in range(COUNT):
+        turn, place = divmod(number, len(_NAMES))
+        name = _NAMES[place]
+        found[name if turn == 0 else f"{name}_{turn}"] = _ALL[name]
+    return found
+
+
+TOOLS = chosen()
+
+
+def listed(name: str, tool: Any) -> dict[str, Any]:
     """Return a tool as `tools/list` has it."""
     schema = dict(tool.parameters) or {"type": "object", "properties": {}}
-    return {"name": tool.name, "description": tool.description, "inputSchema": schema}
+    return {"name": name, "description": tool.description, "inputSchema": schema}
 
 
 def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
@@ -35,7 +46,7 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
             "serverInfo": {"name": "toolbox", "version": "1"},
         }
     if method == "tools/list":
-        return {"tools": [listed(each.tool) for each in TOOLS.values()]}
+        return {"tools": [listed(name, each.tool) for name, each in TOOLS.items()]}
     if method == "tools/call":
         said = str(TOOLS[params["name"]].function(**params["arguments"]))
         return {"content": [{"type": "text", "text": said}]}
