@@ -62,7 +62,8 @@ def test_fusion_by_rank_without_its_preset_is_that_of_today(
     assert chosen.hybrid == HybridSettings()
     (record,) = caplog.records
     assert "set that, or the preset" in record.getMessage()
-    kept = SearchSettings(engine="hybrid", hybrid={"fusion": "rrf"}, preset="tooldiscovery")
+    given = {"engine": "hybrid", "hybrid": {"fusion": "rrf"}, "preset": "tooldiscovery"}
+    kept = SearchSettings.model_validate(given)
     assert kept.hybrid.fusion == "rrf"
     assert SearchSettings(**kept.model_dump()) == kept
     assert len(caplog.records) == 1
