@@ -48,6 +48,7 @@ from tool_search.adapters.astrbot.tools import (
     unsaved,
 )
 from tool_search.adapters.astrbot.toolset import run_of, searching_tool_set
+from tool_search.adapters.astrbot.webui.activity import Activity
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.naming import NameBook
 from tool_search.catalog.tool import Tool
@@ -58,6 +59,7 @@ from tool_search.hosts.tool_search import ToolSearch
 from tool_search.messages import Message, Notice, user_message
 from tool_search.providers.profiles import ProviderProfile
 from tool_search.runner.learning import Learning
+from tool_search.search.index.ranking import Votes
 from tool_search.stores import MemoryStore, SQLiteStore
 from tool_search.strategies import ToolsAssembler
 
@@ -125,6 +127,7 @@ class AstrBotToolSearch:
         self._warned: set[str] = set()
         self._names = NameBook()
         self.savings = Savings()
+        self.activity = Activity()
         self._full = ("", 0)
 
     def install(self) -> None:
@@ -268,7 +271,13 @@ class AstrBotToolSearch:
             denial_reason=turn.refusal,
             hidden="keep",
         )
-        return AstrBotConversation(view, settings, learned=learned, savings=self.savings)
+        return AstrBotConversation(
+            view,
+            settings,
+            learned=learned,
+            savings=self.savings,
+            timeline=self.activity.timeline(key),
+        )
 
     def _replace(
         self,
@@ -402,6 +411,10 @@ class AstrBotToolSearch:
             await self._learning.learn(
                 known.view.drain_lessons(), user=known.learned.user, conversation=conversation
             )
+
+    async def votes(self) -> Votes | None:
+        """Return what was learned, as the votes for the searches of an unknown user."""
+        return await self._learning.votes()
 
     def profile(self, provider: Any, settings: AstrBotSettings | None = None) -> ProviderProfile:
         """Return the profile of a provider, as far as it is known."""

@@ -11,8 +11,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from tool_search.adapters.astrbot.preferences import provider_id
 from tool_search.adapters.astrbot.reports import Savings
 from tool_search.adapters.astrbot.settings import AstrBotSettings, read_settings
+from tool_search.adapters.astrbot.webui.activity import Timeline
 from tool_search.catalog.names import wire_name
 from tool_search.catalog.tool import Tool
 from tool_search.conversation.calls import CallDecision
@@ -87,6 +89,7 @@ class AstrBotConversation:
         settings: Its settings.
         learned: The votes that the view ranks by.
         savings: The tokens that the bot saves; None for a count of its own.
+        timeline: The requests, searches and calls so far; None for none.
 
     Attributes:
         view: The tools of the conversation; its messages are AstrBot's.
@@ -97,6 +100,7 @@ class AstrBotConversation:
         last_search: The result of the model's last search.
         full_tokens: The tokens of all definitions.
         savings: The tokens that the bot has saved.
+        timeline: Its requests, searches and calls.
     """
 
     def __init__(
@@ -106,7 +110,9 @@ class AstrBotConversation:
         *,
         learned: UserVotes | None = None,
         savings: Savings | None = None,
+        timeline: Timeline | None = None,
     ) -> None:
+        self.timeline = timeline or Timeline()
         self.settings = settings or read_settings({})
         self.order: list[str] = []
         self.last_request: SentRequest | None = None
@@ -175,6 +181,14 @@ class AstrBotRun:
         conversation.last_request = sent
         now = tokens_of(sent, conversation)
         conversation.savings.add(max(0, conversation.full_tokens - now))
+        config = getattr(self.provider, "provider_config", None) or {}
+        model = config.get("model") or profile.model
+        conversation.timeline.request(
+            f"{provider_id(self.provider) or profile.dialect} ({model})",
+            count=len(sent.tools.names),
+            tokens=now,
+            full=conversation.full_tokens,
+        )
 
     def add(self, name: str, executor: Any) -> None:
         """Add a tool of another plugin, as a core tool."""
@@ -251,6 +265,8 @@ class AstrBotRun:
         """Return the answer to a search, in the form that the history keeps."""
         found = self._with_schemas(self.session.search(arguments))
         self.conversation.last_search = found
+        if found.error is None:
+            self.conversation.timeline.search(found.query, found.names)
         return found.to_json()
 
     def _with_schemas(self, result: SearchResult) -> SearchResult:
@@ -266,6 +282,7 @@ class AstrBotRun:
         return replace(result, matches=matches)
 
     def learn(self, name: str, *, failed: bool = False) -> None:
-        """Record the result of a discovered tool, which search learns from."""
+        """Record the result of a tool; search learns from those that were discovered."""
+        self.conversation.timeline.call(name)
         if name in self.session.discoveries:
             self.session.returned(name, failed=failed)
