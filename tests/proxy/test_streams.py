@@ -1,0 +1,128 @@
+"""Streams that end early: by the client, by the provider, or with odd events."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.proxy.conftest import serve
+from tests.proxy.test_app import CHAT, TOOLS
+from tool_search.proxy.app import ToolSearchProxy
+from tool_search.proxy.settings import ProxyConfig, UpstreamSettings
+
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
+
+
+def chunk(delta: dict[str, Any], end: str | None = None) -> bytes:
+    """Return a chunk of a completion as a stream has it."""
+    choice = {"index": 0, "delta": delta, "finish_reason": end}
+    return f"data: {json.dumps({'id': 'c', 'choices': [choice]})}\n\n".encode()
+
+
+class Streaming:
+    """A provider that sends pieces, one each 20 ms, and notes that its client is gone."""
+
+    def __init__(self, pieces: list[bytes], *, repeats: bool = False) -> None:
+        self.pieces = pieces
+        self.repeats = repeats
+        self.gone = threading.Event()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+
+    def _answer(self, connection: socket.socket) -> None:
+        with connection:
+            connection.recv(1_000_000)
+            try:
+                connection.sendall(HEAD)
+                for piece in self.pieces:
+                    connection.sendall(piece)
+                while self.repeats:
+                    time.sleep(0.02)
+                    connection.sendall(chunk({"content": "more "}))
+            except OSError:
+                self.gone.set()
+
+    def close(self) -> None:
+        """Stop to listen."""
+        self._listener.close()
+
+
+@contextmanager
+def before(provider: Streaming) -> Iterator[str]:
+    """Give the address of a proxy before a provider."""
+    upstream = UpstreamSettings(base_url=f"{provider.address}/v1", dialects=("openai_chat",))
+    try:
+        with serve(ToolSearchProxy(ProxyConfig(upstreams=(upstream,)))) as address:
+            yield address
+    finally:
+        provider.close()
+
+
+def events(address: str, tools: list[Any] = TOOLS) -> Iterator[str]:
+    """Yield the lines of a stream."""
+    body = {**CHAT, "stream": True, "tools": tools}
+    with httpx2.stream("POST", f"{address}/v1/chat/completions", json=body) as reply:
+        yield from (line for line in reply.iter_lines() if line)
+
+
+@pytest.mark.parametrize("tools", [TOOLS, TOOLS[:3]], ids=["searching", "passed on"])
+def test_a_client_that_goes_away_ends_the_providers_stream(tools: list[Any]) -> None:
+    provider = Streaming([chunk({"role": "assistant", "content": "I"})], repeats=True)
+    with before(provider) as address:
+        lines = events(address, tools)
+        assert "assistant" in next(lines)
+        lines.close()  # type: ignore[attr-defined]  # a generator
+
+        assert provider.gone.wait(10)
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [chunk({"content": "half"})],
+        [chunk({"content": "half"}), b'data: {"id": "c", "choi'],
+        [],
+        [b"data: {}\n\n"],
+    ],
+    ids=["no end", "half an event", "nothing", "an empty event"],
+)
+def test_a_stream_that_breaks_off_ends_with_an_error(pieces: list[bytes]) -> None:
+    with before(Streaming(pieces)) as address:
+        lines = list(events(address))
+
+    assert json.loads(lines[-1].removeprefix("data: "))["error"]["type"] == "server_error"
+
+
+def test_marks_and_events_of_other_kinds_do_no_harm() -> None:
+    pieces = [
+        b": keep-alive\n\n",
+        b"event: ping\ndata: 1\n\n",
+        b"data: [1, 2]\n\n",
+        chunk({"role": "assistant", "content": "ok"}),
+        chunk({}, "stop"),
+        b"data: [DONE]\n\n",
+        b"data: [DONE]\n\n",
+    ]
+    with before(Streaming(pieces)) as address:
+        lines = list(events(address))
+
+    assert lines[-1] == "data: [DONE]"
+    assert [line.count("[DONE]") for line in lines].count(1) == 1
+    assert "ok" in "".join(lines)
