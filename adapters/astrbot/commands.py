@@ -27,13 +27,12 @@ from tool_search.adapters.astrbot.status import Status, status_text
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.discovery.search_tool import clean_description
 from tool_search.i18n import Language, text
-from tool_search.search import build_index
-from tool_search.search.index.older_first import search_older_first
 
 __all__ = ["AstrBotCommands"]
 
 _DEFAULT_LANGUAGE: Language = "zh-CN"  # AstrBot's own commands answer in it
 _DEFAULT = "default"
+_MAX_LEARNED = 30
 _log = logging.getLogger(__name__)
 
 
@@ -54,8 +53,21 @@ class AstrBotCommands:
         return await self._answer(self._status(event))
 
     async def test(self, event: Any, query: str) -> str:
-        """Return what a search finds, best first, without discovering it."""
+        """Return what the model's search finds, best first; nothing is discovered."""
         return await self._answer(self._test(event, query.strip()))
+
+    async def learned(self, event: Any) -> str:
+        """Return the words that have led to each tool."""
+        return await self._answer(self._learned(event))
+
+    async def forget(self, event: Any, tool: str) -> str:
+        """Erase what was learned about a tool.
+
+        Args:
+            event: AstrBot's event.
+            tool: The tool's name.
+        """
+        return await self._answer(self._forget(event, tool.strip()))
 
     async def reset(self, event: Any) -> str:
         """Drop the discoveries of the conversation of a message."""
@@ -117,29 +129,43 @@ class AstrBotCommands:
         language = _language(settings, conversation)
         if not query:
             return text("astrbot.test_empty", language)
-        known = conversation.view.catalog if conversation is not None else None
-        catalog = known or self._catalog(settings)
-        config = settings.config
-        # Both may take a second, or wait for an embedder.
-        index = await asyncio.to_thread(build_index, catalog.deferred, config.search)
-        found = await asyncio.to_thread(
-            search_older_first,
-            index,
-            query,
-            limit=config.max_results,
-            allowed=None,
-            copies=catalog.copies,
-            tools=catalog,
-        )
-        values = {"query": query, "total": len(catalog.deferred)}
-        if not found.matches:
+        tools = self._context.get_llm_tool_manager().get_full_tool_set().tools
+        view = await self._tool_search.view_for(event, await self._key(event), tools)
+        found = await asyncio.to_thread(view.preview, {"query": query})
+        if found.error is not None:
+            return found.error
+        names = (*found.names, *found.loaded)
+        values = {"query": query, "total": found.total_tools}
+        if not names:
             return text("astrbot.test_none", language, **values)
         head = text("astrbot.test_head", language, found=found.total_found, **values)
         lines = [
-            f"{place}. {match.name}: {clean_description(match.description)}"
+            f"{place}. {match.name}{_of(match.server)}: {clean_description(match.description)}"
             for place, match in enumerate(found.matches, 1)
         ]
+        if found.loaded:
+            loaded = ", ".join(found.loaded)
+            lines.append(text("astrbot.test_loaded", language, names=loaded))
         return "\n".join([head, *lines])
+
+    async def _learned(self, event: Any) -> str:
+        conversation, settings = await self._conversation_at(event)
+        language = _language(settings, conversation)
+        learned = await self._tool_search.learned()
+        if not learned:
+            return text("astrbot.learned_none", language)
+        shown = list(learned.items())[:_MAX_LEARNED]
+        lines = [f"{tool}: {', '.join(words)}" for tool, words in shown]
+        head = text("astrbot.learned_head", language, count=len(learned))
+        return "\n".join([head, *lines])
+
+    async def _forget(self, event: Any, tool: str) -> str:
+        conversation, settings = await self._conversation_at(event)
+        language = _language(settings, conversation)
+        if not tool:
+            return text("astrbot.forget_usage", language)
+        count = await self._tool_search.forget_learned(tool)
+        return text("astrbot.forgotten", language, tool=tool, count=count)
 
     async def _set(self, event: Any, setting: str, value: str) -> str:
         conversation, settings = await self._conversation_at(event)
@@ -205,3 +231,7 @@ def _language(
     if settings.config.language != "auto":
         return settings.config.language
     return _DEFAULT_LANGUAGE if conversation is None else conversation.view.language
+
+
+def _of(server: str | None) -> str:
+    return f" ({server})" if server else ""

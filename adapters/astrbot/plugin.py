@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -52,6 +53,7 @@ from tool_search.adapters.astrbot.webui.activity import Activity
 from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.naming import NameBook
 from tool_search.catalog.tool import Tool
+from tool_search.config.bot import ToolSearchConfig
 from tool_search.conversation.calls import allowed_to_all
 from tool_search.conversation.view import ToolView, ViewServices
 from tool_search.discovery.modes import tool_tokens
@@ -142,6 +144,7 @@ class AstrBotToolSearch:
 
     async def close(self) -> None:
         """Remove all hooks, and keep what conversations found and what was learned."""
+        await self._learn_all()
         for key in list(self._conversations):
             self._put_away(key)
         await asyncio.to_thread(self._kept.save)
@@ -190,7 +193,7 @@ class AstrBotToolSearch:
         except MISTAKES:
             _log.exception("tool search cannot start: this agent has its full tool set")
 
-    def observe(
+    async def observe(
         self,
         event: Any,
         tool: Any,
@@ -199,8 +202,12 @@ class AstrBotToolSearch:
         """Let search learn from a call that AstrBot has run."""
         run = event.get_extra(_RUN)
         name = str(tool.name)
-        if isinstance(run, AstrBotRun) and run.executors.get(name) is tool:
+        if not isinstance(run, AstrBotRun):
+            return
+        if run.executors.get(name) is tool:
             run.learn(name)
+        if run.settings.config.learning.enabled:
+            await self._exchange_lessons(run.conversation, run.conversation.key)
 
     async def _prepare(
         self, event: Any, request: Any, key: ConversationId | None, provider: Any = None
@@ -214,6 +221,7 @@ class AstrBotToolSearch:
         provider = provider or await first_provider(self._context, event, request)
         turn = await self._turn(event, request, list(tools.tools), provider)
         conversation = await self._begun(event, request, key, turn, settings)
+        conversation.key = key
         conversation.full_tokens = await self._full_tokens(turn.catalog)
         if key is not None:
             self._keep(key, conversation)
@@ -226,6 +234,49 @@ class AstrBotToolSearch:
             total = await asyncio.to_thread(lambda: sum(map(tool_tokens, catalog.active)))
             self._full = (catalog.fingerprint, total)
         return self._full[1]
+
+    async def view_for(self, event: Any, key: ConversationId, tools: Iterable[Any]) -> ToolView:
+        """Return the tools that a message's user may search; nothing is kept.
+
+        Args:
+            event: AstrBot's event.
+            key: Its conversation; the view of a known one is returned.
+            tools: All of AstrBot's tools, for a conversation that is not known.
+        """
+        settings = await self.settings_at(event.unified_msg_origin)
+        learned = UserVotes(user=user_of(event))
+        if settings.config.learning.enabled:
+            learned.votes = await self._learning.votes(learned.user)
+        known = self._conversations.get(key)
+        if known is not None and known.view.mode.mode == "tool_search":
+            known.learned.user, known.learned.votes = learned.user, learned.votes
+            return known.view
+        active = [tool for tool in tools if getattr(tool, "active", True)]
+        catalog, denial = await self._permitted(event, active)
+        # What it would find, whatever the mode is.
+        config = settings.config.model_copy(update={"tool_schema_mode": "tool_search"})
+        found = self._kept.get(key).found
+        return self._view(catalog, config, learned, found, denial_reason=denial)
+
+    async def learned(self) -> dict[str, tuple[str, ...]]:
+        """Return the words that have led to each tool, by name; the strongest tool first."""
+        await self._learn_all()
+        now = time.time()
+        words: dict[str, dict[str, None]] = {}
+        entries = (await self._store.load_evidence()).entries
+        for entry in sorted(entries, key=lambda each: -each.strength_at(now)):
+            words.setdefault(entry.tool, {}).update(dict.fromkeys(entry.words))
+        return {tool: tuple(found) for tool, found in words.items()}
+
+    async def _learn_all(self) -> None:
+        """Keep the lessons of each conversation's last message."""
+        for key, known in list(self._conversations.items()):
+            if known.settings.config.learning.enabled:
+                await self._exchange_lessons(known, key)
+
+    async def forget_learned(self, tool: str) -> int:
+        """Erase what was learned about a tool; return the number of entries."""
+        return await self._store.forget_evidence(tool)
 
     async def _begun(
         self,
@@ -260,16 +311,15 @@ class AstrBotToolSearch:
         config = settings.config
         if config.language == "auto" and kept.language is not None:
             config = config.model_copy(update={"language": kept.language})
-        view = ToolView(
+        view = self._view(
             turn.catalog,
-            config=config,
-            services=replace(self._services, votes=lambda: learned.votes),
-            found=kept.found,
+            config,
+            learned,
+            kept.found,
             history=turn.history,
             first_message=turn.first_message,
             profile=profile,
             denial_reason=turn.refusal,
-            hidden="keep",
         )
         return AstrBotConversation(
             view,
@@ -277,6 +327,19 @@ class AstrBotToolSearch:
             learned=learned,
             savings=self.savings,
             timeline=self.activity.timeline(key),
+        )
+
+    def _view(
+        self,
+        catalog: ToolCatalog,
+        config: ToolSearchConfig,
+        learned: UserVotes,
+        found: Iterable[str],
+        **turn: Any,
+    ) -> ToolView:
+        services = replace(self._services, votes=lambda: learned.votes)
+        return ToolView(
+            catalog, config=config, services=services, found=found, hidden="keep", **turn
         )
 
     def _replace(
@@ -313,27 +376,39 @@ class AstrBotToolSearch:
 
     async def _turn(self, event: Any, request: Any, tools: list[Any], provider: Any) -> _Turn:
         active = [tool for tool in tools if getattr(tool, "active", True)]
-        manager = self._context.get_llm_tool_manager()
         definitions = self._definitions(active)
-        named = {tool.name: tool for tool in active}
-        catalog = self._catalog(definitions)
-        kept_back = await restricted_tools(manager, definitions, named)
-        restricted = {catalog.by_source[definitions[name].source].name for name in kept_back}
-        allowed = not restricted or is_admin(event)
-
-        def refusal(tool: Tool) -> str | None:
-            # An empty reason: a tool that is not for this user is answered like an unknown name.
-            return None if allowed or tool.name not in restricted else ""
-
+        catalog, denial = await self._permitted(event, active)
         return _Turn(
-            catalog=catalog.restricting(restricted) if restricted else catalog,
+            catalog=catalog,
             definitions=definitions,
-            tools=named,
+            tools={tool.name: tool for tool in active},
             history=self._history(event, request),
             prompt=request.prompt or "…",
-            refusal=refusal if restricted else allowed_to_all,
+            refusal=denial,
             provider=provider,
         )
+
+    async def _permitted(
+        self, event: Any, active: list[Any]
+    ) -> tuple[ToolCatalog, Callable[[Tool], str | None]]:
+        """Return the catalog of active tools, and the reason why a message's user may not call one.
+
+        The reason is empty: a tool that is not for this user is answered like an unknown name.
+        """
+        manager = self._context.get_llm_tool_manager()
+        definitions = self._definitions(active)
+        catalog = self._catalog(definitions)
+        named = {tool.name: tool for tool in active}
+        kept_back = await restricted_tools(manager, definitions, named)
+        restricted = {catalog.by_source[definitions[name].source].name for name in kept_back}
+        if not restricted:
+            return catalog, allowed_to_all
+        allowed = is_admin(event)
+
+        def refusal(tool: Tool) -> str | None:
+            return None if allowed or tool.name not in restricted else ""
+
+        return catalog.restricting(restricted), refusal
 
     def catalog_of(self, tools: Iterable[Any], settings: AstrBotSettings) -> ToolCatalog:
         """Return the catalog of AstrBot's tools, divided into core and deferred."""
@@ -405,7 +480,7 @@ class AstrBotToolSearch:
     async def _exchange_lessons(
         self, known: AstrBotConversation | None, key: ConversationId | None
     ) -> None:
-        """Keep the lessons of the last message, which may be of another user in a group."""
+        """Keep the lessons so far; the last message may be of another user in a group."""
         if known is not None:
             conversation = "|".join(key) if key is not None else None
             await self._learning.learn(

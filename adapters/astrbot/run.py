@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from tool_search.adapters.astrbot.kept import ConversationId
 from tool_search.adapters.astrbot.preferences import provider_id
 from tool_search.adapters.astrbot.reports import Savings
 from tool_search.adapters.astrbot.settings import AstrBotSettings, read_settings
@@ -99,6 +100,7 @@ class AstrBotConversation:
         last_request: The last request that was sent; None if there was none since the start.
         last_search: The result of the model's last search.
         full_tokens: The tokens of all definitions.
+        key: The conversation's key in AstrBot; None for a run without one.
         savings: The tokens that the bot has saved.
         timeline: Its requests, searches and calls.
     """
@@ -118,6 +120,7 @@ class AstrBotConversation:
         self.last_request: SentRequest | None = None
         self.last_search: SearchResult | None = None
         self.full_tokens = 0
+        self.key: ConversationId | None = None
         self.savings = savings or Savings()
         self.learned = learned or UserVotes()
         if isinstance(view, ToolSearchSession):

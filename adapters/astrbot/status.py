@@ -15,6 +15,7 @@ from tool_search.i18n import Language, text
 __all__ = ["Status", "status_text", "unmatched_patterns"]
 
 _MAX_NAMES = 40
+_MAX_QUERY_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +139,8 @@ def _found_lines(status: Status, conversation: AstrBotConversation) -> list[str]
     last = conversation.last_search
     if last is not None:
         names = _names(dict.fromkeys((*last.names, *last.loaded)), language)
-        lines.append(text("astrbot.status_search", language, query=last.query, names=names))
+        query = " ".join(last.query.split())[:_MAX_QUERY_CHARS]
+        lines.append(text("astrbot.status_search", language, query=query, names=names))
     return lines
 
 

@@ -53,7 +53,7 @@ class ToolSearchPlugin(Star):
         await self.tool_search.prepare(event, req)
 
     @filter.on_llm_tool_respond()
-    async def learn(
+    async def observe(
         self,
         event: AstrMessageEvent,
         tool: FunctionTool,
@@ -61,11 +61,11 @@ class ToolSearchPlugin(Star):
         _result: object,
     ) -> None:
         """Let search learn which tools were called."""
-        self.tool_search.observe(event, tool, tool_args)
+        await self.tool_search.observe(event, tool, tool_args)
 
     @filter.command_group("tool_search")
     def tool_search_group(self) -> None:
-        """工具搜索：status、test、reset、mode、set。 / Tool search."""
+        """工具搜索：status、test、learned、forget、reset、mode、set。 / Tool search."""
 
     @filter.permission_type(filter.PermissionType.ADMIN)
     @tool_search_group.command("status")
@@ -84,6 +84,18 @@ class ToolSearchPlugin(Star):
     async def reset(self, event: AstrMessageEvent) -> Replies:
         """忘记本会话已找到的工具。 / Forget the tools found here."""
         yield event.plain_result(await self.commands.reset(event))
+
+    @filter.permission_type(filter.PermissionType.ADMIN)
+    @tool_search_group.command("learned")
+    async def learned(self, event: AstrMessageEvent) -> Replies:
+        """显示曾找到各工具的词语。 / Show the words that have led to each tool."""
+        yield event.plain_result(await self.commands.learned(event))
+
+    @filter.permission_type(filter.PermissionType.ADMIN)
+    @tool_search_group.command("forget")
+    async def forget(self, event: AstrMessageEvent, tool: str = "") -> Replies:
+        """忘记关于一个工具学到的内容。 / Forget what was learned about a tool."""
+        yield event.plain_result(await self.commands.forget(event, tool))
 
     @filter.permission_type(filter.PermissionType.ADMIN)
     @tool_search_group.command("mode")

@@ -6,7 +6,8 @@ import pytest
 
 from tests.conversations import Chat, tool, toolbox
 from tool_search import CallResult, Message, RunCall, Tool, ToolCall
-from tool_search.conversation.search_trail import Lesson, can_teach
+from tool_search.conversation.search_trail import Lesson, SearchTrail, can_teach
+from tool_search.search.index.protocol import SearchMatch, SearchResult
 
 TOOLS = [
     Tool(name="get_forecast", description="Weather forecast of a city.", kind="mcp"),
@@ -185,6 +186,35 @@ def test_a_search_that_found_nothing_learns_from_the_one_that_did() -> None:
     made.search("mail")
     made.call("send_mail")
     assert lessons(made) == [("mail", "send_mail", 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("missed", "asked", "teaches"),
+    [
+        (["holidays of the moon"], "weather", False),
+        (["holidays and weather of the moon"], "weather", True),
+        (["moonshine weather", "holidays"], "weather", True),
+        (["天气", "holidays"], "weather", False),
+        (["节日"], "天气 weather", False),
+    ],
+)
+def test_a_miss_about_something_else_teaches_nothing(
+    missed: list[str], asked: str, teaches: bool
+) -> None:
+    """A turn may be about two things, of which the first has no tool."""
+    trail = SearchTrail()
+    for query in missed:
+        trail.replied()
+        trail.searched(SearchResult(query=query))
+    trail.replied()
+    trail.searched(
+        SearchResult(query=asked, matches=(SearchMatch(name="get_forecast", description=""),))
+    )
+    trail.succeeded("get_forecast")
+    taught = [lesson.query for lesson in trail.drain_lessons()]
+    assert asked in taught
+    assert (missed[0] in taught) is teaches
+    assert len(taught) == 1 + teaches
 
 
 def test_a_search_at_the_same_time_is_not_another_wording() -> None:

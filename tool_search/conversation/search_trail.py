@@ -2,9 +2,10 @@
 
 A search teaches if a tool that it returned is then called with success in the same user
 turn: once a search and tool, however often the tool is called. A search that found nothing
-teaches half as much, if a later reply's search of the same turn led to the call: the model
-asked again in other words. Of several queries in one call, each is a search of its own. A
-call in the next turn teaches a quarter, and nothing if the
+teaches half as much, if a later reply's search of the same turn led to the call and asked for
+the same: it has a word of the first one, or follows it in another script, as a translation
+does. A turn may be about two things, and the first may have no tool. Of several queries in one
+call, each is a search of its own. A call in the next turn teaches a quarter, and nothing if the
 search has led to a call already: it is about something else then. Calls that fail, are
 denied or cancelled teach nothing, nor do calls without a search, queries with operators,
 and queries that have a tool's name: words next to a name say nothing about the tool.
@@ -19,8 +20,10 @@ from dataclasses import dataclass
 
 from tool_search.conversation.calls import CallDecision, RunCall
 from tool_search.search.index.protocol import SearchResult
+from tool_search.search.learned import evidence_words
 from tool_search.search.text.query import QUOTATION
 from tool_search.search.text.query_language import parse_query, selected_names
+from tool_search.search.text.scripts import scripts_in
 from tool_search.search.text.tokenizer import normalized
 
 __all__ = ["Lesson", "SearchTrail", "can_teach"]
@@ -74,6 +77,14 @@ def can_teach(query: str, names: Iterable[str]) -> bool:
 
 def _has_name(text: str, name: str) -> bool:
     return bool(name) and name in text and bool(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text))
+
+
+def _share_words(first: str, second: str) -> bool:
+    return not frozenset(evidence_words(first)).isdisjoint(evidence_words(second))
+
+
+def _differ_in_script(first: str, second: str) -> bool:
+    return not scripts_in(first) & scripts_in(second)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +156,13 @@ class SearchTrail:
             self._missed.append(_Search(query, self._turn, self._step))
             del self._missed[:-_MAX_SEARCHES]
             return
-        before = tuple(missed for missed in self._missed if missed.step < self._step)
+        earlier = [missed for missed in self._missed if missed.step < self._step]
+        before = tuple(
+            missed
+            for missed in earlier
+            if _share_words(missed.query, query)
+            or (missed.step == earlier[-1].step and _differ_in_script(missed.query, query))
+        )
         search = _Search(query, self._turn, self._step, before)
         for name in result.names:
             self._waiting[name] = [*self._waiting[name], search][-_MAX_SEARCHES:]

@@ -393,6 +393,26 @@ class ToolView(ToolConversation):
         Args:
             arguments: The arguments as the model wrote them, read as JSON or not.
         """
+        result, was_searched = self._searched(arguments)
+        if not was_searched:
+            return result
+        with self._lock:
+            self._take(result)
+            if result.error not in (None, text("search.query_empty", self.language)):
+                self._services.report_failure(self._tools.catalog.given, str(result.error))
+                self._declare_all()
+        return result
+
+    def preview(self, arguments: Mapping[str, Any] | str) -> SearchResult:
+        """Return what a call of the search tool would find; nothing is discovered or learned.
+
+        Args:
+            arguments: The arguments, as for `search`.
+        """
+        return self._searched(arguments)[0]
+
+    def _searched(self, arguments: Mapping[str, Any] | str) -> tuple[SearchResult, bool]:
+        """Return the result of a search, and True if there was something to search with."""
         call = host_call(self.search_tool_name, arguments)
         parsed = read_arguments(arguments) if isinstance(arguments, str) else arguments
         with self._lock:
@@ -402,18 +422,12 @@ class ToolView(ToolConversation):
                 # Every tool can be called: whatever is found is loaded already.
                 resolver.core = frozenset(tool.name for tool in self._tools.catalog.active)
         if parsed is None:
-            return SearchResult(query="", error=resolver.broken_json(call))
+            return SearchResult(query="", error=resolver.broken_json(call)), False
         if search_tool is None:
             error = text("search.unavailable", self.language, cause=self.mode.reason)
-            return SearchResult(query="", error=error)
+            return SearchResult(query="", error=error), False
         # Outside the lock: engines may ask a service for vectors.
-        result = resolver.search(search_tool, parsed)
-        with self._lock:
-            self._take(result)
-            if result.error not in (None, text("search.query_empty", self.language)):
-                self._services.report_failure(self._tools.catalog.given, str(result.error))
-                self._declare_all()
-        return result
+        return resolver.search(search_tool, parsed), True
 
     async def asearch(self, arguments: Mapping[str, Any] | str) -> SearchResult:
         """Return the result of one call of the search tool, searched off the event loop."""
