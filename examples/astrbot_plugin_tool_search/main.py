@@ -17,6 +17,8 @@ from astrbot.core.star.filter.command import GreedyStr  # noqa: E402
 
 from tool_search.adapters.astrbot import AstrBotToolSearch  # noqa: E402
 from tool_search.adapters.astrbot.commands import AstrBotCommands  # noqa: E402
+from tool_search.adapters.astrbot.webui.page import ToolSearchPage  # noqa: E402
+from tool_search.adapters.astrbot.webui.routes import PageRoutes  # noqa: E402
 
 NAME = "astrbot_plugin_tool_search"
 Replies = AsyncIterator[MessageEventResult]
@@ -32,13 +34,16 @@ class ToolSearchPlugin(Star):
             context, config, plugin=NAME, folder=folder, log=getattr(self, "logger", logger)
         )
         self.commands = AstrBotCommands(self.tool_search, context)
+        self.page = PageRoutes(ToolSearchPage(self.tool_search, context), context, NAME)
 
     async def initialize(self) -> None:
         """Install the hooks; AstrBot calls this after it has loaded the plugin."""
         self.tool_search.install()
+        self.page.install()
 
     async def terminate(self) -> None:
         """Remove the hooks and the library; AstrBot calls this when it unloads the plugin."""
+        self.page.remove()
         await self.tool_search.close()
         for name in [n for n in sys.modules if n.partition(".")[0] == "tool_search"]:
             if str(getattr(sys.modules[name], "__file__", "")).startswith(_LIBRARY):

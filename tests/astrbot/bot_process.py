@@ -171,6 +171,34 @@ class Bot:
             touched += [Responses._query, Responses._query_stream, Responses._parse_response]
         return [id(method) for method in (*touched, ToolLoopAgentRunner.reset)]
 
+    async def dashboard(self, port: int, password: str) -> None:
+        """Serve the WebUI on loopback, its password set."""
+        from astrbot.core import db_helper
+        from astrbot.dashboard.password_state import (
+            set_dashboard_password_hashes,
+            set_password_change_required,
+            set_password_storage_upgraded,
+        )
+        from astrbot.dashboard.server import AstrBotDashboard
+
+        config = self.lifecycle.astrbot_config
+        config["dashboard"].update(host="127.0.0.1", port=port, username="boss")
+        config["dashboard"]["auth_rate_limit"] = {**config["dashboard"]["auth_rate_limit"]}
+        config["dashboard"]["auth_rate_limit"]["enable"] = False
+        set_dashboard_password_hashes(config, password)
+        await set_password_storage_upgraded(db_helper, config, True)
+        await set_password_change_required(db_helper, config, False)
+        config.save_config()
+        server = AstrBotDashboard(self.lifecycle, db_helper, asyncio.Event())
+        self._served = asyncio.ensure_future(server.run())
+        for _ in range(200):
+            with contextlib.suppress(OSError):
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+                writer.close()
+                return
+            await asyncio.sleep(0.1)
+        raise RuntimeError("the WebUI did not start")
+
     async def log_page(self) -> list[dict[str, Any]]:
         """Return what the WebUI's log page shows."""
         return [dict(entry) for entry in self.broker.log_cache]
@@ -184,7 +212,12 @@ class Bot:
             "paths": [path for path in sys.path if PLUGIN in path],
             "wrapped": self._depth(),
             "handlers": self._handlers(),
+            "routes": self._routes(),
         }
+
+    def _routes(self) -> list[str]:
+        routes = self.lifecycle.star_context.registered_web_apis
+        return [route[0] for route in routes if route[0].startswith(f"/{PLUGIN}/")]
 
     def _handlers(self) -> int:
         from astrbot.core.star.star_handler import star_handlers_registry

@@ -48,8 +48,9 @@ def start_bot(
     """Starts a bot on a root of its own; all end with the session."""
     started: list[AstrBot] = []
 
-    def start(**changes: object) -> AstrBot:
-        setup = BotSetup(server=session_server, plugin_zip=plugin_zip, **changes)  # type: ignore[arg-type]
+    def start(*, install: bool = True, **changes: object) -> AstrBot:
+        archive = plugin_zip if install else None
+        setup = BotSetup(server=session_server, plugin_zip=archive, **changes)  # type: ignore[arg-type]
         bot = AstrBot(tmp_path_factory.mktemp("astrbot"), setup)
         started.append(bot)
         bot.start()

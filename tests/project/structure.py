@@ -36,7 +36,6 @@ LAYERS = (
     ("registry",),
     ("adapters",),
     ("bot",),
-    ("inspector",),
     ("gateway", "proxy", "testing", "compat", "workspace"),
     ("demo",),
     ("cli",),
