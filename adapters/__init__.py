@@ -52,6 +52,7 @@ def build_provider(
     return _provider_class(config.type)(
         profile=profile,
         api_key=config.api_key(environment) if api_key is None else api_key,
+        api_key_env=config.api_key_env,
         base_url=config.base_url,
         id=config.id,
         timeout_s=config.timeout_s,

@@ -350,11 +350,20 @@ def undocumented(a: int) -> int:
     return a
 
 
+class Strange:
+    """A type that is not JSON."""
+
+
+def strange(value: Strange) -> str:
+    """Use it."""
+    return str(value)
+
+
 @pytest.mark.parametrize(
     ("function", "problem"),
     [
         (documented, "parameter \\*values: 'int' cannot be given by name; use named parameters"),
-        (undocumented, "has no docstring.*write one, or give description="),
+        (strange, "parameter 'value' of type 'Strange' cannot be described as JSON; use str"),
     ],
 )
 async def test_a_function_that_cannot_be_a_tool_says_why(

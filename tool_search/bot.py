@@ -49,6 +49,7 @@ from tool_search.execution import (
     ToolFunction,
     executable_tools,
 )
+from tool_search.execution.functions import listed_tools
 from tool_search.messages import ContentPart
 from tool_search.runner.providers import Providers, name_providers
 from tool_search.runner.runner import ToolSearchRunner
@@ -92,6 +93,7 @@ class Bot:
 
     Raises:
         ConfigurationError: There is no provider.
+        InvalidToolError: `tools` is not a list.
 
     >>> bot = Bot(["anthropic:claude-sonnet-4-6", "openai:gpt-5.4"], tools=[])
     """
@@ -115,7 +117,7 @@ class Bot:
                 f"{where}a bot needs at least one provider, such as "
                 "'anthropic:claude-sonnet-4-6'; providers is empty"
             )
-        self._tools = tuple(tools)
+        self._tools = listed_tools(tools)
         self._environment = environment
         self._source = source
         self._ask_user = ask_user

@@ -59,6 +59,9 @@ __all__ = [
     "UnsupportedStrategyError",
 ]
 
+_KEY_REFUSED = 401
+_TRY_AGAIN = "try again, or add a fallback to providers"
+
 StoreFault = Literal[
     "disk_full",
     "locked",
@@ -201,10 +204,12 @@ class ProviderError(ToolSearchError):
         status: int | None = None,
         code: str | None = None,
         retry_after_s: float | None = None,
+        remedy: str = "",
     ) -> None:
         answer = f"HTTP {status}" if status is not None else "no answer"
         named = f", {code}" if code else ""
-        super().__init__(f"provider {provider!r} failed ({answer}{named}): {detail}")
+        advice = f"; {remedy}" if remedy else ""
+        super().__init__(f"provider {provider!r} failed ({answer}{named}): {detail}{advice}")
         self.provider = provider
         self.status = status
         self.code = code
@@ -221,9 +226,11 @@ class AllProvidersFailedError(ToolSearchError):
 
     def __init__(self, causes: Mapping[str, ProviderError]) -> None:
         listed = "; ".join(f"{name}: {cause}" for name, cause in causes.items())
+        # The same key will not be accepted the next time.
+        is_key = bool(causes) and all(cause.status == _KEY_REFUSED for cause in causes.values())
+        advice = "correct the keys, then ask again" if is_key else _TRY_AGAIN
         super().__init__(
-            f"every provider failed ({len(causes)} asked): {listed}; "
-            "the message is kept: try again, or add a fallback to providers"
+            f"every provider failed ({len(causes)} asked): {listed}; the message is kept: {advice}"
         )
         self.causes = dict(causes)
 

@@ -62,6 +62,7 @@ REPLY_TOO_LARGE = "reply_too_large"
 HTTP_LIBRARIES = ("httpx", "httpx2")
 """The HTTP libraries that an SDK may use."""
 
+_KEY_REFUSED = 401
 _MAX_DETAIL_CHARS = 1_000
 # Far longer than the shown text, so that the cut there cannot leave a part of a key.
 _MAX_MASKED_CHARS = 100_000
@@ -133,11 +134,23 @@ def _seconds_until(written: str) -> float:
 
 
 def raise_failure(
-    failure: Failure, *, provider: str, secret: SecretStr, cause: Exception | None = None
+    failure: Failure,
+    *,
+    provider: str,
+    secret: SecretStr,
+    cause: Exception | None = None,
+    key_env: str | None = None,
 ) -> NoReturn:
     """Raise the failure as a `ProviderError` with the key masked.
 
     The cause is chained, unless its own text shows the key: a traceback prints it.
+
+    Args:
+        failure: The failure.
+        provider: The provider's `id`.
+        secret: Its key.
+        cause: The exception that reported the failure.
+        key_env: The environment variable that the key came from, for the advice.
     """
     key = secret.get_secret_value()
     error = ProviderError(
@@ -146,11 +159,17 @@ def raise_failure(
         status=failure.status,
         code=failure.code,
         retry_after_s=failure.retry_after_s,
+        remedy=_key_advice(key_env) if failure.status == _KEY_REFUSED else "",
     )
     said = str(cause)
     if len(said) > _MAX_MASKED_CHARS or _mask_secret(said, key) != said:
         cause = None
     raise error from cause
+
+
+def _key_advice(variable: str | None) -> str:
+    named = f"the environment variable {variable}" if variable else "api_key"
+    return f"the key in {named} is not accepted: set it to a key of this service, then start again"
 
 
 def _mask_secret(text: str, secret: str) -> str:

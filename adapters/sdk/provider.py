@@ -52,6 +52,7 @@ class ProviderOptions(TypedDict, total=False):
 
     profile: Required[ProviderProfile]
     api_key: Required[str | SecretStr]
+    api_key_env: str | None
     base_url: str | None
     timeout_s: float
     first_byte_timeout_s: float
@@ -115,6 +116,7 @@ class SDKProvider:
     Args:
         profile: The abilities of the model.
         api_key: The key; it appears in no message, log or error.
+        api_key_env: The environment variable that the key came from, for errors.
         id: The name of the provider in errors.
         base_url: The endpoint; None for the vendor's own.
         timeout_s: Seconds without anything new, after a reply has begun, before it counts
@@ -145,6 +147,7 @@ class SDKProvider:
         profile: ProviderProfile,
         api_key: str | SecretStr,
         id: str,  # noqa: A002 - the configuration's word
+        api_key_env: str | None = None,
         base_url: str | None = None,
         timeout_s: float = 60.0,
         first_byte_timeout_s: float = 600.0,
@@ -158,6 +161,7 @@ class SDKProvider:
         self.id = id
         self.profile = profile
         self._api_key = check_key(api_key, provider=id)
+        self._api_key_env = api_key_env
         self._base_url = base_url
         self._limits = replace(
             limits or ReplyLimits(),
@@ -189,7 +193,13 @@ class SDKProvider:
             response = getattr(exc, "response", None)
             if response is not None:
                 failure = replace(failure, retry_after_s=retry_after_s(response.headers))
-            raise_failure(failure, provider=self.id, secret=self._api_key, cause=exc)
+            raise_failure(
+                failure,
+                provider=self.id,
+                secret=self._api_key,
+                cause=exc,
+                key_env=self._api_key_env,
+            )
 
     async def _encode_off_loop(self, plan: RequestPlan) -> bytes:
         """Return the request's body; a large one is written off the event loop."""

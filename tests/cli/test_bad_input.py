@@ -107,7 +107,7 @@ def test_chat_refuses_a_wrong_configuration(command: Command, write: File, case:
         ("x = 1\n", ("has no tools",)),
         ("def a() -> None:\n    'Do.'\nTOOLS = [a, a]\n", ("two tools have the name 'a'",)),
         ("def a(*rest: int) -> None:\n    'Do.'\n", ("tool 'a'", "cannot be given by name")),
-        ("def a() -> None: ...\n", ("tool 'a'", "has no docstring")),
+        ("class X: ...\ndef a(x: X) -> None: ...\n", ("tool 'a'", "parameter 'x' of type 'X'")),
         ("import asyncio\nTOOLS = [asyncio]\n", ("a tool must be a function",)),
     ],
     ids=[
@@ -117,7 +117,7 @@ def test_chat_refuses_a_wrong_configuration(command: Command, write: File, case:
         "empty",
         "two_of_one_name",
         "signature",
-        "docstring",
+        "type",
         "no_function",
     ],
 )

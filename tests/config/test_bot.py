@@ -248,7 +248,7 @@ def test_a_key_in_the_file_is_in_no_error(tmp_path: Path, text: str) -> None:
 
 
 def test_a_key_in_code_is_in_no_error() -> None:
-    with pytest.raises(ValidationError) as caught:
+    with pytest.raises(ConfigurationError) as caught:
         ProviderConfig(id="a", type="anthropic", model="m", api_key_env="sk-secret-1")
     assert "sk-secret" not in str(caught.value)
 

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 
 from tool_search import SearchSettings, Tool, build_index, load_config
 from tool_search.config.plugins import installed_engines
@@ -127,7 +126,7 @@ def test_broken_engine_of_a_package_gives_the_reason(
 def test_engines_of_packages_are_not_imported_before_they_are_chosen(engines: None) -> None:
     assert {"backwards", "gone"} <= installed_engines().keys()
     assert "someones_search" not in sys.modules
-    with pytest.raises(ValidationError):
+    with pytest.raises(ConfigurationError):
         SearchSettings(engine="forwards")
     assert "someones_search" not in sys.modules
 

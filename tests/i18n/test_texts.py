@@ -7,7 +7,6 @@ import string
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 
 from tool_search import ConfigurationError, ToolSearchConfig
 from tool_search.i18n import (
@@ -94,7 +93,7 @@ def test_another_locale_is_answered_in_english(name: str) -> None:
 
 def test_settings_refuse_an_unknown_language() -> None:
     *others, last = map(repr, ("auto", *LANGUAGES))
-    with pytest.raises(ValidationError, match=f"{', '.join(others)} or {last}"):
+    with pytest.raises(ConfigurationError, match=f"{', '.join(others)} or {last}"):
         ToolSearchConfig(language="fr-FR")
 
 

@@ -15,7 +15,7 @@ from tool_search.catalog.naming import NameBook, Source, name_tools, reserved_ke
 from tool_search.catalog.near_copies import near_copies
 from tool_search.catalog.text_limits import TextLimits
 from tool_search.catalog.tool import Tool
-from tool_search.errors import DuplicateToolError
+from tool_search.errors import DuplicateToolError, InvalidToolError
 from tool_search.values.json import compact_json
 
 __all__ = ["CatalogChanges", "CorePolicy", "ToolCatalog", "catalog_changes"]
@@ -115,7 +115,7 @@ class ToolCatalog(Mapping[str, Tool]):
         self._policy = policy or CorePolicy()
         self._reserved = frozenset(reserved)
         self._restricted = frozenset(restricted)
-        listed = list(tools)
+        listed = _checked(tools)
         naming = name_tools(listed, names or NameBook(), reserved_keys(self._reserved))
         self._book = naming.book
         self._repeated = naming.repeated
@@ -349,6 +349,40 @@ class ToolCatalog(Mapping[str, Tool]):
 
 def _renamed(tool: Tool, name: str) -> Tool:
     return replace(tool, name=name, listed_name=tool.source[1])
+
+
+def _checked(tools: Any) -> list[Tool]:
+    """Return the definitions as a list.
+
+    Raises:
+        InvalidToolError: An item is not a definition; the message says how to make one.
+    """
+    listed = [tools] if isinstance(tools, str | Mapping) or callable(tools) else list(tools)
+    for item in listed:
+        if not isinstance(item, Tool):
+            # A tool with its function shows its whole definition.
+            shown = f"an {type(item).__name__}" if hasattr(item, "tool") else repr(item)
+            raise InvalidToolError(f"a catalog holds Tool objects, not {shown}; {_remedy(item)}")
+    return listed
+
+
+def _remedy(wrong: object) -> str:
+    """Return how to make a definition of something that is not one."""
+    if isinstance(getattr(wrong, "tool", None), Tool):
+        return "write item.tool for item in tools, or give the tools to Bot(tools=...)"
+    if callable(wrong):
+        return (
+            "write tool_from_function(function).tool, or give the function to Bot(tools=[...]) "
+            "or ToolSearchSession(tools=[...])"
+        )
+    if isinstance(wrong, Mapping):
+        return (
+            "write tool_from_definition(definition), which reads the formats of OpenAI, Anthropic "
+            "and MCP"
+        )
+    if isinstance(wrong, str):
+        return "write parse_tools(text), of tool_search.catalog.formats, for the text of a file"
+    return "write Tool(name=..., description=..., parameters=...)"
 
 
 def _check_repeated(tools: Iterable[Tool], repeated: Iterable[Source]) -> None:

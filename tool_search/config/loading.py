@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,36 +10,14 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from tool_search.config.bot import BotConfig, ProviderConfig, ToolSearchConfig
-from tool_search.config.history import HistorySettings
-from tool_search.config.mcp import MCPOAuthSettings, MCPServerSettings
-from tool_search.config.permissions import PermissionRules, PermissionSettings
-from tool_search.config.providers import ProfileMatch, ProfileSettings
-from tool_search.config.search import BoostSettings, HybridSettings, SearchSettings
-from tool_search.config.stores import LearningSettings, StoreSettings
+from tool_search.config.bot import BotConfig
+from tool_search.config.problems import KeyPath, dotted, problems
 from tool_search.errors import ConfigurationError
 
 __all__ = ["config_from_mapping", "load_config", "load_settings", "read_yaml", "validated"]
 
-# Settings of other systems, as their users have them, and where ours are.
-_OTHER_SYSTEMS = {
-    "discoveryMode": "tool_schema_mode",
-    "essentialOverride": "tool_search.always_loaded_tools",
-    "discoveryDefaultServers": "tool_search.always_loaded_tools, as server:*",
-    "maxToolsLimit": "tool_search.threshold, with tool_schema_mode: auto",
-    "searchThreshold": "tool_search.search.min_relevance",
-    "toolSelectionOrder": "tool_search.always_loaded_tools",
-    "NameBoost": "tool_search.search.boosts.name",
-    "NamespaceBoost": "tool_search.search.boosts.namespace",
-    "TagsBoost": "tool_search.search.boosts.tags",
-    "defaultMode": "permissions.mode",
-    "acceptEdits": "accept",
-    "bypassPermissions": "bypass",
-    "dontAsk": "never-ask",
-}
 _AS_IN_ASTRBOT = ("tool_schema_mode", "tool_search")
 _ModelT = TypeVar("_ModelT", bound=BaseModel)
-_Path = tuple[str | int, ...]
 
 
 def load_config(path: str | os.PathLike[str]) -> BotConfig:
@@ -72,7 +49,7 @@ def load_settings(path: str | os.PathLike[str], model: type[_ModelT]) -> _ModelT
     return validated(model, _arrange_sections(content, lines, source), lines, source)
 
 
-def read_yaml(source: Path) -> tuple[dict[Any, Any], dict[_Path, int]]:
+def read_yaml(source: Path) -> tuple[dict[Any, Any], dict[KeyPath, int]]:
     """Return the content of a YAML or JSON file, and the line of each key by its path.
 
     Raises:
@@ -100,7 +77,7 @@ def config_from_mapping(content: Mapping[str, Any]) -> BotConfig:
     Raises:
         ConfigurationError: A key is unknown or a value is not allowed.
     """
-    source, lines = Path("configuration"), dict[_Path, int]()
+    source, lines = Path("configuration"), dict[KeyPath, int]()
     arranged = _arrange_sections(dict(content), lines, source)
     return validated(BotConfig, arranged, lines, source)
 
@@ -111,7 +88,7 @@ def _yaml_problem(exc: Exception) -> str:
     return f"line {mark.line + 1}, column {mark.column + 1}: {problem}" if mark else problem
 
 
-def _lines(node: yaml.Node, path: _Path, source: Path) -> Iterator[tuple[_Path, int]]:
+def _lines(node: yaml.Node, path: KeyPath, source: Path) -> Iterator[tuple[KeyPath, int]]:
     """Yield the line of every key, by its path."""
     if isinstance(node, yaml.MappingNode):
         seen = set()
@@ -130,7 +107,7 @@ def _lines(node: yaml.Node, path: _Path, source: Path) -> Iterator[tuple[_Path, 
 
 
 def _arrange_sections(
-    content: dict[Any, Any], lines: dict[_Path, int], source: Path
+    content: dict[Any, Any], lines: dict[KeyPath, int], source: Path
 ) -> dict[str, Any]:
     """Return the file's content with the sections in the places of `BotConfig`."""
     arranged = dict(content)
@@ -159,7 +136,7 @@ def _arrange_sections(
     return {**arranged, "tool_search": section}
 
 
-def _section(value: object, key: str, lines: Mapping[_Path, int], source: Path) -> dict[Any, Any]:
+def _section(value: object, key: str, lines: Mapping[KeyPath, int], source: Path) -> dict[Any, Any]:
     if value is not None and not isinstance(value, dict):
         kind = type(value).__name__
         raise _wrong(source, lines, (key,), f"must hold keys and values, not a {kind}")
@@ -167,7 +144,7 @@ def _section(value: object, key: str, lines: Mapping[_Path, int], source: Path) 
 
 
 def validated(
-    model: type[_ModelT], content: Mapping[str, Any], lines: Mapping[_Path, int], source: Path
+    model: type[_ModelT], content: Mapping[str, Any], lines: Mapping[KeyPath, int], source: Path
 ) -> _ModelT:
     """Return the content as settings.
 
@@ -177,74 +154,18 @@ def validated(
     try:
         return model.model_validate(content)
     except ValidationError as exc:
-        problems = [
-            str(_wrong(source, lines, tuple(error["loc"]), _problem(error, model)))
-            for error in exc.errors(include_url=False)
-        ]
-        raise ConfigurationError("\n".join(problems)) from exc
-
-
-def _problem(error: Any, model: type[BaseModel]) -> str:
-    """Return the problem in plain words, and what another system's name is called here."""
-    value = error["input"]
-    inner = value if isinstance(value, dict) else [value] if isinstance(value, str) else []
-    # A key above the wrong one may be the other system's too: `tools: {discoveryMode: all}`.
-    for name in (error["loc"][-1], *inner):
-        if (today := _OTHER_SYSTEMS.get(str(name))) is not None:
-            return f"{_plain_problem(error, model)}; instead of {name}, write {today}"
-    return _plain_problem(error, model)
-
-
-def _plain_problem(error: Any, model: type[BaseModel]) -> str:
-    if error["type"] == "extra_forbidden":
-        return f"is unknown; known here: {', '.join(_known_keys(model, error['loc']))}"
-    if error["type"] == "missing":
-        return "is missing"
-    problem = error["msg"].removeprefix("Value error, ").replace("valid tuple", "list")
-    problem = re.sub(r"valid dictionary or instance of \w+", "section of keys and values", problem)
-    return f"{_describe_value(error['input'], error['loc'])}: {problem[:1].lower()}{problem[1:]}"
-
-
-def _describe_value(value: object, location: tuple[str | int, ...]) -> str:
-    """Return a wrong value for an error, but nothing that could be or hold an API key."""
-    if isinstance(value, dict | list | tuple):
-        return f"holds {'keys and values' if isinstance(value, dict) else 'a list'}"
-    secret = any("key" in str(step) for step in location) or location[-1:] == ("base_url",)
-    secret = secret or location[:1] == ("mcpServers",)
-    return "is not allowed" if secret and value is not None else f"is {value!r}"
-
-
-def _known_keys(model: type[BaseModel], location: tuple[str | int, ...]) -> list[str]:
-    sections: dict[str, type[BaseModel]] = {
-        "tool_search": ToolSearchConfig, "search": SearchSettings, "hybrid": HybridSettings,
-        "boosts": BoostSettings,
-        "providers": ProviderConfig, "learning": LearningSettings, "store": StoreSettings,
-        "permissions": PermissionSettings, "policy": PermissionRules, "roles": PermissionRules,
-        "profiles": ProfileSettings, "match": ProfileMatch, "history": HistorySettings,
-        "mcpServers": MCPServerSettings, "oauth": MCPOAuthSettings,
-    }  # fmt: skip
-    for before, step in zip(("", *location), location[:-1], strict=False):
-        if before not in ("profiles", "mcpServers"):  # its next step is a name of the user's
-            model = sections.get(str(step), model)
-    keys = {field.alias or name for name, field in model.model_fields.items()}
-    # A file has the mode next to its section; the settings have it inside.
-    if model is ToolSearchConfig:
-        keys.discard("tool_schema_mode")
-    elif model is BotConfig:
-        keys.update(("tool_schema_mode", "provider_settings"))
-    return sorted(keys)
+        found = problems(exc, model, in_file=True)
+        listed = [str(_wrong(source, lines, place, problem)) for place, problem in found]
+        raise ConfigurationError("\n".join(listed)) from exc
 
 
 def _wrong(
-    source: Path, lines: Mapping[_Path, int], path: _Path, problem: str
+    source: Path, lines: Mapping[KeyPath, int], path: KeyPath, problem: str
 ) -> ConfigurationError:
     line = next((lines[path[:n]] for n in range(len(path), 0, -1) if path[:n] in lines), None)
     where = f"{source}, line {line}" if line is not None else str(source)
     return ConfigurationError(f"{where}: {_dotted(path)} {problem}")
 
 
-def _dotted(path: _Path) -> str:
-    dotted = ""
-    for step in path:
-        dotted += f"[{step}]" if isinstance(step, int) else f".{step}" if dotted else str(step)
-    return dotted.replace("tool_search.tool_schema_mode", "tool_schema_mode")
+def _dotted(path: KeyPath) -> str:
+    return dotted(path).replace("tool_search.tool_schema_mode", "tool_schema_mode")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from pydantic import SecretStr, ValidationError
+from pydantic import SecretStr
 
 from tool_search.config.bot import ProviderConfig
 from tool_search.config.kinds import KINDS, KINDS_LISTED, nearest_kind
@@ -44,10 +44,7 @@ def provider_from_string(text: str, configured: Iterable[ProviderConfig] = ()) -
     dialect = KINDS.get(kind.strip().replace("_", "-"))
     if not separator or dialect is None:
         raise ConfigurationError(_wrong_form(text, list(entries)))
-    try:
-        return ProviderConfig(id=text, type=dialect, model=_checked_model(text, model))
-    except ValidationError as exc:
-        raise ConfigurationError(f"provider {text!r}: {exc.errors()[0]['msg']}") from exc
+    return ProviderConfig(id=text, type=dialect, model=_checked_model(text, model))
 
 
 def api_keys(

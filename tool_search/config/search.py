@@ -10,12 +10,15 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    ValidationError,
     ValidationInfo,
     field_validator,
     model_validator,
 )
 
 from tool_search.config.plugins import installed_engines
+from tool_search.config.problems import dotted, problems
+from tool_search.errors import ConfigurationError
 
 __all__ = [
     "AnswerForm",
@@ -43,9 +46,27 @@ _Weight = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 
 
 class Settings(BaseModel):
-    """A frozen section; an unknown key or a value of another type is an error."""
+    """A frozen section; an unknown key or a value of another type is an error.
+
+    Raises:
+        ConfigurationError: A key is unknown or a value is not allowed; one line for each.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    def __init__(self, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as exc:
+            name = type(self).__name__
+            listed = [
+                f"{name}: {dotted(place)} {said}" for place, said in problems(exc, type(self))
+            ]
+            raise ConfigurationError("\n".join(listed)) from None
+
+    # Without this mark pydantic validates an inner section by its `__init__`, and the error
+    # of the whole would not have the place of its wrong key.
+    setattr(__init__, "__pydantic_base_init__", True)  # noqa: B010
 
     @field_validator("*", mode="before")
     @classmethod

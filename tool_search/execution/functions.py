@@ -6,6 +6,7 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
 from functools import partial
 from typing import Any, get_args, get_type_hints
 
@@ -26,6 +27,7 @@ __all__ = [
     "ToolFunction",
     "context_parameter",
     "executable_tools",
+    "listed_tools",
     "named_tools",
     "received_arguments",
     "stateful_tool",
@@ -86,6 +88,7 @@ class ExecutableTool:
     forget: Callable[[str], Awaitable[None]] | None = None
 
 
+_DEFINITION_FIELDS = {field.name for field in fields(Tool)} | {"defer_loading"}
 _EXECUTION_FIELDS = {field.name for field in fields(ExecutableTool)} - {
     "tool", "function", "arguments",
 }  # fmt: skip
@@ -101,8 +104,8 @@ def tool_from_function(function: ToolFunction, **definition: Any) -> ExecutableT
             `ExecutableTool`, such as `timeout_s`.
 
     Raises:
-        InvalidToolError: It has no docstring, or a parameter cannot be described as JSON or
-            passed by name.
+        InvalidToolError: A parameter cannot be described as JSON or passed by name, or a field
+            is unknown.
 
     >>> def add(a: int, b: int = 1) -> int:
     ...     "Add two numbers."
@@ -110,16 +113,19 @@ def tool_from_function(function: ToolFunction, **definition: Any) -> ExecutableT
     >>> tool_from_function(add).tool.parameters["required"]
     ['a']
     """
-    more = {key: definition.pop(key) for key in _EXECUTION_FIELDS.intersection(definition)}
     name = definition.pop("name", getattr(function, "__name__", ""))
+    _check_fields(name, definition)
+    more = {key: definition.pop(key) for key in _EXECUTION_FIELDS.intersection(definition)}
     documented = docstring_parser.parse(inspect.getdoc(function) or "")
     described = {item.arg_name: item.description or "" for item in documented.params}
     about = [documented.short_description, documented.long_description]
     description = definition.pop("description", "\n\n".join(part for part in about if part))
     if not description:
-        raise InvalidToolError(
-            f"tool {name!r}: the function has no docstring, and a model cannot know its purpose; "
-            "write one, or give description= to tool_from_function"
+        _log.warning(
+            "function_without_docstring: tool %r: a model sees its name and no description, and "
+            "searches find it by its name alone; write a docstring, or give description= to "
+            "tool_from_function",
+            name,
         )
     arguments = _arguments_model(name, function, described)
     schema = _without_titles(arguments.model_json_schema())
@@ -132,6 +138,18 @@ def tool_from_function(function: ToolFunction, **definition: Any) -> ExecutableT
         }
     )
     return ExecutableTool(tool=tool, function=function, arguments=arguments, **more)
+
+
+def _check_fields(name: str, definition: Arguments) -> None:
+    known = _DEFINITION_FIELDS | _EXECUTION_FIELDS
+    for key in definition:
+        if key not in known:
+            near = get_close_matches(key, known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise InvalidToolError(
+                f"tool {name!r}: the field {key!r} is unknown; known: "
+                f"{', '.join(sorted(known))}{hint}"
+            )
 
 
 def received_arguments(item: ExecutableTool, arguments: Arguments) -> Arguments | None:
@@ -156,14 +174,41 @@ def executable_tools(tools: Iterable[ExecutableTool | ToolFunction]) -> tuple[Ex
         InvalidToolError: An item is neither a tool nor a function, or cannot be described.
     """
     made = []
-    for item in tools:
+    for item in listed_tools(tools):
         if isinstance(item, ExecutableTool):
             made.append(item)
         elif callable(item):
             made.append(tool_from_function(item))
         else:
-            raise InvalidToolError(f"a tool must be a function or an ExecutableTool, not {item!r}")
+            raise InvalidToolError(
+                f"a tool must be a function or an ExecutableTool, not {_described(item)}"
+            )
     return tuple(made)
+
+
+def listed_tools(tools: Any) -> tuple[Any, ...]:
+    """Return what a user gave as tools, one by one.
+
+    Raises:
+        InvalidToolError: It is not a list.
+    """
+    if isinstance(tools, str | Mapping) or not isinstance(tools, Iterable):
+        raise InvalidToolError(
+            f"tools must be a list of functions, not {tools!r}; write tools=[...]"
+        )
+    return tuple(tools)
+
+
+def _described(item: object) -> str:
+    if isinstance(item, Tool):
+        return (
+            f"the definition {item.name!r}, which has no function to run: give the function "
+            "itself, or ExecutableTool(tool=..., function=...); a loop that runs its calls "
+            "itself gives a ToolCatalog of definitions to ToolSearchSession"
+        )
+    if isinstance(item, str):
+        return f"the text {item!r}: a name runs nothing; give the function itself"
+    return repr(item)
 
 
 def named_tools(
@@ -220,6 +265,7 @@ def _arguments_model(
 ) -> type[BaseModel]:
     hints = _hints(function)
     fields: dict[str, Any] = {}
+    untyped = []
     for index, parameter in enumerate(_signature(name, function).parameters.values()):
         kind = hints.get(parameter.name, Any)
         if _is_context(kind):
@@ -229,19 +275,47 @@ def _arguments_model(
                 f"tool {name!r}: parameter {parameter} cannot be given by name; "
                 "use named parameters"
             )
+        if parameter.name not in hints:
+            untyped.append(parameter.name)
         default = ... if parameter.default is parameter.empty else parameter.default
         description = described.get(parameter.name)
         # Under an alias, because a model reserves field names such as `json` and `schema`.
         field = Field(default=default, alias=parameter.name, description=description)
         fields[f"argument_{index}"] = (kind, field)
+    if untyped:
+        _log.warning(
+            "parameters_without_types: tool %r: a model sees no type for %s, and may send any "
+            "JSON; annotate them, such as `%s: str`",
+            name,
+            ", ".join(untyped),
+            untyped[0],
+        )
     try:
-        model: type[BaseModel] = create_model(name, __base__=FunctionArguments, **fields)
-        model.model_json_schema()
+        return _model_of(name, fields)
     except Exception as exc:
-        raise InvalidToolError(
-            f"tool {name!r}: its parameters cannot be described as JSON: {exc}"
-        ) from exc
+        raise InvalidToolError(_wrong_parameter(name, fields, exc)) from exc
+
+
+def _model_of(name: str, fields: Mapping[str, Any]) -> type[BaseModel]:
+    """Return a model of arguments; pydantic raises many errors if a type has no schema."""
+    model: type[BaseModel] = create_model(name, __base__=FunctionArguments, **fields)
+    model.model_json_schema()
     return model
+
+
+def _wrong_parameter(name: str, fields: Mapping[str, Any], error: Exception) -> str:
+    """Return the error message for the first parameter whose type has no JSON schema."""
+    for key, (kind, field) in fields.items():
+        try:
+            _model_of(name, {key: (kind, field)})
+        except Exception:  # noqa: BLE001  # as for all parameters together
+            shown = getattr(kind, "__name__", None) or repr(kind)
+            return (
+                f"tool {name!r}: parameter {field.alias!r} of type {shown!r} cannot be described "
+                "as JSON; use str, int, float, bool, list, dict, Literal, an Enum, a dataclass "
+                "or a pydantic model"
+            )
+    return f"tool {name!r}: its parameters cannot be described as JSON: {error}"
 
 
 def _signature(name: str, function: ToolFunction) -> inspect.Signature:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Literal
 
 from pydantic_core import to_jsonable_python
@@ -155,6 +157,7 @@ def called_tool_name(decision: CallDecision) -> str:
     return decision.names_tool.name if decision.names_tool else decision.call.name
 
 
+_log = logging.getLogger(__name__)
 _PARTS = (TextPart, ImagePart)
 _MAY_HAVE_PARTS = (*_PARTS, list, tuple)
 MAX_ERROR_CHARS = 10_000
@@ -170,9 +173,29 @@ def as_text(value: object) -> str:
     if type(value) is int:
         return str(value)
     try:
-        return compact_json(to_jsonable_python(value, fallback=str))
+        return compact_json(to_jsonable_python(value, fallback=_fallback))
     except (TypeError, ValueError, RecursionError):
         return str(value)
+
+
+def _fallback(value: object) -> str:
+    """Return an object that is not JSON as its own text; log it if it has none."""
+    kind = type(value)
+    if kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__:
+        _log_formless(kind.__qualname__)
+    return str(value)
+
+
+@lru_cache(maxsize=256)
+def _log_formless(kind: str) -> None:
+    # Cached, so that each type is named once.
+    _log.warning(
+        "result_without_form: a tool returned a %s, which is neither JSON nor a text: a model "
+        "sees '<%s object at 0x...>'; return text, a dict, a dataclass or a pydantic model, or "
+        "give render= to tool_from_function",
+        kind,
+        kind,
+    )
 
 
 def as_result(value: object, data: object = None, *, language: Language) -> ExecutionResult:

@@ -32,6 +32,7 @@ __all__ = [
     "OWN_HOSTS",
     "KnownProvider",
     "ProviderFacts",
+    "is_known_model",
     "known_facts",
     "stated_facts",
 ]
@@ -116,6 +117,14 @@ class KnownProvider:
 def known_facts(dialect: Dialect, host: str, model: str) -> ProviderFacts:
     """Return the facts of the table about a model at a host."""
     return _merged(KNOWN_PROVIDERS, dialect, host, model)
+
+
+def is_known_model(model: str) -> bool:
+    """True if a row of the table is about this model, in any dialect."""
+    return any(
+        row.models != ("*",) and _closest(row.models, {model.lower(), _bare(model.lower())})
+        for row in KNOWN_PROVIDERS
+    )
 
 
 def stated_facts(

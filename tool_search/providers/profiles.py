@@ -5,8 +5,10 @@ The table in `known` has the known facts; a configuration's `profiles` replace t
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal
 from urllib.parse import urlsplit
@@ -31,10 +33,17 @@ from tool_search.config.strategies import (
 )
 from tool_search.errors import UnsupportedStrategyError
 from tool_search.messages import StrategyName
-from tool_search.providers.known import OWN_HOSTS, ProviderFacts, known_facts, stated_facts
+from tool_search.providers.known import (
+    OWN_HOSTS,
+    ProviderFacts,
+    is_known_model,
+    known_facts,
+    stated_facts,
+)
 
 __all__ = ["ProviderProfile", "profile_for", "profile_of"]
 
+_log = logging.getLogger(__name__)
 _NO_PROFILES: Mapping[str, ProfileSettings] = MappingProxyType({})
 
 
@@ -199,6 +208,8 @@ def profile_for(
     stated = stated_facts(profiles, dialect, host, model)
     facts: ProviderFacts = {**known_facts(dialect, host, model), **stated}
     chosen = _strategy(dialect, model, strategy, facts, takes_cheapest=takes_cheapest)
+    if not stated and host == OWN_HOSTS[dialect]:
+        _warn_if_unknown(model, chosen.name)
     responses = dialect == "openai_responses"
     reasons = responses and _passes_reasoning_on(strategy, chosen, facts)
     return ProviderProfile(
@@ -229,6 +240,19 @@ def profile_for(
         takes_tool_choice_none=facts.get("takes_tool_choice_none", True),
         set_aside=frozenset(facts.get("set_aside", ())),
     )
+
+
+@lru_cache(maxsize=256)
+def _warn_if_unknown(model: str, strategy: str) -> None:
+    # Cached, so that each model is named once. At other endpoints most models are unknown.
+    if not is_known_model(model):
+        _log.warning(
+            "model_not_known: the model %r is in no row of the table of known models: with the "
+            "strategy %r it sees the search tool and the tools that it found; if it can do more, "
+            "say so under `profiles`, and if it is misspelt, correct it",
+            model,
+            strategy,
+        )
 
 
 def _strategy(

@@ -18,7 +18,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tool_search.catalog.tool import Tool
 from tool_search.config.plugins import installed_engines
-from tool_search.errors import DuplicateToolError, SearchError
+from tool_search.errors import (
+    ConfigurationError,
+    DuplicateToolError,
+    InvalidToolError,
+    SearchError,
+)
 from tool_search.search.engines.options import EngineOptions
 from tool_search.search.index.protocol import ToolSearchIndex
 from tool_search.search.index.ranking import RankedIndex, Scorer
@@ -216,6 +221,7 @@ def build_index(
     """
     engine, _, segmenter = _DEFAULTS
     if settings is not None:
+        _check_settings(settings)
         engine, segmenter = settings.engine, settings.segmenter
     if engine not in EMBEDDING_ENGINES and not (embedder is None and vector_store is None):
         raise SearchError(
@@ -340,7 +346,21 @@ def _index_of_plugin(
     return index
 
 
+def _check_settings(settings: Any) -> None:
+    if not hasattr(settings, "engine"):
+        raise ConfigurationError(
+            f"settings must be SearchSettings, not {settings!r}; "
+            "write SearchSettings(engine='bm25'), or leave it out"
+        )
+
+
 def _check_names(tools: Sequence[Tool]) -> None:
+    wrong: Any = next((tool for tool in tools if not isinstance(tool, Tool)), None)
+    if wrong is not None:
+        raise InvalidToolError(
+            f"an index is built over Tool objects, not {wrong!r}; write item.tool of an "
+            "ExecutableTool, or tool_from_function(function).tool"
+        )
     counts = Counter(tool.name for tool in tools)
     if len(counts) < len(tools):
         twice = sorted(name for name, count in counts.items() if count > 1)

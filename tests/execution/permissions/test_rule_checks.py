@@ -10,6 +10,7 @@ import pytest
 from tool_search import (
     CallOptions,
     CallRunner,
+    ConfigurationError,
     ExecutableTool,
     Permissions,
     PermissionSettings,
@@ -152,5 +153,5 @@ def _executable(tools: list[Tool]) -> list[ExecutableTool]:
     ],
 )
 def test_pattern_of_no_host_and_no_mail_address_is_refused(pattern: str) -> None:
-    with pytest.raises(ValueError, match="cannot be read"):
+    with pytest.raises(ConfigurationError, match="cannot be read"):
         PermissionSettings(deny=(f"fetch({pattern})",))

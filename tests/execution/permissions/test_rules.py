@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
-from tool_search import PermissionSettings, Tool
+from tool_search import ConfigurationError, PermissionSettings, Tool
 from tool_search.config.permissions import PermissionRules
 from tool_search.execution.permissions.argument_values import CallArguments, Subjects
 from tool_search.execution.permissions.rules import (
@@ -222,5 +221,5 @@ def test_deny_wins_over_ask_and_ask_over_allow(given_rules: list[tuple[str, str]
 
 @pytest.mark.parametrize("rule", ["", " run", "(x)", "run(", "run()", "run(x", "run(x) "])
 def test_rule_that_cannot_be_read_is_refused(rule: str) -> None:
-    with pytest.raises(ValidationError, match="rule"):
+    with pytest.raises(ConfigurationError, match="rule"):
         PermissionSettings(deny=(rule,))

@@ -1,0 +1,132 @@
+"""The words for wrong settings, the same for a YAML file and for Python."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+__all__ = ["KeyPath", "dotted", "problems"]
+
+KeyPath = tuple[str | int, ...]
+"""The place of a setting: keys, and indices of lists."""
+
+# Settings of other systems, as their users have them, and where ours are.
+_OTHER_SYSTEMS = {
+    "discoveryMode": "tool_schema_mode",
+    "essentialOverride": "tool_search.always_loaded_tools",
+    "discoveryDefaultServers": "tool_search.always_loaded_tools, as server:*",
+    "maxToolsLimit": "tool_search.threshold, with tool_schema_mode: auto",
+    "searchThreshold": "tool_search.search.min_relevance",
+    "toolSelectionOrder": "tool_search.always_loaded_tools",
+    "NameBoost": "tool_search.search.boosts.name",
+    "NamespaceBoost": "tool_search.search.boosts.namespace",
+    "TagsBoost": "tool_search.search.boosts.tags",
+    "defaultMode": "permissions.mode",
+    "acceptEdits": "accept",
+    "bypassPermissions": "bypass",
+    "dontAsk": "never-ask",
+}
+# A file has the mode next to its section; the settings have it inside.
+_MODE, _SECTION, _BOT = "tool_schema_mode", "tool_search", "BotConfig"
+
+
+def problems(
+    error: ValidationError, model: type[BaseModel], *, in_file: bool = False
+) -> Iterator[tuple[KeyPath, str]]:
+    """Yield the place of each wrong setting, and its problem in plain words.
+
+    Args:
+        error: The error.
+        model: The settings that were wrong.
+        in_file: True if the keys are arranged as in a bot's YAML file.
+    """
+    for each in error.errors(include_url=False):
+        yield tuple(each["loc"]), _problem(each, model, in_file=in_file)
+
+
+def dotted(path: KeyPath) -> str:
+    """Return a place as `providers[0].model`."""
+    joined = ""
+    for step in path:
+        joined += f"[{step}]" if isinstance(step, int) else f".{step}" if joined else str(step)
+    return joined
+
+
+def _problem(error: Any, model: type[BaseModel], *, in_file: bool) -> str:
+    """Return the problem, and what another system's name is called here."""
+    plain = _plain_problem(error, model, in_file=in_file)
+    value = error["input"]
+    inner = value if isinstance(value, dict) else [value] if isinstance(value, str) else []
+    # A key above the wrong one may be the other system's too: `tools: {discoveryMode: all}`.
+    for name in (*error["loc"][-1:], *inner):
+        if (today := _OTHER_SYSTEMS.get(str(name))) is not None:
+            return f"{plain}; instead of {name}, write {today}"
+    return plain
+
+
+def _plain_problem(error: Any, model: type[BaseModel], *, in_file: bool) -> str:
+    if error["type"] == "extra_forbidden":
+        return _unknown_key(error["loc"], model, in_file=in_file)
+    if error["type"] == "missing":
+        return "is missing"
+    problem = error["msg"].removeprefix("Value error, ").replace("valid tuple", "list")
+    problem = re.sub(r"valid dictionary or instance of \w+", "section of keys and values", problem)
+    described = _describe_value(error["input"], error["loc"])
+    return f"{described}: {problem[:1].lower()}{problem[1:]}"
+
+
+def _unknown_key(location: KeyPath, model: type[BaseModel], *, in_file: bool) -> str:
+    key = str(location[-1])
+    keys = _known_keys(model, location, in_file=in_file)
+    said = f"is unknown; known here: {', '.join(keys)}"
+    if key.lower() in ("api_key", "apikey", "key", "token") and "api_key_env" in keys:
+        return (
+            f"{said}; a key comes from the environment, never from settings: set a variable "
+            "such as ANTHROPIC_API_KEY, and name it in api_key_env"
+        )
+    near = get_close_matches(key, keys, n=1)
+    return f"{said}; did you mean {near[0]!r}?" if near else said
+
+
+def _describe_value(value: object, location: KeyPath) -> str:
+    """Return a wrong value for an error, but nothing that could be or hold an API key."""
+    if isinstance(value, dict | list | tuple):
+        return f"holds {'keys and values' if isinstance(value, dict) else 'a list'}"
+    secret = any("key" in str(step) for step in location) or location[-1:] == ("base_url",)
+    secret = secret or location[:1] == ("mcpServers",)
+    return "is not allowed" if secret and value is not None else f"is {value!r}"
+
+
+def _known_keys(model: type[BaseModel], location: KeyPath, *, in_file: bool) -> list[str]:
+    """Return the keys of the section in which the last step of a place is."""
+    top = model
+    for step in location[:-1]:
+        model = _section(model, step) or model
+    keys = {field.alias or name for name, field in model.model_fields.items()}
+    if in_file and model is not top:
+        # One section alone has it, and a file has it next to that section.
+        keys.discard(_MODE)
+    elif in_file and _SECTION in keys:
+        keys.add(_MODE)
+        if model.__name__ == _BOT:
+            keys.add("provider_settings")
+    return sorted(keys)
+
+
+def _section(model: type[BaseModel], step: str | int) -> type[BaseModel] | None:
+    """Return the settings under a key; None for an index, or a name of the user's."""
+    for name, field in model.model_fields.items():
+        if step in (name, field.alias):
+            return next(_models(field.annotation), None)
+    return None
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _models(argument)
