@@ -222,14 +222,16 @@ MCP_SERVERS_ENV := .venv-mcp-servers
 MCP_NODE := .node-mcp
 MCP_NODE_PACKAGES := $(addprefix @modelcontextprotocol/server-,everything filesystem memory)
 MCP_PATHS := MCP_PYTHON_BIN=$(CURDIR)/$(MCP_SERVERS_ENV)/bin MCP_NODE_BIN=$(CURDIR)/$(MCP_NODE)/node_modules/.bin
+# A gateway is tried with the clients of both SDKs and of FastMCP.
+MCP_CLIENTS := MCP_OLD_PYTHON=$(CURDIR)/.venv-mcp-old/bin/python FASTMCP_PYTHON=$(CURDIR)/.venv-fastmcp/bin/python
 MCP_TEST := -m pytest -n 2 --dist worksteal tests/mcp tests/sources
 
-test-mcp: .venv-mcp-new/.ready .venv-mcp-old/.ready $(MCP_SERVERS_ENV)/.ready $(MCP_NODE)/.ready
-	$(MCP_PATHS) .venv-mcp-new/bin/python $(MCP_TEST)
+test-mcp: .venv-mcp-new/.ready .venv-mcp-old/.ready .venv-fastmcp/.ready $(MCP_SERVERS_ENV)/.ready $(MCP_NODE)/.ready
+	$(MCP_PATHS) $(MCP_CLIENTS) .venv-mcp-new/bin/python $(MCP_TEST)
 	$(if $(LONG),$(MCP_PATHS)) .venv-mcp-old/bin/python $(MCP_TEST)
 
 .venv-mcp-new/.ready: pyproject.toml
-	$(call mcp_env,.venv-mcp-new,--upgrade mcp)
+	$(call mcp_env,.venv-mcp-new,--upgrade mcp google-re2)
 
 .venv-mcp-old/.ready: pyproject.toml
 	$(call mcp_env,.venv-mcp-old,'mcp==1.26.*')

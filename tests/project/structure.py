@@ -36,6 +36,7 @@ LAYERS = (
     ("registry",),
     ("adapters",),
     ("bot",),
+    ("inspector",),
     ("gateway", "proxy", "testing", "compat", "workspace"),
     ("demo",),
     ("cli",),

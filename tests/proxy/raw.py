@@ -27,6 +27,7 @@ class RawProvider:
         status: The status of each reply.
         headers: The headers of each reply.
         body: The body of each reply.
+        bodies: The bodies of the next replies, before `body`.
         requests: The requests, in order.
         address: Its address.
     """
@@ -34,6 +35,7 @@ class RawProvider:
     status: int = 200
     headers: dict[str, str] = field(default_factory=lambda: {"content-type": "application/json"})
     body: bytes = b"{}"
+    bodies: list[bytes] = field(default_factory=list)
     requests: list[Received] = field(default_factory=list)
     address: str = ""
 
@@ -51,12 +53,13 @@ def raw_provider() -> Iterator[RawProvider]:
             headers = {name.lower(): value for name, value in self.headers.items()}
             body = self.rfile.read(length)
             provider.requests.append(Received(self.command, self.path, headers, body))
+            reply = provider.bodies.pop(0) if provider.bodies else provider.body
             self.send_response(provider.status)
             for name, value in provider.headers.items():
                 self.send_header(name, value)
-            self.send_header("content-length", str(len(provider.body)))
+            self.send_header("content-length", str(len(reply)))
             self.end_headers()
-            self.wfile.write(provider.body)
+            self.wfile.write(reply)
 
         do_GET = do_POST = do_DELETE = answer  # noqa: N815  # names of http.server
 

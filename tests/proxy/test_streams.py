@@ -110,6 +110,30 @@ def test_a_stream_that_breaks_off_ends_with_an_error(pieces: list[bytes]) -> Non
     assert json.loads(lines[-1].removeprefix("data: "))["error"]["type"] == "server_error"
 
 
+def call_chunk(**call: Any) -> bytes:
+    """Return a chunk with a piece of a call."""
+    return chunk({"tool_calls": [call]})
+
+
+@pytest.mark.parametrize("index", [0, None], ids=["one index for all", "no index"])
+@pytest.mark.parametrize("with_ids", [True, False], ids=["ids", "no ids"])
+def test_calls_of_one_index_are_told_apart(index: int | None, *, with_ids: bool) -> None:
+    def piece(name: str, call_id: str) -> bytes:
+        function = {"name": name, "arguments": '{"id": "1"}'}
+        more = {"id": call_id} if with_ids else {}
+        place = {} if index is None else {"index": index}
+        return call_chunk(type="function", function=function, **place, **more)
+
+    pieces = [piece("bash", "a"), piece("edit", "b"), chunk({}, "tool_calls"), b"data: [DONE]\n\n"]
+    plain = [{"type": "custom", "name": "bash"}, {"type": "custom", "name": "edit"}]
+    with before(Streaming(pieces)) as address:
+        lines = list(events(address, [*TOOLS, *plain]))
+
+    seen = [json.loads(line.removeprefix("data: ")) for line in lines[:-1]]
+    calls = [c for e in seen for c in e["choices"][0]["delta"].get("tool_calls", ())]
+    assert [(c["index"], c["function"]["name"]) for c in calls] == [(0, "bash"), (1, "edit")]
+
+
 def test_marks_and_events_of_other_kinds_do_no_harm() -> None:
     pieces = [
         b": keep-alive\n\n",

@@ -35,87 +35,25 @@ from tool_search.discovery.search_tool import clean_description
 from tool_search.errors import ConfigurationError
 from tool_search.search import SearchResult, ToolSearchIndex
 from tool_search.search.build import PRESETS
+from tool_search.search.explained import explanation_object, matched_words
 from tool_search.search.index.explanation import Explanation, TermScore
 from tool_search.search.index.older_first import search_older_first
 from tool_search.search.index.ranking import RankedIndex
 from tool_search.search.learned import Evidence, LearnedQueries, with_votes
-from tool_search.search.text.documents import FieldName, field_texts
-from tool_search.search.text.query import query_terms
-from tool_search.search.text.tokenizer import pieces
+from tool_search.search.text.documents import FieldName
 from tool_search.stores import SQLiteStore
 
 __all__ = [
     "HOW_SCORES_ARE_MADE",
     "explanation_lines",
-    "explanation_object",
-    "matched_words",
     "places",
     "search_command",
 ]
 
 
 HOW_SCORES_ARE_MADE = "a score is 1 - e^-(sum x boost)"
-# Long fields are cut as the index cuts them, so that explaining stays quick.
-_MAX_FIELD_CHARS = 20_000
 _MAX_WORDS = 12
 _LIMIT = 5
-
-
-def matched_words(query: str, tool: Tool) -> dict[FieldName, list[str]]:
-    """Return the query's words by the field that has them, as the default engine cuts words.
-
-    A run of Chinese shows the parts of it that were found, the longest alone.
-    """
-    asked = query_terms(query).pieces
-    found: dict[FieldName, list[str]] = {}
-    for field, texts in field_texts(tool).items():
-        terms = {
-            term
-            for text in texts
-            for piece in pieces(text, max_chars=_MAX_FIELD_CHARS)
-            for term in (*piece.words, *piece.compounds)
-        }
-        words: dict[str, None] = {}
-        for piece in asked:
-            had = [term for term in (*piece.words, *piece.compounds) if term in terms]
-            words.update(dict.fromkeys(_longest(had) if piece.is_cjk else had and [piece.original]))
-        if words:
-            found[field] = list(words)
-    return found
-
-
-def _longest(parts: list[str]) -> list[str]:
-    return [part for part in parts if not any(part in other and part != other for other in parts)]
-
-
-def explanation_object(found: Explanation) -> dict[str, Any]:
-    """Return an explanation as JSON values; numbers have six decimals."""
-    return {
-        "named": found.is_named,
-        "sum": _number(found.sum),
-        "boost": _number(found.boost),
-        "sides": [
-            {
-                "side": side.name,
-                "weight": _number(side.weight),
-                "score": _number(side.score),
-                "share": _number(side.share),
-            }
-            for side in found.reasons.sides
-        ],
-        "words": [
-            {
-                "word": word.word,
-                "side": word.side,
-                "share": _number(word.share),
-                "fields": {field: _number(share) for field, share in word.fields.items()},
-                **({"instead": list(word.instead)} if word.instead else {}),
-            }
-            for word in found.reasons.words
-        ],
-        "operators": _number(found.operators),
-        "learned": _number(found.learned),
-    }
 
 
 def explanation_lines(found: Explanation) -> Iterator[str]:
@@ -146,10 +84,6 @@ def _word_line(word: TermScore) -> str:
     fields = ", ".join(f"{field} {share:.2f}" for field, share in word.fields.items())
     instead = f" (as {', '.join(word.instead)})" if word.instead else ""
     return f"- {word.word}{instead} {word.share:.2f}: {fields}"
-
-
-def _number(value: float) -> float:
-    return round(value, 6)
 
 
 def search_command(

@@ -40,6 +40,7 @@ from tool_search.errors import ConfigurationError
 from tool_search.i18n import text
 from tool_search.messages import KeptWork, Message, Notice, RequestPlan, ToolList
 from tool_search.providers.profiles import ProviderProfile
+from tool_search.search.explained import explained_matches
 from tool_search.search.index.protocol import SearchResult
 from tool_search.search.index.ranking import Votes
 from tool_search.strategies import (
@@ -432,6 +433,23 @@ class ToolView(ToolConversation):
     async def asearch(self, arguments: Mapping[str, Any] | str) -> SearchResult:
         """Return the result of one call of the search tool, searched off the event loop."""
         return await asyncio.to_thread(self.search, arguments)
+
+    def explain(self, query: str, names: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """Return the reasons for the scores of tools that one query found, by name.
+
+        They have the form of `tool-search search --explain --json`. What was learned since
+        counts too.
+
+        Args:
+            query: The query.
+            names: Canonical names; unknown ones are left out.
+
+        Raises:
+            SearchError: The engine's embedder failed.
+        """
+        with self._lock:
+            index, catalog = self._tools.searched_index, self._tools.catalog
+        return {} if index is None else explained_matches(index, catalog, query, [*names])
 
     def read(
         self, results: Iterable[SearchResult | str | None] = (), called: Iterable[str] = ()

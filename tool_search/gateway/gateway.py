@@ -5,14 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from tool_search.catalog.tool import Tool
 from tool_search.errors import ConfigurationError, SessionError
+from tool_search.execution import FunctionExecutor, ToolExecutor
+from tool_search.gateway.calls import GatewayCalls
 from tool_search.gateway.config import GatewayConfig
 from tool_search.gateway.loading import gateway_config, load_gateway_config
-from tool_search.gateway.service import GatewayService, ListsTools
+from tool_search.gateway.offer import OfferBuilder
+from tool_search.gateway.service import GatewayService, ListsTools, language_of_gateway
+from tool_search.registry import ChangeNotifier, RegistryFront, ToolRegistry
 from tool_search.stores.base import EvidenceStore
 from tool_search.values.json import shown
 
@@ -58,7 +63,8 @@ class Gateway:
         self.config = _config(config)
         self._source: Any = _mcp_source(self.config) if source is None else source
         _check_source(self._source)
-        self._service = GatewayService(self.config, self._source, store=store)
+        self._front = _Front(self.config, self._source) if self.config.registry else None
+        self._service = GatewayService(self.config, self._front or self._source, store=store)
         self._passed = PassedRequests(self._source)
         self._server = GatewayServer(self._service, self._passed)
         self._is_open = False
@@ -123,6 +129,8 @@ class Gateway:
             await self._open_source(stack)
             stack.push_async_callback(self._service.aclose)
             await self._service.start()
+            if self._front is not None:
+                await stack.enter_async_context(self._front.followed(self._service.notify_all))
             self._is_open = True
             try:
                 yield self
@@ -146,6 +154,72 @@ class Gateway:
                 await self._source.__aexit__(None, None, None)
         except TimeoutError:
             _log.warning("gateway_shutdown: servers did not end within %g seconds", seconds)
+
+
+class _Front:
+    """The tools of a registry's front, as a source: they list, search and run all others.
+
+    Args:
+        config: The settings: permissions and middleware hold for the tools behind the front.
+        source: A registry, or a source whose tools are kept in one.
+    """
+
+    def __init__(self, config: GatewayConfig, source: Any) -> None:
+        is_registry = isinstance(source, ToolRegistry)
+        self._registry = source if is_registry else ToolRegistry(strict=False)
+        self._followed = None if is_registry else _Filtered(config, source)
+        options = GatewayCalls(source, config).options
+        language = language_of_gateway(config)
+        front = RegistryFront(self._registry, language=language, options=options)
+        tools = front.tools
+        self.tools = tuple(item.tool for item in tools)
+        self.executor: ToolExecutor = FunctionExecutor(tools)
+
+    def subscribe(self, _: object) -> Callable[[], None]:
+        """Return at once: the five tools stay as they are."""
+        return lambda: None
+
+    @asynccontextmanager
+    async def followed(self, notify: Callable[[], None]) -> AsyncGenerator[None, None]:
+        """Keep the registry current, and let clients know of its changes."""
+
+        async def send() -> None:
+            notify()
+
+        stop: Callable[[], None] = lambda: None  # noqa: E731  # a registry keeps itself current
+        if self._followed is not None:
+            stop = await asyncio.to_thread(self._registry.follow, self._followed)
+        try:
+            async with ChangeNotifier(self._registry, send):
+                yield
+        finally:
+            stop()
+
+
+class _Filtered:
+    """A source without the tools that the middleware leaves out.
+
+    Args:
+        config: The settings.
+        source: The source.
+    """
+
+    def __init__(self, config: GatewayConfig, source: Any) -> None:
+        self._builder = OfferBuilder(config, permitted=lambda catalog: catalog, with_output=False)
+        self._source = source
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        return tuple(tool for tool in self._source.tools if self._builder.admits(tool))
+
+    @property
+    def executor(self) -> ToolExecutor:
+        executor: ToolExecutor = self._source.executor
+        return executor
+
+    def subscribe(self, callback: Callable[[Any], object]) -> Callable[[], None]:
+        unsubscribe: Callable[[], None] = self._source.subscribe(callback)
+        return unsubscribe
 
 
 def _config(given: GatewayConfig | Mapping[str, Any] | str | os.PathLike[str]) -> GatewayConfig:

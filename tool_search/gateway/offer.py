@@ -130,7 +130,7 @@ class OfferBuilder:
         Raises:
             DuplicateToolError: Two tools without a server have the same name.
         """
-        given = {tool.source: tool for tool in tools if self._admits(tool)}
+        given = {tool.source: tool for tool in tools if self.admits(tool)}
         whole = ToolCatalog(given.values(), names=self._book)
         self._book = whole.book
         catalog = self._permitted(whole)
@@ -153,7 +153,8 @@ class OfferBuilder:
             with_output=self._with_output,
         )
 
-    def _admits(self, tool: Tool) -> bool:
+    def admits(self, tool: Tool) -> bool:
+        """True if no filter of the middleware leaves a tool out."""
         server, listed = tool.source
         own = self._filters.get(server or "", self._others)
         if not all(step.admits(listed) for step in own):

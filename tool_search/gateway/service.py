@@ -45,7 +45,7 @@ from tool_search.stores.base import EvidenceStore
 from tool_search.values.arguments import read_arguments
 from tool_search.values.json import shown
 
-__all__ = ["GatewayService", "ListsTools", "ToolAnswer"]
+__all__ = ["GatewayService", "ListsTools", "ToolAnswer", "language_of_gateway"]
 
 _MAX_QUERY_CHARS = 4_000
 _MAX_NAME_CHARS = 200
@@ -111,7 +111,7 @@ class GatewayService:
         self._config = config
         self._settings = config.tool_search
         self._source = source
-        self.language = _language(config.tool_search.language)
+        self.language = language_of_gateway(config)
         self.clients = GatewayClients(config.tool_search.shown)
         self.calls = GatewayCalls(source, config)
         self._builder = OfferBuilder(
@@ -323,6 +323,12 @@ class GatewayService:
 
     # -- changes -----------------------------------------------------------------------------------
 
+    def notify_all(self) -> None:
+        """Send every client the message that its list has changed."""
+        for client in self.clients:
+            if client.notify is not None:
+                self._send(client.notify)
+
     def _hear(self, _: object) -> None:
         """Take note of a change; from any thread."""
         loop = self._loop
@@ -384,8 +390,9 @@ def _described(offer: Offer, name: str) -> str | None:
     return offer.descriptions.get(offer.shown[name])
 
 
-def _language(setting: str) -> Language:
-    return next((known for known in LANGUAGES if known == setting), "en-US")
+def language_of_gateway(config: GatewayConfig) -> Language:
+    """Return the language of a gateway's own tools and answers; `auto` is English."""
+    return next((known for known in LANGUAGES if known == config.tool_search.language), "en-US")
 
 
 def _search_config(
@@ -399,7 +406,7 @@ def _search_config(
             auto_always_load_builtin=False,
             search=SearchSettings(engine=settings.engine, min_relevance=floor),
             learning=settings.learning,
-            language=_language(settings.language),
+            language=language_of_gateway(config),
             listing="none",
         )
     except ValidationError as exc:

@@ -14,19 +14,19 @@ import httpx2
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
-from starlette.routing import Route, WebSocketRoute
+from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from tool_search.config.providers import Dialect
 from tool_search.errors import ConfigurationError
+from tool_search.inspector.access import TOKEN_HEADER, Access
+from tool_search.inspector.app import InspectorApp, inspector_routes
+from tool_search.proxy.inspection import Inspection
 from tool_search.proxy.report import Report
 from tool_search.proxy.service import ProxyReply, ProxyService
 from tool_search.proxy.settings import ProxyConfig
 
 __all__ = ["TOKEN_HEADER", "ToolSearchProxy"]
-
-TOKEN_HEADER = "x-tool-search-token"  # noqa: S105  # the name of a header
-"""The header with a client's token, if its key is the provider's."""
 
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
 _CLOSED = 499
@@ -46,6 +46,11 @@ class ToolSearchProxy:
         config: The settings.
         observe: Takes a report of each request with tools when it ends.
 
+    Attributes:
+        config: The settings.
+        service: The requests.
+        inspection: The records for the page; None: it is not enabled.
+
     Raises:
         ConfigurationError: The environment variable of `listen.tokens_env` is empty.
     """
@@ -54,23 +59,43 @@ class ToolSearchProxy:
         self, config: ProxyConfig, *, observe: Callable[[Report], None] = lambda _report: None
     ) -> None:
         self.config = config
-        self.service = ProxyService(config, observe=observe)
+        self.inspection = Inspection(config) if config.inspector.enabled else None
+        self._observe = observe
+        self.service = ProxyService(config, observe=self._report)
         self._tokens = _tokens(config)
 
     def asgi(self) -> Starlette:
         """Return the application."""
         return Starlette(
             routes=[
+                *self._inspector(),
                 Route("/{path:path}", self._answer, methods=_METHODS),
                 WebSocketRoute("/{path:path}", _refuse_socket),
             ],
             lifespan=self._lifespan,
         )
 
+    def _inspector(self) -> list[BaseRoute]:
+        if self.inspection is None:
+            return []
+        access = Access(self._tokens)
+        return inspector_routes(InspectorApp(self.inspection.recorder, access))
+
+    def _report(self, report: Report) -> None:
+        if self.inspection is not None:
+            self.inspection.observe(report)
+        self._observe(report)
+
     @asynccontextmanager
     async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
         yield
+        await self.close()
+
+    async def close(self) -> None:
+        """Close connections and files; the requests that have ended are in the log."""
         await self.service.close()
+        if self.inspection is not None:
+            await asyncio.to_thread(self.inspection.close)
 
     async def _answer(self, request: Request) -> Response:
         path = request.url.path

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from tool_search.proxy.dialects.base import WireTool
 from tool_search.proxy.settings import ClientMatch, ClientRule
 
-__all__ = ["BUILT_IN", "client_of", "is_core", "server_of"]
+__all__ = ["BUILT_IN", "client_of", "core_reason", "is_core", "server_of"]
 
 BUILT_IN = (
     ClientRule(
@@ -44,9 +44,15 @@ def client_of(headers: Mapping[str, str], rules: tuple[ClientRule, ...] = ()) ->
 
 def is_core(tool: WireTool, rule: ClientRule) -> bool:
     """True if a rule has a tool always declared."""
+    return core_reason(tool, rule) is not None
+
+
+def core_reason(tool: WireTool, rule: ClientRule) -> str | None:
+    """Return the part of a rule that has a tool always declared; None: it waits to be found."""
     if rule.deferred is not None and not _matches(tool, rule.deferred):
-        return True
-    return _matches(tool, rule.core)
+        return f"{rule.name}: not in deferred {', '.join(rule.deferred)}"
+    matched = next((glob for glob in rule.core if _matches(tool, (glob,))), None)
+    return None if matched is None else f"{rule.name}: core {matched}"
 
 
 def server_of(tool: WireTool) -> str | None:

@@ -7,15 +7,27 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from tool_search.proxy.tools import ClientTools
 
 if TYPE_CHECKING:
+    from tool_search.proxy.requests import ClientRequest
     from tool_search.proxy.turn import Turn
 
-__all__ = ["Report"]
+__all__ = ["PassReason", "Report"]
 
+PassReason = Literal[
+    "", "emulated", "failed", "few_tools", "native", "no_tools", "not_deferred", "off"
+]
+"""The reason for which a request went on as it came; empty: it did not.
+
+`native`: the client and the provider search by themselves; `emulated`: a client's deferred
+tools were written as a provider takes them that has no search; `not_deferred`: the mode is
+`emulate` and the client defers nothing; `failed`: preparing it failed, and was logged.
+"""
+
+_Event = TypeVar("_Event")
 _log = logging.getLogger(__name__)
 
 
@@ -33,7 +45,14 @@ class Report:
         turn: The turn, with its searches; None for a request that was passed on as it came.
         whole_tokens: The estimated tokens of the client's definitions.
         provider_s: Seconds in which the provider was waited for.
+        client_s: Seconds in which the client was waited for, while it took its reply.
         seconds: Seconds from the request to its end.
+        path: The path of the request.
+        passed: The reason for which it was passed on as it came; empty: it was not.
+        raw: The body of the client's request.
+        sent: The bodies of the requests to the provider, in order.
+        reply: The provider's own error; empty: there was none.
+        request: The client's request, for a record of it; None before it was read.
     """
 
     dialect: str
@@ -45,7 +64,14 @@ class Report:
     turn: Turn | None = None
     whole_tokens: int = 0
     provider_s: float = 0.0
+    client_s: float = 0.0
     seconds: float = 0.0
+    path: str = ""
+    passed: PassReason = ""
+    raw: bytes = b""
+    sent: list[bytes] = field(default_factory=list)
+    reply: bytes = b""
+    request: ClientRequest | None = field(default=None, repr=False)
     _began: float = field(default_factory=time.monotonic)
 
     def begin(self) -> None:
@@ -64,6 +90,20 @@ class Report:
             yield
         finally:
             self.provider_s += time.monotonic() - began
+
+    async def received(self, events: AsyncIterator[_Event]) -> AsyncIterator[_Event]:
+        """Yield the events of a provider, and count the time until each as the provider's."""
+        began = time.monotonic()
+        async for event in events:
+            self.provider_s += time.monotonic() - began
+            yield event
+            began = time.monotonic()
+        self.provider_s += time.monotonic() - began
+
+    @property
+    def own_s(self) -> float:
+        """Seconds in which neither the provider nor the client was waited for."""
+        return max(0.0, self.seconds - self.provider_s - self.client_s)
 
     @property
     def declared_tokens(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from tool_search.proxy.dialects.openai_chat import OpenAIChat
 from tool_search.proxy.dialects.openai_responses import OpenAIResponses
 from tool_search.proxy.discoveries import found_in, split_turn, take_in
 from tool_search.proxy.history import History, restore
-from tool_search.proxy.report import Report
+from tool_search.proxy.report import PassReason, Report
 from tool_search.proxy.requests import (
     ClientRequest,
     has_tools,
@@ -138,15 +139,19 @@ class ProxyService:
             upstream=upstream,
             rule=client_of(headers, self.config.clients),
             owner=self._owner(headers),
-            report=Report(dialect=dialect.name, model=model, upstream=upstream.id),
+            report=Report(dialect=dialect.name, model=model, upstream=upstream.id, raw=raw),
             body=body or {},
         )
         asked.report.client = asked.rule.name
+        asked.report.path = path
+        asked.report.request = asked
         try:
             turn = await self._turn(asked) if body else None
+            if not body:
+                asked.report.passed = "no_tools"
         except Exception:  # noqa: BLE001  # whatever fails here, the client still gets its reply
             log_failure(_log, "the request goes on as it came: preparing it for %s failed", path)
-            turn = None
+            asked.report.passed, turn = "failed", None
         try:
             if turn is None:
                 return await self._passed(asked)
@@ -164,30 +169,39 @@ class ProxyService:
 
     async def _turn(self, asked: ClientRequest) -> Turn | None:
         """Return the turn of a request; None for one that is passed on as it came."""
-        body, dialect = asked.body, asked.dialect
-        mode = asked.rule.mode or self.config.mode
-        if mode == "off" or not has_tools(body) or not dialect.is_searchable(body):
+        asked.report.passed = self._reason_to_pass(asked)
+        if asked.report.passed:
             return None
-        asked.report.begin()
-        profile = profile_of_request(asked)
-        if mode != "inject" and dialect.defers(body):
-            if profile.is_native:
-                return None
-            asked.emulate(dialect.emulated(body))
-            if not asked.found_by_client.is_searched:
-                return None
-        elif mode == "emulate":
-            return None
+        dialect, profile = asked.dialect, profile_of_request(asked)
         tools = await asyncio.to_thread(self._lists.read, dialect, asked.body, asked.rule)
         asked.report.tools(tools)
         if self._is_below(tools):
+            asked.report.passed = "few_tools"
             return None
         history = await restore(dialect, asked.body, asked.owner, self._exchanges)
         turn = await asyncio.to_thread(self._prepared, asked, tools, history, profile)
-        if turn is not None:
-            await self._search_of(turn).learn(turn.view)
-            asked.report.turn = turn
+        if turn is None:
+            asked.report.passed = "few_tools"
+            return None
+        await self._search_of(turn).learn(turn.view)
+        asked.report.turn = turn
         return turn
+
+    def _reason_to_pass(self, asked: ClientRequest) -> PassReason:
+        """Return the reason to pass a request on before its tools are read; empty: none."""
+        dialect = asked.dialect
+        mode = asked.rule.mode or self.config.mode
+        if mode == "off":
+            return "off"
+        if not has_tools(asked.body) or not dialect.is_searchable(asked.body):
+            return "no_tools"
+        asked.report.begin()
+        if mode != "inject" and dialect.defers(asked.body):
+            if profile_of_request(asked).is_native:
+                return "native"
+            asked.emulate(dialect.emulated(asked.body))
+            return "" if asked.found_by_client.is_searched else "emulated"
+        return "not_deferred" if mode == "emulate" else ""
 
     def _is_below(self, tools: ClientTools) -> bool:
         """True for a list that no search shortens; spares the work of a view."""
@@ -248,14 +262,22 @@ class ProxyService:
 
     async def _passed(self, asked: ClientRequest, content: bytes | None = None) -> ProxyReply:
         """Send a request on, and its reply back, in bytes."""
+        content = asked.raw if content is None else content
+        asked.report.sent.append(content)
+        began = time.monotonic()
+
+        def ended(status: int) -> None:
+            asked.report.provider_s += time.monotonic() - began
+            self._end(asked, status)
+
         return await self.forward(
             asked.upstream,
             "POST",
             asked.path,
             headers=asked.headers,
-            content=asked.raw if content is None else content,
+            content=content,
             query=asked.query,
-            ended=lambda status: self._end(asked, status),
+            ended=ended,
         )
 
     async def forward(
@@ -307,6 +329,7 @@ class ProxyService:
         return ProxyReply(response.status_code, headers, json_bytes(merged))
 
     def _send(self, asked: ClientRequest, content: bytes) -> Any:
+        asked.report.sent.append(content)
         headers = {**asked.headers, "accept-encoding": "identity"}
         return self.upstreams.send(
             asked.upstream, "POST", asked.path, headers=headers, content=content, query=asked.query
@@ -318,6 +341,7 @@ class ProxyService:
         """Return the provider's own error, with its status and `retry-after`."""
         headers = kept_headers(response.headers.items())
         headers.pop("content-encoding", None)
+        asked.report.reply = raw
         self._end(asked, response.status_code)
         return ProxyReply(response.status_code, headers, raw)
 
@@ -344,7 +368,10 @@ class ProxyService:
         try:
             async with aclosing(self._visible(asked, turn, stream, stack, response)) as events:
                 async for event in events:
-                    yield event.encoded()
+                    written = event.encoded()
+                    began = time.monotonic()
+                    yield written
+                    asked.report.client_s += time.monotonic() - began
             yield stream.end_mark()
         except _BrokenOffError as exc:
             status, body, problem = exc.status, exc.body, _problem(exc)
@@ -371,7 +398,7 @@ class ProxyService:
         """Yield the client's events, from the provider's replies one after the other."""
         while True:
             async with stack:
-                async for event in _sent(response):
+                async for event in asked.report.received(_sent(response)):
                     for visible in stream.read(event):
                         yield visible
             if stream.failed:

@@ -136,11 +136,17 @@ class InspectorSettings(Settings):
         enabled: False: there is no page.
         keep_requests: The number of requests that it shows.
         bodies: True if it keeps whole requests and replies, keys masked.
+        path: A file of JSON Lines that each request is written to, for
+            `tool-search inspect-log`; null: none.
+        max_log_bytes: The size of the file from which on a new one is begun; the one before it
+            has the ending `.1`.
     """
 
     enabled: bool = True
     keep_requests: Annotated[int, Field(ge=1, le=100_000)] = 500
     bodies: bool = False
+    path: str | None = None
+    max_log_bytes: Annotated[int, Field(ge=100_000, le=100_000_000_000)] = 50_000_000
 
 
 class ProxyConfig(Settings):

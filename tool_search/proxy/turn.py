@@ -44,11 +44,13 @@ class Search:
         query: The query.
         names: The names of the tools that it found.
         error: The reason for which nothing was searched; None: it was.
+        result: The result; None: nothing was searched.
     """
 
     query: str
     names: Sequence[str]
     error: str | None = None
+    result: SearchResult | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -177,7 +179,7 @@ class Turn:
             return decision
         if decision.result is not None:
             result = decision.result
-            self.searches.append(Search(result.query, result.names, result.error))
+            self.searches.append(Search(result.query, result.names, result.error, result))
             self._results.append(result.to_json())
         elif is_cut:
             return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
+from uuid import uuid4
 
 from tool_search.adapters.openai_chat.wire import to_wire
 from tool_search.hosts.chain import ChainItem
@@ -25,11 +26,14 @@ from tool_search.proxy.dialects.base import (
     WireDialect,
     WireTool,
 )
+from tool_search.values.json import read_object
 
 __all__ = ["OpenAIChat"]
 
 _SYSTEM = ("system", "developer")
 _MAX_CHOICES = 1
+# Fields of a delta that come once, or are repeated, and never come in pieces.
+_WHOLE = ("id", "type", "role", "name")
 
 
 class OpenAIChat(WireDialect):
@@ -189,7 +193,8 @@ class _ChunkStream(ReplyStream):
         self._message: JSON = {}
         self._held: dict[int, bool] = {}
         self._indexes: dict[int, int] = {}
-        self._waiting: dict[int, JSON] = {}
+        self._places: dict[object, int] = {}
+        self._places_by_id: dict[tuple[object, str], int] = {}
         self._reason: object = None
         self._usage: JSON | None = None
 
@@ -240,10 +245,7 @@ class _ChunkStream(ReplyStream):
 
     def _visible_call(self, piece: JSON) -> Iterator[JSON]:
         calls: list[JSON] = self._message.setdefault("tool_calls", [])
-        index = piece.get("index")
-        index = len(calls) if not isinstance(index, int) else index
-        while len(calls) <= index:
-            calls.append({})
+        index = self._place(piece, calls)
         call = calls[index]
         _extend(call, {key: value for key, value in piece.items() if key != "index"})
         name = (call.get("function") or {}).get("name")
@@ -258,8 +260,32 @@ class _ChunkStream(ReplyStream):
         if self._held.get(index) is False:
             yield {**piece, "index": self._indexes[index]}
 
+    def _place(self, piece: JSON, calls: list[JSON]) -> int:
+        """Return the place of a piece's call, and begin a call if it is another one.
+
+        The id decides if there is one, since some services give every call the index 0 or
+        none, as Google's does; else the index.
+        """
+        key, call_id = piece.get("index"), piece.get("id")
+        name = (piece.get("function") or {}).get("name")
+        last = self._places.get(key)
+        known = self._places_by_id.get((key, call_id)) if call_id else None
+        place = last if known is None else known
+        if known is None and last is not None and name and _is_over(calls[last], call_id):
+            place = None
+        if place is None:
+            place = len(calls)
+            calls.append({})
+        self._places[key] = place
+        if call_id:
+            self._places_by_id[key, call_id] = place
+        return place
+
     def reply(self) -> JSON:
         """Return the provider's last completion, as a whole one would have come."""
+        for call in self._message.get("tool_calls") or ():
+            # Some services give calls no id, and a result needs one.
+            call["id"] = call.get("id") or f"call_{uuid4().hex}"
         message = {"role": "assistant", "content": None, **self._message}
         choice = {"index": 0, "message": message, "finish_reason": self._reason}
         return {**self._base, "choices": [choice], "usage": self._usage}
@@ -302,7 +328,7 @@ def _extend(whole: JSON, delta: JSON) -> None:
         if isinstance(value, dict) and isinstance(known, dict):
             _extend(known, value)
         elif isinstance(value, str) and isinstance(known, str):
-            whole[key] = known if key in ("id", "type", "role") else known + value
+            whole[key] = known if key in _WHOLE else known + value
         elif isinstance(value, list) and isinstance(known, list):
             whole[key] = [*known, *value]
         elif value is not None or key not in whole:
@@ -312,6 +338,16 @@ def _extend(whole: JSON, delta: JSON) -> None:
 def _choice(reply: JSON) -> JSON:
     choices = reply.get("choices")
     return choices[0] if isinstance(choices, list) and choices else {}
+
+
+def _is_over(call: JSON, next_id: object) -> bool:
+    """True if a piece with a name and this id begins another call."""
+    function = call.get("function") or {}
+    if not function.get("name"):
+        return False
+    if next_id and call.get("id"):
+        return bool(next_id != call["id"])
+    return read_object(str(function.get("arguments") or "")) not in (None, {})
 
 
 def _message(reply: JSON) -> JSON:

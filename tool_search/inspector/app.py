@@ -1,0 +1,153 @@
+"""The inspector as an ASGI application, for a proxy or a gateway to mount.
+
+`/api/requests`, `/api/requests/{id}`, `/api/figures` and `/api/events` give
+the same as JSON and as server-sent events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import (
+    JSONResponse,
+    RedirectResponse,
+    Response,
+    StreamingResponse,
+)
+from starlette.routing import BaseRoute, Mount, Route, Router
+from starlette.types import Receive, Scope, Send
+
+from tool_search.inspector.access import Access
+from tool_search.inspector.figures import figures
+from tool_search.inspector.recorder import Recorder
+
+__all__ = ["InspectorApp", "inspector_routes"]
+
+_MAX_FOLLOWERS = 64
+_MAX_ROWS = 10_000
+_ROWS = 1_000
+_HEARTBEAT_S = 15.0
+# Events that come at once are sent together, at most so often.
+_PAUSE_S = 0.1
+_HEADERS = {
+    "cache-control": "no-store",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+
+
+class InspectorApp:
+    """The API.
+
+    Args:
+        recorder: The requests.
+        access: The rules of who may read.
+    """
+
+    def __init__(self, recorder: Recorder, access: Access) -> None:
+        self._recorder = recorder
+        self._access = access
+        self._router = Router(
+            routes=[
+                Route("/api/requests", self._requests),
+                Route("/api/requests/{id}", self._request),
+                Route("/api/figures", self._figures),
+                Route("/api/events", self._events),
+            ]
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request that may read, and refuse any other."""
+        headers = dict(Headers(scope=scope).items())
+        peer = scope["client"][0] if scope.get("client") else None
+        if _opens_page(scope, headers):
+            # A link on another page may open this one, which has no data of its own and asks
+            # for a token if one is needed.
+            headers.pop("sec-fetch-site", None)
+            refusal = self._access.refusal(headers, peer)
+            refused = refusal if refusal and refusal[0] != 401 else None
+        else:
+            refused = self._access.refusal(headers, peer)
+        if refused is not None:
+            status, reason = refused
+            await JSONResponse({"error": reason}, status, _HEADERS)(scope, receive, send)
+            return
+        await self._router(scope, receive, send)
+
+    async def _requests(self, request: Request) -> Response:
+        after = _number(request, "after", 0)
+        limit = min(_number(request, "limit", _ROWS), _MAX_ROWS)
+        last = self._recorder.last
+        rows = await asyncio.to_thread(self._recorder.rows, after, limit)
+        last = rows[-1][0] if rows else last
+        content = f'{{"last":{last},"requests":[{",".join(row for _, row in rows)}]}}'
+        return Response(content, media_type="application/json", headers=_HEADERS)
+
+    async def _request(self, request: Request) -> Response:
+        record = await asyncio.to_thread(self._recorder.get, request.path_params["id"])
+        if record is None:
+            return JSONResponse({"error": "this request is not kept"}, 404, _HEADERS)
+        content = await asyncio.to_thread(record.model_dump_json)
+        return Response(content, media_type="application/json", headers=_HEADERS)
+
+    async def _figures(self, _request: Request) -> Response:
+        content = await asyncio.to_thread(lambda: figures(*self._recorder.all()))
+        return JSONResponse(content, headers=_HEADERS)
+
+    async def _events(self, request: Request) -> Response:
+        if self._recorder.followers >= _MAX_FOLLOWERS:
+            return JSONResponse({"error": "too many pages are open"}, 503, _HEADERS)
+        after = _number(request, "after", self._recorder.last)
+        return StreamingResponse(
+            self._rows_as_they_come(after), headers=_HEADERS, media_type="text/event-stream"
+        )
+
+    async def _rows_as_they_come(self, after: int) -> AsyncIterator[str]:
+        if after > self._recorder.last:
+            after = 0  # of a process before this one
+        with self._recorder.following() as event:
+            yield ": open\n\n"
+            while True:
+                event.clear()
+                rows = self._recorder.rows(after)
+                for number, row in rows:
+                    after = number
+                    yield f"id: {number}\nevent: request\ndata: {row}\n\n"
+                if rows:
+                    await asyncio.sleep(_PAUSE_S)
+                    continue
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(event.wait(), _HEARTBEAT_S)
+                    continue
+                yield ": still here\n\n"
+
+
+def inspector_routes(app: InspectorApp, path: str = "/inspector") -> list[BaseRoute]:
+    """Return the routes that mount an inspector, before any that matches every path.
+
+    Args:
+        app: The inspector.
+        path: The place.
+    """
+
+    async def add_slash(_request: Request) -> Response:
+        return RedirectResponse(f"{path.rpartition('/')[2]}/", headers=_HEADERS)
+
+    return [Route(path, add_slash), Mount(path, app)]
+
+
+def _opens_page(scope: Scope, headers: dict[str, str]) -> bool:
+    """True if a browser opens the page in a window of its own."""
+    return "/api/" not in scope["path"] and headers.get("sec-fetch-mode", "navigate") == "navigate"
+
+
+def _number(request: Request, name: str, default: int) -> int:
+    value = request.query_params.get(name, "")
+    return int(value) if value.isascii() and value.isdigit() and len(value) < 16 else default
