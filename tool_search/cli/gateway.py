@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tool_search.config.stores import StoreSettings
 from tool_search.errors import ConfigurationError
 from tool_search.gateway.config import GatewayConfig, TransportSettings
 from tool_search.gateway.loading import load_gateway_config
+from tool_search.stores.opening import open_store
 
 if TYPE_CHECKING:
     from tool_search.gateway.gateway import Gateway
@@ -43,7 +45,8 @@ def gateway_command(
     try:
         from tool_search.gateway.gateway import Gateway  # noqa: PLC0415  # of the extra gateway
 
-        gateway = Gateway(settings)
+        store = open_store(settings.store or StoreSettings(), config)
+        gateway = Gateway(settings, store=store)
     except ImportError as exc:
         raise ConfigurationError(_problem(exc)) from exc
     # Standard output belongs to the protocol.

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 from tool_search.config.mcp import MCPServerSettings, checked_names
 from tool_search.config.permissions import PermissionSettings
 from tool_search.config.search import Settings
-from tool_search.config.stores import LearningSettings
+from tool_search.config.stores import LearningSettings, StoreSettings
 from tool_search.gateway.exposure import ExposureMode, ExposureSettings
 from tool_search.gateway.middleware import (
     ClientMiddleware,
@@ -164,6 +164,8 @@ class GatewayConfig(Settings):
         transport: How clients connect.
         permissions: The rules of every call and search, as in a bot's configuration.
         middleware: Steps around lists and calls.
+        store: The file with what searches teach; null: one in the user's data folder for the
+            command, and memory for a `Gateway` in Python.
         registry: True if clients get the tools of a registry, which search and run all others.
     """
 
@@ -175,6 +177,7 @@ class GatewayConfig(Settings):
     transport: TransportSettings = TransportSettings()
     permissions: PermissionSettings = PermissionSettings()
     middleware: MiddlewareSettings = MiddlewareSettings()
+    store: StoreSettings | None = None
     registry: bool = False
 
     @field_validator("mcp_servers")

@@ -19,6 +19,7 @@ from tool_search.gateway.offer import OfferBuilder
 from tool_search.gateway.service import GatewayService, ListsTools, language_of_gateway
 from tool_search.registry import ChangeNotifier, RegistryFront, ToolRegistry
 from tool_search.stores.base import EvidenceStore
+from tool_search.stores.opening import open_store
 from tool_search.values.json import shown
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ class Gateway:
         source: The tools, instead of those of `mcpServers`: an `MCPSource`, a `ToolRegistry`,
             or anything with `tools`, `executor` and `subscribe`. One with a block (`async with`)
             that is not open yet is opened, and closed with the gateway.
-        store: The store of what searches teach; None: memory of this object.
+        store: The store of what searches teach; it is closed with the gateway. None: that of
+            the settings, or memory of this object.
 
     Raises:
         ConfigurationError: The settings are wrong.
@@ -64,6 +66,9 @@ class Gateway:
         self._source: Any = _mcp_source(self.config) if source is None else source
         _check_source(self._source)
         self._front = _Front(self.config, self._source) if self.config.registry else None
+        if store is None and self.config.store is not None:
+            store = open_store(self.config.store)
+        self._store: Any = store
         self._service = GatewayService(self.config, self._front or self._source, store=store)
         self._passed = PassedRequests(self._source)
         self._server = GatewayServer(self._service, self._passed)
@@ -126,6 +131,8 @@ class Gateway:
         if self._is_open:
             raise SessionError("the gateway is open already; open it once")
         async with AsyncExitStack() as stack:
+            if hasattr(self._store, "aclose"):
+                stack.push_async_callback(self._store.aclose)
             await self._open_source(stack)
             stack.push_async_callback(self._service.aclose)
             await self._service.start()

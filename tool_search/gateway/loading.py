@@ -22,7 +22,7 @@ from tool_search.values.json import shown
 __all__ = ["gateway_config", "is_mcproxy_file", "load_gateway_config"]
 
 _Path = tuple[str | int, ...]
-_OWN = ("tool_search", "transport", "permissions", "registry")
+_OWN = ("tool_search", "transport", "permissions", "store", "registry")
 _MCPROXY = ("mcpServers", "httpServer", "middleware")
 _HTTP = ("host", "port", "corsEnabled", "corsOrigins", "shutdownTimeout", "middleware")
 _SEARCH_KEYS = ("enabled", "maxToolsLimit", "searchThreshold", "toolSelectionOrder")
