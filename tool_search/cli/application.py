@@ -16,6 +16,7 @@ from tool_search.cli.exits import guarded
 __all__ = ["COMMANDS", "app"]
 
 COMMANDS: Mapping[str, tuple[str, str]] = {
+    "init": ("tool_search.cli.start.init", "init_command"),
     "demo": ("tool_search.cli.demo.command", "demo_command"),
     "chat": ("tool_search.cli.chat.command", "chat_command"),
     "search": ("tool_search.cli.search", "search_command"),
@@ -23,6 +24,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "inspect": ("tool_search.cli.inspect", "inspect_command"),
     "proxy": ("tool_search.cli.proxy", "proxy_command"),
     "gateway": ("tool_search.cli.gateway", "gateway_command"),
+    "serve-stand-in": ("tool_search.cli.start.stand_in", "serve_stand_in_command"),
     "learned": ("tool_search.cli.learned", "learned_command"),
     "forget": ("tool_search.cli.forget", "forget_command"),
 }

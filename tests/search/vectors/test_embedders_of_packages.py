@@ -150,7 +150,7 @@ def test_openai_of_an_unknown_model_asks_for_the_size() -> None:
 
 
 def test_a_setting_of_a_service_is_refused_for_a_local_model() -> None:
-    with pytest.raises(ValueError, match="for kind openai; leave them out"):
+    with pytest.raises(ConfigurationError, match="for kind openai; leave them out"):
         EmbedderSettings(kind="fastembed", model="m", base_url="http://localhost/v1")
 
 

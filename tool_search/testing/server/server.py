@@ -49,22 +49,35 @@ class StandInServer:
         0
 
     Any key is accepted, but it must be present; it is never stored.
+
+    Args:
+        model: The model that answers; default: an empty script.
+        endpoint: The endpoint whose rules apply.
+        port: The port of the loopback interface; 0: a free one.
     """
 
-    def __init__(self, *, model: StandInModel | None = None, endpoint: Endpoint = _VENDOR) -> None:
+    def __init__(
+        self,
+        *,
+        model: StandInModel | None = None,
+        endpoint: Endpoint = _VENDOR,
+        port: int = 0,
+    ) -> None:
+        self._port = port
         self._state = ServerState(model or ScriptedModel(), endpoint)
         self._listener: _Listener | None = None
         self._thread: threading.Thread | None = None
 
     def start(self) -> Self:
-        """Start listening on a free port of the loopback interface.
+        """Start listening on the loopback interface.
 
         Raises:
             StandInServerError: It is already running.
+            OSError: The port is taken, or may not be used.
         """
         if self._listener is not None:
             raise StandInServerError("the stand-in server is already running; close it first")
-        self._listener = _Listener(self._state)
+        self._listener = _Listener(self._state, self._port)
         self._thread = threading.Thread(
             target=self._listener.serve_forever,
             args=(_POLL_SECONDS,),
@@ -157,8 +170,8 @@ class _Listener(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, state: ServerState) -> None:
-        super().__init__(("127.0.0.1", 0), Exchange)
+    def __init__(self, state: ServerState, port: int) -> None:
+        super().__init__(("127.0.0.1", port), Exchange)
         self.state = state
         self._open: dict[threading.Thread, socket.socket] = {}
         self._open_lock = threading.Lock()
