@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	|| { echo "Python 3.11 or newer is needed; say which: make PYTHON=python3.12"; exit 1; }
 
-.PHONY: bench-model demo reference test test-long test-sdks test-frameworks test-frameworks-oldest bench-frameworks test-mcp test-beside check types snapshot docs pictures release package clean test-astrbot test-astrbot-old astrbot-plugin astrbot-release test-proxy
+.PHONY: bench-model demo reference test test-long test-sdks test-frameworks test-frameworks-oldest bench-frameworks test-mcp test-stores test-beside check types snapshot docs pictures release package clean test-astrbot test-astrbot-old astrbot-plugin astrbot-release test-proxy
 
 # An environment of its own, without the developers' tools: what the demo imports.
 DEMO_ENV := .venv-demo
@@ -25,14 +25,24 @@ $(DEMO_ENV)/.ready: pyproject.toml
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 
 test: $(READY)
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m "not long and not clients" -n $(WORKERS) --dist worksteal
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m "not long and not clients and not redis" -n $(WORKERS) --dist worksteal
 
 test-long: $(READY)
-	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest --timeout=0 -n auto --dist worksteal
+	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -m "not redis" --timeout=0 -n auto --dist worksteal
+	$(MAKE) test-stores LONG=1
 	$(MAKE) test-beside
 	$(MAKE) test-frameworks-oldest
 	$(MAKE) test-mcp LONG=1
 	$(MAKE) test-astrbot-old
+
+# The stores under their contract, and Redis as Debian packages it: one node and a cluster of three,
+# started by the tests, with workers and servers that are killed. LONG=1 has the large counts.
+test-stores: $(READY)
+	@command -v redis-server > /dev/null || { test "$$(id -u)" = 0 \
+		&& apt-get update -qq && apt-get install -qq -y redis-server > /dev/null; } \
+		|| { echo "make test-stores needs redis-server; as root: apt-get install redis-server"; exit 1; }
+	$(BIN)/python -m pytest $(if $(LONG),--timeout=0,-m "not long") -n 2 --dist loadfile \
+		tests/stores/redis tests/stores/test_contract.py
 
 # The proxy before real clients, which take seconds each.
 # Claude Code and Codex are installed from npm; without npm their tests are skipped, and say so.

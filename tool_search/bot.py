@@ -34,8 +34,6 @@ from tool_search.errors import (
     InvalidToolError,
     NoAnswerError,
     SessionError,
-    StoreError,
-    StoreFault,
 )
 from tool_search.events import Done, RunnerEvent, RunnerWarning
 from tool_search.execution import (
@@ -55,12 +53,11 @@ from tool_search.runner.providers import Providers, name_providers
 from tool_search.runner.runner import ToolSearchRunner
 from tool_search.sources import CombinedTools, ToolSource
 from tool_search.sources.updates import CatalogUpdates
-from tool_search.stores import ConversationKey, SQLiteStore
-from tool_search.stores.opening import open_store
+from tool_search.stores import ConversationKey, MemoryStore
+from tool_search.stores.opening import check_store, open_store
 
 __all__ = ["Bot", "open_bot", "tools_from_modules"]
 
-_WRONG_SETTING: tuple[StoreFault, ...] = ("foreign", "newer", "missing", "no_permission")
 # Warnings that say why a turn has no answer of the model.
 _WITHOUT_ANSWER = ("answer_missing", "message_refused", "reply_refused", "turn_timed_out")
 _FORMER_MODULES = {"tool_search.demo.workspace_tools": "tool_search.workspace"}
@@ -253,11 +250,12 @@ class Bot:
         with _folder_of(self._source):
             listed = tools_from_modules(config.tools)
         sources = await self._open_sources(stack)
-        store = open_store(config.store, self._source)
-        if isinstance(store, SQLiteStore):
+        store = open_store(config.store, self._source, environment=self._environment)
+        if not isinstance(store, MemoryStore):
             # Closed after the runner, which then writes what waits.
             stack.push_async_callback(store.aclose)
-            await _check_store(store)
+            if problem := await check_store(store):
+                _log.warning("store_unavailable: conversations are in memory for now: %s", problem)
         functions = executable_tools((*listed, *self._tools))
         combined = CombinedTools(
             functions, sources, reserved=(config.tool_search.search_tool_name,)
@@ -383,20 +381,6 @@ def _folder_of(source: Path | None) -> Iterator[None]:
     finally:
         if folder in sys.path:
             sys.path.remove(folder)
-
-
-async def _check_store(store: SQLiteStore) -> None:
-    """Report a failing store at the start; go on in memory if it may recover.
-
-    Raises:
-        StoreError: The setting is wrong: only a person can correct it.
-    """
-    try:
-        await store.evidence_revision()
-    except StoreError as exc:
-        if exc.fault in _WRONG_SETTING:
-            raise
-        _log.warning("store_unavailable: conversations are in memory for now: %s", exc)
 
 
 def _call_options(

@@ -72,11 +72,13 @@ StoreFault = Literal[
     "disk_failed",
     "foreign",
     "newer",
+    "unreachable",
+    "out_of_memory",
     "unreadable_record",
     "unknown",
 ]
 """The fault of a store. `foreign`: the file belongs to another program; `newer`: it is of a
-later version; `missing`: its folder does not exist."""
+later version; `missing`: its folder does not exist; `unreachable`: its server does not answer."""
 
 
 class ToolSearchError(Exception):

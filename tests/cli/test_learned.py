@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.conftest import Command
 from tests.cli.test_bad_input import is_refused
-from tests.stores.test_conversations import record
+from tests.stores.contents import record
 from tool_search import SQLiteStore
 from tool_search.conversation.search_trail import Lesson
 from tool_search.runner.learning import Learning

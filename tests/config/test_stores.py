@@ -41,7 +41,13 @@ def test_a_path_is_relative_to_the_configuration(tmp_path: Path) -> None:
         ("store: {keep_days: 0}\n", ("store.keep_days is 0", "greater than 0")),
         ("store: {keep_conversations: none}\n", ("store.keep_conversations is 'none'",)),
         ("store: {synchronous: extra}\n", ("store.synchronous is 'extra'", "'normal'")),
-        ("store: {file: x}\n", ("store.file is unknown", "keep_days, path, synchronous, type")),
+        (
+            "store: {file: x}\n",
+            ("store.file is unknown", "keep_days, path, prefix, synchronous, type"),
+        ),
+        ("store: {type: redis, prefix: 'a{b}'}\n", ("store.prefix is 'a{b}'",)),
+        ("store: {type: redis, keep_conversations: 9}\n", ("keep_conversations", "keep_days")),
+        ("store: {url: redis://localhost}\n", ("url is for type redis", "'sqlite'")),
         (
             "tool_search:\n  learning: {active: true}\n",
             ("line 2", "learning.active is unknown", "enabled"),
@@ -65,3 +71,29 @@ def test_settings_are_read_from_yaml(tmp_path: Path) -> None:
     config = load_config(path)
     assert config.store.type == "memory"
     assert not config.tool_search.learning.enabled
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "store: {type: sqlite, url: 'redis://:s3cret@host'}\n",
+        "store: {type: redis, url: ['redis://:s3cret@host']}\n",
+        "store: {type: redis, url: 'redis://:s3cret@host', keep_conversations: 3}\n",
+    ],
+)
+def test_an_address_with_a_password_is_in_no_error(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "bot.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigurationError) as caught:
+        load_config(path)
+    assert "s3cret" not in str(caught.value)
+    assert "s3cret" not in repr(caught.value.__cause__)
+    assert "s3cret" not in repr(StoreSettings(type="redis", url="redis://:s3cret@host"))
+
+
+def test_the_address_of_redis_is_in_the_settings_or_the_environment() -> None:
+    known = {"REDIS_URL": "redis://b"}
+    assert StoreSettings(type="redis", url="redis://a").address(known) == "redis://a"
+    assert StoreSettings(type="redis").address(known) == "redis://b"
+    with pytest.raises(ConfigurationError, match="REDIS_URL"):
+        StoreSettings(type="redis").address({})

@@ -215,6 +215,8 @@ def test_every_public_name_is_on_a_page_of_the_reference() -> None:
     )
     for name in shown:
         module, _, attribute = name.rpartition(".")
+        if module.startswith("tool_search.stores.redis") and find_spec("redis") is None:
+            continue  # of an extra that this environment lacks
         assert hasattr(import_module(module), attribute), name
 
 

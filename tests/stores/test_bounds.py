@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.stores.conftest import Store
+from tests.stores.contents import discoveries, record
 from tests.stores.sqlite.test_file import raw
-from tests.stores.test_conversations import discoveries, record
 from tool_search.stores import Grant, MemoryStore, SQLiteStore
 
 DAY_S = 86_400.0

@@ -1,4 +1,4 @@
-"""Grants in every store."""
+"""The book of grants over stores that work, fail and are shared."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.stores.conftest import Store
-from tests.stores.test_conversations import record
 from tool_search import StoreError
 from tool_search.execution import Grant, GrantBook, GrantFile, GrantStore
 from tool_search.stores import MemoryStore, SQLiteStore
@@ -33,52 +31,6 @@ asyncio.run(revoke(*sys.argv[1:]))
 
 async def kept_in(store: GrantStore) -> list[Grant]:
     return list((await store.load_grants()).entries)
-
-
-async def test_grants_are_kept_as_they_were_given(store: Store) -> None:
-    odd = Grant(rule='x("\ud800\n")', user="", conversation="")
-    assert await store.add_grants([CHAT, MAIL])
-    assert await store.add_grants([MAIL, odd])
-    assert await kept_in(store) == [CHAT, MAIL, odd]
-
-
-async def test_revoking_takes_back_every_definition(store: Store) -> None:
-    others = [Grant(rule="send_mail", user="bo"), Grant(rule="send_mail", user="ann2")]
-    newer = Grant(rule="send_mail", user="ann", fingerprint="f2")
-    await store.add_grants([MAIL, newer, CHAT, *others])
-    assert await store.revoke_grants([Grant(rule="send_mail", user="ann")]) == 2
-    assert await kept_in(store) == [CHAT, *others]
-
-
-async def test_grants_of_one_source_are_taken_once(store: Store) -> None:
-    """A revoked grant must not come back at the next start."""
-    assert await store.add_grants([MAIL], source="grants.json 1")
-    await store.revoke_grants([MAIL])
-    assert not await store.add_grants([MAIL], source="grants.json 1")
-    assert await kept_in(store) == []
-    assert await store.add_grants([CHAT], source="grants.json 2")
-
-
-async def test_every_change_of_grants_has_a_revision_of_its_own(store: Store) -> None:
-    """Neither reading nor a repeated grant changes the revision."""
-    seen = [await store.grant_revision()]
-    await store.add_grants([MAIL, CHAT])
-    seen.append(await store.grant_revision())
-    assert (await store.load_grants()).revision == seen[-1]
-    await store.revoke_grants([MAIL])
-    seen.append(await store.grant_revision())
-    await store.forget("group:1")
-    seen.append(await store.grant_revision())
-    assert len(set(seen)) == 4
-
-
-async def test_a_forgotten_conversation_takes_its_grants_with_it(store: Store) -> None:
-    """Those of other conversations, and those for always, stay."""
-    other = Grant(rule="run", conversation="group:2")
-    await store.save("group:1", record())
-    await store.add_grants([MAIL, CHAT, other])
-    await store.forget("group:1")
-    assert await kept_in(store) == [MAIL, other]
 
 
 async def test_a_revocation_in_another_process_counts_at_the_next_call(tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ def store_file(config: Path | None, store: Path | None) -> Path:
     """Return the store of a bot, the named file, or the default store.
 
     Raises:
-        ConfigurationError: Both are given, or the bot's store is in memory.
+        ConfigurationError: Both are given, or the bot's store is in memory or in Redis.
     """
     if config is not None and store is not None:
         raise ConfigurationError("give --config or --store, not both")
@@ -138,5 +138,10 @@ def store_file(config: Path | None, store: Path | None) -> Path:
         raise ConfigurationError(
             f"{config}: store.type is 'memory', which ends with the bot's process; "
             "set it to sqlite to keep what is learned"
+        )
+    if settings.type == "redis":
+        raise ConfigurationError(
+            f"{config}: store.type is 'redis', and this command reads a file; use "
+            "tool_search.stores.redis.RedisStore in Python"
         )
     return settings.file(config)

@@ -97,7 +97,7 @@ def _describe_value(value: object, location: KeyPath) -> str:
     if isinstance(value, dict | list | tuple):
         return f"holds {'keys and values' if isinstance(value, dict) else 'a list'}"
     secret = any("key" in str(step) for step in location) or location[-1:] == ("base_url",)
-    secret = secret or location[:1] == ("mcpServers",)
+    secret = secret or location[:1] == ("mcpServers",) or location[-2:] == ("store", "url")
     return "is not allowed" if secret and value is not None else f"is {value!r}"
 
 

@@ -9,5 +9,6 @@ from tool_search.stores.base import KeptGrants as KeptGrants
 from tool_search.stores.base import PermissionModeStore as PermissionModeStore
 from tool_search.stores.base import RevisionStore as RevisionStore
 from tool_search.stores.base import SetAsideStore as SetAsideStore
+from tool_search.stores.base import TurnLockStore as TurnLockStore
 from tool_search.stores.memory import MemoryStore as MemoryStore
 from tool_search.stores.sqlite.store import SQLiteStore as SQLiteStore

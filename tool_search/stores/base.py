@@ -26,6 +26,7 @@ __all__ = [
     "PermissionModeStore",
     "RevisionStore",
     "SetAsideStore",
+    "TurnLockStore",
 ]
 
 ConversationKey = str
@@ -94,6 +95,31 @@ class SetAsideStore(Protocol):
 
     async def set_aside(self, key: ConversationKey) -> None:
         """Set all data of the conversation aside, so that it is new from now on."""
+        ...
+
+
+@runtime_checkable
+class TurnLockStore(Protocol):
+    """A store that lets one worker at a time answer a conversation.
+
+    Without it, workers that serve one conversation at once both answer it.
+    """
+
+    async def lock_turn(self, key: ConversationKey, *, holder: str, lease_s: float) -> bool:
+        """Take or renew the lock of a conversation's turns.
+
+        Args:
+            key: The conversation's key.
+            holder: The name of the turn, different from any other.
+            lease_s: Seconds after which the lock ends by itself if it is not renewed.
+
+        Returns:
+            False if another holder has the lock.
+        """
+        ...
+
+    async def unlock_turn(self, key: ConversationKey, *, holder: str) -> None:
+        """Release the lock, if the holder has it."""
         ...
 
 

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from tests.conversations import Chat, toolbox
-from tests.stores.test_conversations import discoveries, loaded_names, record
-from tests.stores.test_evidence import kept_in, success
+from tests.stores.contents import discoveries, kept_in, loaded_names, record, success
 from tool_search import ConversationRecord, Message, StoreError
 from tool_search.stores import Grant, SQLiteStore
 from tool_search.stores.sqlite import file as sqlite_file
@@ -35,6 +34,25 @@ INSERT INTO revision VALUES (7);
 PRAGMA application_id = 1953460076;
 PRAGMA user_version = 1
 """
+
+# As commit 029e69e made it.
+VERSION_2 = (
+    VERSION_1.replace("PRAGMA user_version = 1", "PRAGMA user_version = 2;")
+    + """
+CREATE TABLE permission_grant (
+    place INTEGER PRIMARY KEY, entry TEXT NOT NULL UNIQUE, conversation TEXT);
+CREATE INDEX grant_by_conversation ON permission_grant (conversation);
+CREATE TABLE grant_source (name TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE grant_revision (number INTEGER NOT NULL);
+INSERT INTO grant_revision VALUES (3);
+CREATE TABLE used (
+    key TEXT PRIMARY KEY, at REAL NOT NULL, revision INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX used_by_time ON used (at);
+CREATE TABLE set_aside (key TEXT NOT NULL, at REAL NOT NULL, record TEXT,
+    discoveries TEXT NOT NULL);
+CREATE INDEX set_aside_by_key ON set_aside (key)
+"""
+)
 
 
 @pytest.fixture
@@ -81,6 +99,33 @@ async def test_a_file_of_the_first_version_goes_on(path: Path) -> None:
             assert await kept_in(store) == {success("t", "w", at=2e9)}
             assert await store.evidence_revision() == 7
             assert await store.conversations() == ("a",)
+
+
+async def test_a_file_of_the_second_version_goes_on(path: Path) -> None:
+    old = talked(3)
+    content = {**old.to_dict(), "discoveries": []}
+    grant = Grant(rule="send_mail", user="ann")
+    connection = sqlite3.connect(path)
+    connection.executescript(VERSION_2)
+    with connection:
+        connection.execute("INSERT INTO conversation VALUES ('a', ?)", (json.dumps(content),))
+        connection.execute(
+            "INSERT INTO discovery VALUES ('a', 0, 'tool_003', ?, 'search')",
+            (json.dumps(old.discoveries[0].tool.to_dict()),),
+        )
+        connection.execute("INSERT INTO used VALUES ('a', 1e9, 5)")
+        connection.execute(
+            "INSERT INTO permission_grant (entry) VALUES (?)",
+            (json.dumps(grant.to_dict(), sort_keys=True),),
+        )
+    connection.close()
+    for revision in (5, 9):
+        async with SQLiteStore(path) as store:
+            assert await store.load("a") == old
+            assert await store.revision("a") == revision
+            assert await store.save_over("a", old, expected=revision, new=9)
+            assert (await store.load_grants()).entries == (grant,)
+            assert await store.load_permission_mode("a") is None
 
 
 async def test_evidence_of_version_3_goes_on_without_a_source(path: Path) -> None:

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stores.test_conversations import discoveries, loaded_names, record
-from tests.stores.test_evidence import kept_in, success
+from tests.stores.contents import discoveries, kept_in, loaded_names, record, success
 from tool_search import StoreError
 from tool_search.stores import MemoryStore, SQLiteStore
 from tool_search.stores.sqlite import evidence as sqlite_evidence
