@@ -56,11 +56,12 @@ from tool_search.sources.updates import CatalogUpdates
 from tool_search.stores import ConversationKey, MemoryStore
 from tool_search.stores.opening import check_store, open_store
 
-__all__ = ["Bot", "open_bot", "tools_from_modules"]
+__all__ = ["FORMER_MODULES", "Bot", "imported_from", "open_bot", "tools_from_modules"]
 
 # Warnings that say why a turn has no answer of the model.
 _WITHOUT_ANSWER = ("answer_missing", "message_refused", "reply_refused", "turn_timed_out")
-_FORMER_MODULES = {"tool_search.demo.workspace_tools": "tool_search.workspace"}
+FORMER_MODULES = {"tool_search.demo.workspace_tools": "tool_search.workspace"}
+"""Modules of tools that have moved, and where they are now."""
 _log = logging.getLogger(__name__)
 
 
@@ -247,7 +248,7 @@ class Bot:
         )
         for provider in opened.built:
             await stack.enter_async_context(provider)
-        with _folder_of(self._source):
+        with imported_from(self._source):
             listed = tools_from_modules(config.tools)
         sources = await self._open_sources(stack)
         store = open_store(config.store, self._source, environment=self._environment)
@@ -369,7 +370,7 @@ def _listed(given: Providers) -> Mapping[str, Any] | tuple[Any, ...]:
 
 
 @contextmanager
-def _folder_of(source: Path | None) -> Iterator[None]:
+def imported_from(source: Path | None) -> Iterator[None]:
     """Let modules be imported from a configuration's folder, before others."""
     if source is None:
         yield
@@ -429,7 +430,7 @@ def tools_from_modules(names: Iterable[str]) -> tuple[ExecutableTool, ...]:
 
 def _current_name(name: str) -> str:
     """Return a module's name; log a notice if the given one is its former name."""
-    for former, current in _FORMER_MODULES.items():
+    for former, current in FORMER_MODULES.items():
         if name == former or name.startswith(f"{former}."):
             moved = current + name[len(former) :]
             _log.warning("module_moved: tools: the module %r is now %r", name, moved)

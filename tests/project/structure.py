@@ -36,7 +36,7 @@ LAYERS = (
     ("registry",),
     ("adapters",),
     ("bot",),
-    ("inspector",),
+    ("doctor", "inspector"),
     ("gateway", "proxy", "testing", "compat", "workspace"),
     ("demo",),
     ("cli",),

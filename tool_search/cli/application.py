@@ -22,6 +22,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "search": ("tool_search.cli.search", "search_command"),
     "eval": ("tool_search.cli.evaluate", "evaluate_command"),
     "inspect": ("tool_search.cli.inspect", "inspect_command"),
+    "doctor": ("tool_search.cli.doctor", "doctor_command"),
     "proxy": ("tool_search.cli.proxy", "proxy_command"),
     "gateway": ("tool_search.cli.gateway", "gateway_command"),
     "serve-stand-in": ("tool_search.cli.start.stand_in", "serve_stand_in_command"),

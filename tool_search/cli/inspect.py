@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, cast, get_args
@@ -19,7 +19,7 @@ from tool_search.catalog.tool import Tool
 from tool_search.cli.exits import say, say_notices
 from tool_search.cli.options import CatalogOrNoneOption, McpOption, chosen
 from tool_search.cli.servers import list_servers, read_tools
-from tool_search.config.bot import BotConfig, ProviderConfig, SchemaMode, ToolSearchConfig
+from tool_search.config.bot import BotConfig, ProviderConfig, SchemaMode
 from tool_search.config.kinds import KINDS, dialect_of
 from tool_search.config.loading import load_config
 from tool_search.config.provider_strings import provider_from_string
@@ -27,28 +27,20 @@ from tool_search.config.providers import Dialect, ProfileSettings
 from tool_search.conversation.record import ConversationRecord
 from tool_search.conversation.session import ToolSearchSession
 from tool_search.discovery.catalog_notices import catalog_notices
-from tool_search.discovery.modes import Mode, ModeDecision, tool_tokens
-from tool_search.discovery.state import Discovery
-from tool_search.errors import ConfigurationError, SessionError
-from tool_search.messages import Notice, ReferencePart, RequestPlan, StrategyName, ToolList
+from tool_search.discovery.modes import Mode
+from tool_search.doctor.requests import PlannedRequest, figures_of, planned_request
+from tool_search.errors import ConfigurationError
+from tool_search.messages import StrategyName, ToolList
 from tool_search.providers.profiles import ProviderProfile, profile_for, profile_of
 from tool_search.providers.prompt_cache import cache_plan
 
 __all__ = [
     "PROVIDERS",
     "NextRequest",
-    "PlannedRequest",
     "ProviderKind",
-    "ToolListFigures",
-    "figures_of",
     "inspect_command",
     "next_request",
-    "planned_request",
 ]
-
-
-# Any message starts a turn; none of it is printed.
-_NEUTRAL_MESSAGE = "Hello"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,47 +95,6 @@ PROVIDERS: Mapping[str, ProviderKind] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedRequest:
-    """A request, with the decision and the notices of its planning.
-
-    Attributes:
-        plan: The request.
-        decision: The conversation's mode.
-        notices: Notices for the operator.
-    """
-
-    plan: RequestPlan
-    decision: ModeDecision
-    notices: tuple[Notice, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolListFigures:
-    """The size of a request's tool list; tokens are estimates.
-
-    Attributes:
-        tools_declared: The length of the list.
-        tools_loaded: The number of definitions in the model's view: those that are not
-            deferred, and those that a reference of the history loads.
-        bytes: UTF-8 bytes of the list on the wire.
-        tokens: The tokens of the definitions in the model's view.
-        full_tokens: The tokens of all definitions of the catalog.
-        saving: The share of `full_tokens` that is not sent.
-    """
-
-    tools_declared: int
-    tools_loaded: int
-    bytes: int
-    tokens: int
-    full_tokens: int
-    saving: float
-
-    def to_dict(self) -> dict[str, float]:
-        """Return the figures by name, in order."""
-        return asdict(self)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class NextRequest:
     """The tools of the next request of a bot's conversation.
 
@@ -164,58 +115,6 @@ class NextRequest:
     discovered: tuple[str, ...]
     tokens: int
     full_tokens: int
-
-
-def planned_request(
-    catalog: ToolCatalog,
-    profile: ProviderProfile,
-    *,
-    config: ToolSearchConfig,
-    discovered: Sequence[Tool] = (),
-    max_tools: int | None = None,
-) -> PlannedRequest:
-    """Return the first request of a conversation in which these tools are discovered.
-
-    Args:
-        catalog: The tools.
-        profile: The provider.
-        config: The settings.
-        discovered: Deferred tools, in the order of discovery.
-        max_tools: The longest list that every provider of the bot accepts.
-
-    Raises:
-        SessionError: A tool has a name that tool search uses, and the catalog is too long
-            to be sent whole.
-    """
-    notices: list[Notice] = []
-    most = profile.max_tools if max_tools is None else max_tools
-    try:
-        session = _begin_session(catalog, profile, config, discovered, most)
-    except SessionError as exc:
-        # As in a runner: such a catalog is sent whole.
-        notices.append(Notice("catalog_refused", str(exc)))
-        full = config.model_copy(update={"tool_schema_mode": "full"})
-        session = _begin_session(catalog, profile, full, discovered, most)
-    return PlannedRequest(
-        plan=session.plan(profile, phase="select"),
-        decision=session.decision,
-        notices=(*notices, *session.take_notices()),
-    )
-
-
-def figures_of(plan: RequestPlan, wire: bytes, catalog: ToolCatalog) -> ToolListFigures:
-    """Return the figures of a request over a catalog, its tool list being these bytes."""
-    shown = [*plan.tools.loaded, *_referenced_tools(plan)]
-    tokens = sum(map(tool_tokens, shown))
-    full_tokens = sum(map(tool_tokens, catalog.active))
-    return ToolListFigures(
-        tools_declared=len(plan.tools),
-        tools_loaded=len(shown),
-        bytes=len(wire),
-        tokens=tokens,
-        full_tokens=full_tokens,
-        saving=round(1 - tokens / full_tokens, 4) if full_tokens else 0.0,
-    )
 
 
 def next_request(
@@ -255,32 +154,6 @@ def next_request(
         tokens=figures.tokens,
         full_tokens=figures.full_tokens,
     )
-
-
-def _begin_session(
-    catalog: ToolCatalog,
-    profile: ProviderProfile,
-    config: ToolSearchConfig,
-    discovered: Sequence[Tool],
-    max_tools: int | None,
-) -> ToolSearchSession:
-    session = ToolSearchSession(catalog, config=config, max_tools=max_tools)
-    # Before the turn: with some models, a tool found in a turn is declared in the next.
-    session.adopt_discoveries(Discovery(tool=tool) for tool in discovered)
-    session.begin_turn(_NEUTRAL_MESSAGE, profile=profile)
-    return session
-
-
-def _referenced_tools(plan: RequestPlan) -> Iterator[Tool]:
-    """Yield each definition that references load, once."""
-    declared = {entry.tool.name: entry.tool for entry in plan.tools if entry.deferred}
-    shown: dict[str, Tool] = {}
-    for message in plan.messages:
-        for part in () if isinstance(message.content, str) else message.content:
-            if isinstance(part, ReferencePart):
-                shown |= {name: declared[name] for name in part.names if name in declared}
-                shown |= {tool.name: tool for tool in part.tools}
-    yield from shown.values()
 
 
 _MODES: tuple[SchemaMode, ...] = get_args(SchemaMode)

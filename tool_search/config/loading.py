@@ -3,21 +3,63 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
 from tool_search.config.bot import BotConfig
-from tool_search.config.problems import KeyPath, dotted, problems
+from tool_search.config.problems import KeyPath, allowed_words, dotted, problems
 from tool_search.errors import ConfigurationError
 
-__all__ = ["config_from_mapping", "load_config", "load_settings", "read_yaml", "validated"]
+__all__ = [
+    "SettingProblem",
+    "SettingsError",
+    "config_from_mapping",
+    "load_config",
+    "load_settings",
+    "named",
+    "read_sections",
+    "read_yaml",
+    "validated",
+]
 
 _AS_IN_ASTRBOT = ("tool_schema_mode", "tool_search")
 _ModelT = TypeVar("_ModelT", bound=BaseModel)
+
+
+class SettingProblem(NamedTuple):
+    """A wrong setting of a file.
+
+    Attributes:
+        path: The keys and list indexes that lead to it.
+        line: Its line; None if the settings are not from a file.
+        problem: What is wrong, without the place.
+        allowed: The keys or values that are allowed in its place, if they can be listed.
+    """
+
+    path: KeyPath
+    line: int | None
+    problem: str
+    allowed: tuple[str, ...] = ()
+
+
+class SettingsError(ConfigurationError):
+    """Wrong settings, each with its place.
+
+    Attributes:
+        problems: The settings.
+    """
+
+    def __init__(self, message: str, *, problems: Sequence[SettingProblem]) -> None:
+        super().__init__(message)
+        self.problems = tuple(problems)
+
+    def __reduce__(self) -> Any:
+        return partial(type(self), problems=self.problems), self.args
 
 
 def load_config(path: str | os.PathLike[str]) -> BotConfig:
@@ -45,8 +87,18 @@ def load_settings(path: str | os.PathLike[str], model: type[_ModelT]) -> _ModelT
             repeated, or a value is not allowed; the error has the line and the key.
     """
     source = Path(path)
+    content, lines = read_sections(source)
+    return validated(model, content, lines, source)
+
+
+def read_sections(source: Path) -> tuple[dict[str, Any], dict[KeyPath, int]]:
+    """Return the content of a bot's file in the form of `BotConfig`, and the line of each key.
+
+    Raises:
+        ConfigurationError: The file cannot be read or parsed, or has a key twice.
+    """
     content, lines = read_yaml(source)
-    return validated(model, _arrange_sections(content, lines, source), lines, source)
+    return _arrange_sections(content, lines, source), lines
 
 
 def read_yaml(source: Path) -> tuple[dict[Any, Any], dict[KeyPath, int]]:
@@ -154,18 +206,31 @@ def validated(
     try:
         return model.model_validate(content)
     except ValidationError as exc:
-        found = problems(exc, model, in_file=True)
-        listed = [str(_wrong(source, lines, place, problem)) for place, problem in found]
-        raise ConfigurationError("\n".join(listed)) from exc
+        found = zip(
+            problems(exc, model, in_file=True),
+            allowed_words(exc, model, in_file=True),
+            strict=True,
+        )
+        wrong = [_wrong(source, lines, *place, words) for place, words in found]
+        listed = [problem for each in wrong for problem in each.problems]
+        raise SettingsError("\n".join(map(str, wrong)), problems=listed) from exc
 
 
 def _wrong(
-    source: Path, lines: Mapping[KeyPath, int], path: KeyPath, problem: str
-) -> ConfigurationError:
+    source: Path,
+    lines: Mapping[KeyPath, int],
+    path: KeyPath,
+    problem: str,
+    allowed: Sequence[str] = (),
+) -> SettingsError:
     line = next((lines[path[:n]] for n in range(len(path), 0, -1) if path[:n] in lines), None)
     where = f"{source}, line {line}" if line is not None else str(source)
-    return ConfigurationError(f"{where}: {_dotted(path)} {problem}")
+    return SettingsError(
+        f"{where}: {named(path)} {problem}",
+        problems=[SettingProblem(path, line, problem, tuple(allowed))],
+    )
 
 
-def _dotted(path: KeyPath) -> str:
+def named(path: KeyPath) -> str:
+    """Return the place of a setting as a file has it, such as `providers[0].model`."""
     return dotted(path).replace("tool_search.tool_schema_mode", "tool_schema_mode")

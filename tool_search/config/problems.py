@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-__all__ = ["KeyPath", "dotted", "problems"]
+__all__ = ["KeyPath", "allowed_words", "dotted", "problems"]
 
 KeyPath = tuple[str | int, ...]
 """The place of a setting: keys, and indices of lists."""
@@ -46,6 +46,19 @@ def problems(
     """
     for each in error.errors(include_url=False):
         yield tuple(each["loc"]), _problem(each, model, in_file=in_file)
+
+
+def allowed_words(
+    error: ValidationError, model: type[BaseModel], *, in_file: bool = False
+) -> Iterator[tuple[str, ...]]:
+    """Yield the keys or values that are allowed in each place; none if they are no list."""
+    for each in error.errors(include_url=False):
+        if each["type"] == "extra_forbidden":
+            yield tuple(_known_keys(model, tuple(each["loc"]), in_file=in_file))
+        elif each["type"] == "literal_error":
+            yield tuple(re.findall(r"'([^']*)'", each["ctx"]["expected"]))
+        else:
+            yield ()
 
 
 def dotted(path: KeyPath) -> str:

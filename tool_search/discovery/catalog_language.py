@@ -17,7 +17,13 @@ from tool_search.catalog.catalog import ToolCatalog
 from tool_search.catalog.tool import Tool
 from tool_search.i18n import Language, text
 
-__all__ = ["DescribedIn", "catalog_languages", "languages_of", "languages_text"]
+__all__ = [
+    "DescribedIn",
+    "catalog_languages",
+    "description_languages",
+    "languages_of",
+    "languages_text",
+]
 
 # A share of 5 % is known to 1 % by so many, within a few milliseconds of the event loop.
 _MAX_TOOLS = 500
@@ -89,7 +95,7 @@ def languages_of(tools: Sequence[Tool]) -> DescribedIn:
     >>> languages_of([Tool(name="a", description="Sends a message to the list.")]).languages
     ('en',)
     """
-    found = [_languages(tool.description[:_MAX_CHARS]) for tool in _sample(tools)]
+    found = [description_languages(tool.description) for tool in _sample(tools)]
     counts = Counter(codes for codes in found if codes)
     if not counts:
         return DescribedIn(has_names_only=bool(tools))
@@ -153,12 +159,12 @@ def _described(counts: Counter[tuple[str, ...]]) -> DescribedIn:
     )
 
 
-def _languages(description: str) -> tuple[str, ...]:
-    """Return the languages of a description; none without letters.
+def description_languages(description: str) -> tuple[str, ...]:
+    """Return the languages of a description, by its beginning; none without letters.
 
     They are codes, `latin` for a text in Latin letters whose words do not tell more, or `other`.
     """
-    sample = description.casefold()
+    sample = description[:_MAX_CHARS].casefold()
     words = _LATIN.findall(sample)
     latin = _latin_language(words)
     if not sample.isascii():

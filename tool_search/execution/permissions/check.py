@@ -233,7 +233,7 @@ class Permissions:
         if not catalog or self.settings == PermissionSettings():
             return catalog
         tools = ToolsByRule(catalog.active)
-        self._warn(unmatched_rules(self.settings, tools))
+        self._warn(map(str, unmatched_rules(self.settings, tools)))
         denied = set(self._denied(self._common, tools))
         restricted = set(self._denied(RuleSet(tuple(self.settings.roles.values())), tools))
         if self.settings.otherwise == "deny":

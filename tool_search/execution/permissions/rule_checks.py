@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from itertools import islice
+from typing import NamedTuple
 
 from tool_search.catalog.tool import Tool
 from tool_search.config.permissions import PermissionRules, PermissionSettings
@@ -22,7 +23,7 @@ from tool_search.execution.permissions.rule_names import ToolsByRule, rule_of_se
 from tool_search.execution.permissions.rules import PermissionDecision, Rule
 from tool_search.values.patterns import NAMED_PATTERN, read_pattern
 
-__all__ = ["unmatched_rules"]
+__all__ = ["UnmatchedRule", "unmatched_rules"]
 
 _SPACED = re.compile(r"\s*([\w.-]+)\s*=")
 _KINDS: tuple[PermissionDecision, ...] = ("allow", "ask", "deny")
@@ -31,8 +32,28 @@ _MAX_NAMED = 5
 _MAX_COMPARED = 400
 
 
-def unmatched_rules(settings: PermissionSettings, tools: ToolsByRule) -> Iterator[str]:
-    """Yield the problem of each rule that none of these tools can match.
+class UnmatchedRule(NamedTuple):
+    """A rule that no call can match.
+
+    Attributes:
+        path: The keys and the index that lead to it, below `permissions`.
+        rule: The rule; for a trusted server, its name.
+        problem: Why it matches nothing.
+    """
+
+    path: tuple[str | int, ...]
+    rule: str
+    problem: str
+
+    def __str__(self) -> str:
+        place = ".".join(map(str, ("permissions", *self.path[:-1])))
+        if self.path[0] == "trusted_servers":
+            return f"{place}: {self.problem}"
+        return f"{place}: the rule {self.rule!r} {self.problem}"
+
+
+def unmatched_rules(settings: PermissionSettings, tools: ToolsByRule) -> Iterator[UnmatchedRule]:
+    """Yield each rule that none of these tools can match.
 
     Args:
         settings: The rules.
@@ -40,22 +61,22 @@ def unmatched_rules(settings: PermissionSettings, tools: ToolsByRule) -> Iterato
     """
     for place, level in _levels(settings):
         for kind in _KINDS:
-            for written in getattr(level, kind):
+            for index, written in enumerate(getattr(level, kind)):
                 problem = _problem(Rule.read(written), kind, tools)
                 if problem is not None:
-                    yield f"permissions{place}.{kind}: the rule {written!r} {problem}"
-    for server in settings.trusted_servers:
+                    yield UnmatchedRule((*place, kind, index), written, problem)
+    for index, server in enumerate(settings.trusted_servers):
         if server not in tools.servers:
             near = get_close_matches(server, tools.servers, n=_MAX_NAMED, cutoff=0.6)
-            known = _known_names(near)
-            yield f"permissions.trusted_servers: no tool is from a server {server!r}{known}"
+            problem = f"no tool is from a server {server!r}{_known_names(near)}"
+            yield UnmatchedRule(("trusted_servers", index), server, problem)
 
 
-def _levels(settings: PermissionSettings) -> Iterator[tuple[str, PermissionRules]]:
-    yield "", settings
-    yield ".policy", settings.policy
+def _levels(settings: PermissionSettings) -> Iterator[tuple[tuple[str, ...], PermissionRules]]:
+    yield (), settings
+    yield ("policy",), settings.policy
     for role, rules in settings.roles.items():
-        yield f".roles.{role}", rules
+        yield ("roles", role), rules
 
 
 def _problem(rule: Rule, kind: PermissionDecision, tools: ToolsByRule) -> str | None:

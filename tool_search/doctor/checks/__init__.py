@@ -1,0 +1,1 @@
+"""The checks of an examination, one file a section of the configuration."""

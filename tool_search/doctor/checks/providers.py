@@ -1,0 +1,162 @@
+"""Checks of `providers` and `profiles`: keys, addresses, strategies and limits."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from importlib.util import find_spec
+from urllib.parse import urlsplit
+
+from tool_search.config.bot import ProviderConfig
+from tool_search.config.kinds import Dialect
+from tool_search.doctor.examined import Examined
+from tool_search.doctor.findings import Finding
+from tool_search.errors import ConfigurationError, UnsupportedStrategyError
+from tool_search.providers.known import OWN_HOSTS, known_facts, stated_facts
+from tool_search.providers.profiles import ProviderProfile, profile_of
+
+__all__ = ["check_providers", "is_local", "profile_or_finding"]
+
+_SDKS: dict[Dialect, tuple[str, str]] = {
+    "anthropic": ("anthropic", "anthropic"),
+    "openai_chat": ("openai", "openai"),
+    "openai_responses": ("openai", "openai"),
+}
+_LOCAL_NAMES = (".local", ".internal", ".lan", ".home.arpa")
+
+
+def profile_or_finding(
+    provider: ProviderConfig, index: int, bot: Examined
+) -> ProviderProfile | Finding:
+    """Return the profile of a provider, or a finding if it cannot have its strategy."""
+    try:
+        return profile_of(provider, bot.settings.profiles)
+    except UnsupportedStrategyError as exc:
+        return Finding(
+            code="strategy_refused",
+            path=("providers", index, "strategy"),
+            values={"provider": provider.id, "problem": str(exc)},
+        )
+
+
+def check_providers(bot: Examined) -> Iterator[Finding]:
+    """Yield what is wrong with the providers and the profiles."""
+    if not bot.settings.providers:
+        yield Finding(code="provider_missing", path=("providers",))
+    seen: dict[tuple[str, str, str | None], str] = {}
+    for index, provider in enumerate(bot.settings.providers):
+        yield from _check_key(provider, index, bot)
+        yield from _check_address(provider, index)
+        yield from _check_sdk(provider, index)
+        yield from _check_native(provider, index, bot)
+        yield from _check_time(provider, index, bot)
+        same = (provider.type, provider.model, provider.base_url)
+        if (other := seen.setdefault(same, provider.id)) != provider.id:
+            yield Finding(
+                code="provider_repeated",
+                path=("providers", index),
+                values={"provider": provider.id, "other": other},
+            )
+    yield from _check_profiles(bot)
+
+
+def _check_key(provider: ProviderConfig, index: int, bot: Examined) -> Iterator[Finding]:
+    try:
+        provider.api_key(bot.environment)
+    except ConfigurationError:
+        yield Finding(
+            code="key_missing",
+            path=("providers", index, "api_key_env"),
+            values={"provider": provider.id, "variable": provider.api_key_env},
+        )
+
+
+def _check_address(provider: ProviderConfig, index: int) -> Iterator[Finding]:
+    if provider.base_url is None:
+        return
+    parts, path = urlsplit(provider.base_url), ("providers", index, "base_url")
+    if "@" in parts.netloc:
+        yield Finding(code="address_secret", path=path, values={"provider": provider.id})
+    host = parts.hostname or ""
+    if parts.scheme == "http" and provider.api_key_env is not None and not is_local(host):
+        yield Finding(
+            code="address_plain", path=path, values={"provider": provider.id, "host": host}
+        )
+
+
+def is_local(host: str) -> bool:
+    """True if a host is this machine, or of a private network."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host == "localhost" or "." not in host or host.endswith(_LOCAL_NAMES)
+    return address.is_loopback or address.is_private
+
+
+def _check_sdk(provider: ProviderConfig, index: int) -> Iterator[Finding]:
+    package, extra = _SDKS[provider.type]
+    if find_spec(package) is None:
+        yield Finding(
+            code="adapter_missing",
+            path=("providers", index, "type"),
+            values={"provider": provider.id, "package": package, "extra": extra},
+        )
+
+
+def _check_native(provider: ProviderConfig, index: int, bot: Examined) -> Iterator[Finding]:
+    """Yield a note if a model has tool search of its own, and its endpoint is not known to."""
+    profile = bot.profiles.get(provider.id)
+    if profile is None or provider.strategy != "auto":
+        return
+    host = urlsplit(provider.base_url or "").hostname or OWN_HOSTS[provider.type]
+    facts = {
+        **known_facts(provider.type, host, provider.model),
+        **stated_facts(bot.settings.profiles, provider.type, host, provider.model),
+    }
+    native = facts.get("native")
+    # `False` is a fact: the endpoint is known to refuse it.
+    if native and "knows_native" not in facts and profile.strategy != native:
+        yield Finding(
+            code="native_search_unused",
+            path=("providers", index),
+            values={
+                "provider": provider.id,
+                "model": provider.model,
+                "native": native,
+                "strategy": profile.strategy,
+                "host": host,
+            },
+        )
+
+
+def _check_time(provider: ProviderConfig, index: int, bot: Examined) -> Iterator[Finding]:
+    """Yield a warning if a silent provider uses up a turn before its fallback is asked."""
+    whole = bot.settings.turn_timeout_s
+    is_last = index == len(bot.settings.providers) - 1
+    if whole is not None and not is_last and provider.first_byte_timeout_s >= whole:
+        yield Finding(
+            code="fallback_late",
+            path=("providers", index, "first_byte_timeout_s"),
+            values={
+                "provider": provider.id,
+                "waits": f"{provider.first_byte_timeout_s:g}",
+                "turn": f"{whole:g}",
+            },
+        )
+
+
+def _check_profiles(bot: Examined) -> Iterator[Finding]:
+    for name in bot.settings.profiles:
+        one = {name: bot.settings.profiles[name]}
+        hosts = (
+            (provider, urlsplit(provider.base_url or "").netloc.rpartition("@")[2])
+            for provider in bot.settings.providers
+        )
+        if not any(
+            stated_facts(one, provider.type, host or OWN_HOSTS[provider.type], provider.model)
+            or not one[name].stated
+            for provider, host in hosts
+        ):
+            yield Finding(
+                code="profile_unmatched", path=("profiles", name), values={"profile": name}
+            )

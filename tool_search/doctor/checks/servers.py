@@ -1,0 +1,54 @@
+"""Checks of `mcpServers` that need no request."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from importlib.util import find_spec
+from urllib.parse import urlsplit
+
+from tool_search.config.mcp import MCPServerSettings
+from tool_search.doctor.checks.providers import is_local
+from tool_search.doctor.examined import Examined
+from tool_search.doctor.findings import Finding
+from tool_search.errors import ConfigurationError
+from tool_search.sources.variables import expand
+
+__all__ = ["check_servers"]
+
+
+def check_servers(bot: Examined) -> Iterator[Finding]:
+    """Yield what would keep a server from being reached, or would give a secret away."""
+    servers = bot.settings.mcp_servers
+    enabled = {name: each for name, each in servers.items() if not each.disabled}
+    if enabled and find_spec("mcp") is None:
+        yield Finding(code="sdk_missing", path=("mcpServers",))
+    for name, settings in enabled.items():
+        yield from _check_server(name, settings, bot)
+
+
+def _check_server(name: str, settings: MCPServerSettings, bot: Examined) -> Iterator[Finding]:
+    path = ("mcpServers", name)
+    try:
+        for key in ("command", "args", "env", "cwd", "url", "headers", "authorization_token"):
+            expand(getattr(settings, key), bot.environment, place=key)
+    except ConfigurationError as exc:
+        values = {"server": name, "problem": str(exc)}
+        yield Finding(code="server_variable_missing", path=path, values=values)
+        return
+    command = expand(settings.command, bot.environment, place="command")
+    search_path = settings.env.get("PATH", bot.environment.get("PATH"))
+    if command and shutil.which(command, path=search_path) is None:
+        yield Finding(
+            code="server_command_missing",
+            path=(*path, "command"),
+            values={"server": name, "command": command},
+        )
+    address = urlsplit(expand(settings.url, bot.environment, place="url"))
+    has_secret = bool(settings.authorization_token or settings.headers or settings.oauth)
+    if address.scheme == "http" and has_secret and not is_local(address.hostname or ""):
+        yield Finding(
+            code="server_plain",
+            path=(*path, "url"),
+            values={"server": name, "host": address.hostname},
+        )

@@ -1,0 +1,144 @@
+"""The bot's own tools, and what is wrong with definitions before any search."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import get_args
+
+from tool_search.bot import FORMER_MODULES, imported_from, tools_from_modules
+from tool_search.catalog.catalog import ToolCatalog
+from tool_search.catalog.names import NameRule, wire_name
+from tool_search.catalog.tool import Tool
+from tool_search.conversation.session import ToolSearchSession
+from tool_search.discovery.modes import tool_tokens
+from tool_search.doctor.examined import Examined
+from tool_search.doctor.findings import Finding, KeyPath
+from tool_search.errors import (
+    ConfigurationError,
+    DuplicateToolError,
+    InvalidToolError,
+    SessionError,
+)
+
+__all__ = ["OwnTools", "check_definitions", "check_tools", "load_tools"]
+
+_RULES: tuple[NameRule, ...] = get_args(NameRule)
+# A definition this large costs more than twenty usual ones, in every request that shows it.
+_LARGE_TOKENS = 2_000
+_MAX_DETAILS = 3
+_log = logging.getLogger("tool_search")
+
+
+@dataclass(slots=True)
+class OwnTools:
+    """The tools of the modules that a configuration names.
+
+    Attributes:
+        tools: The tools.
+        origins: The setting that each comes from, by its name.
+        findings: What is wrong with the modules.
+    """
+
+    tools: list[Tool] = field(default_factory=list)
+    origins: dict[str, KeyPath] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+
+
+def load_tools(modules: Sequence[str], source: Path) -> OwnTools:
+    """Import the modules of a configuration, each for itself."""
+    own = OwnTools()
+    for index, name in enumerate(modules):
+        path: KeyPath = ("tools", index)
+        if (current := FORMER_MODULES.get(name)) is not None:
+            own.findings.append(
+                Finding(
+                    code="module_moved",
+                    path=path,
+                    values={"module": name, "current": current},
+                    wrong=name,
+                    instead=current,
+                )
+            )
+        try:
+            with imported_from(source), _quiet():
+                found = tools_from_modules([current or name])
+        except DuplicateToolError as exc:
+            own.findings.append(Finding(code="tool_twice", path=path, values={"problem": str(exc)}))
+        except (ConfigurationError, InvalidToolError) as exc:
+            values = {"module": name, "problem": str(exc)}
+            own.findings.append(Finding(code="module_failed", path=path, values=values))
+        else:
+            own.findings += _taken(own, path, [item.tool for item in found])
+    return own
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    # A moved module is a finding, and no line of the log besides.
+    level = _log.level
+    _log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        _log.setLevel(level)
+
+
+def _taken(own: OwnTools, path: KeyPath, tools: Iterable[Tool]) -> Iterator[Finding]:
+    """Take tools in, and yield a finding for each whose name another module's tool has."""
+    for tool in tools:
+        if tool.name in own.origins:
+            problem = f"two tools have the name {tool.name!r}"
+            yield Finding(code="tool_twice", path=path, values={"problem": problem})
+            continue
+        own.tools.append(tool)
+        own.origins[tool.name] = path
+
+
+def check_tools(bot: Examined) -> Iterator[Finding]:
+    """Yield what is wrong with the choice of tools, and with their definitions."""
+    settings = bot.settings
+    if not settings.tools and not settings.mcp_servers and not bot.catalog:
+        yield Finding(code="tools_missing")
+    try:
+        ToolSearchSession(bot.catalog, config=settings.tool_search, max_tools=bot.max_tools)
+    except SessionError as exc:
+        yield Finding(
+            code="tool_unsearchable",
+            path=("tool_search", "search_tool_name"),
+            values={"problem": str(exc)},
+        )
+    yield from check_definitions(bot.catalog, bot.origins)
+
+
+def check_definitions(catalog: ToolCatalog, origins: Mapping[str, KeyPath]) -> Iterator[Finding]:
+    """Yield the names and schemas that some provider refuses as they are, and large ones."""
+    for tool in catalog.active:
+        path, name = origins.get(tool.name, ()), tool.source[1]
+        sent = {rule: wire_name(tool.name, rule) for rule in _RULES}
+        changed = next((each for each in sent.values() if each != tool.name), None)
+        if changed is not None:
+            values = {"tool": name, "sent": changed}
+            yield Finding(code="name_changed", path=path, values=values)
+        changes = [each for each in tool.declared_schema.changes if each.kind != "renamed"]
+        if changes or tool.declared_schema.more_changes:
+            listed = "; ".join(
+                f"{each.place or '/'} {each.detail}" for each in changes[:_MAX_DETAILS]
+            )
+            yield Finding(
+                code="schema_changed",
+                path=path,
+                values={
+                    "tool": name,
+                    "count": len(changes) + tool.declared_schema.more_changes,
+                    "changes": listed,
+                },
+            )
+        tokens = tool_tokens(tool)
+        if tokens > _LARGE_TOKENS:
+            yield Finding(
+                code="definition_large", path=path, values={"tool": name, "tokens": tokens}
+            )

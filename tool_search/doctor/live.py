@@ -1,0 +1,96 @@
+"""Requests of `--live`: each provider and each server is asked once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+
+from tool_search.adapters import build_provider
+from tool_search.catalog.tool import Tool
+from tool_search.config.bot import ProviderConfig
+from tool_search.doctor.examined import Examined
+from tool_search.doctor.findings import Finding
+from tool_search.doctor.requests import planned_request
+from tool_search.errors import (
+    ConfigurationError,
+    ProviderError,
+    SessionError,
+    UnsupportedStrategyError,
+)
+
+__all__ = ["ask_providers", "ask_servers"]
+
+_ANSWER_S = 30.0
+_START_S = 30.0
+
+
+async def ask_servers(
+    bot: Examined, environment: Mapping[str, str]
+) -> tuple[Sequence[Tool], Sequence[Finding]]:
+    """Return the tools of the servers, and a finding for each server that does not answer."""
+    try:
+        source_class = import_module("tool_search.adapters.mcp").MCPSource
+    except ImportError:
+        return (), ()  # `check_servers` reports it
+    servers = {name: each for name, each in bot.settings.mcp_servers.items() if not each.disabled}
+    try:
+        source = source_class(servers, environment=environment, start_s=_START_S)
+        async with source:
+            failed = [each for each in source.status if each.state != "connected"]
+            tools = tuple(source.tools)
+    except ConfigurationError:
+        return (), ()  # a missing variable, which `check_servers` reports
+    findings = [
+        Finding(
+            code="server_silent",
+            path=("mcpServers", each.server),
+            values={"server": each.server, "problem": each.error or "no answer"},
+        )
+        for each in failed
+    ]
+    return tools, findings
+
+
+async def ask_providers(bot: Examined) -> tuple[Finding, ...]:
+    """Return a finding for each provider that refuses the bot's first request.
+
+    The request has the bot's tools, so that a definition which the service refuses is found
+    too. Its answer is not read to the end.
+    """
+    asked = [
+        _ask(provider, index, bot)
+        for index, provider in enumerate(bot.settings.providers)
+        if provider.id in bot.profiles
+    ]
+    return tuple(found for found in await asyncio.gather(*asked) if found is not None)
+
+
+async def _ask(provider: ProviderConfig, index: int, bot: Examined) -> Finding | None:
+    try:
+        built = build_provider(
+            provider, profiles=bot.settings.profiles, environment=bot.environment, fallbacks=True
+        )
+    except (ConfigurationError, UnsupportedStrategyError, ImportError):
+        return None  # a missing key or package is a finding already
+    path = ("providers", index)
+    try:
+        request = planned_request(
+            bot.catalog,
+            bot.profiles[provider.id],
+            config=bot.settings.tool_search,
+            max_tools=bot.max_tools,
+        )
+        async with built, asyncio.timeout(_ANSWER_S):
+            # The connection is closed with the provider, so the rest is not generated.
+            await anext(built.stream(request.plan), None)
+    except ProviderError as exc:
+        values = {"provider": provider.id, "problem": str(exc)}
+        return Finding(code="provider_refused", path=path, values=values)
+    except TimeoutError:
+        problem = f"no answer in {_ANSWER_S:g} s"
+        values = {"provider": provider.id, "problem": problem}
+        return Finding(code="provider_refused", path=path, values=values)
+    except SessionError:
+        return None  # a catalog that no conversation can have is a finding already
+    return None
