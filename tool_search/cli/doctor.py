@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,6 +21,7 @@ from tool_search.cli.exits import FAILED, result_console, say
 from tool_search.cli.files import read_catalog, read_judged_queries
 from tool_search.cli.options import JsonOption
 from tool_search.cli.search import explanation_lines, explanation_object
+from tool_search.cli.terminal.language import spoken_language
 from tool_search.discovery.search_tool import clean_description
 from tool_search.doctor.costs import ProviderCost
 from tool_search.doctor.examine import Examination, examine_bot, examine_catalog
@@ -29,7 +29,7 @@ from tool_search.doctor.findings import Finding, Place
 from tool_search.doctor.fixes import write_corrections
 from tool_search.doctor.queries import ExplainedSearch
 from tool_search.errors import ConfigurationError
-from tool_search.i18n import Language, language_of_locale, text
+from tool_search.i18n import Language, text
 from tool_search.search import JudgedQuery
 from tool_search.values.json import encodable
 
@@ -100,14 +100,9 @@ def doctor_command(
     if as_json:
         typer.echo(encodable(json.dumps(_as_object(file, found, fixed), ensure_ascii=False)))
     else:
-        _print(file, found, fixed, _language())
+        _print(file, found, fixed, spoken_language())
     if found.severity in _STATUS:
         raise typer.Exit(_STATUS[found.severity])
-
-
-def _language() -> Language:
-    names = (os.environ.get(key) for key in ("LC_ALL", "LC_MESSAGES", "LANG"))
-    return language_of_locale(next(filter(None, names), ""))
 
 
 def _examine_catalog(
