@@ -36,7 +36,8 @@ def test_no_modules_import_each_other_in_a_cycle() -> None:
 def test_a_reader_sees_a_folder_at_once() -> None:
     files, folders = top_level()
     assert len(files) <= 12
-    assert len(files) + len(folders) <= 32
+    # Every room of docs/architecture.md, and the modules beside them.
+    assert len(files) + len(folders) <= 33
     sizes = folder_sizes()
     assert {name for name, size in sizes.items() if size > 15} <= WIDE_FOLDERS
 

@@ -20,7 +20,7 @@ from rich.text import Text
 from tool_search.cli.exits import FAILED, result_console, say
 from tool_search.cli.files import read_catalog, read_judged_queries
 from tool_search.cli.options import JsonOption
-from tool_search.cli.search import explanation_lines, explanation_object
+from tool_search.cli.search import explanation_lines
 from tool_search.cli.terminal.language import spoken_language
 from tool_search.discovery.search_tool import clean_description
 from tool_search.doctor.costs import ProviderCost
@@ -31,6 +31,7 @@ from tool_search.doctor.queries import ExplainedSearch
 from tool_search.errors import ConfigurationError
 from tool_search.i18n import Language, text
 from tool_search.search import JudgedQuery
+from tool_search.search.explained import explanation_object
 from tool_search.values.json import encodable
 
 __all__ = ["doctor_command"]
