@@ -56,6 +56,7 @@ from tool_search.runner.conversations import OpenConversation, OpenConversations
 from tool_search.runner.learning import Learning
 from tool_search.runner.providers import COOLDOWN_S, Providers, name_providers
 from tool_search.runner.turn import Turn
+from tool_search.runner.turn_lock import turn_locked
 from tool_search.runner.turn_watch import TurnWatch
 from tool_search.search.build import EMBEDDING_ENGINES, build_index
 from tool_search.stores import ConversationKey, ConversationStore, MemoryStore
@@ -314,7 +315,10 @@ class ToolSearchRunner:
             is_over = await known.wait_for_turn()
             known.is_forgotten = True
             if not is_over and known.watch is not None:
-                known.watch.abandon()
+                known.watch.abandon(
+                    f"the conversation {conversation!r} was forgotten while a turn of it waited "
+                    "for its events to be taken; run the turn again to begin anew"
+                )
             self._conversations.remove(known)
         self._chosen.pop(conversation, None)
         await self._calls.forget(conversation)
@@ -343,7 +347,8 @@ class ToolSearchRunner:
         Raises:
             AllProvidersFailedError: No provider answered. The message is kept, and the
                 conversation can go on.
-            SessionError: The conversation was forgotten while no event was taken.
+            SessionError: The conversation was forgotten while no event was taken, or another
+                worker has taken it over.
         """
         watch = TurnWatch(self._turn_timeout_s)
         keys = TurnCalls(conversation, idempotency_key)
@@ -351,11 +356,8 @@ class ToolSearchRunner:
         async with aclosing(watch.events(self._turn_alone(question))) as events:
             async for event in events:
                 yield event
-        if watch.was_abandoned:
-            raise SessionError(
-                f"the conversation {conversation!r} was forgotten while a turn of it "
-                "waited for its events to be taken; run the turn again to begin anew"
-            )
+        if watch.ended_because:
+            raise SessionError(watch.ended_because)
         if watch.timed_out:
             for event in self._out_of_time(question):
                 yield event
@@ -383,7 +385,12 @@ class ToolSearchRunner:
         # A turn that a tool begins is part of another turn: if it waited for a place, both
         # would wait for ever.
         places = nullcontext() if in_call.get() else self._places
-        async with self._conversations.alone(question.conversation) as known, places:
+        key, taken_over = question.conversation, partial(_taken_over, question)
+        async with (
+            self._conversations.alone(key) as known,
+            turn_locked(self._store, key, lost=taken_over),
+            places,
+        ):
             known.watch = question.watch
             question.watch.start()
             async with aclosing(self._turn(known, question)) as events:
@@ -565,6 +572,14 @@ class ToolSearchRunner:
             history=self._history,
             strategies=self._strategies,
         )
+
+
+def _taken_over(question: _Question) -> None:
+    """End a turn whose lock another worker has."""
+    question.watch.abandon(
+        f"another worker answers the conversation {question.conversation!r}, because this one "
+        "did not renew its lock for the length of a lease; run the turn again"
+    )
 
 
 def _warning(given: Notice) -> RunnerWarning:

@@ -26,23 +26,19 @@ class TurnWatch:
 
     Attributes:
         timed_out: True once the turn was ended because its time was over.
+        ended_because: The reason why the turn must end; empty if there is none.
     """
 
     def __init__(self, limit_s: float | None) -> None:
         self.timed_out = False
+        self.ended_because = ""
         self._limit_s = limit_s
         self._deadline: float | None = None
         self._patience: asyncio.Timeout | None = None
         self._turn: AsyncGenerator[RunnerEvent, None] | None = None
         self._idle_since: float | None = None
-        self._is_unwanted = False
         self._alarm: asyncio.TimerHandle | None = None
         self._closing: asyncio.Task[None] | None = None
-
-    @property
-    def was_abandoned(self) -> bool:
-        """True if the turn must end because its conversation is erased."""
-        return self._is_unwanted
 
     @property
     def idle_s(self) -> float:
@@ -57,9 +53,9 @@ class TurnWatch:
             if self._patience is not None:
                 self._patience.reschedule(self._deadline)
 
-    def abandon(self) -> None:
-        """End the turn of a consumer that takes no event, or at the next event it takes."""
-        self._is_unwanted = True
+    def abandon(self, reason: str) -> None:
+        """End the turn at the next event that its consumer takes, or now if it takes none."""
+        self.ended_because = reason
         if self._idle_since is not None:
             self._end()
 
@@ -75,7 +71,7 @@ class TurnWatch:
         loop = asyncio.get_running_loop()
         try:
             while (event := await self._next(turn)) is not None:
-                if self._is_unwanted:
+                if self.ended_because:
                     return
                 if isinstance(event, Done):
                     # A consumer may stop at the last event, and never resume the generator.

@@ -1,0 +1,148 @@
+"""Workers that share a store: one at a time answers a conversation."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from tests.runner.bench import PATIENCE_S, Bench, call, calling, named, say, turn
+from tool_search import (
+    ConversationRecord,
+    Done,
+    ExecutableTool,
+    MemoryStore,
+    SessionError,
+    StoreError,
+    Tool,
+)
+from tool_search.runner import turn_lock
+from tool_search.testing import ModelReply, ModelView, ScriptedModel
+
+
+class LockingStore(MemoryStore):
+    """A store with locks and revisions; `failing` makes the locks fail."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.holders: dict[str, tuple[str, float]] = {}
+        self.revisions: dict[str, int] = {}
+        self.failing = False
+
+    async def lock_turn(self, key: str, *, holder: str, lease_s: float) -> bool:
+        if self.failing:
+            raise StoreError("no such server")
+        held = self.holders.get(key)
+        if held is not None and held[0] != holder and held[1] > time.monotonic():
+            return False
+        self.holders[key] = holder, time.monotonic() + lease_s
+        return True
+
+    async def unlock_turn(self, key: str, *, holder: str) -> None:
+        if self.failing:
+            raise StoreError("no such server")
+        if self.holders.get(key, ("", 0))[0] == holder:
+            del self.holders[key]
+
+    async def revision(self, key: str) -> int | None:
+        return self.revisions.get(key)
+
+    async def save_over(
+        self, key: str, record: ConversationRecord, *, expected: int | None, new: int
+    ) -> bool:
+        if self.revisions.get(key) != expected:
+            return False
+        await self.save(key, record)
+        self.revisions[key] = new
+        return True
+
+
+class Echo:
+    """A model that repeats what the user said last."""
+
+    def reply(self, view: ModelView) -> ModelReply:
+        return ModelReply(text=f"You said {view.last_user_text}")
+
+
+class Waiting:
+    """A tool that returns when it may."""
+
+    def __init__(self) -> None:
+        self.begun, self.may_end = asyncio.Event(), asyncio.Event()
+
+    async def wait(self) -> str:
+        self.begun.set()
+        async with asyncio.timeout(PATIENCE_S):
+            await self.may_end.wait()
+        return "waited"
+
+    @property
+    def tool(self) -> ExecutableTool:
+        return ExecutableTool(tool=Tool(name="wait", always_load=True), function=self.wait)
+
+
+async def test_turns_of_two_workers_wait_for_each_other(bench: Bench) -> None:
+    bench.server.reset(model=Echo())
+    store = LockingStore()
+    workers = [await bench.runner("gpt", store=store) for _ in range(2)]
+    async with asyncio.TaskGroup() as group:
+        for number in range(6):
+            group.create_task(turn(workers[number % 2], f"message {number}"))
+    record = await store.load("default")
+    assert record is not None
+    texts = [message.text for message in record.history]
+    # Each answer is next to its question: no turn began while another went on.
+    assert sorted(texts[::2]) == [f"message {number}" for number in range(6)]
+    assert texts[1::2] == [f"You said {said}" for said in texts[::2]]
+    assert store.holders == {}
+
+
+async def test_the_conversation_of_a_dead_worker_goes_on_after_its_lease(bench: Bench) -> None:
+    bench.server.reset(model=Echo())
+    store = LockingStore()
+    assert await store.lock_turn("default", holder="dead", lease_s=0.1)
+    events = await turn(await bench.runner("gpt", store=store), "hello")
+    assert named(events, Done)[0].answer == "You said hello"
+
+
+async def test_a_long_turn_keeps_its_lock(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turn_lock, "_LEASE_S", 0.3)
+    bench.server.reset(model=ScriptedModel([calling(call("wait")), say("Done.")]))
+    store, waiting = LockingStore(), Waiting()
+    worker = await bench.runner("gpt", store=store, tools=[waiting.tool])
+    running = asyncio.create_task(turn(worker, "wait"))
+    await waiting.begun.wait()
+    for _ in range(10):
+        await asyncio.sleep(0.06)
+        assert not await store.lock_turn("default", holder="other", lease_s=60)
+    waiting.may_end.set()
+    assert named(await running, Done)[0].answer == "Done."
+
+
+async def test_a_worker_that_lost_its_lock_ends_its_turn(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn_lock, "_LEASE_S", 0.03)
+    bench.server.reset(model=ScriptedModel([calling(call("wait")), say("Done.")]))
+    store, waiting = LockingStore(), Waiting()
+    worker = await bench.runner("gpt", store=store, tools=[waiting.tool])
+    running = asyncio.create_task(turn(worker, "wait"))
+    await waiting.begun.wait()
+    store.holders["default"] = "other", time.monotonic() + 60
+    await asyncio.sleep(0.1)
+    waiting.may_end.set()
+    with pytest.raises(SessionError, match="another worker"):
+        await running
+    assert store.holders["default"][0] == "other"
+
+
+async def test_without_the_server_of_the_locks_turns_go_on(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench.server.reset(model=Echo())
+    store = LockingStore()
+    store.failing = True
+    events = await turn(await bench.runner("gpt", store=store), "hello")
+    assert named(events, Done)[0].answer == "You said hello"
+    assert "turn_lock_unavailable" in caplog.text
