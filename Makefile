@@ -44,7 +44,7 @@ test-stores: $(READY)
 	$(BIN)/python -m pytest $(if $(LONG),--timeout=0,-m "not long") -n 2 --dist loadfile \
 		tests/stores/redis tests/stores/test_contract.py
 
-# The proxy before real clients, which take seconds each.
+# The proxy before real clients, and the inspector in Chromium, which take seconds each.
 # Claude Code and Codex are installed from npm; without npm their tests are skipped, and say so.
 NODE_CLIENTS := .node-clients
 NODE_PACKAGES := @anthropic-ai/claude-code @openai/codex
@@ -54,7 +54,10 @@ test-proxy: $(READY)
 		&& npm install --silent --no-audit --no-fund --prefix $(NODE_CLIENTS) $(NODE_PACKAGES) \
 		&& node $(NODE_CLIENTS)/node_modules/@anthropic-ai/claude-code/install.cjs; } \
 		|| echo "npm could not be reached: Claude Code and Codex are skipped"
-	$(BIN)/python -m pytest -m "not long" -n auto --dist worksteal tests/proxy
+	@command -v chromium chromium-browser > /dev/null \
+		|| { test "$$(id -u)" = 0 && apt-get install -y -qq --no-install-recommends chromium fonts-noto-cjk > /dev/null; } \
+		|| echo "chromium is not installed, and only root can do it: apt-get install chromium; the page's tests are skipped"
+	$(BIN)/python -m pytest -m "not long" -n auto --dist worksteal tests/proxy tests/inspector
 
 # The adapters and whole turns on the oldest SDKs that pyproject.toml allows; `test` has the newest.
 SDKS_ENV := .venv-sdks
@@ -114,8 +117,10 @@ $(DOCS_READY): pyproject.toml
 	@touch $@
 
 # Draws docs/pictures from the figures of `tool-search demo --json`; a test fails if they are stale.
+# The inspector's are screenshots, for which Chromium has to be installed.
 pictures: $(READY)
 	$(BIN)/python docs/pictures/draw.py
+	$(BIN)/python docs/pictures/inspector.py
 
 # Writes the public address and the author into the project's files, then builds sdist and wheel:
 # make release URL=https://... AUTHOR="Name <mail>"

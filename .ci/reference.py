@@ -101,8 +101,11 @@ def _option(parameter: inspect.Parameter, annotation: Any) -> str:
     """Return the row of an option, from its parameter of the command's function."""
     kind, option = _unwrapped(annotation)
     # In `Annotated`, typer holds the first name of an option as its default.
-    given = [each for each in (option.default, *option.param_decls) if isinstance(each, str)]
+    names = (option.default, *(option.param_decls or ()))
+    given = [each for each in names if isinstance(each, str)]
     name = given[0] if given else f"--{parameter.name.replace('_', '-')}"
+    if type(option).__name__ == "ArgumentInfo":
+        name = option.metavar
     name, _, negation = name.partition("/")
     notes = f"{option.help} `{negation}` turns it off." if negation else option.help
     if parameter.default is inspect.Parameter.empty:

@@ -24,7 +24,8 @@ KEYS = sorted({key for language in LANGUAGES for key in locale(language)})
 SOURCES = {
     path: path.read_text(encoding="utf-8")
     for folder in ("tool_search", "adapters")
-    for path in sorted((ROOT / folder).rglob("*.py"))
+    for pattern in ("*.py", "*.html")
+    for path in sorted((ROOT / folder).rglob(pattern))
 }
 
 

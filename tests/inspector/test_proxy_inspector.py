@@ -233,6 +233,32 @@ async def test_a_log_has_the_reasons_of_rankings(provider: RawProvider, tmp_path
     assert json.loads(kept.model_dump_json()) == found[0]
 
 
+async def test_a_client_that_leaves_is_in_the_list(provider: RawProvider) -> None:
+    body = json.dumps({"model": "m", "messages": [USER], "tools": TOOLS}).encode()
+    messages: list[dict[str, Any]] = [
+        {"type": "http.request", "body": body},
+        {"type": "http.disconnect"},
+    ]
+
+    async def receive() -> dict[str, Any]:
+        return messages.pop(0) if len(messages) > 1 else messages[0]
+
+    async def send(_message: Any) -> None:
+        """Nobody reads."""
+
+    async with opened(provider) as at:
+        scope = {
+            "type": "http", "method": "POST", "path": "/v1/chat/completions", "root_path": "",
+            "query_string": b"", "headers": [(b"host", b"127.0.0.1:8787")],
+        }  # fmt: skip
+        await at.proxy.asgi()(scope, receive, send)
+        assert at.proxy.inspection is not None
+        await asyncio.to_thread(at.proxy.inspection.settle)
+        (row,) = (await at.client.get(f"{API}/requests")).json()["requests"]
+
+    assert row["status"] == 499
+
+
 async def test_rows_come_as_events(provider: RawProvider) -> None:
     async with opened(provider) as at:
         await at.ask([USER], ANSWER)

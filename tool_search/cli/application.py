@@ -25,6 +25,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "doctor": ("tool_search.cli.doctor", "doctor_command"),
     "proxy": ("tool_search.cli.proxy", "proxy_command"),
     "gateway": ("tool_search.cli.gateway", "gateway_command"),
+    "inspect-log": ("tool_search.cli.inspect_log", "inspect_log_command"),
     "serve-stand-in": ("tool_search.cli.start.stand_in", "serve_stand_in_command"),
     "learned": ("tool_search.cli.learned", "learned_command"),
     "forget": ("tool_search.cli.forget", "forget_command"),

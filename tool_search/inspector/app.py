@@ -1,6 +1,6 @@
 """The inspector as an ASGI application, for a proxy or a gateway to mount.
 
-`/api/requests`, `/api/requests/{id}`, `/api/figures` and `/api/events` give
+`/` is the page; `/api/requests`, `/api/requests/{id}`, `/api/figures` and `/api/events` give
 the same as JSON and as server-sent events.
 """
 
@@ -13,6 +13,7 @@ from contextlib import suppress
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import (
+    HTMLResponse,
     JSONResponse,
     RedirectResponse,
     Response,
@@ -23,6 +24,7 @@ from starlette.types import Receive, Scope, Send
 
 from tool_search.inspector.access import Access
 from tool_search.inspector.figures import figures
+from tool_search.inspector.page import page, page_headers
 from tool_search.inspector.recorder import Recorder
 
 __all__ = ["InspectorApp", "inspector_routes"]
@@ -44,18 +46,21 @@ _HEADERS = {
 
 
 class InspectorApp:
-    """The API.
+    """The page and its API.
 
     Args:
         recorder: The requests.
         access: The rules of who may read.
+        is_kept: True for requests of a log, to which none are added.
     """
 
-    def __init__(self, recorder: Recorder, access: Access) -> None:
+    def __init__(self, recorder: Recorder, access: Access, *, is_kept: bool = False) -> None:
         self._recorder = recorder
         self._access = access
+        self._is_kept = is_kept
         self._router = Router(
             routes=[
+                Route("/", self._page),
                 Route("/api/requests", self._requests),
                 Route("/api/requests/{id}", self._request),
                 Route("/api/figures", self._figures),
@@ -81,13 +86,18 @@ class InspectorApp:
             return
         await self._router(scope, receive, send)
 
+    async def _page(self, _request: Request) -> Response:
+        return HTMLResponse(page(), headers={**_HEADERS, **page_headers()})
+
     async def _requests(self, request: Request) -> Response:
         after = _number(request, "after", 0)
         limit = min(_number(request, "limit", _ROWS), _MAX_ROWS)
         last = self._recorder.last
         rows = await asyncio.to_thread(self._recorder.rows, after, limit)
         last = rows[-1][0] if rows else last
-        content = f'{{"last":{last},"requests":[{",".join(row for _, row in rows)}]}}'
+        written = ",".join(row for _, row in rows)
+        kept = "true" if self._is_kept else "false"
+        content = f'{{"last":{last},"kept":{kept},"requests":[{written}]}}'
         return Response(content, media_type="application/json", headers=_HEADERS)
 
     async def _request(self, request: Request) -> Response:

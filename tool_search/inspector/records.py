@@ -201,7 +201,7 @@ class RequestRow(_Record):
         passed: The reason for which it was passed on; empty: it was not.
         path: The path.
         streamed: True if the reply was a stream.
-        status: The status of the reply; 0: the client left.
+        status: The status of the reply; 499: the client left before its end.
         tools: The number of the client's tools.
         declared: The tools whose definitions were in the prompt of the last request.
         deferred: The tools that were not.

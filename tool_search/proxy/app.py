@@ -22,14 +22,13 @@ from tool_search.errors import ConfigurationError
 from tool_search.inspector.access import TOKEN_HEADER, Access
 from tool_search.inspector.app import InspectorApp, inspector_routes
 from tool_search.proxy.inspection import Inspection
-from tool_search.proxy.report import Report
+from tool_search.proxy.report import CLIENT_LEFT, Report
 from tool_search.proxy.service import ProxyReply, ProxyService
 from tool_search.proxy.settings import ProxyConfig
 
 __all__ = ["TOKEN_HEADER", "ToolSearchProxy"]
 
 _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
-_CLOSED = 499
 _UNSUPPORTED_DATA = 1003
 _log = logging.getLogger(__name__)
 
@@ -112,7 +111,7 @@ class ToolSearchProxy:
         reply = await _until_disconnect(
             request, self.service.answer(path, raw, headers, request.url.query)
         )
-        return _response(reply) if reply is not None else Response(status_code=_CLOSED)
+        return _response(reply) if reply is not None else Response(status_code=CLIENT_LEFT)
 
     async def _forward(self, request: Request, headers: Mapping[str, str]) -> Response:
         """Pass any other request on, both ways in bytes."""

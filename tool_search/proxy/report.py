@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from tool_search.proxy.requests import ClientRequest
     from tool_search.proxy.turn import Turn
 
-__all__ = ["PassReason", "Report"]
+__all__ = ["CLIENT_LEFT", "PassReason", "Report"]
+
+CLIENT_LEFT = 499
+"""The status of a request whose client left before the end of its reply."""
 
 PassReason = Literal[
     "", "emulated", "failed", "few_tools", "native", "no_tools", "not_deferred", "off"

@@ -25,7 +25,7 @@ from tool_search.proxy.dialects.openai_chat import OpenAIChat
 from tool_search.proxy.dialects.openai_responses import OpenAIResponses
 from tool_search.proxy.discoveries import found_in, split_turn, take_in
 from tool_search.proxy.history import History, restore
-from tool_search.proxy.report import PassReason, Report
+from tool_search.proxy.report import CLIENT_LEFT, PassReason, Report
 from tool_search.proxy.requests import (
     ClientRequest,
     has_tools,
@@ -146,22 +146,27 @@ class ProxyService:
         asked.report.path = path
         asked.report.request = asked
         try:
-            turn = await self._turn(asked) if body else None
-            if not body:
-                asked.report.passed = "no_tools"
-        except Exception:  # noqa: BLE001  # whatever fails here, the client still gets its reply
-            log_failure(_log, "the request goes on as it came: preparing it for %s failed", path)
-            asked.report.passed, turn = "failed", None
-        try:
-            if turn is None:
-                return await self._passed(asked)
-            if path == _COUNT_TOKENS:
-                return await self._passed(asked, turn.request())
-            if asked.body.get("stream"):
-                return await self._streamed(asked, turn)
-            return await self._whole(asked, turn)
+            return await self._answered(asked)
         except httpx2.HTTPError as exc:
             return self._unreachable(asked, exc)
+        except asyncio.CancelledError:
+            self._end(asked, CLIENT_LEFT)
+            raise
+
+    async def _answered(self, asked: ClientRequest) -> ProxyReply:
+        try:
+            turn = await self._turn(asked)
+        except Exception:  # noqa: BLE001  # whatever fails here, the client still gets its reply
+            path = asked.path
+            log_failure(_log, "the request goes on as it came: preparing it for %s failed", path)
+            asked.report.passed, turn = "failed", None
+        if turn is None:
+            return await self._passed(asked)
+        if asked.path == _COUNT_TOKENS:
+            return await self._passed(asked, turn.request())
+        if asked.body.get("stream"):
+            return await self._streamed(asked, turn)
+        return await self._whole(asked, turn)
 
     def _owner(self, headers: Mapping[str, str]) -> str:
         credential = headers.get("authorization") or headers.get("x-api-key") or ""
@@ -305,9 +310,16 @@ class ProxyService:
 
         async def pieces() -> AsyncIterator[bytes]:
             async with stack:
-                async for piece in response.aiter_raw():
-                    yield piece
-            ended(response.status_code)
+                status = CLIENT_LEFT
+                try:
+                    async for piece in response.aiter_raw():
+                        yield piece
+                    status = response.status_code
+                except httpx2.HTTPError:
+                    status = 502
+                    raise
+                finally:
+                    ended(status)
 
         return ProxyReply(response.status_code, kept_headers(response.headers.items()), pieces())
 
@@ -373,6 +385,9 @@ class ProxyService:
                     yield written
                     asked.report.client_s += time.monotonic() - began
             yield stream.end_mark()
+        except (GeneratorExit, asyncio.CancelledError):
+            status = CLIENT_LEFT
+            raise
         except _BrokenOffError as exc:
             status, body, problem = exc.status, exc.body, _problem(exc)
         except (httpx2.HTTPError, ReplyFailedError) as exc:

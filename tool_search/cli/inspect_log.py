@@ -1,0 +1,71 @@
+"""`tool-search inspect-log`: the inspector's page over requests that a file has kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tool_search.errors import ConfigurationError
+from tool_search.inspector.access import Access
+from tool_search.inspector.figures import figures
+from tool_search.inspector.log import KeptLog, read_log
+from tool_search.inspector.recorder import Recorder
+
+__all__ = ["inspect_log_command"]
+
+_MISSING = "tool-search inspect-log needs {name}: pip install 'tool-search-middleware[proxy]'"
+_HOST = "127.0.0.1"
+# An open page would hold the end of the process.
+_CLOSE_S = 1
+
+
+def inspect_log_command(
+    *,
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="The file of `inspector.path`.", show_default=False),
+    ],
+    port: Annotated[
+        int, typer.Option(metavar="PORT", min=0, max=65_535, help="The port of the page.")
+    ] = 8788,
+    last: Annotated[
+        int, typer.Option(metavar="N", min=1, max=100_000, help="The newest requests to show.")
+    ] = 1_000,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the figures as JSON, and open no page.")
+    ] = False,
+) -> None:
+    """Show the requests that a proxy has kept in a file, on a page of this machine."""
+    kept = read_log(file, last)
+    if kept.unread:
+        typer.echo(f"note: {kept.unread} lines of {str(file)!r} could not be read", err=True)
+    if as_json:
+        typer.echo(json.dumps(figures(kept.requests, kept.catalogs), ensure_ascii=False))
+        return
+    _serve(kept, port, last)
+
+
+def _serve(kept: KeptLog, port: int, last: int) -> None:
+    try:
+        import uvicorn  # noqa: PLC0415  # of the extra proxy
+        from starlette.applications import Starlette  # noqa: PLC0415
+
+        from tool_search.inspector.app import InspectorApp, inspector_routes  # noqa: PLC0415
+    except ModuleNotFoundError as exc:
+        raise ConfigurationError(_MISSING.format(name=exc.name)) from exc
+    recorder = Recorder(last)
+    catalogs = {catalog.id: catalog for catalog in kept.catalogs}
+    for record in kept.requests:
+        recorder.add(record, catalog=catalogs.get(record.catalog))
+    app = InspectorApp(recorder, Access(), is_kept=True)
+    typer.echo(f"{len(kept.requests)} requests: http://{_HOST}:{port}/inspector/")
+    uvicorn.run(
+        Starlette(routes=inspector_routes(app)),
+        host=_HOST,
+        port=port,
+        log_level="warning",
+        timeout_graceful_shutdown=_CLOSE_S,
+    )
