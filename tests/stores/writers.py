@@ -57,8 +57,12 @@ class Talk:
         self._kept: KeptConversation | None = None
         self._chat = Chat(toolbox(3))
 
-    async def turn(self, text: str) -> bool:
-        """Say something and find a tool; return True if the store has promised to keep it."""
+    async def heard(self) -> list[str]:
+        """Return what was said in the conversation, by any process."""
+        await self._refresh()
+        return [m.text for m in self._chat.session.history if m.role == "user"]
+
+    async def _refresh(self) -> KeptConversation:
         if self._kept is None or not await self._keeper.is_current(self._kept):
             opened = await self._keeper.open(self.key)
             self._kept, record = opened.kept, opened.record
@@ -68,13 +72,18 @@ class Talk:
                 config=ToolSearchConfig(tool_schema_mode="tool_search"),
                 record=record,
             )
+        return self._kept
+
+    async def turn(self, text: str) -> bool:
+        """Say something and find a tool; return True if the store has promised to keep it."""
+        kept = await self._refresh()
         self._chat.begin(OPENAI, text)
         self._chat.find("tool_001")
         self._chat.answer()
         found = [Discovery(tool=tool(f"found {text.split(maxsplit=1)[0]}"))]
-        entries, missing = await self._keeper.append(self._kept, found)
+        entries, missing = await self._keeper.append(kept, found)
         self._chat.session.adopt_discoveries(entries)
-        notice = await self._keeper.save(self._kept, self._chat.session.record())
+        notice = await self._keeper.save(kept, self._chat.session.record())
         self.said.append(text)
         return notice is None and missing is None
 
