@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
+from tests.runner.bench import Bench
 from tests.stores.redis.servers import NO_SERVER, RedisServer, has_server, running
+from tool_search.testing import ScriptedModel, StandInServer
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -32,3 +35,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
 def prefix() -> str:
     """The prefix of one test."""
     return f"test-{secrets.token_hex(4)}"
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[Bench]:
+    """A bench with a server of providers."""
+    with StandInServer(model=ScriptedModel()) as providers:
+        async with AsyncExitStack() as stack:
+            yield Bench(server=providers, stack=stack)

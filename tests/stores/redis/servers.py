@@ -42,12 +42,14 @@ class RedisServer:
     Args:
         folder: Its files.
         options: More options than persistence of every write.
-        port: Its port; None: a free one.
+        password: What it asks of clients; empty: nothing.
     """
 
-    def __init__(self, folder: Path, options: Sequence[str] = (), port: int | None = None) -> None:
+    def __init__(self, folder: Path, options: Sequence[str] = (), password: str = "") -> None:
         self.folder = folder
-        self.port = port or free_port()
+        self.port = free_port()
+        self._answer = b"-NOAUTH" if password else b"+PONG"
+        options = (*options, "--requirepass", password) if password else options
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
@@ -63,7 +65,7 @@ class RedisServer:
         ]  # fmt: skip
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL)  # noqa: S603
         ended = time.monotonic() + _PATIENCE_S
-        while self.ask("PING") != b"+PONG":
+        while not self.ask("PING").startswith(self._answer):
             assert self._process.poll() is None, (self.folder / "redis.log").read_text()[-2000:]
             assert time.monotonic() < ended, f"no answer from {self.url}"
             time.sleep(0.01)
@@ -96,11 +98,9 @@ class RedisServer:
 
 
 @contextmanager
-def running(
-    folder: Path, options: Sequence[str] = (), port: int | None = None
-) -> Iterator[RedisServer]:
+def running(folder: Path, options: Sequence[str] = (), password: str = "") -> Iterator[RedisServer]:
     """A running server."""
-    server = RedisServer(folder, options, port)
+    server = RedisServer(folder, options, password)
     server.start()
     try:
         yield server
