@@ -29,7 +29,10 @@ _COMMAND_LINE = (
     "`pip install 'tool-search-middleware[cli]'` installs the command `tool-search`; "
     "`python -m tool_search` is the same command. The status is 0, or 2 for wrong use or a wrong "
     "file, 1 for any other failure, and 130 after Ctrl-C. Results are on standard output, "
-    "everything else is on standard error."
+    "everything else is on standard error. What people read is in the language of `--language`, "
+    "which may be before or after the command, or else of `LC_ALL`, `LC_MESSAGES` or `LANG`: "
+    "Chinese, English or Russian. Errors of files and settings are English. "
+    "`tool-search --install-completion` completes commands and options in the shell."
 )
 _VALUES: Mapping[Any, str] = {str: "TEXT", Path: "FILE", int: "N", list[str]: "NAME"}
 _CONFIGURATION = (

@@ -58,7 +58,7 @@ def test_the_locales_and_the_type_marker_are_installed(project: dict[str, Any]) 
     data = project["tool"]["setuptools"]["package-data"]
     assert data["tool_search"] == ["py.typed"]
     assert (ROOT / "tool_search" / "py.typed").is_file()
-    assert data["tool_search.i18n"] == ["locales/*.json"]
+    assert data["tool_search.i18n"] == ["locales/*.json", "help/*.json"]
     assert data["*"] == ["*.pyi"]
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from tool_search import __version__
 from tool_search.cli.exits import guarded
+from tool_search.cli.terminal.help import command_help
+from tool_search.cli.terminal.language import spoken
+from tool_search.cli.terminal.usage import SpokenUsageError, near, take_language, usage_errors
 
 __all__ = ["COMMANDS", "app"]
 
@@ -33,10 +36,30 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
 """Module and function of each command, in the order of the help."""
 
 
+_ANY_ARGUMENTS = {"ignore_unknown_options": True, "allow_extra_args": True}
+
+
+def _unavailable(error: ImportError) -> Callable[[], None]:
+    """Return a command that fails as its import did."""
+
+    def command() -> None:
+        raise error
+
+    return command
+
+
+class _Command(TyperCommand):
+    """A command whose help is in the person's language."""
+
+    # `Any`, because typer has a click of its own, or uses the installed one.
+    def get_help(self, ctx: Any) -> str:
+        """Return the help."""
+        return command_help(self, ctx)
+
+
 class _Commands(TyperGroup):
     """The commands of the table, each imported when it is used."""
 
-    # `Any`, because typer has a click of its own, or uses the installed one.
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         """Return the names of all commands, in order."""
         return list(COMMANDS)
@@ -47,15 +70,44 @@ class _Commands(TyperGroup):
             return None
         module, function = COMMANDS[cmd_name]
         single = typer.Typer(add_completion=False, rich_markup_mode=None)
-        single.command(cmd_name)(guarded(getattr(import_module(module), function)))
+        try:
+            command = getattr(import_module(module), function)
+        except ImportError as exc:
+            # Its extra is missing: said when the command is used, not in the help of others.
+            single.command(cmd_name, cls=_Command, context_settings=_ANY_ARGUMENTS)(
+                guarded(_unavailable(exc))
+            )
+        else:
+            single.command(cmd_name, cls=_Command)(guarded(command))
         return typer.main.get_command(single)
+
+    def get_help(self, ctx: Any) -> str:
+        """Return the help."""
+        return command_help(self, ctx)
+
+    def make_context(self, info_name: Any, args: list[str], *rest: Any, **more: Any) -> Any:
+        """Return the context of the arguments; `--language` may be anywhere in them."""
+        with usage_errors():
+            return super().make_context(info_name, take_language(args), *rest, **more)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that the first argument names."""
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            unknown = spoken("usage.no_command", command=repr(args[0]))
+            raise SpokenUsageError(unknown + near(args[0], COMMANDS), ctx=ctx)
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        with usage_errors():
+            return super().invoke(ctx)
 
 
 app = typer.Typer(
     cls=_Commands,
     help="Tool search for chatbots: the model finds its tools when it needs them.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     # Boxes cut file names and line numbers in two, and a traceback shows variables.
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -77,6 +129,16 @@ def _options(
             "--version", callback=_print_version, is_eager=True, help="Print the version."
         ),
     ] = False,
+    _language: Annotated[
+        str | None,
+        # `take_language` reads it, before or after the command.
+        typer.Option(
+            "--language",
+            metavar="NAME",
+            help="The language of what people read: zh-CN, en-US, ru-RU; that of LC_ALL, "
+            "LC_MESSAGES or LANG if left out.",
+        ),
+    ] = None,
 ) -> None:
     # The commands themselves show what the library logs, if it matters.
     logging.getLogger("tool_search").addHandler(logging.NullHandler())

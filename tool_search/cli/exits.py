@@ -47,6 +47,19 @@ WRONG_USE = 2
 INTERRUPTED = 130
 """128 plus the number of SIGINT, as in shells."""
 _READER_GONE = 141
+# The extra that brings a module which a command imports.
+_EXTRAS = {
+    "anthropic": "anthropic",
+    "openai": "openai",
+    "mcp": "mcp",
+    "starlette": "proxy",
+    "uvicorn": "proxy",
+    "httpx2": "proxy",
+    "jieba": "jieba",
+    "rank_bm25": "jieba",
+    "re2": "regex",
+    "opentelemetry": "otel",
+}
 _OUTPUT_FAILS = (errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EDQUOT)
 
 _P = ParamSpec("_P")
@@ -79,12 +92,27 @@ def guarded(command: Callable[_P, None]) -> Callable[_P, None]:
             raise _end_with(exc, WRONG_USE) from exc
         except ToolSearchError as exc:
             raise _end_with(exc, FAILED) from exc
+        except ImportError as exc:
+            raise _missing_extra(exc) from exc
         except KeyboardInterrupt as exc:
             raise typer.Exit(INTERRUPTED) from exc
         except OSError as exc:
             raise _end_of_output(exc) from exc
 
     return run
+
+
+def _missing_extra(error: ImportError) -> typer.Exit:
+    """Return the end of a command whose extra is not installed; raise another error again."""
+    said = str(error)
+    # Our own modules name the extra themselves.
+    if "pip install" not in said:
+        extra = _EXTRAS.get((error.name or "").partition(".")[0])
+        if not isinstance(error, ModuleNotFoundError) or extra is None:
+            raise error
+        said = f"{error.name} is not installed: pip install 'tool-search-middleware[{extra}]'"
+    say(f"error: {said}")
+    return typer.Exit(WRONG_USE)
 
 
 def _end_with(error: ToolSearchError, status: int) -> typer.Exit:

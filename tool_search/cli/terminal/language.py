@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from contextvars import ContextVar
 
@@ -62,8 +63,9 @@ def percent(share: float) -> str:
 
 
 def _known(name: str) -> Language:
-    # `language_of_locale` answers an unknown name in English.
-    found = language_of_locale(name)
-    if found.partition("-")[0] != name.strip().lower().replace("_", "-").partition("-")[0][:2]:
+    wanted = re.split(r"[-_.@]", name.strip().lower(), maxsplit=1)[0]
+    found = language_of_locale(name.strip())
+    # An unknown name is answered in English.
+    if found.partition("-")[0] != wanted:
         raise ConfigurationError(f"--language {name!r} must be one of {', '.join(LANGUAGES)}")
     return found
