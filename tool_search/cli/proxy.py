@@ -15,6 +15,8 @@ from tool_search.proxy.settings import ProxyConfig, load_proxy_config, proxy_con
 
 __all__ = ["proxy_command"]
 
+# An open page of the inspector would hold the end of the process.
+_CLOSE_S = 10
 _MISSING = "tool-search proxy needs {name}: pip install 'tool-search-middleware[proxy]'"
 
 
@@ -56,7 +58,13 @@ def proxy_command(
     listen = settings.listen
     for line in client_lines(settings):
         typer.echo(line)
-    uvicorn.run(proxy.asgi(), host=listen.host, port=listen.port, log_level="warning")
+    uvicorn.run(
+        proxy.asgi(),
+        host=listen.host,
+        port=listen.port,
+        log_level="warning",
+        timeout_graceful_shutdown=_CLOSE_S,
+    )
 
 
 def _settings(path: Path | None, url: str | None, dialects: list[str] | None) -> ProxyConfig:
@@ -80,7 +88,7 @@ def _dialect(name: str) -> Dialect:
 
 
 def client_lines(settings: ProxyConfig) -> Iterator[str]:
-    """Yield the line to set for each client."""
+    """Yield the line to set for each client, and the address of the inspector."""
     address = f"http://{settings.listen.host}:{settings.listen.port}"
     spoken = {dialect for each in settings.upstreams for dialect in each.spoken}
     if "anthropic" in spoken:
@@ -89,3 +97,5 @@ def client_lines(settings: ProxyConfig) -> Iterator[str]:
         yield f"OpenAI SDK and most clients: OPENAI_BASE_URL={address}/v1"
     if "openai_responses" in spoken:
         yield f'Codex, in config.toml:       base_url = "{address}/v1", wire_api = "responses"'
+    if settings.inspector.enabled:
+        yield f"Inspector, in a browser:     {address}/inspector"
