@@ -108,7 +108,7 @@ class AstrBotCommands:
                 switched_off=self._switched_off(),
                 savings=self._tool_search.savings,
                 problems=settings.problems,
-                hooks=(),
+                hooks=self._tool_search.hooks,
                 warnings=self._tool_search.reports.last,
             )
         )

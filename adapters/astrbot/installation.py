@@ -12,18 +12,16 @@ from tool_search.adapters.astrbot.hooks import MethodHook, NativeHook, PrepareAg
 from tool_search.adapters.astrbot.responses import ResponsesHook
 from tool_search.adapters.astrbot.run import LIMITED
 from tool_search.adapters.astrbot.settings import AstrBotSettings
+from tool_search.adapters.astrbot.surface import HOOKED, READ, Part, missing_parts
 from tool_search.providers.profiles import ProviderProfile
 
 __all__ = ["InstalledHooks"]
 
-_SOURCES = "astrbot.core.provider.sources"
-_CLAUDE = f"{_SOURCES}.anthropic_source", "ProviderAnthropic"
-_RESPONSES = f"{_SOURCES}.openai_responses_source", "ProviderOpenAIResponses"
-_RUNNER = "astrbot.core.agent.runners.tool_loop_agent_runner", "ToolLoopAgentRunner"
 _UNEXPECTED = (
     "this AstrBot is not as expected: %s; %s is left as it is (providers get filtered lists, "
     "agents that no plugin sees get every tool)"
 )
+_MISSING = "this AstrBot lacks {part}, read in {release}: {cause}"
 _log = logging.getLogger(__name__)
 
 
@@ -37,6 +35,12 @@ class InstalledHooks:
     def __init__(self, prepare: PrepareAgent) -> None:
         self._prepare = prepare
         self._hooks: list[MethodHook] = []
+        self._report: dict[str, str] = {}
+
+    @property
+    def report(self) -> tuple[str, ...]:
+        """A line for each hook, and for each part of AstrBot that was not found."""
+        return tuple(f"{name}: {state}" for name, state in self._report.items())
 
     def install(self, settings: AstrBotSettings) -> None:
         """Install the hooks that the settings ask for; those of an earlier load are replaced.
@@ -45,12 +49,21 @@ class InstalledHooks:
         """
         self.remove()
         boundary = settings.config.boundary_text
-        self._install(_CLAUDE, lambda owner: ClaudeHook(owner, boundary=boundary))
-        self._install(_RESPONSES, ResponsesHook, may_lack=True)
-        self._install(_RUNNER, lambda owner: ResetHook(owner, self._prepare))
+        makers: dict[str, Callable[[Any], MethodHook]] = {
+            "ProviderAnthropic": lambda owner: ClaudeHook(owner, boundary=boundary),
+            "ProviderOpenAIResponses": ResponsesHook,
+            "ToolLoopAgentRunner": lambda owner: ResetHook(owner, self._prepare),
+        }
+        places = {part.name.partition(".")[0]: part for part in HOOKED}
+        for name, make in makers.items():
+            self._install(name, places[name], make)
+        for part, cause in missing_parts(READ):
+            _log.warning("%s", _MISSING.format(part=part, cause=cause, release=part.read_in))
+            self._report[str(part)] = f"not found ({cause}); {part.loss}"
 
     def remove(self) -> None:
         """Remove the hooks; AstrBot is as it was before."""
+        self._report.clear()
         while self._hooks:
             self._hooks.pop().remove()
 
@@ -61,27 +74,24 @@ class InstalledHooks:
                 return hook.profile(provider, settings.native(hook.dialect))
         return LIMITED
 
-    def _install(
-        self,
-        place: tuple[str, str],
-        make: Callable[[Any], MethodHook],
-        *,
-        may_lack: bool = False,
-    ) -> None:
+    def _install(self, name: str, place: Part, make: Callable[[Any], MethodHook]) -> None:
         """Install one hook.
 
         Args:
-            place: The module and the name of AstrBot's class.
+            name: The name of AstrBot's class.
+            place: A part of it.
             make: Makes the hook of the class.
-            may_lack: True if some releases have no such module.
         """
-        module, name = place
         try:
-            hook = make(getattr(import_module(module), name))
+            hook = make(getattr(import_module(place.module), name))
             hook.install()
-        except ModuleNotFoundError as exc:
-            _log.log(logging.DEBUG if may_lack else logging.WARNING, _UNEXPECTED, exc, name)
         except (ImportError, AttributeError) as exc:
-            _log.warning(_UNEXPECTED, exc, name)
+            is_older = isinstance(exc, ModuleNotFoundError) and not [*missing_parts([place])]
+            _log.log(logging.DEBUG if is_older else logging.WARNING, _UNEXPECTED, exc, name)
+            self._report[name] = f"not in force ({exc}); {place.loss}"
         else:
             self._hooks.append(hook)
+            methods = ", ".join(
+                p.name.partition(".")[2] for p in HOOKED if p.module == place.module
+            )
+            self._report[name] = f"in force ({methods})"

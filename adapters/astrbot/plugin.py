@@ -29,17 +29,20 @@ from tool_search.adapters.astrbot.kept import (
 from tool_search.adapters.astrbot.preferences import (
     calls_tools,
     database_errors,
+    demands_of,
     first_provider,
     is_admin,
     is_switched_off,
     load_settings,
     own_mode,
+    plugin_of,
     restricted_tools,
     user_of,
 )
 from tool_search.adapters.astrbot.reports import MISTAKES, Reports, Savings
-from tool_search.adapters.astrbot.run import AstrBotConversation, AstrBotRun, UserVotes
+from tool_search.adapters.astrbot.run import AstrBotConversation, AstrBotRun, UserVotes, opening_of
 from tool_search.adapters.astrbot.settings import AstrBotSettings, good_values, read_settings
+from tool_search.adapters.astrbot.surface import has_own_tool_search
 from tool_search.adapters.astrbot.tools import (
     TranslatedTools,
     as_context,
@@ -47,6 +50,7 @@ from tool_search.adapters.astrbot.tools import (
     neutral_history,
     tools_by_name,
     unsaved,
+    with_demands,
 )
 from tool_search.adapters.astrbot.toolset import run_of, searching_tool_set
 from tool_search.adapters.astrbot.webui.activity import Activity
@@ -71,6 +75,10 @@ _MAX_CONVERSATIONS = 500
 _SEEN = "_tool_search_seen"
 _RUN = "tool_search_run"
 _SCHEDULED = "CronMessageEvent"
+_OWN_SEARCH = (
+    "this AstrBot has a tool_search of its own; to use it, set this plugin's mode to full or "
+    "uninstall the plugin; to use the plugin, set AstrBot's own mode to full"
+)
 _log = logging.getLogger(__name__)
 
 
@@ -136,6 +144,14 @@ class AstrBotToolSearch:
         """Install the hooks for what AstrBot's API does not offer; it may be called again."""
         self.reports.install()
         self._hooks.install(self.settings)
+        manager = self._context.get_llm_tool_manager()
+        if has_own_tool_search(getattr(manager, "is_builtin_tool", None)):
+            _log.warning("%s", _OWN_SEARCH)
+
+    @property
+    def hooks(self) -> tuple[str, ...]:
+        """A line for each hook, and for each part of AstrBot that was not found."""
+        return self._hooks.report
 
     def remove(self) -> None:
         """Remove the hooks; AstrBot is as it was before."""
@@ -222,6 +238,7 @@ class AstrBotToolSearch:
         turn = await self._turn(event, request, list(tools.tools), provider)
         conversation = await self._begun(event, request, key, turn, settings)
         conversation.key = key
+        conversation.opening = opening_of(turn.history)
         conversation.full_tokens = await self._full_tokens(turn.catalog)
         if key is not None:
             self._keep(key, conversation)
@@ -289,6 +306,9 @@ class AstrBotToolSearch:
         """Return the conversation of a request, its turn begun."""
         profile = self.profile(turn.provider, settings)
         known = self._known_conversation(request, key, settings)
+        if known is not None and known.should_begin_anew(turn.history):
+            self._conversations.pop(known.key or ("", ""), None)
+            known = None
         learned = UserVotes() if known is None else known.learned
         if self.settings.config.learning.enabled:
             await self._exchange_lessons(known, key)
@@ -368,8 +388,10 @@ class AstrBotToolSearch:
         written = [
             as_context(said) for said in unsaved(view.insertion_points, before, turn.history)
         ]
-        if written:
-            request.contexts = [*(request.contexts or ()), *written]
+        contexts = [*(request.contexts or ()), *written]
+        if contexts:
+            reasoning, signature = demands_of(turn.provider)
+            request.contexts = with_demands(contexts, reasoning=reasoning, signature=signature)
         if calls_tools(turn.provider) and instructions not in (request.system_prompt or ""):
             request.system_prompt = f"{request.system_prompt or ''}\n\n{instructions}".lstrip()
         request.func_tool = made
@@ -446,7 +468,8 @@ class AstrBotToolSearch:
 
     def _definitions(self, tools: Iterable[Any]) -> dict[str, Tool]:
         manager = self._context.get_llm_tool_manager()
-        return self._tools.definitions(tools, getattr(manager, "is_builtin_tool", None) or _never)
+        is_builtin = getattr(manager, "is_builtin_tool", None) or _never
+        return self._tools.definitions(tools, is_builtin, plugin_of)
 
     def _history(self, event: Any, request: Any) -> tuple[Message, ...]:
         """Return the saved history without the searches that `/tool_search reset` dropped."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import logging
 import sys
+from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,15 +16,19 @@ from tool_search.adapters.astrbot.reports import MISTAKES
 from tool_search.adapters.astrbot.settings import PLACE_SETTINGS
 from tool_search.adapters.astrbot.tools import without_guard
 from tool_search.catalog.tool import Tool
+from tool_search.errors import ConfigurationError
+from tool_search.providers.profiles import profile_for
 
 __all__ = [
     "calls_tools",
     "database_errors",
+    "demands_of",
     "first_provider",
     "is_admin",
     "is_switched_off",
     "load_settings",
     "own_mode",
+    "plugin_of",
     "provider_id",
     "restricted_tools",
     "save_settings",
@@ -45,6 +50,9 @@ _FALLBACKS = (
     ("agent_runner", "config", "model", "fallback_provider_ids"),
     ("provider_settings", "fallback_chat_models"),
 )
+_OPENAI_CHAT = "openai_chat_completion"
+_GEMINI = "googlegenai_chat_completion"
+_GEMINI_ADDRESS = "https://generativelanguage.googleapis.com"
 _log = logging.getLogger(__name__)
 
 
@@ -52,6 +60,19 @@ def database_errors() -> tuple[type[Exception], ...]:
     """Return the kinds of errors of AstrBot's database."""
     errors = sys.modules.get("sqlalchemy.exc")  # AstrBot has loaded it
     return (OSError,) if errors is None else (OSError, errors.SQLAlchemyError)
+
+
+def plugin_of(module: Any) -> str | None:
+    """Return the name of the plugin that a module belongs to; None if it is no plugin's."""
+    if not isinstance(module, str) or not module:
+        return None
+    registry = sys.modules.get("astrbot.core.star.star")
+    star = getattr(registry, "star_map", {}).get(module)
+    if star is not None and star.name:
+        return str(star.name)
+    # A tool of a module besides the plugin's main one: data.plugins.<folder>.<module>.
+    _, found, rest = module.partition("plugins.")
+    return rest.partition(".")[0] or None if found else None
 
 
 def own_mode(context: Any, umo: str) -> str:
@@ -83,6 +104,27 @@ def calls_tools(provider: Any) -> bool:
     """True if AstrBot's settings let a provider call tools; an unknown provider may."""
     modalities = _of_provider(provider, "modalities")
     return not modalities or "tool_use" in modalities
+
+
+def demands_of(provider: Any) -> tuple[str | None, str | None]:
+    """Return the reasoning and the signature that a provider demands of a message with calls.
+
+    None for what it does not demand; AstrBot sends what a message of its history has.
+    """
+    kind, address = _of_provider(provider, "type"), _of_provider(provider, "api_base")
+    model = str(provider.get_model() or "") if provider is not None else ""
+    if kind == _GEMINI:
+        facts = profile_for("openai_chat", model, base_url=_GEMINI_ADDRESS)
+        signature = facts.missing_signature
+        # AstrBot decodes it, and Google's SDK writes bytes.
+        return None, None if signature is None else b64encode(signature.encode()).decode()
+    if kind != _OPENAI_CHAT or not model:
+        return None, None
+    try:
+        facts = profile_for("openai_chat", model, base_url=str(address or "") or None)
+    except ConfigurationError:  # an address that is none
+        return None, None
+    return facts.missing_reasoning, facts.missing_signature
 
 
 def provider_id(provider: Any) -> str:

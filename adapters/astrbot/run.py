@@ -6,7 +6,7 @@ and answers searches.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -23,7 +23,8 @@ from tool_search.conversation.session import ToolSearchSession
 from tool_search.conversation.view import ToolView
 from tool_search.discovery.modes import tool_tokens
 from tool_search.discovery.search_tool import CALL_TOOL_NAME
-from tool_search.messages import RequestPlan, ToolList
+from tool_search.discovery.tool_order import OWN_TOOLS
+from tool_search.messages import Message, RequestPlan, ToolList
 from tool_search.providers.profiles import ProviderProfile, profile_for
 from tool_search.search.index.protocol import SearchResult
 from tool_search.search.index.ranking import Votes
@@ -35,6 +36,7 @@ __all__ = [
     "AstrBotRun",
     "SentRequest",
     "UserVotes",
+    "opening_of",
     "tokens_of",
 ]
 
@@ -53,6 +55,11 @@ class UserVotes:
 
     user: str | None = None
     votes: Votes | None = None
+
+
+def opening_of(history: Iterable[Message]) -> str | None:
+    """Return the first message of a history, as text; None for an empty one."""
+    return next((f"{said.role} {said.text}" for said in history), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +108,7 @@ class AstrBotConversation:
         last_search: The result of the model's last search.
         full_tokens: The tokens of all definitions.
         key: The conversation's key in AstrBot; None for a run without one.
+        opening: The first message of the history at the last turn; None for none.
         savings: The tokens that the bot has saved.
         timeline: Its requests, searches and calls.
     """
@@ -121,11 +129,22 @@ class AstrBotConversation:
         self.last_search: SearchResult | None = None
         self.full_tokens = 0
         self.key: ConversationId | None = None
+        self.opening: str | None = None
         self.savings = savings or Savings()
         self.learned = learned or UserVotes()
         if isinstance(view, ToolSearchSession):
             view = ToolView(view.catalog, config=self.settings.config, record=view.record())
         self.view = view
+
+    def should_begin_anew(self, history: Iterable[Message]) -> bool:
+        """True if AstrBot has cut the history of a conversation whose list is full.
+
+        The list then begins with what the kept messages use: a provider's cache of the
+        messages is lost in any case.
+        """
+        opening = opening_of(history)
+        is_cut = opening is not None and self.opening is not None and opening != self.opening
+        return is_cut and len(self.view.discoveries) >= self.settings.max_discovered
 
     def decide(self, name: str, arguments: Mapping[str, Any]) -> CallDecision:
         """Decide how to handle a call; a tool that it names is discovered."""
@@ -208,6 +227,10 @@ class AstrBotRun:
 
     def plan(self, profile: ProviderProfile) -> RequestPlan:
         """Return the plan for a provider, with room for the tools that plugins added."""
+        if not profile.is_native:
+            # What is found beyond is called through `call_tool`.
+            longest = len(self.session.catalog.core) + OWN_TOOLS + self.settings.max_discovered
+            profile = replace(profile, max_tools=min(profile.max_tools or longest, longest))
         if profile.max_tools is not None:
             room = max(1, profile.max_tools - len(self.added))
             profile = replace(profile, max_tools=room)

@@ -46,7 +46,9 @@ _PLAIN = (
     "auto_always_load_builtin",
     "language",
 )
-_NUMBERS = ("threshold", "threshold_tokens", "max_results")
+_NUMBERS = ("threshold", "threshold_tokens", "max_results", "max_discovered")
+_USUAL_DISCOVERED = 60
+_OWN_RANGES = {"max_discovered": (1, 1_000)}
 _ZERO_IS_NONE = ("threshold_tokens",)
 _SWITCHES = (
     "auto_always_load_builtin",
@@ -69,6 +71,7 @@ class AstrBotSettings:
         cover_scheduled_tasks: True if scheduled tasks search too.
         skills_like: True if AstrBot's own mode is `skills_like`, which stays as it is unless
             the plugin's mode is `tool_search`.
+        max_discovered: The largest number of found tools that a filtered list declares.
         problems: The values that are not allowed, with what is.
     """
 
@@ -78,6 +81,7 @@ class AstrBotSettings:
     cover_subagents: bool = True
     cover_scheduled_tasks: bool = True
     skills_like: bool = False
+    max_discovered: int = _USUAL_DISCOVERED
     problems: tuple[str, ...] = ()
 
     def with_own_mode(self, mode: str) -> AstrBotSettings:
@@ -127,6 +131,7 @@ def read_settings(
         native_openai=good.get("native_openai") or "auto",
         cover_subagents=good.get("cover_subagents") is not False,
         cover_scheduled_tasks=good.get("cover_scheduled_tasks") is not False,
+        max_discovered=good.get("max_discovered") or _USUAL_DISCOVERED,
         problems=tuple(problems),
     )
 
@@ -149,6 +154,8 @@ def place_value(setting: str, written: str) -> str | int | None:
 
 def number_range(setting: str) -> tuple[int, int]:
     """Return the smallest and the largest value of a setting that is a number."""
+    if setting in _OWN_RANGES:
+        return _OWN_RANGES[setting]
     schema = ToolSearchConfig.model_json_schema()["properties"][setting]
     for part in (schema, *schema.get("anyOf", ())):
         if "maximum" in part:
@@ -166,14 +173,23 @@ def _problem(key: str, value: Any) -> str | None:
         is_good = any(type(value) is type(each) and value == each for each in choices)
         allowed = ", ".join(map(str, choices))
         return None if is_good else f"{key}: {value!r} is not allowed; allowed: {allowed}"
+    low, high = _OWN_RANGES.get(key, (0, 0))
+    if high:
+        is_good = type(value) is int and low <= value <= high
+        return None if is_good else f"{key}: {value!r} is not allowed; allowed: {_range(key)}"
     try:
         ToolSearchConfig.model_validate(_wanted({key: value}))
     except ValidationError as exc:
         said = exc.errors(include_url=False)[0]["msg"]
         if key in _NUMBERS:
-            said = "a whole number from {} to {}".format(*number_range(key))
+            said = _range(key)
         return f"{key}: {value!r} is not allowed; allowed: {said}"
     return None
+
+
+def _range(key: str) -> str:
+    low, high = number_range(key)
+    return f"a whole number from {low} to {high}"
 
 
 def _wanted(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,6 +32,7 @@ __all__ = [
     "text_after_result",
     "tools_by_name",
     "unsaved",
+    "with_demands",
     "without_guard",
 ]
 
@@ -76,21 +77,37 @@ class TranslatedTools:
         self._known: dict[str, tuple[tuple[Any, ...], Tool]] = {}
 
     def definitions(
-        self, tools: Iterable[Any], is_builtin: Callable[[str], bool]
+        self,
+        tools: Iterable[Any],
+        is_builtin: Callable[[str], bool],
+        plugin_of: Callable[[Any], str | None] = lambda _module: None,
     ) -> dict[str, Tool]:
-        """Return the definitions by name, without tools that cannot have one."""
+        """Return the definitions by name, without tools that cannot have one.
+
+        Args:
+            tools: AstrBot's tools.
+            is_builtin: AstrBot's own answer by name.
+            plugin_of: Returns the plugin of a module, which is its tools' server.
+        """
         made = {}
         for tool in tools:
             try:
-                made[tool.name] = self._definition(tool, is_builtin)
+                made[tool.name] = self._definition(tool, is_builtin, plugin_of)
             except InvalidToolError as exc:
                 _log.warning("a tool is sent as AstrBot has it: %s", exc)
         return made
 
-    def _definition(self, tool: Any, is_builtin: Callable[[str], bool]) -> Tool:
+    def _definition(
+        self,
+        tool: Any,
+        is_builtin: Callable[[str], bool],
+        plugin_of: Callable[[Any], str | None],
+    ) -> Tool:
         raw = without_guard(tool)
         kind = kind_of(tool, is_builtin)
         server = getattr(raw, "mcp_server_name", None)
+        if kind == "plugin":
+            server = plugin_of(getattr(raw, "handler_module_path", None))
         content = (kind, server, tool.description, tool.parameters)
         known = self._known.get(tool.name) if isinstance(tool.name, str) else None
         if known is not None and known[0] == content:
@@ -212,6 +229,35 @@ def as_context(message: Message) -> dict[str, Any]:
         content["content"] = content["content"] or None
     content.pop("name", None)
     return content
+
+
+def with_demands(
+    contexts: Iterable[Any], *, reasoning: str | None, signature: str | None
+) -> list[Any]:
+    """Return messages whose synthetic searches have what a provider demands of a call.
+
+    AstrBot sends a part `think` as reasoning, and `extra_content` of a call as Google's.
+
+    Args:
+        contexts: AstrBot's messages.
+        reasoning: The reasoning of a message with calls; None: it needs none.
+        signature: Google's signature of a call; None: it needs none.
+    """
+    return [_with_demands(said, reasoning, signature) for said in contexts]
+
+
+def _with_demands(said: Any, reasoning: str | None, signature: str | None) -> Any:
+    calls = mappings_of(said.get("tool_calls")) if isinstance(said, Mapping) else []
+    if not any(label_of(call.get("id")).startswith(_RESTORED) for call in calls):
+        return said
+    changed = dict(said)
+    if reasoning is not None and not isinstance(said.get("content"), list):
+        spoken = [{"type": "text", "text": said["content"]}] if said.get("content") else []
+        changed["content"] = [{"type": "think", "think": reasoning}, *spoken]
+    if signature is not None:
+        extra = {"extra_content": {"google": {"thought_signature": signature}}}
+        changed["tool_calls"] = [{**extra, **call} for call in calls]
+    return changed
 
 
 def tools_by_name(

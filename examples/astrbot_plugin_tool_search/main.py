@@ -1,21 +1,54 @@
 """Tool search for AstrBot: the bot's model finds its tools when it needs them."""
 
+import importlib.util
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import ModuleType
 
-# The zip contains the library; it precedes a copy that is installed otherwise.
-_LIBRARY = str(Path(__file__).parent / "library")
-if _LIBRARY not in sys.path:
-    sys.path.insert(0, _LIBRARY)
+from astrbot.api import AstrBotConfig, FunctionTool, logger
+from astrbot.api.event import AstrMessageEvent, MessageEventResult, filter
+from astrbot.api.provider import ProviderRequest
+from astrbot.api.star import Context, Star, StarTools
+from astrbot.core.star.filter.command import GreedyStr
 
-from astrbot.api import AstrBotConfig, FunctionTool, logger  # noqa: E402 - the library's comes first
-from astrbot.api.event import AstrMessageEvent, MessageEventResult, filter  # noqa: E402
-from astrbot.api.provider import ProviderRequest  # noqa: E402
-from astrbot.api.star import Context, Star, StarTools  # noqa: E402
-from astrbot.core.star.filter.command import GreedyStr  # noqa: E402
+_LIBRARY = Path(__file__).parent / "library" / "tool_search"
 
-from tool_search.adapters.astrbot import AstrBotToolSearch  # noqa: E402
+
+def _library_modules() -> dict[str, ModuleType]:
+    """Return the loaded modules of the library, whoever loaded them."""
+    named = list(sys.modules.items())
+    return {name: module for name, module in named if name.partition(".")[0] == "tool_search"}
+
+
+def _load_library() -> dict[str, ModuleType]:
+    """Load the library that the plugin contains; return the modules of another copy.
+
+    Nothing is added to `sys.path`, where another plugin's copy could come first, and ours in its
+    place.
+    """
+    others = _library_modules()
+    for name in others:
+        del sys.modules[name]
+    spec = importlib.util.spec_from_file_location(
+        "tool_search", _LIBRARY / "__init__.py", submodule_search_locations=[str(_LIBRARY)]
+    )
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{_LIBRARY} has no library; install the plugin from its zip")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["tool_search"] = module
+    spec.loader.exec_module(module)
+    # What an earlier load of ours left is not another copy.
+    return {
+        name: module
+        for name, module in others.items()
+        if not str(getattr(module, "__file__", "")).startswith(str(_LIBRARY))
+    }
+
+
+_OTHERS = _load_library()
+
+from tool_search.adapters.astrbot import AstrBotToolSearch  # noqa: E402 - loaded just now
 from tool_search.adapters.astrbot.commands import AstrBotCommands  # noqa: E402
 from tool_search.adapters.astrbot.webui.page import ToolSearchPage  # noqa: E402
 from tool_search.adapters.astrbot.webui.routes import PageRoutes  # noqa: E402
@@ -45,11 +78,9 @@ class ToolSearchPlugin(Star):
         """Remove the hooks and the library; AstrBot calls this when it unloads the plugin."""
         self.page.remove()
         await self.tool_search.close()
-        for name in [n for n in sys.modules if n.partition(".")[0] == "tool_search"]:
-            if str(getattr(sys.modules[name], "__file__", "")).startswith(_LIBRARY):
-                del sys.modules[name]
-        if _LIBRARY in sys.path:
-            sys.path.remove(_LIBRARY)
+        for name in _library_modules():
+            del sys.modules[name]
+        sys.modules.update(_OTHERS)
 
     # After all other plugins, so that the tools that they add are seen.
     @filter.on_llm_request(priority=-1_000_000)

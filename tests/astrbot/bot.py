@@ -124,6 +124,17 @@ class BotSetup:
                 "gemini-2.5-flash",
             ),
             "plain": ("openai_chat_completion", self.server.openai_base_url, "gpt-4o-mini"),
+            "deepseek": (
+                "openai_chat_completion",
+                self.server.openai_base_url,
+                "deepseek-v4-flash",
+            ),
+            "moonshot": (
+                "openai_chat_completion",
+                self.server.openai_base_url,
+                "kimi-k2.6",
+            ),
+            "gemini3": ("googlegenai_chat_completion", self.gemini, "gemini-3-pro-preview"),
             "kimi": (
                 "kimi_code_chat_completion",
                 self.server.anthropic_base_url,

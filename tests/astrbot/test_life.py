@@ -108,6 +108,81 @@ else:
 """
 
 
+def status(bot: AstrBot) -> str:
+    """Return the status in English."""
+    bot.say("/tool_search set language en-US", user="boss")
+    return bot.say("/tool_search status", user="boss")
+
+
+def test_status_says_which_hooks_are_in_force(bot: AstrBot, server: StandInServer) -> None:
+    bot.ask("reload")
+    said = status(bot)
+    assert "ProviderAnthropic: in force (text_chat, text_chat_stream)" in said
+    assert "ToolLoopAgentRunner: in force (reset)" in said
+    assert "not found" not in said
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "loss"),
+    [
+        ("astrbot.core.agent.mcp_client", "MCPTool", "always sent"),
+        ("astrbot.core.cron.events", "CronMessageEvent", "cover_subagents decides"),
+        ("astrbot.core.star.star", "star_map", "are no groups"),
+    ],
+)
+def test_a_part_of_astrbot_that_has_moved_is_named_with_the_loss(
+    bot: AstrBot, server: StandInServer, module: str, name: str, loss: str
+) -> None:
+    bot.ask("run", code=f"import {module}\nbot.kept = {module}.{name}\ndel {module}.{name}")
+    try:
+        bot.ask("run", code="bot._star().star_cls.tool_search.install()")
+        said = status(bot)
+    finally:
+        bot.ask("run", code=f"import {module}\n{module}.{name} = bot.kept")
+    bot.ask("reload")
+    (line,) = [line for line in said.splitlines() if f"- {name}: not found" in line]
+    assert loss in line
+    assert f"this AstrBot lacks {name}, read in 4.29.3" in bot.log
+
+
+OWN = """
+from astrbot.core.provider.func_tool_manager import FunctionToolManager as manager
+bot.kept = manager.is_builtin_tool
+manager.is_builtin_tool = lambda self, name: name == "tool_search" or bot.kept(self, name)
+bot._star().star_cls.tool_search.install()
+manager.is_builtin_tool = bot.kept
+"""
+
+
+def test_a_tool_search_of_astrbots_own_is_named(bot: AstrBot, server: StandInServer) -> None:
+    bot.ask("run", code=OWN)
+    assert "has a tool_search of its own; to use it" in status(bot)
+
+
+COPY = """
+import sys, types
+bot.copy = types.ModuleType("tool_search")
+for name in [n for n in sys.modules if n.partition(".")[0] == "tool_search"]:
+    bot.__dict__.setdefault("ours", {})[name] = sys.modules.pop(name)
+sys.modules["tool_search"] = bot.copy
+"""
+
+
+def test_another_plugins_copy_of_the_library_is_not_taken(
+    bot: AstrBot, server: StandInServer
+) -> None:
+    """Nor is it lost; and ours is in no path of the process."""
+    bot.ask("run", code=COPY)
+    bot.ask("reload")
+    assert "mcp convert_length" in bot.say(ASK, user="with a copy")
+    assert "astrbot_plugin_tool_search/library" in bot.ask("state")["library"]
+    assert bot.ask("state")["paths"] == []
+    code = "import sys; await bot._star().star_cls.terminate(); return sys.modules['tool_search']"
+    assert bot.ask("run", code=f"{code} is bot.copy")
+    bot.ask("run", code="import sys; del sys.modules['tool_search']")
+    bot.ask("reload")
+
+
 @pytest.mark.parametrize("method", ["plan", "declared"])
 def test_a_set_that_cannot_be_made_leaves_the_request_as_it_was(
     bot: AstrBot, server: StandInServer, method: str
