@@ -11,9 +11,7 @@ from typing import Any
 from tool_search.adapters.astrbot import AstrBotToolSearch, ConversationId
 from tool_search.adapters.astrbot.preferences import (
     database_errors,
-    load_settings,
     provider_id,
-    save_settings,
 )
 from tool_search.adapters.astrbot.reports import MISTAKES
 from tool_search.adapters.astrbot.run import AstrBotConversation
@@ -171,7 +169,8 @@ class AstrBotCommands:
         conversation, settings = await self._conversation_at(event)
         language = _language(settings, conversation)
         umo = event.unified_msg_origin
-        kept = await load_settings(umo)
+        places = self._tool_search.places
+        kept = await places.load(umo)
         if setting not in PLACE_SETTINGS or not value:
             said = ", ".join(f"{key} = {kept[key]}" for key in kept)
             return text(
@@ -182,7 +181,7 @@ class AstrBotCommands:
             )
         if value == _DEFAULT:
             kept.pop(setting, None)
-            await save_settings(umo, kept)
+            await places.save(umo, kept)
             return text("astrbot.set_default", language, setting=setting)
         allowed = place_value(setting, value)
         if allowed is None:
@@ -191,7 +190,7 @@ class AstrBotCommands:
                 low, high = number_range(setting)
                 choices = text("astrbot.set_number", language, low=low, high=high)
             return text("astrbot.set_refused", language, setting=setting, choices=choices)
-        await save_settings(umo, {**kept, setting: allowed})
+        await places.save(umo, {**kept, setting: allowed})
         return text("astrbot.set", language, setting=setting, value=allowed)
 
     async def _conversation_at(

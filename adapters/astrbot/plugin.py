@@ -27,13 +27,13 @@ from tool_search.adapters.astrbot.kept import (
     KeptConversations,
 )
 from tool_search.adapters.astrbot.preferences import (
+    PlaceSettings,
     calls_tools,
     database_errors,
     demands_of,
     first_provider,
     is_admin,
     is_switched_off,
-    load_settings,
     own_mode,
     plugin_of,
     restricted_tools,
@@ -130,6 +130,7 @@ class AstrBotToolSearch:
         self._tools = TranslatedTools()
         self._services = ViewServices(assembler=ToolsAssembler(), notify=_log_notice)
         self._conversations: OrderedDict[ConversationId, AstrBotConversation] = OrderedDict()
+        self.places = PlaceSettings(folder and folder / "places.json")
         self._kept = KeptConversations(folder and folder / "conversations.json")
         self._store = MemoryStore() if folder is None else SQLiteStore(folder / "learned.sqlite")
         self._learning = Learning(self._store)
@@ -447,7 +448,7 @@ class AstrBotToolSearch:
     async def settings_at(self, umo: str) -> AstrBotSettings:
         """Return the settings at a place: its own replace those of the plugin."""
         try:
-            own = await load_settings(umo)
+            own = await self.places.load(umo)
         except (*MISTAKES, *database_errors()) as exc:
             own = {}
             if "preferences" not in self._warned:

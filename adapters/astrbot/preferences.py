@@ -5,33 +5,36 @@ AstrBot is loaded on first use.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
 import sys
 from base64 import b64encode
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from tool_search.adapters.astrbot.kept import JsonFile
 from tool_search.adapters.astrbot.reports import MISTAKES
 from tool_search.adapters.astrbot.settings import PLACE_SETTINGS
 from tool_search.adapters.astrbot.tools import without_guard
+from tool_search.adapters.wire.values import mapping_of
 from tool_search.catalog.tool import Tool
 from tool_search.errors import ConfigurationError
 from tool_search.providers.profiles import profile_for
 
 __all__ = [
+    "PlaceSettings",
     "calls_tools",
     "database_errors",
     "demands_of",
     "first_provider",
     "is_admin",
     "is_switched_off",
-    "load_settings",
     "own_mode",
     "plugin_of",
     "provider_id",
     "restricted_tools",
-    "save_settings",
     "user_of",
 ]
 
@@ -167,24 +170,46 @@ def _configured(config: Any, places: tuple[tuple[str, ...], ...]) -> Any:
     return None
 
 
-async def load_settings(umo: str) -> dict[str, Any]:
-    """Return the settings that an administrator has set for a place."""
-    from astrbot.core import sp  # noqa: PLC0415 - AstrBot is here
+class PlaceSettings:
+    """The settings that administrators have set for single places.
 
-    kept = await sp.session_get(umo, _KEY, {})
-    if not isinstance(kept, Mapping):
-        return {}
-    return {key: value for key, value in kept.items() if key in PLACE_SETTINGS}
+    They are in the plugin's data folder, which AstrBot deletes with the plugin's data. Those that
+    an earlier version of the plugin kept in AstrBot's preferences are moved there.
 
+    Args:
+        path: Their file; None for this process alone.
+    """
 
-async def save_settings(umo: str, settings: Mapping[str, Any]) -> None:
-    """Save the settings of a place; without any, it follows the plugin's own."""
-    from astrbot.core import sp  # noqa: PLC0415 - AstrBot is here
+    def __init__(self, path: Path | None = None) -> None:
+        self._file = JsonFile(path)
+        kept = self._file.read().get("places")
+        self._kept: dict[str, Any] = dict(kept) if isinstance(kept, Mapping) else {}
+        self._has_moved = False
 
-    if settings:
-        await sp.session_put(umo, _KEY, dict(settings))
-    else:
-        await sp.session_remove(umo, _KEY)
+    async def load(self, umo: str) -> dict[str, Any]:
+        """Return the settings of a place."""
+        if not self._has_moved:
+            await self._move()
+            self._has_moved = True
+        kept = self._kept.get(umo)
+        own = kept if isinstance(kept, Mapping) else {}
+        return {key: value for key, value in own.items() if key in PLACE_SETTINGS}
+
+    async def save(self, umo: str, settings: Mapping[str, Any]) -> None:
+        """Save the settings of a place; without any, it follows the plugin's own."""
+        self._kept.pop(umo, None)
+        if settings:
+            self._kept[umo] = dict(settings)
+        await asyncio.to_thread(self._file.write, {"places": dict(self._kept)})
+
+    async def _move(self) -> None:
+        from astrbot.core import sp  # noqa: PLC0415 - AstrBot is here
+
+        for earlier in await sp.session_get(None, _KEY):
+            value = mapping_of(earlier.value).get("val")
+            if earlier.scope_id not in self._kept and isinstance(value, Mapping):
+                await self.save(earlier.scope_id, value)
+            await sp.session_remove(earlier.scope_id, _KEY)
 
 
 async def is_switched_off(event: Any, plugin: str) -> bool:

@@ -39,11 +39,11 @@ def _load_library() -> dict[str, ModuleType]:
     sys.modules["tool_search"] = module
     spec.loader.exec_module(module)
     # What an earlier load of ours left is not another copy.
-    return {
-        name: module
-        for name, module in others.items()
-        if not str(getattr(module, "__file__", "")).startswith(str(_LIBRARY))
-    }
+    return {name: module for name, module in others.items() if not _is_ours(module)}
+
+
+def _is_ours(module: ModuleType) -> bool:
+    return str(getattr(module, "__file__", "")).startswith(str(_LIBRARY))
 
 
 _OTHERS = _load_library()
@@ -78,9 +78,10 @@ class ToolSearchPlugin(Star):
         """Remove the hooks and the library; AstrBot calls this when it unloads the plugin."""
         self.page.remove()
         await self.tool_search.close()
-        for name in _library_modules():
-            del sys.modules[name]
-        sys.modules.update(_OTHERS)
+        for name, module in _library_modules().items():
+            if _is_ours(module):
+                del sys.modules[name]
+        sys.modules.update({n: each for n, each in _OTHERS.items() if n not in sys.modules})
 
     # After all other plugins, so that the tools that they add are seen.
     @filter.on_llm_request(priority=-1_000_000)

@@ -125,7 +125,9 @@ class Bot:
 
     async def uninstall(self) -> None:
         """Take the plugin away."""
-        await self.lifecycle.plugin_manager.uninstall_plugin(PLUGIN, delete_config=True)
+        await self.lifecycle.plugin_manager.uninstall_plugin(
+            PLUGIN, delete_config=True, delete_data=True
+        )
 
     async def switch(self, tool: str, active: bool) -> None:
         """Switch a tool on or off, as the WebUI does."""

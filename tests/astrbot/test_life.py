@@ -127,7 +127,6 @@ def test_status_says_which_hooks_are_in_force(bot: AstrBot, server: StandInServe
     [
         ("astrbot.core.agent.mcp_client", "MCPTool", "always sent"),
         ("astrbot.core.cron.events", "CronMessageEvent", "cover_subagents decides"),
-        ("astrbot.core.star.star", "star_map", "are no groups"),
     ],
 )
 def test_a_part_of_astrbot_that_has_moved_is_named_with_the_loss(
@@ -231,8 +230,21 @@ AstrBotRun.plan = plan
     assert "a mistake in the middle" in bot.log
 
 
+LEFT = """
+from astrbot.core import sp
+from pathlib import Path
+scopes = ("umo", "global", "plugin")
+kept = [each.key for scope in scopes for each in await sp.range_get_async(scope)]
+files = [str(each) for each in Path("data").rglob("*tool_search*")]
+return [each for each in (*kept, *files) if "tool_search" in each]
+"""
+
+
 def test_uninstalling_leaves_astrbot_as_it_was(bot: AstrBot, server: StandInServer) -> None:
+    """No hook, no patched method, no preference, no file."""
+    bot.say("/tool_search set max_results 3", user="boss")
     bot.ask("uninstall")
+    assert bot.ask("run", code=LEFT) == []
     state = bot.ask("state")
     assert state["untouched"]
     assert "astrbot_plugin_tool_search" not in state["library"]

@@ -21,6 +21,7 @@ from tool_search.testing import (
 ASK = "convert a length from metres to feet"
 CORE = ("future_task", "send_message_to_user", "tool_search")
 LENGTH = {"value": 1, "from_unit": "m", "to_unit": "ft"}
+AREA = {"value": 1, "from_unit": "m2", "to_unit": "cm2"}
 QUERIES = ("convert length", "prime number", "solve equation", "days between dates", "area")
 
 
@@ -46,7 +47,7 @@ def test_a_full_list_ends_in_a_tool_that_calls_the_others(
         return ModelReply(text="done")
 
     searches = [calling("tool_search", {"query": query}) for query in QUERIES]
-    by_name = calling("call_tool", {"name": "convert_area", "arguments": LENGTH})
+    by_name = calling("call_tool", {"name": "convert_area", "arguments": AREA})
     server.reset(model=ScriptedModel([*searches, by_name, end]))
     assert bot.say("many things", user="longtime") == "done"
     sent = lists(server.requests)
@@ -136,7 +137,7 @@ def test_a_plugin_is_a_group_of_tools(bot: AstrBot, server: StandInServer) -> No
         seen.extend(result.text for result in view.results)
         return ModelReply(text="done")
 
-    search = calling("tool_search", {"query": "is a number prime"})
+    search = calling("tool_search", {"query": "greet a person by name"})
     server.reset(model=ScriptedModel([search, end]))
     bot.say("hm", user=new_user())
     (tool,) = [
@@ -146,13 +147,14 @@ def test_a_plugin_is_a_group_of_tools(bot: AstrBot, server: StandInServer) -> No
     ]
     assert '"astrbot_plugin_toolbox" (35)' in tool["description"]
     assert '"toolbox" (23)' in tool["description"]
-    assert '"server": "astrbot_plugin_toolbox"' in seen[-1].replace('":"', '": "')
+    assert '"name":"greet_person"' in seen[-1]
+    assert '"server":"astrbot_plugin_toolbox"' in seen[-1]
     bot.ask("settings", changes={"always_loaded_tools": ["astrbot_plugin_toolbox:*"]})
     try:
         server.reset(model=KeywordModel())
         bot.say("hello there", user=new_user())
         names = server.requests[0].tool_names
         assert len(names) == 38
-        assert {"is_prime", "greet_person"} <= set(names)
+        assert "greet_person" in names
     finally:
         bot.ask("settings", changes={"always_loaded_tools": []})

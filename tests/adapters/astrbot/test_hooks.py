@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -11,10 +12,9 @@ import pytest
 from tool_search.adapters.astrbot.claude import ClaudeHook
 from tool_search.adapters.astrbot.installation import InstalledHooks
 from tool_search.adapters.astrbot.preferences import (
+    PlaceSettings,
     is_switched_off,
-    load_settings,
     restricted_tools,
-    save_settings,
 )
 from tool_search.adapters.astrbot.responses import ResponsesHook
 from tool_search.adapters.astrbot.settings import PLACE_SETTINGS, place_value, read_settings
@@ -175,8 +175,14 @@ class Preferences:
     def __init__(self, **kept: Any) -> None:
         self.kept: dict[tuple[str, str], Any] = {("global", key): kept[key] for key in kept}
 
-    async def session_get(self, umo: str, key: str, default: Any) -> Any:
-        """One place's value."""
+    async def session_get(self, umo: str | None, key: str, default: Any = None) -> Any:
+        """One place's value, or those of all places."""
+        if umo is None:
+            return [
+                SimpleNamespace(scope_id=place, value={"val": value})
+                for (place, each), value in self.kept.items()
+                if each == key
+            ]
         return self.kept.get((umo, key), default)
 
     async def session_put(self, umo: str, key: str, value: Any) -> None:
@@ -203,13 +209,27 @@ def preferences(monkeypatch: pytest.MonkeyPatch) -> Preferences:
     return made
 
 
-async def test_settings_of_a_place_are_kept_and_taken_back(preferences: Preferences) -> None:
-    await save_settings("here", {"threshold": 3, "cover_subagents": False})
-    assert await load_settings("here") == {"threshold": 3}
-    assert await load_settings("there") == {}
-    await save_settings("here", {})
-    assert await load_settings("here") == {}
-    assert ("here", "tool_search_settings") not in preferences.kept
+async def test_settings_of_a_place_are_kept_and_taken_back(
+    preferences: Preferences, tmp_path: Path
+) -> None:
+    places = PlaceSettings(tmp_path / "places.json")
+    await places.save("here", {"threshold": 3, "cover_subagents": False})
+    again = PlaceSettings(tmp_path / "places.json")
+    assert await again.load("here") == {"threshold": 3}
+    assert await again.load("there") == {}
+    await again.save("here", {})
+    assert await again.load("here") == {}
+    assert await PlaceSettings(tmp_path / "places.json").load("here") == {}
+
+
+async def test_settings_in_astrbots_preferences_are_moved(
+    preferences: Preferences, tmp_path: Path
+) -> None:
+    preferences.kept["there", "tool_search_settings"] = {"threshold": 4}
+    places = PlaceSettings(tmp_path / "places.json")
+    assert await places.load("there") == {"threshold": 4}
+    assert ("there", "tool_search_settings") not in preferences.kept
+    assert await PlaceSettings(tmp_path / "places.json").load("there") == {"threshold": 4}
 
 
 def guarded(name: str) -> Any:
