@@ -34,6 +34,7 @@ from tool_search.stores.redis.scripts import (
     SAVE,
     SAVE_MODE,
     SET_ASIDE,
+    STAGE,
 )
 from tool_search.values.json import compact_json, encodable, read_json
 
@@ -41,7 +42,9 @@ __all__ = ["RedisConversations"]
 
 _MAX_PARTS = 1024
 _MAX_TRIES = 8
-_PAGE_BYTES = 500_000
+# A reply or a request of this size holds the event loop for a few milliseconds.
+_PAGE_BYTES = 250_000
+_MAX_PAGE = 1000
 # JSON of this size is read and written in a thread: it would hold the event loop.
 _LARGE_BYTES = 50_000
 _LARGE_MESSAGES = 200
@@ -153,7 +156,7 @@ class RedisConversations:
         start = 0 if known is None else _common_length(known.messages, record.history)
         is_known = known is not None and known.discoveries == record.discoveries
         discoveries = () if is_known else record.discoveries
-        written = await _aside(
+        written, messages = await _aside(
             _written_record,
             key,
             record,
@@ -163,8 +166,20 @@ class RedisConversations:
             or any(_large(len(message.text)) for message in record.history[start:]),
         )
         base = "-" if known is None else known.revision
+        staged = self._keys.staged(key, new)
+        pages = _pages(messages)
+        count = 0
+        for page in pages[:-1]:
+            await self._connection.run(STAGE, (staged,), count, *page)
+            count += len(page)
         return await self._connection.run(
-            SAVE, self._of(key), *self._start(key), expected, str(new), base, start, *written
+            SAVE,
+            (*self._of(key), staged),
+            *self._start(key),
+            *(expected, str(new), base, start),
+            *written,
+            count,
+            *pages[-1],
         )
 
     def _saved(
@@ -172,6 +187,12 @@ class RedisConversations:
     ) -> bool:
         if answer[0] == b"newer":
             raise _newer(key, answer[1])
+        if answer[0] == b"unstaged":
+            raise StoreError(
+                f"the server lost messages of the conversation {key!r} while they were sent; save "
+                "it again",
+                fault="unreachable",
+            )
         if answer[0] == b"saved":
             self._remember(key, str(new), record)
         return bool(answer[0] == b"saved")
@@ -224,18 +245,33 @@ def _written_record(
     record: ConversationRecord,
     start: int,
     discoveries: Sequence[Discovery],
-) -> list[str | int]:
-    """Return the arguments of a script for a record and its messages from `start` on."""
+) -> tuple[list[str | int], list[bytes]]:
+    """Return the arguments of a script for a record, and its messages from `start` on."""
     content = replace(record, history=(), discoveries=()).to_dict()
     del content["history"]
     try:
-        messages = [_encode(message_to_dict(message)) for message in record.history[start:]]
+        messages = [
+            _encode(message_to_dict(message)).encode() for message in record.history[start:]
+        ]
         written = _encode(content)
     except (ValueError, TypeError, RecursionError) as exc:
         raise StoreError(
             f"the conversation {key!r} cannot be written as JSON ({exc}); remove that value"
         ) from exc
-    return [written, len(discoveries), *_written_discoveries(discoveries), *messages]
+    return [written, len(discoveries), *_written_discoveries(discoveries)], messages
+
+
+def _pages(messages: Sequence[bytes]) -> list[list[bytes]]:
+    """Return the messages in pages that a request may hold; at least one, which may be empty."""
+    pages: list[list[bytes]] = [[]]
+    size = 0
+    for message in messages:
+        if pages[-1] and (size + len(message) > _PAGE_BYTES or len(pages[-1]) == _MAX_PAGE):
+            pages.append([])
+            size = 0
+        pages[-1].append(message)
+        size += len(message)
+    return pages
 
 
 def _written_discoveries(entries: Sequence[Discovery]) -> list[str]:

@@ -39,6 +39,10 @@ class Keys:
         tag = _digest(key)
         return tuple(f"{self._prefix}:{{{tag}}}:{part}" for part in _PARTS)
 
+    def staged(self, key: ConversationKey, revision: int) -> str:
+        """Return the key of the messages that a save sends first, because they are many."""
+        return f"{self._prefix}:{{{_digest(key)}}}:staged:{revision}"
+
     def lock(self, key: ConversationKey) -> tuple[str]:
         """Return the key of the lock of a conversation's turns."""
         return (f"{self._prefix}:{{{_digest(key)}}}:lock",)

@@ -31,6 +31,7 @@ __all__ = [
     "SAVE",
     "SAVE_MODE",
     "SET_ASIDE",
+    "STAGE",
     "UNLOCK",
     "WRITE_EVIDENCE",
     "Script",
@@ -75,7 +76,7 @@ local function touch(version, name, keep_ms)
     redis.call('HSET', head, 'version', version, 'key', name)
     local keep = tonumber(keep_ms)
     local ends = string.format('%.0f', math.floor(now_us() / 1000) + keep)
-    for _, key in ipairs(KEYS) do
+    for _, key in ipairs({head, messages, found, mode, aside}) do
         if keep > 0 then redis.call('PEXPIREAT', key, ends) else redis.call('PERSIST', key) end
     end
 end
@@ -115,8 +116,10 @@ return redis.call('HVALS', found)
 
 # ARGV: version, name, keep_ms, expected revision ('*': any, '-': none), new revision, revision
 # that the first messages are kept of ('-': none are), their number, record, number of
-# discoveries, the discoveries, the other messages.
-# Returns {'saved'}, {'differs'}, {'whole'} (the first messages are needed too), {'newer', n}.
+# discoveries, the discoveries, number of staged messages, the other messages. The sixth key is
+# the list of staged messages.
+# Returns {'saved'}, {'differs'}, {'whole'} (the first messages are needed too), {'newer', n},
+# {'unstaged'} (the staged messages are not there).
 SAVE = Script(
     _CONVERSATION
     + """
@@ -130,10 +133,16 @@ local kept = tonumber(ARGV[7])
 if ARGV[6] ~= '-' and (ARGV[6] ~= current or redis.call('LLEN', messages) < kept) then
     return {'whole'}
 end
-local rest = 10 + 3 * tonumber(ARGV[9])
-add_found(10, rest - 1, true)
+local staged = 10 + 3 * tonumber(ARGV[9])
+local count = tonumber(ARGV[staged])
+if count > 0 and redis.call('LLEN', KEYS[6]) ~= count then return {'unstaged'} end
+add_found(10, staged - 1, true)
 if kept == 0 then redis.call('DEL', messages) else redis.call('LTRIM', messages, 0, kept - 1) end
-for i = rest, #ARGV, 1000 do
+for i = 0, count - 1, 1000 do
+    redis.call('RPUSH', messages, unpack(redis.call('LRANGE', KEYS[6], i, i + 999)))
+end
+if count > 0 then redis.call('DEL', KEYS[6]) end
+for i = staged + 1, #ARGV, 1000 do
     redis.call('RPUSH', messages, unpack(ARGV, i, math.min(i + 999, #ARGV)))
 end
 redis.call('HSET', head, 'record', ARGV[8], 'revision', ARGV[5])
@@ -144,6 +153,18 @@ return {'saved'}
 
 # Returns the written key of a conversation.
 NAME = Script("return redis.call('HGET', KEYS[1], 'key')", flags=_READS)
+
+# ARGV: number of messages that are staged already, the next ones. Returns the number now.
+STAGE = Script(
+    """
+-- The answer to an earlier try may have been lost.
+if redis.call('LLEN', KEYS[1]) == tonumber(ARGV[1]) then
+    redis.call('RPUSH', KEYS[1], unpack(ARGV, 2))
+end
+redis.call('PEXPIRE', KEYS[1], 600000)
+return redis.call('LLEN', KEYS[1])
+"""
+)
 
 REVISION = Script("return redis.call('HGET', KEYS[1], 'revision')", flags=_READS)
 
