@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tool_search.cli.exits import FAILED, result_console, say
-from tool_search.cli.files import read_catalog, read_judged_queries
+from tool_search.cli.files import is_standard_input, read_catalog, read_judged_queries
 from tool_search.cli.options import JsonOption
 from tool_search.cli.search import explanation_lines
 from tool_search.cli.terminal.language import spoken_language
@@ -112,7 +112,9 @@ def _examine_catalog(
     """Examine the tools of a file; the place of each is the line that has its name."""
     catalog = read_catalog(path)
     lines: dict[str, int] = {}
-    for number, line in enumerate(path.read_text("utf-8", errors="replace").splitlines(), 1):
+    # Standard input is read by now.
+    written = "" if is_standard_input(path) else path.read_text("utf-8", errors="replace")
+    for number, line in enumerate(written.splitlines(), 1):
         for name in _NAME.findall(line):
             lines.setdefault(json.loads(name), number)
     origins = {tool.name: ("tools", tool.source[1]) for tool in catalog.values()}

@@ -20,6 +20,7 @@ from tool_search.cli.engines import index_of
 from tool_search.cli.exits import result_console, say, say_notices, side_console
 from tool_search.cli.files import read_catalog, read_judged_queries
 from tool_search.cli.options import CatalogOption, EngineOption, JsonOption, PresetOption
+from tool_search.cli.terminal.language import spoken
 from tool_search.discovery.catalog_notices import catalog_notices
 from tool_search.discovery.search_tool import clean_description
 from tool_search.search import JudgedQuery, SearchResult, ToolSearchIndex, evaluate
@@ -91,20 +92,21 @@ def _print_by_tool(found: Sequence[ToolFindings]) -> None:
     never = sum(each.found == 0 for each in missed)
     console.print(
         Text(
-            f"\n{len(missed)} of {len(found)} wanted tools were missed within the first five; "
-            f"{never} were never found",
+            "\n" + spoken("eval.missed", missed=len(missed), total=len(found), never=never),
             style="dim",
         )
     )
     for each in missed[:_MAX_SHOWN]:
-        instead = ", ".join(f"{name} ({count})" for name, count in each.instead) or "nothing"
+        instead = ", ".join(f"{name} ({count})" for name, count in each.instead)
+        head = spoken("eval.found", tool=each.tool, found=each.found, queries=each.queries)
+        others = spoken("eval.instead", names=instead or spoken("eval.nothing"))
         # As Text, because names and words must not be read as markup.
-        console.print(Text(clean_description(f"{each.tool}: {each.found} of {each.queries} found")))
-        console.print(Text(f"  {clean_description(f'instead: {instead}')}"))
+        console.print(Text(clean_description(head)))
+        console.print(Text(f"  {clean_description(others)}"))
         console.print(Text(f"  {clean_description(each.advice)}"))
     if len(missed) > _MAX_SHOWN:
         rest = len(missed) - _MAX_SHOWN
-        console.print(Text(f"{rest} more: --json lists all", style="dim"))
+        console.print(Text(spoken("eval.more", count=rest), style="dim"))
 
 
 def _measure(
@@ -167,7 +169,7 @@ def _with_progress(judged: Sequence[JudgedQuery]) -> Iterator[JudgedQuery]:
         return
     # Drawn between searches: a thread that draws meanwhile would change their times.
     with Progress(console=console, auto_refresh=False, transient=True) as progress:
-        task = progress.add_task("searching", total=len(judged))
+        task = progress.add_task(spoken("eval.searching"), total=len(judged))
         step = max(1, len(judged) // 100)
         for done, query in enumerate(judged):
             if done % step == 0:

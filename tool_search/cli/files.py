@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from tool_search.search import JudgedQuery
 
 __all__ = [
     "QueryLine",
+    "is_standard_input",
     "read_catalog",
     "read_judged_queries",
     "read_queries",
@@ -41,6 +43,11 @@ class QueryLine:
     content: dict[str, Any]
 
 
+def is_standard_input(path: Path) -> bool:
+    """True if a path is `-`, as other commands name standard input."""
+    return str(path) == "-"
+
+
 def read_catalog(path: Path) -> ToolCatalog:
     """Return the catalog of a file in any format of `tool_search.catalog.formats`.
 
@@ -51,7 +58,8 @@ def read_catalog(path: Path) -> ToolCatalog:
         text = _text(path)
     except ConfigurationError as exc:
         raise CatalogError(str(exc)) from exc
-    return ToolCatalog(parse_tools(text, source=str(path)))
+    source = "standard input" if is_standard_input(path) else str(path)
+    return ToolCatalog(parse_tools(text, source=source))
 
 
 def read_queries(path: Path) -> tuple[QueryLine, ...]:
@@ -88,7 +96,7 @@ def read_judged_queries(path: Path) -> tuple[JudgedQuery, ...]:
 
 def _text(path: Path) -> str:
     try:
-        content = path.read_bytes()
+        content = sys.stdin.buffer.read() if is_standard_input(path) else path.read_bytes()
     except OSError as exc:
         raise ConfigurationError(f"{path}: cannot be read: {exc.strerror or exc}") from exc
     # PowerShell redirects in UTF-16.

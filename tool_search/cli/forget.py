@@ -14,6 +14,7 @@ import typer
 
 from tool_search.cli.files import store_file
 from tool_search.cli.options import ConfigOption, JsonOption, StoreOption
+from tool_search.cli.terminal.language import spoken
 from tool_search.errors import ConfigurationError, StoreError
 from tool_search.stores import SQLiteStore
 from tool_search.stores.sqlite.erasure import Erased, Export, Selection
@@ -149,11 +150,14 @@ def _as_object(path: Path, erased: Erased, export: Path | None) -> dict[str, Any
 def _as_line(path: Path, erased: Erased, selection: Selection, export: Path | None) -> str:
     parts = []
     if selection.tools != () or erased.evidence:
-        parts.append(f"{erased.evidence} entries of what was learned")
+        parts.append(spoken("forget.evidence", count=erased.evidence))
     if selection.conversations != ():
-        parts.append(f"{erased.conversations} conversations")
+        parts.append(spoken("forget.conversations", count=erased.conversations))
     if selection.users != () or erased.grants:
-        parts.append(f"{erased.grants} grants")
-    exported = "" if export is None else f"; exported to {export}"
-    listed = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
-    return f"erased {listed}: {path}{exported}"
+        parts.append(spoken("forget.grants", count=erased.grants))
+    *first, last = parts
+    listed = spoken("forget.and", first=", ".join(first), last=last) if first else last
+    line = spoken("forget.erased", listed=listed, file=path)
+    if export is None:
+        return line
+    return "; ".join((line, spoken("forget.exported", file=export)))

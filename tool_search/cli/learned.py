@@ -17,6 +17,8 @@ from rich.text import Text
 from tool_search.cli.exits import result_console
 from tool_search.cli.files import store_file
 from tool_search.cli.options import ConfigOption, JsonOption, StoreOption
+from tool_search.cli.terminal.language import spoken
+from tool_search.config.stores import StoreSettings
 from tool_search.discovery.search_tool import clean_description
 from tool_search.search.learned import Evidence
 from tool_search.stores import SQLiteStore
@@ -78,13 +80,13 @@ def _print_table(
     console = result_console()
     if entries:
         table = Table(box=None, pad_edge=False)
-        table.add_column("tool", overflow="fold")
-        table.add_column("words", overflow="fold")
-        table.add_column("strength", justify="right")
+        table.add_column(spoken("learned.tool"), overflow="fold")
+        table.add_column(spoken("learned.words"), overflow="fold")
+        table.add_column(spoken("learned.strength"), justify="right")
         has_sources = any(entry.source for entry in entries)
         if has_sources:
-            table.add_column("sources", justify="right")
-        table.add_column("last", no_wrap=True)
+            table.add_column(spoken("learned.sources"), justify="right")
+        table.add_column(spoken("learned.last"), no_wrap=True)
         for same in _by_words(entries):
             tool, words = same[0].tool, same[0].words
             strength = f"{sum(entry.strength_at(now) for entry in same):.2f}"
@@ -95,8 +97,26 @@ def _print_table(
             table.add_row(*map(Text, cells))
         console.print(table)
     tools = len({entry.tool for entry in entries})
-    learned = f"{len(entries)} entries for {tools} tools" if entries else "nothing was learned"
-    console.print(Text(f"{learned}; {len(conversations)} conversations; {path}", style="dim"))
+    learned = spoken("learned.nothing")
+    if entries:
+        learned = spoken("learned.entries", entries=len(entries), tools=tools)
+    kept = spoken("learned.conversations", count=len(conversations))
+    console.print(Text(f"{learned}; {kept}; {path}", style="dim"))
+    others = [str(other) for other in _other_stores(path)]
+    if others:
+        console.print(Text(spoken("learned.others", files=", ".join(others)), style="dim"))
+
+
+def _other_stores(path: Path) -> list[Path]:
+    """Return the other stores in the folder of the default one."""
+    folder = StoreSettings().file().parent
+    try:
+        files = sorted(folder.glob("*.sqlite*"))
+    except OSError:
+        # The folder of another user: nothing in it is ours.
+        return []
+    sidecars = ("-wal", "-shm", "-journal")
+    return [file for file in files if file != path and not file.name.endswith(sidecars)]
 
 
 def _by_words(entries: Iterable[Evidence]) -> list[list[Evidence]]:

@@ -25,13 +25,14 @@ __all__ = [
     "known_spelling",
 ]
 
+_CATALOG_HELP = "The file of tools: JSON or JSON Lines, in any known format; - for standard input."
 CatalogOption = Annotated[
     Path,
-    typer.Option("--catalog", help="The file of tools: JSON or JSON Lines, in any known format."),
+    typer.Option("--catalog", help=_CATALOG_HELP),
 ]
 CatalogOrNoneOption = Annotated[
     Path | None,
-    typer.Option("--catalog", help="The file of tools: JSON or JSON Lines, in any known format."),
+    typer.Option("--catalog", help=_CATALOG_HELP),
 ]
 McpOption = Annotated[
     str | None,

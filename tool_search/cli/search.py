@@ -26,6 +26,7 @@ from tool_search.cli.options import (
     known_spelling,
 )
 from tool_search.cli.servers import read_tools
+from tool_search.cli.terminal.language import spoken
 from tool_search.compat.oh_my_pi.answer import rounded
 from tool_search.compat.oh_my_pi.settings import DEFAULT_LIMIT
 from tool_search.compat.oh_my_pi.terminal import discovery_block, search_answer
@@ -44,14 +45,12 @@ from tool_search.search.text.documents import FieldName
 from tool_search.stores import SQLiteStore
 
 __all__ = [
-    "HOW_SCORES_ARE_MADE",
     "explanation_lines",
     "places",
     "search_command",
 ]
 
 
-HOW_SCORES_ARE_MADE = "a score is 1 - e^-(sum x boost)"
 _MAX_WORDS = 12
 _LIMIT = 5
 
@@ -59,9 +58,9 @@ _LIMIT = 5
 def explanation_lines(found: Explanation) -> Iterator[str]:
     """Yield an explanation for people, one line for each part of the score."""
     if found.is_named:
-        yield "named by the query"
+        yield spoken("ranking.named")
         return
-    yield f"sum {found.sum:.2f} x boost {found.boost:.2f}"
+    yield spoken("ranking.sum", sum=f"{found.sum:.2f}", boost=f"{found.boost:.2f}")
     sides = found.reasons.sides
     for side in sides:
         if len(sides) > 1 or side.name == "meaning":
@@ -69,7 +68,8 @@ def explanation_lines(found: Explanation) -> Iterator[str]:
         words = [word for word in found.reasons.words if word.side == side.name]
         yield from map(_word_line, words[:_MAX_WORDS])
         if rest := words[_MAX_WORDS:]:
-            yield f"- {len(rest)} more words {sum(word.share for word in rest):.2f}"
+            last = f"{sum(word.share for word in rest):.2f}"
+            yield spoken("ranking.more_words", count=len(rest), share=last)
     for name, share in (("operators", found.operators), ("learned", found.learned)):
         if share:
             yield f"{name} {share:.2f}"
@@ -216,11 +216,17 @@ def _print_table(
     console.print(Text(found.query, style="bold"))
     if found.matches:
         console.print(_table(found, catalog, reasons))
-    shown = f"{len(found.matches)} of {found.total_found} found, {found.total_tools} searched"
-    missing = f"; no tool has: {', '.join(found.unmatched)}" if found.unmatched else ""
-    console.print(Text(f"{shown}{missing}", style="dim"))
+    shown = spoken(
+        "ranking.found",
+        shown=len(found.matches),
+        found=found.total_found,
+        total=found.total_tools,
+    )
+    if found.unmatched:
+        shown += spoken("ranking.unmatched", words=", ".join(found.unmatched))
+    console.print(Text(shown, style="dim"))
     if reasons:
-        console.print(Text(HOW_SCORES_ARE_MADE, style="dim"))
+        console.print(Text(spoken("ranking.scores"), style="dim"))
     console.print()
 
 
@@ -228,12 +234,13 @@ def _table(
     found: SearchResult, catalog: ToolCatalog, reasons: Mapping[str, Explanation] | None
 ) -> Table:
     table = Table(box=None, pad_edge=False)
-    table.add_column("score", justify="right")
-    table.add_column("tool", overflow="fold")
+    table.add_column(spoken("ranking.score"), justify="right")
+    table.add_column(spoken("ranking.tool"), overflow="fold")
     has_servers = any(match.server for match in found.matches)
     if has_servers:
-        table.add_column("server", overflow="fold")
-    table.add_column("description" if reasons is None else "why", overflow="fold")
+        table.add_column(spoken("ranking.server"), overflow="fold")
+    last = "ranking.description" if reasons is None else "ranking.why"
+    table.add_column(spoken(last), overflow="fold")
     for match in found.matches:
         row = [f"{match.score:.3f}", match.name, *([match.server or ""] if has_servers else [])]
         if reasons is None:
