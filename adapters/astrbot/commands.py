@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import sys
 from collections.abc import Awaitable
+from importlib import invalidate_caches
 from typing import Any
 
 from tool_search.adapters.astrbot import AstrBotToolSearch, ConversationId
@@ -16,10 +18,12 @@ from tool_search.adapters.astrbot.preferences import (
 from tool_search.adapters.astrbot.reports import MISTAKES
 from tool_search.adapters.astrbot.run import AstrBotConversation
 from tool_search.adapters.astrbot.settings import (
+    ENGINE_PACKAGES,
     PLACE_SETTINGS,
     AstrBotSettings,
     number_range,
     place_value,
+    usable_engines,
 )
 from tool_search.adapters.astrbot.status import Status, status_text
 from tool_search.catalog.catalog import ToolCatalog
@@ -31,6 +35,8 @@ __all__ = ["AstrBotCommands"]
 _DEFAULT_LANGUAGE: Language = "zh-CN"  # AstrBot's own commands answer in it
 _DEFAULT = "default"
 _MAX_LEARNED = 30
+_MAX_CAUSE_CHARS = 500
+_REMOVABLE = ("regex", "hybrid", "semantic")
 _log = logging.getLogger(__name__)
 
 
@@ -67,6 +73,24 @@ class AstrBotCommands:
         """
         return await self._answer(self._forget(event, tool.strip()))
 
+    async def install(self, event: Any, engine: str) -> str:
+        """Install the packages of a search engine, with AstrBot's own installer.
+
+        Args:
+            event: AstrBot's event.
+            engine: The engine.
+        """
+        return await self._answer(self._install(event, engine.strip()))
+
+    async def uninstall(self, event: Any, engine: str) -> str:
+        """Remove the packages of a search engine that this plugin's command installed.
+
+        Args:
+            event: AstrBot's event.
+            engine: The engine.
+        """
+        return await self._answer(self._uninstall(event, engine.strip()))
+
     async def reset(self, event: Any) -> str:
         """Drop the discoveries of the conversation of a message."""
         return await self._answer(self._reset(event))
@@ -87,6 +111,51 @@ class AstrBotCommands:
             return await answer
         except (*MISTAKES, *database_errors()) as exc:
             return self._failure_text(exc)
+
+    def _install_hint(self, language: Language, engine: str) -> str:
+        size = ENGINE_PACKAGES[engine].megabytes
+        return text("astrbot.install_hint", language, engine=engine, size=size)
+
+    async def _install(self, event: Any, engine: str) -> str:
+        conversation, settings = await self._conversation_at(event)
+        language = _language(settings, conversation)
+        needed = ENGINE_PACKAGES.get(engine)
+        if needed is None:
+            return text("astrbot.install_usage", language, engines=_listed(language))
+        if not needed.are_installed:
+            from astrbot.core import pip_installer  # noqa: PLC0415 - AstrBot is here
+            from astrbot.core.utils.pip_installer import (  # noqa: PLC0415
+                DependencyConflictError,
+                PipInstallError,
+            )
+
+            for package in needed.packages:
+                try:
+                    await pip_installer.install(package_name=package)
+                except (DependencyConflictError, PipInstallError) as exc:
+                    cause = f"{package}: {exc} (AstrBot's log has what pip says)"
+                    return text("astrbot.failed", language, cause=cause[:_MAX_CAUSE_CHARS])
+            invalidate_caches()
+            _log.info("the packages of the engine %r are installed: %s", engine, needed.packages)
+        return text("astrbot.installed", language, engine=engine)
+
+    async def _uninstall(self, event: Any, engine: str) -> str:
+        conversation, settings = await self._conversation_at(event)
+        language = _language(settings, conversation)
+        # AstrBot itself needs the packages of the others.
+        if engine not in _REMOVABLE:
+            return text("astrbot.install_usage", language, engines=_listed(language))
+        names = [name.partition("[")[0] for name in ENGINE_PACKAGES[engine].packages]
+        command = (sys.executable, "-m", "pip", "uninstall", "--yes", *names)
+        done = await asyncio.create_subprocess_exec(
+            *command, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
+        )
+        _, said = await done.communicate()
+        if done.returncode:
+            cause = said.decode("utf-8", "replace")[-_MAX_CAUSE_CHARS:]
+            return text("astrbot.failed", language, cause=cause)
+        invalidate_caches()
+        return text("astrbot.uninstalled", language, engine=engine)
 
     async def _reset(self, event: Any) -> str:
         conversation, settings = await self._conversation_at(event)
@@ -185,7 +254,10 @@ class AstrBotCommands:
             return text("astrbot.set_default", language, setting=setting)
         allowed = place_value(setting, value)
         if allowed is None:
-            choices = ", ".join(PLACE_SETTINGS[setting])
+            is_engine = setting == "engine"
+            choices = ", ".join(usable_engines() if is_engine else PLACE_SETTINGS[setting])
+            if value in ENGINE_PACKAGES and is_engine:
+                return self._install_hint(language, value)
             if not choices:
                 low, high = number_range(setting)
                 choices = text("astrbot.set_number", language, low=low, high=high)
@@ -230,6 +302,14 @@ def _language(
     if settings.config.language != "auto":
         return settings.config.language
     return _DEFAULT_LANGUAGE if conversation is None else conversation.view.language
+
+
+def _listed(language: Language) -> str:
+    """Return the engines that have packages, with their sizes."""
+    return ", ".join(
+        text("astrbot.engine_size", language, engine=engine, size=ENGINE_PACKAGES[engine].megabytes)
+        for engine in _REMOVABLE
+    )
 
 
 def _of(server: str | None) -> str:

