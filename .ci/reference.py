@@ -34,7 +34,7 @@ _COMMAND_LINE = (
     "Chinese, English or Russian. Errors of files and settings are English. "
     "`tool-search --install-completion` completes commands and options in the shell."
 )
-_VALUES: Mapping[Any, str] = {str: "TEXT", Path: "FILE", int: "N", list[str]: "NAME"}
+_VALUES: Mapping[Any, str] = {str: "TEXT", Path: "FILE", int: "N", float: "X", list[str]: "NAME"}
 _CONFIGURATION = (
     "The keys of `bot.yaml`, which `open_bot`, `load_config` and `tool-search chat --config` "
     "read. Every key is optional unless it says otherwise. An unknown key and a wrong value "

@@ -98,7 +98,7 @@ class RankedToolSearch(ToolSearchCapability[Any]):
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
         """Hide the tools that are marked, except those that the settings always load."""
         config = self.search.config
-        if config.tool_schema_mode == "full" or config.always_loaded_tools:
+        if config.tool_schema_mode in ("full", "shadow") or config.always_loaded_tools:
             toolset = toolset.prepared(self._prepare)
         return super().get_wrapper_toolset(toolset)
 
@@ -123,7 +123,7 @@ class RankedToolSearch(ToolSearchCapability[Any]):
         ctx: RunContext[Any],  # noqa: ARG002  # pydantic-ai's
         definitions: list[ToolDefinition],
     ) -> list[ToolDefinition]:
-        if self.search.config.tool_schema_mode == "full":
+        if self.search.config.tool_schema_mode in ("full", "shadow"):
             return [replace(each, defer_loading=False) for each in definitions]
         listed = _definitions(definitions)
         view = await asyncio.to_thread(self.search.view, tools=listed)

@@ -35,7 +35,7 @@ __all__ = [
     "ToolSearchConfig",
 ]
 
-SchemaMode = Literal["full", "skills_like", "tool_search", "auto"]
+SchemaMode = Literal["full", "skills_like", "tool_search", "auto", "shadow"]
 SearchForm = Literal["client", "deferred", "hosted"]
 ListingForm = Literal["auto", "none", "servers", "names", "summaries"]
 if TYPE_CHECKING:
@@ -54,7 +54,8 @@ class ToolSearchConfig(Settings):
     """The `tool_search` section, with `tool_schema_mode`, which is next to it in a file.
 
     Attributes:
-        tool_schema_mode: `full`, `skills_like`, `tool_search` or `auto`.
+        tool_schema_mode: `full`, `skills_like`, `tool_search`, `auto`, or `shadow`: as `full`,
+            and what a search would have found is kept for `tool-search replay`.
         threshold: `auto` searches above this number of active tools.
         threshold_tokens: `auto` searches also above this number of tokens; null: no such limit.
         max_results: The largest number of matches of one query.

@@ -9,19 +9,21 @@ earlier requests sent stays as it was.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ToolSearchConfig
 from tool_search.conversation.history import MessageLog
+from tool_search.conversation.record import ShadowTurn, message_digest
 from tool_search.conversation.synthetic_searches import SyntheticSearches
 from tool_search.conversation.tools import ToolState
 from tool_search.discovery.missing_tool import says_tool_is_missing
 from tool_search.discovery.state import Discovery, DiscoveryState
 from tool_search.messages import Message
 from tool_search.search.index.older_first import search_older_first
+from tool_search.search.index.protocol import SearchMatch
 from tool_search.search.text.query_language import parse_query, selected_names
 from tool_search.values.redaction import log_failure
 
@@ -30,12 +32,14 @@ __all__ = ["Preloading"]
 # Users paste whole documents; an engine takes time in proportion to the words.
 _MAX_QUERY_CHARS = 2_000
 _MAX_SECOND_CHANCE = 3
+# Of one conversation; a record is written as a whole.
+_MAX_SHADOW_TURNS = 500
 Check = Callable[[Tool], bool]
 LoadedBy = Literal["preload", "second_chance"]
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Preloading:
     """Loads what the messages of one conversation surely need.
 
@@ -45,6 +49,7 @@ class Preloading:
         discoveries: Its discoveries.
         searches: Its synthetic searches.
         log: Its history, which has a message of the user.
+        shadow: What searches would have offered, in the mode `shadow`.
     """
 
     config: ToolSearchConfig
@@ -52,6 +57,7 @@ class Preloading:
     discoveries: DiscoveryState
     searches: SyntheticSearches
     log: MessageLog
+    shadow: tuple[ShadowTurn, ...] = ()
 
     def run(self, *, permits: Check, may_ask: Check) -> tuple[Discovery, ...]:
         """Load tools for the user's last message, and return them as new discoveries.
@@ -60,7 +66,16 @@ class Preloading:
             permits: Returns True for a tool that this turn's user may call.
             may_ask: Returns True for a tool some call of which asks for permission.
         """
+        if self.config.tool_schema_mode == "shadow" and self.log.last_user is not None:
+            self._keep_shadow(self.log.messages[self.log.last_user].text, permits)
         return self._load(self.config.preload, permits, may_ask, via="preload")
+
+    def _keep_shadow(self, message: str, permits: Check) -> None:
+        """Keep what a search with the message would have offered."""
+        limit = max(self.config.max_results, self.config.max_results_total)
+        found = self._ranked(message, limit, permits)
+        turn = ShadowTurn(message_digest(message), tuple(match.name for match in found))
+        self.shadow = (*self.shadow[1 - _MAX_SHADOW_TURNS :], turn)
 
     def second_chance(
         self, reply: Message, *, permits: Check, may_ask: Check
@@ -111,6 +126,12 @@ class Preloading:
 
     def _needed(self, message: str, limit: int, permits: Check) -> list[Tool]:
         """Return the best tools for a message that score enough."""
+        matches = self._ranked(message, limit, permits)
+        wanted = (match for match in matches if match.score >= self.config.preload_score)
+        return [self.tools.catalog[match.name] for match in wanted]
+
+    def _ranked(self, message: str, limit: int, permits: Check) -> Sequence[SearchMatch]:
+        """Return the best tools for a message."""
         query, catalog = message[:_MAX_QUERY_CHARS], self.tools.catalog
         if not any(char.isalnum() for char in query):
             return []
@@ -132,5 +153,4 @@ class Preloading:
         except Exception:  # noqa: BLE001  # engines are pluggable; the model can still search
             log_failure(_log, "no tools can be loaded for a message")
             return []
-        wanted = (match for match in found.matches if match.score >= self.config.preload_score)
-        return [catalog[match.name] for match in wanted]
+        return found.matches

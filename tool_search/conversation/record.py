@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from tool_search.catalog.naming import Source
 from tool_search.catalog.tool import Tool
@@ -30,7 +31,30 @@ from tool_search.messages import (
 from tool_search.providers.omissions import Omission
 from tool_search.values.json import compact_json
 
-__all__ = ["ConversationRecord", "message_from_dict", "message_to_dict"]
+__all__ = [
+    "ConversationRecord",
+    "ShadowTurn",
+    "message_digest",
+    "message_from_dict",
+    "message_to_dict",
+]
+
+
+class ShadowTurn(NamedTuple):
+    """What a search would have offered in a turn that was sent every tool.
+
+    Attributes:
+        message: The digest of the user's message.
+        offered: The names of the tools, the best first.
+    """
+
+    message: str
+    offered: tuple[str, ...]
+
+
+def message_digest(text: str) -> str:
+    """Return the digest by which a user's message is known again: 16 hexadecimal digits."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +76,7 @@ class ConversationRecord:
         listing: The listing of tools that wait to be found, frozen with the search tool.
         former_search_names: Earlier names of the search tool, oldest first.
         omissions: The parts of the history that requests leave out.
+        shadow: What searches would have offered, in the mode `shadow`, oldest first.
     """
 
     language: Language
@@ -67,6 +92,7 @@ class ConversationRecord:
     listing: str = ""
     former_search_names: tuple[str, ...] = ()
     omissions: tuple[Omission, ...] = ()
+    shadow: tuple[ShadowTurn, ...] = ()
 
     @property
     def names(self) -> dict[Source, str]:
@@ -110,6 +136,7 @@ class ConversationRecord:
             "listing": self.listing,
             "former_search_names": list(self.former_search_names),
             "omissions": list(map(_omission_to_dict, self.omissions)),
+            **({"shadow": [_shadow_to_dict(turn) for turn in self.shadow]} if self.shadow else {}),
         }
 
     @classmethod
@@ -165,7 +192,15 @@ class ConversationRecord:
             listing=content.get("listing", ""),
             former_search_names=tuple(content.get("former_search_names", ())),
             omissions=tuple(map(_omission_from_dict, content.get("omissions", ()))),
+            shadow=tuple(
+                ShadowTurn(turn["message"], tuple(turn["offered"]))
+                for turn in content.get("shadow", ())
+            ),
         )
+
+
+def _shadow_to_dict(turn: ShadowTurn) -> dict[str, Any]:
+    return {"message": turn.message, "offered": list(turn.offered)}
 
 
 def _configured(content: Mapping[str, Any]) -> SchemaMode | None:

@@ -143,6 +143,11 @@ class _Omission(_Shape):
     contents: list[_LeftOutContent]
 
 
+class _ShadowTurn(_Shape):
+    message: str
+    offered: list[str]
+
+
 class _Record(_Shape):
     language: Language
     mode: Mode
@@ -158,6 +163,7 @@ class _Record(_Shape):
     listing: str = ""
     former_search_names: list[str] = []
     omissions: list[_Omission] = []
+    shadow: list[_ShadowTurn] = []
 
 
 _RECORD = TypeAdapter(_Record)

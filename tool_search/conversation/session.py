@@ -136,9 +136,8 @@ class ToolSearchSession(ToolConversation):
             record.insertion_points if record else (),
             former=record.former_search_names if record else (),
         )
-        self._preloading = Preloading(
-            self._config, self._tools, self._discoveries, self._searches, self._log
-        )
+        parts = self._tools, self._discoveries, self._searches, self._log
+        self._preloading = Preloading(self._config, *parts, record.shadow if record else ())
         self._thinking = PrefixBoundThinking(record.thinking if record else None)
         self._kept = KeptWork()
         self.sent = SentHistory(
@@ -211,6 +210,7 @@ class ToolSearchSession(ToolConversation):
             listing=frozen.listing or "",
             former_search_names=self._searches.former,
             omissions=self.sent.omissions,
+            shadow=self._preloading.shadow,
         )
 
     def begin_turn(

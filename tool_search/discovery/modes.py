@@ -68,6 +68,8 @@ def resolve_mode(
     count = len(catalog.active)
     if configured != "tool_search" and max_tools is not None and count > max_tools:
         return ModeDecision(mode="tool_search", reason="above_provider_limit")
+    if configured == "shadow":
+        return ModeDecision(mode="full", reason="configured")
     if configured != "auto":
         return ModeDecision(mode=configured, reason="configured")
     if count > threshold:

@@ -56,6 +56,7 @@ _SET_REVISION = """
 INSERT INTO used VALUES (:key, :at, :revision)
 ON CONFLICT (key) DO UPDATE SET at = :at, revision = :revision
 """
+_RECENT = f"SELECT key FROM ({_KEYS}) WHERE key IN (SELECT key FROM used WHERE at >= ?)"  # noqa: S608 - our own words
 _TOO_OLD = "SELECT key FROM used WHERE at < ?"
 _TOO_MANY = "SELECT key FROM used ORDER BY at DESC, key LIMIT -1 OFFSET ?"
 
@@ -237,9 +238,13 @@ def list_all_keys(connection: sqlite3.Connection) -> tuple[ConversationKey, ...]
     return _sorted(connection.execute(_ALL_KEYS))
 
 
-def list_conversations(connection: sqlite3.Connection) -> tuple[ConversationKey, ...]:
-    """Return all conversations, sorted."""
-    return _sorted(connection.execute(_KEYS))
+def list_conversations(
+    connection: sqlite3.Connection, since: float | None = None
+) -> tuple[ConversationKey, ...]:
+    """Return all conversations, sorted; with a time, those that were used since then."""
+    if since is None:
+        return _sorted(connection.execute(_KEYS))
+    return _sorted(connection.execute(_RECENT, (since,)))
 
 
 def erase_conversations(connection: sqlite3.Connection, key: ConversationKey | None) -> int:

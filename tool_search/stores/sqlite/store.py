@@ -181,9 +181,15 @@ class SQLiteStore:
         await self._file.leave_no_traces(at_once=True)
         return erased
 
-    async def conversations(self) -> tuple[ConversationKey, ...]:
-        """Return all conversations, sorted."""
-        return await self._file.read(sqlite_conversations.list_conversations)
+    async def conversations(self, *, since: float | None = None) -> tuple[ConversationKey, ...]:
+        """Return all conversations, sorted.
+
+        Args:
+            since: Only those that were last used at this time or later, in seconds since 1970.
+        """
+        return await self._file.read(
+            lambda connection: sqlite_conversations.list_conversations(connection, since)
+        )
 
     async def evidence_revision(self) -> int:
         """Return the number of changes of the evidence."""
