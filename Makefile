@@ -120,6 +120,7 @@ $(DOCS_READY): pyproject.toml
 # The inspector's are screenshots, for which Chromium has to be installed.
 pictures: $(READY)
 	$(BIN)/python docs/pictures/draw.py
+	$(BIN)/python docs/pictures/terminal.py
 	$(BIN)/python docs/pictures/inspector.py
 
 # Writes the public address and the author into the project's files, then builds sdist and wheel:

@@ -11,8 +11,10 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
+from rich.cells import cell_len
 
 from tool_search.demo.conversation import prepared_demo
+from tool_search.i18n import LANGUAGES, text
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "docs" / "pictures"
@@ -64,3 +66,23 @@ def test_a_picture_is_legible_on_a_phone_and_on_a_dark_page(name: str) -> None:
     width = int(re.search(r'viewBox="0 0 (\d+) ', text).group(1))  # type: ignore[union-attr]
     sizes = [int(size) for size in re.findall(r'font-size="(\d+)"', text)]
     assert min(sizes) * 390 / width >= 9.5  # CSS pixels on a phone 390 wide
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("columns", [80, 120])
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_a_terminal_of_the_demo_shows_its_result_twice(
+    language: str, columns: int, theme: str
+) -> None:
+    """Words, not bytes: another release of rich may draw them otherwise."""
+    path = PICTURES / f"terminal-{language}-{columns}-{theme}.svg"
+    drawn = path.read_text(encoding="utf-8")
+    tree = ET.fromstring(drawn)  # noqa: S314  # our own file
+    lines = [(text.text or "").replace("\xa0", " ") for text in tree.iter(f"{SVG}text")]
+    result = text("demo.result", language, saving="90 %", tokens="28,578", full_tokens="289,671")
+    shown = result.replace(",", " ") if language == "ru-RU" else result
+    assert sum(shown in line for line in lines) == 2
+    assert max(map(cell_len, lines)) <= columns
+    assert "http" not in re.sub(r"http://www\.w3\.org/\S*", "", drawn).replace(
+        "https://www.textualize.io", ""
+    )
