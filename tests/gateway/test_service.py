@@ -90,7 +90,6 @@ async def test_a_client_that_cannot_be_told_apart_has_one_list_and_the_schemas()
         assert '"properties":{"text":{"type":"string"}}' in words
         assert words.endswith("use call_tool with its name and arguments.")
         assert listed(service, others) == [*FIRST, SEARCH, CALL]
-        assert others.view is None  # nothing is learned from it
 
 
 @pytest.mark.parametrize(("name", "kind"), [

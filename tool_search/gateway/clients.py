@@ -8,8 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tool_search.catalog.catalog import ToolCatalog
-from tool_search.conversation.view import ToolView
+from tool_search.conversation.search_trail import Lesson, SearchTrail
 from tool_search.gateway.exposure import ExposedTools, ExposureSettings
 from tool_search.gateway.offer import Offer
 
@@ -29,9 +28,8 @@ class GatewayClient:
         can_follow: True if its list follows its searches.
         user: The authenticated client; None: unknown.
         notify: Sends the message that its list has changed, apart from any request of its.
-        view: Its searches and calls, from which searches learn.
+        trail: Its searches and calls, from which searches learn.
         has_called: True if a tool was called since its last search.
-        catalog: The tools that `view` knows.
         listeners: The transport's own object for its subscriptions.
     """
 
@@ -40,10 +38,13 @@ class GatewayClient:
     can_follow: bool = True
     user: str | None = None
     notify: Callable[[], Awaitable[None]] | None = None
-    view: ToolView | None = None
+    trail: SearchTrail = field(default_factory=SearchTrail, repr=False)
     has_called: bool = False
-    catalog: ToolCatalog | None = field(default=None, repr=False)
     listeners: Any = field(default=None, repr=False)
+
+    def drain_lessons(self) -> tuple[Lesson, ...]:
+        """Return what its searches have taught since the last call of this method."""
+        return self.trail.drain_lessons()
 
 
 class GatewayClients:

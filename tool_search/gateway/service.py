@@ -268,8 +268,8 @@ class GatewayService:
             if m.name in offer.shown
         ]
         changed = client.exposed.take_hits([hit.name for hit in hits])
-        if hits and client.can_follow and self._settings.learning.enabled:
-            await asyncio.to_thread(self._remember, client, result)
+        if client.can_follow and self._settings.learning.enabled:
+            self._remember(client, result)
         by_name = bool(hits) and (client.exposed.has_call_tool or not client.can_follow)
         words = search_text(asked, hits, self.language, with_schemas=by_name)
         return ToolAnswer(
@@ -305,21 +305,21 @@ class GatewayService:
 
     def _remember(self, client: GatewayClient, result: SearchResult) -> None:
         """Keep a search, which teaches if a tool that it found is called."""
-        catalog = self._search.catalog
-        if client.view is None:
-            client.view = self._search.view(user=client.user)
-        elif client.has_called or client.catalog is not catalog:
+        if client.has_called:
             # A search after a call begins another task.
-            client.view.begin_turn(catalog)
-        client.has_called, client.catalog = False, catalog
-        client.view.read([result])
+            client.trail.begin_turn()
+        client.has_called = False
+        client.trail.replied()
+        client.trail.searched(result)
 
     async def _learn(self, client: GatewayClient, name: str, answer: CallAnswer) -> None:
-        if client.view is None or answer.needs_input:
+        if not client.can_follow or answer.needs_input or not self._settings.learning.enabled:
             return
         client.has_called = True
-        client.view.returned(name, failed=answer.is_error)
-        await self._search.learn(client.view)
+        client.trail.replied()
+        if not answer.is_error:
+            client.trail.succeeded(name)
+        await self._search.learn(client)
 
     # -- changes -----------------------------------------------------------------------------------
 

@@ -8,12 +8,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from tool_search.catalog.catalog import CorePolicy, ToolCatalog
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import ToolSearchConfig
 from tool_search.conversation.record import ConversationRecord
+from tool_search.conversation.search_trail import Lesson
 from tool_search.conversation.view import ToolView, ViewServices
 from tool_search.discovery.search_tool import clean_match
 from tool_search.errors import ConfigurationError
@@ -39,6 +40,16 @@ _MAX_FAILED = 256
 # After an engine has failed, views declare every tool for this long.
 _ENGINE_COOLDOWN_S = 60.0
 _log = logging.getLogger(__name__)
+
+
+class Taught(Protocol):
+    """A conversation whose searches have taught something, such as a `ToolView`."""
+
+    user: str | None
+
+    def drain_lessons(self) -> tuple[Lesson, ...]:
+        """Return what searches have taught since the last call of this method."""
+        ...
 
 
 class ToolSearch:
@@ -228,10 +239,13 @@ class ToolSearch:
         if self._config.tool_schema_mode != "skills_like":
             await asyncio.to_thread(self.view)
 
-    async def learn(self, view: ToolView) -> int:
+    async def learn(self, view: Taught) -> int:
         """Keep what a view has taught since the last call; return the number of lessons.
 
         Failures of the store are logged, and the lessons wait in memory.
+
+        Args:
+            view: A view, or anything with `user` and `drain_lessons`.
         """
         lessons = view.drain_lessons()
         if not lessons or not self._config.learning.enabled:
