@@ -32,6 +32,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from tool_search.errors import ConfigurationError
 from tool_search.gateway.bare import BareRequests
 from tool_search.gateway.config import TransportSettings
+from tool_search.inspector.access import Access
+from tool_search.inspector.app import InspectorApp, inspector_routes
+from tool_search.inspector.recorder import Recorder
 from tool_search.values.json import read_json
 
 __all__ = ["build_app"]
@@ -49,6 +52,7 @@ def build_app(
     bare: BareRequests,
     health: Callable[[], Mapping[str, Any]],
     opened: Callable[[], AbstractAsyncContextManager[object]],
+    recorder: Recorder | None = None,
 ) -> Starlette:
     """Return the gateway as an ASGI application.
 
@@ -58,6 +62,7 @@ def build_app(
         bare: Answers requests without a session.
         health: Returns the content of `/health`.
         opened: Opens the gateway for the time that the application runs.
+        recorder: The requests for the inspector; None: there is no page.
 
     Raises:
         ConfigurationError: The host is reached from other machines, and there are no tokens.
@@ -99,14 +104,20 @@ def build_app(
     async def answer_health(_: Request) -> Response:
         return JSONResponse(dict(health()))
 
+    inspector = [] if recorder is None else inspector_routes(_inspector(recorder, tokens))
     return Starlette(
         routes=[
             Route("/health", answer_health, methods=["GET"]),
             Route(settings.path, endpoint=_App(guarded)),
+            *inspector,
         ],
         middleware=middleware,
         lifespan=lifespan,
     )
+
+
+def _inspector(recorder: Recorder, tokens: tuple[bytes, ...]) -> InspectorApp:
+    return InspectorApp(recorder, Access(tokens))
 
 
 @asynccontextmanager

@@ -21,6 +21,7 @@ from tool_search.gateway.middleware import (
     made_proxy,
 )
 from tool_search.i18n import LANGUAGES
+from tool_search.inspector.settings import InspectorSettings
 
 __all__ = ["GatewayConfig", "GatewayToolSearch", "MiddlewareSettings", "TransportSettings"]
 
@@ -167,6 +168,7 @@ class GatewayConfig(Settings):
         store: The file with what searches teach; null: one in the user's data folder for the
             command, and memory for a `Gateway` in Python.
         registry: True if clients get the tools of a registry, which search and run all others.
+        inspector: The page at `/inspector` over HTTP that shows searches and calls.
     """
 
     # An entry of a server holds tokens and keys.
@@ -179,6 +181,7 @@ class GatewayConfig(Settings):
     middleware: MiddlewareSettings = MiddlewareSettings()
     store: StoreSettings | None = None
     registry: bool = False
+    inspector: InspectorSettings = InspectorSettings()
 
     @field_validator("mcp_servers")
     @classmethod

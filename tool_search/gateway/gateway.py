@@ -17,6 +17,8 @@ from tool_search.gateway.config import GatewayConfig
 from tool_search.gateway.loading import gateway_config, load_gateway_config
 from tool_search.gateway.offer import OfferBuilder
 from tool_search.gateway.service import GatewayService, ListsTools, language_of_gateway
+from tool_search.inspector.mcp_calls import McpRecords
+from tool_search.inspector.recording import Recording
 from tool_search.registry import ChangeNotifier, RegistryFront, ToolRegistry
 from tool_search.stores.base import EvidenceStore
 from tool_search.stores.opening import open_store
@@ -69,7 +71,11 @@ class Gateway:
         if store is None and self.config.store is not None:
             store = open_store(self.config.store)
         self._store: Any = store
-        self._service = GatewayService(self.config, self._front or self._source, store=store)
+        inspector = self.config.inspector
+        self._records = McpRecords(Recording(inspector)) if inspector.enabled else None
+        self._service = GatewayService(
+            self.config, self._front or self._source, store=store, records=self._records
+        )
         self._passed = PassedRequests(self._source)
         self._server = GatewayServer(self._service, self._passed)
         self._is_open = False
@@ -109,6 +115,7 @@ class Gateway:
             bare=bare,
             health=self.health,
             opened=self.opened,
+            recorder=self._records.recording.recorder if self._records else None,
         )
 
     async def serve_stdio(self) -> None:
@@ -133,6 +140,8 @@ class Gateway:
         async with AsyncExitStack() as stack:
             if hasattr(self._store, "aclose"):
                 stack.push_async_callback(self._store.aclose)
+            if self._records is not None:
+                stack.push_async_callback(asyncio.to_thread, self._records.recording.settle)
             await self._open_source(stack)
             stack.push_async_callback(self._service.aclose)
             await self._service.start()

@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 from pydantic import ValidationError
@@ -40,6 +41,7 @@ from tool_search.gateway.names import split_name
 from tool_search.gateway.offer import HeldTools, Offer, OfferBuilder, definition_of
 from tool_search.hosts.tool_search import ToolSearch
 from tool_search.i18n import LANGUAGES, Language
+from tool_search.inspector.mcp_calls import ListedTools, McpRecords
 from tool_search.search.index.protocol import SearchResult
 from tool_search.stores.base import EvidenceStore
 from tool_search.values.arguments import read_arguments
@@ -96,6 +98,7 @@ class GatewayService:
         config: The settings.
         source: The tools, their executor and their changes.
         store: The store of what searches teach; None: memory of this object.
+        records: Takes searches and calls for the inspector; None: there is none.
 
     Attributes:
         clients: The clients.
@@ -106,8 +109,14 @@ class GatewayService:
     """
 
     def __init__(
-        self, config: GatewayConfig, source: ListsTools, *, store: EvidenceStore | None = None
+        self,
+        config: GatewayConfig,
+        source: ListsTools,
+        *,
+        store: EvidenceStore | None = None,
+        records: McpRecords | None = None,
     ) -> None:
+        self._records = records
         self._config = config
         self._settings = config.tool_search
         self._source = source
@@ -215,6 +224,7 @@ class GatewayService:
             tool = self.offer.names.find(name)
         if tool is None:
             raise self._unknown(name)
+        began = time.perf_counter()
         answer = await self.calls.run(
             tool.name,
             arguments,
@@ -224,8 +234,28 @@ class GatewayService:
             on_progress=on_progress,
             more=more,
         )
+        if self._records is not None:
+            self._records.called(
+                self._listed(client),
+                tool.name,
+                seconds=time.perf_counter() - began,
+                failed=answer.is_error,
+                bodies=(arguments, answer.content),
+            )
         await self._learn(client, tool.name, answer)
         return ToolAnswer(answer.content, error=answer.error)
+
+    def _listed(self, client: GatewayClient) -> ListedTools:
+        """Return the list of a client, for its record."""
+        offer = self.offer
+        return ListedTools(
+            session=client.key,
+            exposure=self._settings.exposure,
+            listed=client.exposed.listed,
+            shown=offer.shown,
+            definition=offer.definition,
+            catalog_id=offer.catalog.fingerprint[:12],
+        )
 
     def _unknown(self, name: str) -> RefusedRequestError:
         server, _ = split_name(name)
@@ -258,9 +288,12 @@ class GatewayService:
             result = await self._search.arank(
                 asked, limit=self._settings.shown.hits, user=client.user
             )
+        seconds = time.perf_counter() - began
         if self._settings.debug:
-            await self._record(result, time.perf_counter() - began)
+            await self._record(result, seconds)
         if result.error is not None:
+            if self._records is not None:
+                self._records.searched(self._listed(client), result, lambda *_: {}, seconds=seconds)
             return ToolAnswer(error_content(result.error))
         hits = [
             Hit(offer.shown[m.name], offer.catalog[m.name], _described(offer, m.name))
@@ -268,6 +301,9 @@ class GatewayService:
             if m.name in offer.shown
         ]
         changed = client.exposed.take_hits([hit.name for hit in hits])
+        if self._records is not None:
+            explain = partial(self._search.explain, user=client.user)
+            self._records.searched(self._listed(client), result, explain, seconds=seconds)
         if client.can_follow and self._settings.learning.enabled:
             self._remember(client, result)
         by_name = bool(hits) and (client.exposed.has_call_tool or not client.can_follow)

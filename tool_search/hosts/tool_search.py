@@ -24,6 +24,7 @@ from tool_search.hosts.tool_lists import HostTools
 from tool_search.i18n import language_of, text
 from tool_search.messages import Notice
 from tool_search.search import ToolSearchIndex
+from tool_search.search.explained import explained_matches
 from tool_search.search.index.older_first import search_older_first
 from tool_search.search.index.protocol import SearchResult
 from tool_search.search.index.ranking import Votes
@@ -203,6 +204,32 @@ class ToolSearch:
             cause = f"{type(exc).__name__}: {exc}"
             return SearchResult(query=said, error=text("search.unavailable", language, cause=cause))
         return _clean(found)
+
+    def explain(
+        self,
+        query: str,
+        names: Iterable[str],
+        tools: Iterable[Any] | None = None,
+        *,
+        user: str | None = None,
+    ) -> dict[str, dict[str, Any]]:
+        """Return the reasons for which `rank` finds tools for one query, by name.
+
+        They have the form of `tool-search search --explain --json`.
+
+        Args:
+            query: The query.
+            names: Canonical names; unknown ones are left out.
+            tools: The tools to rank, as for `view`; None: the bot's own.
+            user: The user who asks, as for `view`.
+
+        Raises:
+            InvalidToolError: An item of `tools` is not a tool.
+            SearchError: The engine failed.
+        """
+        catalog = self._catalog if tools is None else self._host_tools.catalog(tools)
+        index = self._indexes.get(f"all {catalog.fingerprint}", catalog.active)
+        return explained_matches(with_votes(index, self._votes(user)), catalog, query, [*names])
 
     async def arank(
         self,

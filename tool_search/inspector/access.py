@@ -45,11 +45,11 @@ class Access:
             return None if self._has_token(headers) else (401, f"a token is needed: {TOKEN_HEADER}")
         host = _hostname(headers.get("host", ""))
         if host not in _LOOPBACK:
-            return 403, "open this under 127.0.0.1 or localhost, or set listen.tokens_env"
+            return 403, "open this under 127.0.0.1 or localhost, or set tokens_env"
         if peer is not None and peer not in _LOOPBACK:
-            return 403, "beyond this machine a token is needed: set listen.tokens_env"
+            return 403, "beyond this machine a token is needed: set tokens_env"
         if any(name in headers for name in _FORWARDED):
-            return 403, "through another proxy a token is needed: set listen.tokens_env"
+            return 403, "through another proxy a token is needed: set tokens_env"
         return None
 
     def _has_token(self, headers: Mapping[str, str]) -> bool:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import copy
-import logging
 import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from threading import Lock
 from typing import Any
 
 from tool_search.catalog.tokens import estimate_tokens
 from tool_search.hosts.chain import chain_digests
-from tool_search.inspector.log import RecordLog
 from tool_search.inspector.masking import Masker
 from tool_search.inspector.prompts import LastPrompts, SentPrompt, compare_prompts
-from tool_search.inspector.recorder import Explain, Recorder
+from tool_search.inspector.recorder import Explain
+from tool_search.inspector.recording import Recording
 from tool_search.inspector.records import (
     CallRecord,
     CatalogRecord,
@@ -38,14 +35,10 @@ from tool_search.proxy.tools import ClientTools
 from tool_search.proxy.turn import Search, Turn
 from tool_search.search.index.protocol import SearchMatch, SearchResult
 from tool_search.values.json import compact_json
-from tool_search.values.redaction import log_failure
 
 __all__ = ["Inspection"]
 
-# Reports that wait for their record; a proxy under such a load has no time for more.
-_MAX_WAITING = 200
 _CREDENTIALS = ("authorization", "proxy-authorization", "x-api-key", "api-key", "cookie")
-_log = logging.getLogger(__name__)
 
 
 class Inspection:
@@ -59,43 +52,25 @@ class Inspection:
     """
 
     def __init__(self, config: ProxyConfig) -> None:
-        settings = config.inspector
-        log = RecordLog(settings.path, settings.max_log_bytes) if settings.path else None
-        self.recorder = Recorder(settings.keep_requests, log)
-        self._with_bodies = settings.bodies
+        self._recording = Recording(config.inspector)
+        self.recorder = self._recording.recorder
+        self._with_bodies = config.inspector.bodies
         self._prompts = LastPrompts()
-        # One thread: a request is compared with the one before it.
-        self._thread = ThreadPoolExecutor(1, "inspector")
-        self._lock = Lock()
-        self._waiting = 0
 
     def observe(self, report: Report) -> None:
         """Take in the report of a request that has ended; its record is made in a thread."""
-        with self._lock:
-            if self._waiting >= _MAX_WAITING:
-                _log.warning("the inspector leaves out a request: %d wait", self._waiting)
-                return
-            self._waiting += 1
-        self._thread.submit(self._record, report)
+        self._recording.submit(lambda: self._record(report))
 
     def settle(self) -> None:
         """Wait until every request that was reported has its record."""
-        self._thread.submit(int).result()
-
-    def close(self) -> None:
-        """End the thread, after the records that wait."""
-        self._thread.shutdown()
+        self._recording.settle()
 
     def _record(self, report: Report) -> None:
-        try:
-            if report.request is not None:
-                self._add(report, report.request)
-        except Exception:  # noqa: BLE001  # a request that ended well is not ours to break
-            log_failure(_log, "the inspector leaves out a request of %s", report.client)
-        finally:
-            report.request = None
-            with self._lock:
-                self._waiting -= 1
+        request = report.request
+        # The two refer to each other, and hold bodies.
+        report.request = None
+        if request is not None:
+            self._add(report, request)
 
     def _add(self, report: Report, request: ClientRequest) -> None:
         masker = Masker(_secrets(request))

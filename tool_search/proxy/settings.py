@@ -12,6 +12,7 @@ from tool_search.config.loading import load_settings
 from tool_search.config.providers import Dialect
 from tool_search.config.search import Settings
 from tool_search.errors import ConfigurationError
+from tool_search.inspector.settings import InspectorSettings
 from tool_search.proxy.addresses import known_dialects
 
 __all__ = [
@@ -127,26 +128,6 @@ class StateSettings(Settings):
     path: str | None = None
     keep_days: Annotated[float, Field(gt=0, le=3_650, allow_inf_nan=False)] = 7.0
     max_exchanges: Annotated[int, Field(ge=1, le=100_000_000)] = 100_000
-
-
-class InspectorSettings(Settings):
-    """The `inspector` section: the page that shows requests.
-
-    Attributes:
-        enabled: False: there is no page.
-        keep_requests: The number of requests that it shows.
-        bodies: True if it keeps whole requests and replies, keys masked.
-        path: A file of JSON Lines that each request is written to, for
-            `tool-search inspect-log`; null: none.
-        max_log_bytes: The size of the file from which on a new one is begun; the one before it
-            has the ending `.1`.
-    """
-
-    enabled: bool = True
-    keep_requests: Annotated[int, Field(ge=1, le=100_000)] = 500
-    bodies: bool = False
-    path: str | None = None
-    max_log_bytes: Annotated[int, Field(ge=100_000, le=100_000_000_000)] = 50_000_000
 
 
 class ProxyConfig(Settings):

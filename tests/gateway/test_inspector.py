@@ -1,0 +1,52 @@
+"""The inspector of a gateway: its searches and calls as records."""
+
+from __future__ import annotations
+
+import json
+
+from tests.gateway.helpers import SERVERS, FakeSource, tools_of
+from tool_search.gateway import gateway_config
+from tool_search.gateway.service import GatewayService
+from tool_search.inspector.figures import figures
+from tool_search.inspector.mcp_calls import McpRecords
+from tool_search.inspector.recording import Recording
+from tool_search.inspector.settings import InspectorSettings
+
+SEARCH = "search_available_tools"
+
+
+async def test_searches_and_calls_are_recorded() -> None:
+    config = gateway_config({
+        "mcpServers": {name: {"command": "never"} for name in SERVERS},
+        "tool_search": {"maxToolsLimit": 3, "maxResults": 2},
+    })  # fmt: skip
+    records = McpRecords(Recording(InspectorSettings(bodies=True)))
+    failed = {"send_mail": {"content": [{"type": "text", "text": "no"}], "isError": True}}
+    service = GatewayService(config, FakeSource(tools_of(SERVERS), failed), records=records)
+    await service.start()
+    try:
+        client = service.clients.open_session(service.offer)
+        await service.call_tool(client, SEARCH, {"query": "send mail"})
+        await service.call_tool(client, "mail___send_mail", {"text": "hi", "password": "hunter2"})
+        await service.call_tool(client, SEARCH, {"query": "xyzzy"})
+    finally:
+        await service.aclose()
+    records.recording.settle()
+    (search, call, empty), catalogs = records.recording.recorder.all()
+
+    opened = records.recording.recorder.get(search.id)
+    assert opened is not None
+    best = opened.searched[0].queries[0].hits[0]
+    assert best.name.endswith("send_mail")
+    assert best.reasons is not None
+    assert best.reasons["fields"]["name"] == ["send", "mail"]
+    assert (search.conversation, search.path, search.dialect) == (client.key, "tools/call", "mcp")
+    assert (search.tools, search.declared + search.deferred) == (7, 7)
+    assert 0 < search.tokens < search.full_tokens
+    assert (call.called, call.status, call.client_side.calls) == (1, 500, (best.name,))
+    assert json.loads(call.client_side.request or "") == {"text": "hi", "password": "***"}
+    assert (empty.searches, empty.empty_searches, empty.status) == (1, 1, 200)
+    found = figures([search, call, empty], catalogs)
+    assert found["most_used"] == [{"name": best.name, "count": 1}]
+    assert best.name not in found["never_found"]
+    assert found["never_found_total"] > 0
