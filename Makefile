@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	|| { echo "Python 3.11 or newer is needed; say which: make PYTHON=python3.12"; exit 1; }
 
-.PHONY: bench-model demo reference test test-long test-sdks test-frameworks test-frameworks-oldest bench-frameworks test-mcp test-stores test-beside check types snapshot docs pictures release package clean test-astrbot test-astrbot-old astrbot-plugin astrbot-release test-proxy
+.PHONY: bench-model demo reference test test-long test-sdks test-frameworks test-frameworks-oldest bench-frameworks test-mcp test-stores test-beside check types snapshot docs pictures pictures-astrbot release package clean test-astrbot test-astrbot-old astrbot-plugin astrbot-release test-proxy
 
 # An environment of its own, without the developers' tools: what the demo imports.
 DEMO_ENV := .venv-demo
@@ -136,6 +136,7 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev -e '.[all]'
 	@touch $@
 
+# The tests of the WebUI take the Chromium of the system, and are skipped without one.
 # AstrBot needs Python 3.12 and an environment of its own, of about 760 MB. Each week's first run
 # takes the newest release; make test-astrbot ASTRBOT=4.28.0 takes that one.
 PYTHON312 ?= $(shell for python in python3.12 "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/3.12.*/bin/python; do \
@@ -156,6 +157,10 @@ test-astrbot: $(ASTRBOT_READY)
 test-astrbot-old: $(ASTRBOT_OLD_READY)
 	$(ASTRBOT_OLD_ENV)/bin/python -m pytest -rs $(ASTRBOT_TESTS)
 
+# Takes the pictures of AstrBot's WebUI, of a real bot in a real Chromium.
+pictures-astrbot: $(ASTRBOT_READY)
+	$(ASTRBOT_ENV)/bin/python docs/pictures/astrbot_webui.py
+
 $(ASTRBOT_READY): pyproject.toml
 	$(call astrbot,$(ASTRBOT_ENV),--upgrade astrbot$(addprefix ==,$(ASTRBOT)))
 
@@ -168,7 +173,7 @@ define astrbot
 	|| { echo "AstrBot needs Python 3.12; say which: make $(MAKECMDGOALS) PYTHON312=..."; exit 1; }
 @test -x $(1)/bin/python || $(PYTHON312) -m venv $(1)
 $(1)/bin/python -m pip install --quiet --disable-pip-version-check $(2) \
-	pytest pytest-asyncio pytest-xdist -e .
+	pytest pytest-asyncio pytest-xdist playwright -e .
 @$(1)/bin/python .ci/astrbot_version.py
 @rm -f $(1)/.ready* && touch $@
 endef

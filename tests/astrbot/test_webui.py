@@ -79,7 +79,7 @@ def test_the_overview_says_what_status_says(bot: AstrBot, webui: WebUI) -> None:
     bot.say(ASK, user="boss")
     facts = webui.page("overview")
     assert facts["mode"] == "auto"
-    assert (facts["total"], facts["deferred"]) == (38, 38)
+    assert (facts["total"], facts["core"], facts["deferred"]) == (40, 2, 38)
     assert facts["providers"] == [{"provider": "openai", "strategy": "generic"}]
     assert facts["requests"] >= 2
     assert facts["saved"] >= facts["saved_today"] > 0
@@ -127,7 +127,8 @@ def test_what_was_learned_can_be_erased(bot: AstrBot, webui: WebUI) -> None:
     erased = webui.client.post(path, json={"tool": "convert_length"}).json()
     assert erased["erased"] >= 1
     assert "convert_length" not in {one["name"] for one in webui.page("learned")["tools"]}
-    for odd in ([], "x", {"tool": 3}, {}):
+    bodies: tuple[object, ...] = ([], "x", {"tool": 3}, {})
+    for odd in bodies:
         assert webui.client.post(path, json=odd).json()["erased"] == 0
 
 

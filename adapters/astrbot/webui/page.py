@@ -55,15 +55,15 @@ class ToolSearchPage:
     async def overview(self) -> dict[str, Any]:
         """Return the state of tool search in this bot."""
         catalog, settings, search = self._catalog(), self._settings, self._tool_search
-        savings = search.savings
+        savings, added = search.savings, self._added(catalog)
         return {
             "mode": settings.config.tool_schema_mode,
             "threshold": settings.config.threshold,
             "engine": settings.config.search.engine,
             "since": self._activity.since,
             "now": time.time(),
-            "total": len(catalog.active),
-            "core": len(catalog.core),
+            "total": len(catalog.active) + len(added),
+            "core": len(catalog.core) + len(added),
             "deferred": len(catalog.deferred),
             "off": len(self._switched_off()),
             "saved": savings.total,
@@ -188,15 +188,18 @@ class ToolSearchPage:
     def _rows(self, catalog: ToolCatalog) -> list[dict[str, Any]]:
         core = {tool.name for tool in catalog.core}
         rows = [self._tool_row(tool, tool.name in core) for tool in catalog.active]
-        # AstrBot adds its own tools to a request: they are in no list before.
-        sent = {
+        return [*(self._tool_row(tool, True) for tool in self._added(catalog)), *rows]
+
+    def _added(self, catalog: ToolCatalog) -> list[Tool]:
+        """Return AstrBot's own tools in requests so far; they are in no list before."""
+        found = {
             tool.name: tool
             for key in self._activity.timelines
             if (known := self._tool_search.conversation(key)) is not None
             for tool in known.view.catalog.core
             if tool.name not in catalog
         }
-        return [*(self._tool_row(sent[name], True) for name in sorted(sent)), *rows]
+        return [found[name] for name in sorted(found)]
 
     def _tool_row(self, tool: Tool, is_core: bool) -> dict[str, Any]:
         kind = "core" if is_core else "deferred"

@@ -123,7 +123,7 @@ def test_links_of_the_readme_lead_to_files_of_the_folder(dist: Path) -> None:
     for page in ("README.md", "README_en.md"):
         text = (dist / NAME / page).read_text(encoding="utf-8")
         links = re.findall(r"\]\(([^)]+)\)", text)
-        assert len(links) >= 2
+        assert len(links) >= 3
         assert [link for link in links if not (dist / NAME / link).is_file()] == []
 
 

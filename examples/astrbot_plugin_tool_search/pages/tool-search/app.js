@@ -39,8 +39,11 @@ const time = (seconds) => new Date(seconds * 1000).toLocaleString(bridge.getLoca
 const names = (list) => (list.length ? list.join(", ") : t("none"));
 
 function table(heads, rows) {
-  const cell = (kind, one) =>
-    make(kind, { class: one.number ? "number" : one.wide ? "text" : undefined }, one.value ?? one);
+  const cell = (kind, one) => {
+    // A button has a `value` too.
+    if (typeof one === "string" || one instanceof Node) return make(kind, {}, one);
+    return make(kind, { class: one.number ? "number" : one.wide ? "text" : undefined }, one.value);
+  };
   return make(
     "div",
     { class: "scroll" },
@@ -286,9 +289,13 @@ const VIEWS = { overview, tools, search, learned, conversations };
 
 async function show() {
   const mine = (shown += 1);
+  const { tab } = chosen;
   drawHead();
-  const parts = await VIEWS[chosen.tab]();
-  if (mine === shown) content.replaceChildren(...parts);
+  if (content.dataset.shown !== tab) content.replaceChildren(make("p", { class: "dim" }, t("loading")));
+  const parts = await VIEWS[tab]();
+  if (mine !== shown) return;
+  content.replaceChildren(...parts);
+  content.dataset.shown = tab;
 }
 
 // A failure of the plugin is shown where it was asked.
