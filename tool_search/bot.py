@@ -398,7 +398,8 @@ def _call_options(
         calls = replace(calls, permissions=permissions)
     if calls.telemetry is None and find_spec("opentelemetry") is not None:
         telemetry = import_module("tool_search.adapters.opentelemetry").OpenTelemetry()
-        calls = replace(calls, telemetry=telemetry)
+        observers = (*calls.turn_observers, telemetry.on_turn)
+        calls = replace(calls, telemetry=telemetry, turn_observers=observers)
     return calls
 
 

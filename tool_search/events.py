@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -25,6 +25,8 @@ __all__ = [
     "ToolProgress",
     "ToolsDiscovered",
     "TurnEnd",
+    "TurnEvent",
+    "TurnObserver",
     "Warning",
 ]
 
@@ -212,3 +214,22 @@ class Done(RunnerEvent):
     steps: int
     usage: Usage
     stop_reason: TurnEnd = "answer"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnEvent:
+    """An event, as observers of turns get it.
+
+    Attributes:
+        conversation: The key of the conversation.
+        elapsed_s: Seconds since the turn was asked for.
+        event: The event.
+    """
+
+    conversation: str
+    elapsed_s: float
+    event: RunnerEvent
+
+
+TurnObserver = Callable[[TurnEvent], object]
+"""Called with each event of a turn, before whoever runs the turn gets it."""

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tests.execution.calling import CONTEXT, calls, runner, tool
-from tool_search import CallOptions
+from tests.runner.test_observing import turn
+from tool_search import CallOptions, Done
 
 pytest.importorskip("opentelemetry.sdk", reason="needs opentelemetry-sdk")
 
@@ -120,3 +121,31 @@ async def test_cancelled_call_ends_its_span() -> None:
     async for _ in batch.events():
         batch.cancel()
     assert all(span.end_time for span in collector.spans.get_finished_spans())
+
+
+async def test_a_turn_is_measured_by_the_conventions() -> None:
+    reader = InMemoryMetricReader()
+    telemetry = OpenTelemetry(meter_provider=MeterProvider(metric_readers=[reader]))
+    events = await turn(telemetry.on_turn)
+    done = events[-1]
+    assert isinstance(done, Done)
+    data = reader.get_metrics_data()
+    assert data is not None
+    found: dict[str, Any] = {
+        metric.name: metric.data.data_points
+        for metric in data.resource_metrics[0].scope_metrics[0].metrics
+    }
+    tokens = {
+        point.attributes["gen_ai.token.type"]: point.sum
+        for point in found["gen_ai.client.token.usage"]
+    }
+    assert tokens == {"input": done.usage.input_tokens, "output": done.usage.output_tokens}
+    (duration,) = found["gen_ai.invoke_agent.duration"]
+    assert dict(duration.attributes) == {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.provider.name": "claude",
+    }
+    assert found["gen_ai.invoke_agent.inference_calls"][0].sum == done.steps == 3
+    assert found["tool_search.turn.time_to_first_text"][0].count == 1
+    assert found["tool_search.cache.read"][0].value == done.usage.cache_read_tokens
+    assert found["tool_search.tools.discovered"][0].value >= 1

@@ -25,7 +25,7 @@ from tool_search.conversation.calls import CallResolver
 from tool_search.discovery.search_tool import CALL_TOOL_NAME
 from tool_search.discovery.state import DiscoveryState
 from tool_search.errors import ConfigurationError
-from tool_search.events import RunnerEvent, ToolFinished
+from tool_search.events import RunnerEvent, ToolFinished, TurnObserver
 from tool_search.execution.batch import CallBatch
 from tool_search.execution.call import CallProfile, CallServices, Decide
 from tool_search.execution.context import ToolContext, ToolExecutor
@@ -57,6 +57,8 @@ class CallOptions:
         hooks: Called before and after calls, in order.
         limits: Limits of concurrency, time and result size.
         observers: Called with a `ToolRun` for each call, and a `ToolFailure` if it failed.
+        turn_observers: Called with each event of a turn, in the event loop: be quick. One that
+            fails is logged.
         telemetry: Traces each call, such as `tool_search.adapters.opentelemetry.OpenTelemetry()`.
         memory: Results of turns that have an idempotency key; default: this process's memory.
         folder: The folder in which tools may use files.
@@ -70,6 +72,7 @@ class CallOptions:
     hooks: Sequence[ToolHook] = ()
     limits: CallLimits = field(default_factory=CallLimits)
     observers: Sequence[CallObserver] = ()
+    turn_observers: Sequence[TurnObserver] = ()
     telemetry: CallTelemetry | None = None
     memory: ResultMemory | None = None
     folder: Path | None = None

@@ -54,6 +54,7 @@ from tool_search.providers.prompt_cache import PrefixMonitor
 from tool_search.runner.compaction import Compact, compacted
 from tool_search.runner.conversations import OpenConversation, OpenConversations
 from tool_search.runner.learning import Learning
+from tool_search.runner.observing import TurnNotifier
 from tool_search.runner.providers import COOLDOWN_S, Providers, name_providers
 from tool_search.runner.turn import Turn
 from tool_search.runner.turn_lock import turn_locked
@@ -353,13 +354,16 @@ class ToolSearchRunner:
         watch = TurnWatch(self._turn_timeout_s)
         keys = TurnCalls(conversation, idempotency_key)
         question = _Question(message, conversation, user, roles, keys, watch)
+        notify = TurnNotifier(self._calls.options.turn_observers, conversation)
         async with aclosing(watch.events(self._turn_alone(question))) as events:
             async for event in events:
+                notify(event)
                 yield event
         if watch.ended_because:
             raise SessionError(watch.ended_because)
         if watch.timed_out:
             for event in self._out_of_time(question):
+                notify(event)
                 yield event
 
     def _out_of_time(self, question: _Question) -> Iterator[RunnerEvent]:
