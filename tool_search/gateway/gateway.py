@@ -141,7 +141,7 @@ class Gateway:
             if hasattr(self._store, "aclose"):
                 stack.push_async_callback(self._store.aclose)
             if self._records is not None:
-                stack.push_async_callback(asyncio.to_thread, self._records.recording.settle)
+                stack.push_async_callback(asyncio.to_thread, self._records.recording.close)
             await self._open_source(stack)
             stack.push_async_callback(self._service.aclose)
             await self._service.start()

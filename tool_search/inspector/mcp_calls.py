@@ -193,6 +193,8 @@ class McpRecords:
         return self._tokens[1]
 
     def _add(self, tools: ListedTools, record: RequestRecord, explain: Explain | None) -> None:
-        names = tuple(map(self._masker.text, tools.shown))
-        catalog = CatalogRecord(id=tools.catalog_id, names=names)
+        catalog = self.recording.recorder.catalog(tools.catalog_id)
+        if catalog is None:
+            names = tuple(map(self._masker.text, tools.shown))
+            catalog = CatalogRecord(id=tools.catalog_id, names=names)
         self.recording.recorder.add(record, catalog=catalog, explain=explain)

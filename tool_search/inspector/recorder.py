@@ -144,6 +144,11 @@ class Recorder:
             entry = next((e for e in reversed(self._entries) if e.record.id == request_id), None)
         return None if entry is None else explained(entry.record, entry.explain)
 
+    def catalog(self, catalog_id: str) -> CatalogRecord | None:
+        """Return a list of tools that is kept; None for any other."""
+        with self._lock:
+            return self._catalogs.get(catalog_id)
+
     def all(self) -> tuple[list[RequestRecord], list[CatalogRecord]]:
         """Return all requests, oldest first, and the lists of tools."""
         with self._lock:

@@ -34,7 +34,7 @@ class Recording:
         log = RecordLog(settings.path, settings.max_log_bytes) if settings.path else None
         self.recorder = Recorder(settings.keep_requests, log)
         self.with_bodies = settings.bodies
-        self._thread = ThreadPoolExecutor(1, "inspector")
+        self._thread: ThreadPoolExecutor | None = None
         self._lock = Lock()
         self._waiting = 0
 
@@ -45,11 +45,22 @@ class Recording:
                 _log.warning("the inspector leaves out a request: %d wait", self._waiting)
                 return
             self._waiting += 1
-        self._thread.submit(self._run, work)
+            self._thread = self._thread or ThreadPoolExecutor(1, "inspector")
+            self._thread.submit(self._run, work)
 
     def settle(self) -> None:
         """Wait until the records that were submitted are made."""
-        self._thread.submit(int).result()
+        with self._lock:
+            waiting = self._thread.submit(int) if self._thread else None
+        if waiting is not None:
+            waiting.result()
+
+    def close(self) -> None:
+        """End the thread, after the records that wait; a later one begins another."""
+        with self._lock:
+            thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.shutdown()
 
     def _run(self, work: Callable[[], None]) -> None:
         try:

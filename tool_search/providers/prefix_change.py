@@ -230,8 +230,23 @@ def _read(raw: bytes) -> dict[str, Any]:
 
 def _without_marks(value: Any) -> Any:
     if isinstance(value, dict):
-        return {k: _without_marks(item) for k, item in value.items() if k != "cache_control"}
+        return {
+            # Definitions have a mark next to their names alone, and long schemas within.
+            k: [*map(_unmarked, item)] if k == "tools" and _is_list(item) else _without_marks(item)
+            for k, item in value.items()
+            if k != "cache_control"
+        }
     return [_without_marks(item) for item in value] if isinstance(value, list) else value
+
+
+def _unmarked(tool: Any) -> Any:
+    if not isinstance(tool, dict) or "cache_control" not in tool:
+        return tool
+    return {key: value for key, value in tool.items() if key != "cache_control"}
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list)
 
 
 def _changes(old: JSON, new: JSON) -> Iterator[PrefixChange]:
@@ -305,6 +320,9 @@ def _list_change(
             return Difference(f"tools[{index}]", tool, None), "tool_removed", _name(tool)
         (was, before), (index, after) = old[place], new[place]
         if _name(before) == _name(after):
+            # Most are the same, which their text says sooner than each of their parts.
+            if before == after and compact_json(before) == compact_json(after):
+                continue
             found = first_difference(before, after, f"tools[{index}]")
             if found is not None:
                 return found, "tool_changed", _name(after)

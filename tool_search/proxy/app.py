@@ -94,7 +94,7 @@ class ToolSearchProxy:
         """Close connections and files; the requests that have ended are in the log."""
         await self.service.close()
         if self.inspection is not None:
-            await asyncio.to_thread(self.inspection.settle)
+            await asyncio.to_thread(self.inspection.close)
 
     async def _answer(self, request: Request) -> Response:
         path = request.url.path

@@ -65,6 +65,10 @@ class Inspection:
         """Wait until every request that was reported has its record."""
         self._recording.settle()
 
+    def close(self) -> None:
+        """End the thread, after the records that wait."""
+        self._recording.close()
+
     def _record(self, report: Report) -> None:
         request = report.request
         # The two refer to each other, and hold bodies.
@@ -78,14 +82,25 @@ class Inspection:
         last, keys = self._before(report, request)
         conversation = last.conversation if last else (keys[0][-8:] if keys else "")
         prefixes = self._prefixes(last, request_id, conversation, report.sent, keys)
-        writer = _RecordWriter(report, request, masker, with_bodies=self._with_bodies)
-        record = writer.record(request_id, conversation, prefixes)
         turn = report.turn
+        catalog = self._catalog(turn, masker) if turn else None
+        writer = _RecordWriter(report, request, masker, with_bodies=self._with_bodies)
+        record = writer.record(request_id, conversation, prefixes, catalog.id if catalog else "")
         self.recorder.add(
             record,
-            catalog=writer.catalog() if turn else None,
+            catalog=catalog,
             explain=_explain(turn) if turn else None,
         )
+
+    def _catalog(self, turn: Turn, masker: Masker) -> CatalogRecord:
+        """Return the names that a request can find, made once for each list."""
+        catalog = turn.view.catalog
+        catalog_id = catalog.fingerprint[:12]
+        known = self.recorder.catalog(catalog_id)
+        if known is not None:
+            return known
+        names = tuple(masker.text(tool.name) for tool in catalog.deferred)
+        return CatalogRecord(id=catalog_id, names=names)
 
     def _before(
         self, report: Report, request: ClientRequest
@@ -137,7 +152,11 @@ class _RecordWriter:
         self._with_bodies = with_bodies
 
     def record(
-        self, request_id: str, conversation: str, prefixes: Sequence[PrefixRecord | None]
+        self,
+        request_id: str,
+        conversation: str,
+        prefixes: Sequence[PrefixRecord | None],
+        catalog_id: str,
     ) -> RequestRecord:
         report, turn, text = self._report, self._report.turn, self._masker.text
         steps = tuple(self._steps(prefixes))
@@ -174,21 +193,12 @@ class _RecordWriter:
             prefix_cause=next((p.cause for p in kept if p.cause), ""),
             seconds=round(report.seconds, 6),
             own_seconds=round(report.own_s, 6),
-            catalog=self.catalog().id if turn else "",
+            catalog=catalog_id,
             declared_tools=declared,
             searched=searched,
             steps=steps,
             client_side=client_side,
         )
-
-    def catalog(self) -> CatalogRecord:
-        """Return the names that the request can find."""
-        turn = self._report.turn
-        if turn is None:
-            return CatalogRecord(id="", names=())
-        catalog = turn.view.catalog
-        names = tuple(self._masker.text(tool.name) for tool in catalog.deferred)
-        return CatalogRecord(id=catalog.fingerprint[:12], names=names)
 
     def _steps(self, prefixes: Sequence[PrefixRecord | None]) -> Iterator[StepRecord]:
         dialect, turn = self._request.dialect, self._report.turn
@@ -218,7 +228,9 @@ class _RecordWriter:
 
     def _client_side(self, steps: Sequence[StepRecord]) -> ClientSide:
         report, dialect, turn = self._report, self._request.dialect, self._report.turn
-        body = object_in(report.raw) or {}
+        body = self._request.body
+        if self._request.raw is not report.raw:  # it was written anew for the provider
+            body = object_in(report.raw) or {}
         reply = object_in(report.reply)
         if self._with_bodies and turn is not None and turn.replies:
             reply = dialect.merged(copy.deepcopy(turn.replies), turn.answers)
