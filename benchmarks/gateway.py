@@ -24,7 +24,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -214,7 +214,9 @@ async def at_once(
     async with AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(session(address)) for _ in range(CLIENTS)]
         began = time.perf_counter()
-        await asyncio.gather(*(one(client, began + seconds) for client in clients))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(3 * seconds):
+                await asyncio.gather(*(one(client, began + seconds) for client in clients))
         return done / (time.perf_counter() - began)
 
 
@@ -307,38 +309,42 @@ async def main() -> None:
     tool = next(one["name"] for one in lines if not one["parameters"].get("required"))
     port = free_port()
     upstream = f"http://127.0.0.1:{port}/mcp"
-    found = []
+    print(
+        "| way | tools in the list | tokens | first list ms | list ms | search ms | call ms "
+        "| calls/s, 50 clients | MB |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|",
+        flush=True,
+    )
     with tempfile.TemporaryDirectory() as folder:
         async with process(sys.executable, "-c", UPSTREAM, str(tools), str(port)):
             await listening(port)
-            found.append(
+            print_row(
                 await measure(
-                    "directly", upstream, search=None, seconds=options.seconds, number=None,
+                    "directly",
+                    upstream,
+                    search=None,
                     call=lambda client: client.call(tool, {}),
+                    seconds=options.seconds,
+                    number=None,
                 )
-            )  # fmt: skip
-            found += [
-                await through_gateway(upstream, tool, options.seconds, Path(folder), **settings)
-                for settings in ({"fill": False}, {})
-            ]
+            )
+            for settings in ({"fill": False}, {}):
+                print_row(
+                    await through_gateway(upstream, tool, options.seconds, Path(folder), **settings)
+                )
             if options.fastmcp:
-                found.append(
-                    await through_fastmcp(options.fastmcp, upstream, tool, options.seconds)
-                )
-    print("| way | tools in the list | tokens | first list ms | list ms | search ms | call ms "
-          "| calls/s, 50 clients | MB |")  # fmt: skip
-    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
-    for each in found:
-        figures = (
-            f"{each['tools']:,}", f"{each['tokens']:,}", *(
-                "" if each[key] is None else f"{each[key]:,.{places}f}"
-                for key, places in (
-                    ("first_list_ms", 0), ("list_ms", 1), ("search_ms", 1), ("call_ms", 2),
-                    ("calls_a_second", 0), ("mb", 0),
-                )
-            ),
-        )  # fmt: skip
-        print(f"| {each['way']} | {' | '.join(figures)} |")
+                print_row(await through_fastmcp(options.fastmcp, upstream, tool, options.seconds))
+
+
+def print_row(found: dict[str, Any]) -> None:
+    """Print the figures of one way."""
+    places = {
+        "tools": 0, "tokens": 0, "first_list_ms": 0, "list_ms": 1, "search_ms": 1, "call_ms": 2,
+        "calls_a_second": 1, "mb": 0,
+    }  # fmt: skip
+    figures = (
+        "" if found[key] is None else f"{found[key]:,.{count}f}" for key, count in places.items()
+    )
+    print(f"| {found['way']} | {' | '.join(figures)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ import tool_search
 from tests.project.run_page import ROOT, blocks, expected_outputs
 from tool_search import load_config
 from tool_search.cli.application import app
+from tool_search.gateway import load_gateway_config
 from tool_search.messages import NoticeCode
 from tool_search.proxy.settings import load_proxy_config
 
@@ -117,6 +118,10 @@ def test_the_yaml_of_a_page_is_a_configuration(name: str, tmp_path: Path) -> Non
         if block.startswith("# proxy.yaml"):
             (tmp_path / "proxy.yaml").write_text(block, encoding="utf-8")
             assert load_proxy_config(tmp_path / "proxy.yaml").upstreams
+            continue
+        if block.startswith("# gateway.yaml"):
+            (tmp_path / "gateway.yaml").write_text(block, encoding="utf-8")
+            assert load_gateway_config(tmp_path / "gateway.yaml").mcp_servers
             continue
         bot = tmp_path / "bot.yaml"
         bot.write_text(yaml.safe_dump({**usual, **shown}, allow_unicode=True), encoding="utf-8")
