@@ -10,8 +10,10 @@ import asyncio
 import io
 import re
 import sys
+from html import unescape
 from pathlib import Path
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.terminal_theme import SVG_EXPORT_THEME, TerminalTheme
 
@@ -34,6 +36,15 @@ _LIGHT = TerminalTheme(
 THEMES = {"dark": SVG_EXPORT_THEME, "light": _LIGHT}
 # Fonts of another site: a reader's own monospaced one is as good.
 _FONT_FACES = re.compile(r"\s*@font-face \{[^}]*\}")
+_TEXT = re.compile(r'textLength="([\d.]+)"([^>]*)>([^<]*)</text>')
+
+
+def _with_cells(found: re.Match[str]) -> str:
+    """Return a text of rich's picture with the length of its cells: rich counts characters."""
+    length, attributes, written = found.groups()
+    shown = unescape(written)
+    cells = float(length) * cell_len(shown) / max(1, len(shown))
+    return f'textLength="{cells:g}"{attributes}>{written}</text>'
 
 
 async def conversation() -> tuple[Demo, list[UserTurn | RunnerEvent]]:
@@ -57,7 +68,8 @@ def picture(demo: Demo, events: list[UserTurn | RunnerEvent], columns: int, them
     drawn = console.export_svg(
         title="tool-search demo", theme=THEMES[theme], unique_id=f"t{columns}{theme}"
     )
-    lines = (line.rstrip() for line in _FONT_FACES.sub("", drawn).splitlines())
+    drawn = _TEXT.sub(_with_cells, _FONT_FACES.sub("", drawn))
+    lines = (line.rstrip() for line in drawn.splitlines())
     return "\n".join(line for line in lines if line) + "\n"
 
 
