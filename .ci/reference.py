@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import re
 import sys
 import textwrap
@@ -34,6 +35,11 @@ _COMMAND_LINE = (
     "Chinese, English or Russian. Errors of files and settings are English. "
     "`tool-search --install-completion` completes commands and options in the shell."
 )
+_JSON_OUTPUT = (
+    "What commands print as JSON is a contract: keys are added, never renamed or removed, and a "
+    "value keeps its type. It is the same in every language. Each command has a JSON Schema; the "
+    "tests compare the output with it. Programs should ignore keys that they do not know."
+)
 _VALUES: Mapping[Any, str] = {str: "TEXT", Path: "FILE", int: "N", float: "X", list[str]: "NAME"}
 _CONFIGURATION = (
     "The keys of `bot.yaml`, which `open_bot`, `load_config` and `tool-search chat --config` "
@@ -58,6 +64,7 @@ def pages() -> dict[str, str]:
     """Return the text of each page by its path in the repository."""
     return {
         "docs/command-line.md": command_line(),
+        "docs/json-output.md": json_output(),
         "docs/configuration.md": configuration(),
         "docs/configuration.zh-CN.md": chinese_configuration(configuration()),
         "docs/errors.md": errors(),
@@ -132,6 +139,31 @@ def _unwrapped(annotation: Any) -> tuple[Any, Any]:
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
+
+
+# -- the output as JSON ----------------------------------------------------------------------------
+
+
+def json_output() -> str:
+    """Return the page of the keys of each command's JSON, from the schemas in docs/json."""
+    lines = ["# JSON output", "", _MADE, "", _JSON_OUTPUT]
+    for path in sorted((ROOT / "docs" / "json").glob("*.json")):
+        schema = json.loads(path.read_text(encoding="utf-8"))
+        lines += ["", f"## {path.stem}", "", f"{schema['title']} ([schema](json/{path.name}))."]
+        lines += ["", "| key | type | always | meaning |", "|---|---|---|---|"]
+        lines += _json_rows(schema, "")
+    return "\n".join(lines) + "\n"
+
+
+def _json_rows(schema: Mapping[str, Any], place: str) -> Iterator[str]:
+    for key, value in schema.get("properties", {}).items():
+        inner = _join(place, key)
+        kinds = value["type"]
+        kind = kinds if isinstance(kinds, str) else " or ".join(kinds)
+        always = "yes" if key in schema.get("required", ()) else ""
+        yield f"| `{inner}` | {kind} | {always} | {_cell(value.get('description', ''))} |"
+        yield from _json_rows(value, inner)
+        yield from _json_rows(value.get("items", {}), f"{inner}[]")
 
 
 # -- the configuration -----------------------------------------------------------------------------

@@ -82,5 +82,5 @@ def test_learned_names_other_stores(
     folder = StoreSettings().file().parent
     assert tmp_path in folder.parents
     folder.mkdir(parents=True)
-    (folder / "other.sqlite3").write_bytes(b"")
-    assert "other.sqlite3" in command("learned").out
+    (folder / "other.db").write_bytes(b"")
+    assert "other.db" in command("learned").out

@@ -111,12 +111,11 @@ def _other_stores(path: Path) -> list[Path]:
     """Return the other stores in the folder of the default one."""
     folder = StoreSettings().file().parent
     try:
-        files = sorted(folder.glob("*.sqlite*"))
+        files = sorted(folder.glob("*.db"))
     except OSError:
         # The folder of another user: nothing in it is ours.
         return []
-    sidecars = ("-wal", "-shm", "-journal")
-    return [file for file in files if file != path and not file.name.endswith(sidecars)]
+    return [file for file in files if file != path]
 
 
 def _by_words(entries: Iterable[Evidence]) -> list[list[Evidence]]:
