@@ -33,7 +33,7 @@ _COMMAND_LINE = (
     "everything else is on standard error. What people read is in the language of `--language`, "
     "which may be before or after the command, or else of `LC_ALL`, `LC_MESSAGES` or `LANG`: "
     "Chinese, English or Russian. Errors of files and settings are English. "
-    "`tool-search --install-completion` completes commands and options in the shell."
+    "The option `--install-completion` sets up completion of commands and options in the shell."
 )
 _JSON_OUTPUT = (
     "What commands print as JSON is a contract: keys are added, never renamed or removed, and a "

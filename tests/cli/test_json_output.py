@@ -101,7 +101,8 @@ def test_doctor(command: Command, catalog: Path, queries: Path) -> None:
 
 def test_chat_and_replay(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     command("init")
-    check("replay", command("replay", "--config", "bot.yaml", "--json").json)
     for event in command("chat", "--stand-in", "--json", typed="Convert 20 celsius\n").lines:
         check("chat", event)
+    check("replay", command("replay", "--config", "bot.yaml", "--json").json)
