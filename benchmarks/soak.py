@@ -48,6 +48,7 @@ from tool_search.stores.redis import RedisStore
 
 _WORKERS = 8
 _AT_ONCE = 4
+_FEW = 10
 _TOOLS = 40
 _FAULTS = 0.05
 _LEASE_S = 5.0
@@ -220,10 +221,9 @@ def soak(server: RedisServer, folder: Path, conversations: int, turns: int, seco
     asyncio.run(_check(server.url, lines, conversations))
     _report(lines, took, conversations * turns)
     print(f"kills of a worker: {kills}; kills and restarts of Redis: {restarts}")
-    memory = [
-        _growth([line["memory"] for line in _lines(j.notes) if "memory" in line]) for j in jobs
-    ]
-    print(f"memory of a worker, last turns to the middle: {max(memory):.2f} at most")
+    # The first worker is never killed: a new process would be smaller.
+    memory = [line["memory"] for line in _lines(jobs[0].notes)]
+    print(f"memory of the worker that was not killed: {_growth(memory)}")
 
 
 def _kill_until_done(
@@ -234,7 +234,7 @@ def _kill_until_done(
     next_kill, next_restart = time.monotonic() + _KILL_EVERY_S, time.monotonic() + _RESTART_EVERY_S
     while any(worker.is_alive() for worker in workers):
         time.sleep(0.05)
-        alive = [n for n, worker in enumerate(workers) if worker.is_alive()]
+        alive = [n for n, worker in enumerate(workers) if n and worker.is_alive()]
         if alive and time.monotonic() > next_kill:
             place = chance.choice(alive)
             workers[place].kill()
@@ -288,11 +288,13 @@ def _report(lines: Sequence[dict[str, Any]], took: float, wanted: int) -> None:
     print(f"other time a turn, as a ratio to them: p50 {p50:.2f}, p99 {p99:.2f}")
 
 
-def _growth(memory: Sequence[int]) -> float:
-    if len(memory) < 20:
-        return 0.0
+def _growth(memory: Sequence[int]) -> str:
+    if len(memory) < 4 * _FEW:
+        return "too few turns"
     half = len(memory) // 2
-    return max(memory[-10:]) / max(memory[half - 5 : half + 5])
+    places = (half - _FEW, len(memory) - _FEW)
+    middle, end = (max(memory[place : place + _FEW]) / 2**20 for place in places)
+    return f"{middle:.1f} MiB in the middle, {end:.1f} MiB at the end"
 
 
 def main() -> None:
