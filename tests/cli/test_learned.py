@@ -14,8 +14,10 @@ import pytest
 from tests.cli.conftest import Command
 from tests.cli.test_bad_input import is_refused
 from tests.stores.contents import record
-from tool_search import SQLiteStore
+from tool_search import SQLiteStore, Tool, ToolCatalog, ToolSearchSession
+from tool_search.conversation.record import exported_history
 from tool_search.conversation.search_trail import Lesson
+from tool_search.errors import UnreadableRecordError
 from tool_search.runner.learning import Learning
 from tool_search.search.learned import Evidence
 from tool_search.stores import Grant
@@ -303,3 +305,29 @@ def test_what_a_chat_teaches_is_kept_beside_its_bot(
         ("hex_to_rgb", ["colour", "hex"])
     ]
     assert content["conversations"] == []
+
+
+def test_an_exported_conversation_is_adopted_again(
+    command: Command, store: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "export.json"
+    command("forget", "--store", store, "--conversation", "group:1", "--export", file)
+    (kept,) = json.loads(file.read_text(encoding="utf-8"))["conversations"]
+    messages = exported_history(kept)
+    assert [message.role for message in messages] == ["user"]
+    session = ToolSearchSession(ToolCatalog([Tool(name="get_forecast")]))
+    session.adopt_history(messages)
+    assert session.history == messages
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        [{"role": "nobody", "content": ""}],
+        "text",
+        [{"role": "tool", "content": "", "tool_call_id": "x"}],
+    ],
+)
+def test_an_export_that_was_changed_is_refused(history: object) -> None:
+    with pytest.raises(UnreadableRecordError, match="the exported conversation 'a'"):
+        exported_history({"key": "a", "history": history})

@@ -11,7 +11,7 @@ from tool_search.catalog.naming import Source
 from tool_search.catalog.tool import Tool
 from tool_search.config.bot import SchemaMode
 from tool_search.conversation.history import native_problem
-from tool_search.conversation.record_shape import VERSION, check_record
+from tool_search.conversation.record_shape import VERSION, check_history, check_record
 from tool_search.conversation.synthetic_searches import InsertionPoint
 from tool_search.conversation.thinking import ThinkingRecord
 from tool_search.discovery.modes import ModeDecision
@@ -34,6 +34,7 @@ from tool_search.values.json import compact_json
 __all__ = [
     "ConversationRecord",
     "ShadowTurn",
+    "exported_history",
     "message_digest",
     "message_from_dict",
     "message_to_dict",
@@ -197,6 +198,24 @@ class ConversationRecord:
                 for turn in content.get("shadow", ())
             ),
         )
+
+
+def exported_history(conversation: Mapping[str, Any]) -> tuple[Message, ...]:
+    """Return the messages of an exported conversation, for `ToolSearchSession.adopt_history`.
+
+    Args:
+        conversation: One of the `conversations` in a file of `tool-search forget --export`.
+
+    Raises:
+        UnreadableRecordError: It has no history, or one that this version cannot read.
+    """
+    history = conversation.get("history", [])
+    try:
+        check_history(history)
+        return tuple(map(message_from_dict, history))
+    except ValueError as exc:
+        key = conversation.get("key")
+        raise UnreadableRecordError(f"the exported conversation {key!r}: {exc}") from exc
 
 
 def _shadow_to_dict(turn: ShadowTurn) -> dict[str, Any]:

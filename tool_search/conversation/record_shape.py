@@ -27,7 +27,7 @@ from tool_search.messages import Role
 from tool_search.providers.omissions import OmissionReason
 from tool_search.values.json import plain_copy
 
-__all__ = ["VERSION", "check_discovery", "check_record"]
+__all__ = ["VERSION", "check_discovery", "check_history", "check_record"]
 
 VERSION = 1
 """Of records. Another number is another shape, which older versions cannot read."""
@@ -168,6 +168,7 @@ class _Record(_Shape):
 
 _RECORD = TypeAdapter(_Record)
 _DISCOVERY = TypeAdapter(_Discovery)
+_HISTORY = TypeAdapter(list[_Message])
 
 
 def check_record(content: object) -> None:
@@ -188,6 +189,19 @@ def check_record(content: object) -> None:
     _check_pairs(record.history)
     for omission in record.omissions:
         _check_omission(omission, record.history)
+
+
+def check_history(content: object) -> None:
+    """Check that a JSON value has the shape of a history.
+
+    Raises:
+        ValueError: It has another; names the places.
+    """
+    messages: list[_Message] = _checked(_HISTORY, content)
+    for place, message in enumerate(messages):
+        if message.native is not None:
+            _check_blocks(message.native, f"history.{place}.native")
+    _check_pairs(messages)
 
 
 def check_discovery(content: object) -> None:
