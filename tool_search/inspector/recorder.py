@@ -94,7 +94,7 @@ class Recorder:
             self._wake(event, loop)
 
     def _trim(self, entry: _Entry) -> None:
-        """Drop what has no space beside a new request."""
+        """Drop what no longer fits with a new request."""
         while len(self._catalogs) > _MAX_CATALOGS:
             self._catalogs.popitem(last=False)
         if entry.explain is not None:
