@@ -5,6 +5,7 @@
 The same sources give the same bytes.
 """
 
+import re
 import sys
 import tomllib
 import zipfile
@@ -47,6 +48,15 @@ def plugin_files() -> Iterator[tuple[Path, str]]:
             yield source, source.relative_to(PLUGIN).as_posix()
 
 
+def _readmes_without_pictures() -> dict[str, str]:
+    return {
+        source.name: re.sub(
+            r"^!\[.*\n\n", "", source.read_text(encoding="utf-8"), flags=re.MULTILINE
+        )
+        for source in PLUGIN.glob("README*.md")
+    }
+
+
 def contents() -> Iterator[tuple[Path, str]]:
     """All files of the plugin, and their places in its folder."""
     yield from plugin_files()
@@ -59,9 +69,10 @@ def build(target: Path, changed: Mapping[str, str] | None = None) -> int:
 
     Args:
         target: The zip.
-        changed: Texts that replace those of files, by place.
+        changed: Texts that replace those of files, by place; by default, the READMEs without
+            pictures: AstrBot shows a picture that has no address as a broken one.
     """
-    changed = changed or {}
+    changed = _readmes_without_pictures() if changed is None else changed
     target.parent.mkdir(parents=True, exist_ok=True)
     files = list(contents())
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -14,6 +14,7 @@ import re
 import shutil
 import sys
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -23,7 +24,8 @@ from astrbot_plugin import NAME, ROOT, build, contents
 # "AstrBot plugin market JSON specification", 2026-06-27, sections 5 and 7.1:
 # https://docs.astrbot.app/en/dev/plugin-market/2026-06-27.html
 MARKET_URL = re.compile(
-    r"https://github\.com/[A-Za-z0-9_-]+/[A-Za-z0-9_-]+(\.git|/tree/[A-Za-z0-9_-]+)?"
+    r"https://github\.com/(?P<home>[A-Za-z0-9_-]+/[A-Za-z0-9_-]+)"
+    r"(\.git|/tree/(?P<branch>[A-Za-z0-9_-]+))?"
 )
 # https://docs.astrbot.app/en/dev/star/plugin-publish.html: the market refuses larger zips.
 MAX_BYTES = 16 * 1024 * 1024
@@ -66,8 +68,42 @@ def released_metadata(text: str, *, url: str, author: str, version: str) -> str:
     return text
 
 
-def write_folder(folder: Path, metadata: str) -> int:
+def with_addresses(text: str, url: str) -> str:
+    """Return a page whose relative links lead to a repository of GitHub.
+
+    AstrBot shows README.md in its WebUI, where relative links and pictures lead nowhere.
+    """
+    found = MARKET_URL.fullmatch(url.rstrip("/"))
+    if found is None:
+        return text
+    place = f"{found['home'].removesuffix('.git')}/{{}}{found['branch'] or 'HEAD'}/"
+    raw = "https://raw.githubusercontent.com/" + place.format("")
+    page = "https://github.com/" + place.format("blob/")
+    text = re.sub(r"(!\[[^\]]*\]\()([^):]+\))", rf"\g<1>{raw}\g<2>", text)
+    return re.sub(r"((?<!!)\[[^\]]*\]\()([^):]+\))", rf"\g<1>{page}\g<2>", text)
+
+
+def released_texts(url: str, author: str) -> dict[str, str]:
+    """Return the files that a release changes, by place."""
+    folder = ROOT / "examples" / NAME
+    metadata = (folder / "metadata.yaml").read_text(encoding="utf-8")
+    return {
+        "metadata.yaml": released_metadata(
+            metadata, url=url, author=author, version=library_version()
+        ),
+        **{
+            page.name: with_addresses(page.read_text(encoding="utf-8"), url)
+            for page in folder.glob("README*.md")
+        },
+    }
+
+
+def write_folder(folder: Path, changed: Mapping[str, str]) -> int:
     """Write the plugin's files as the content of a folder; return their number.
+
+    Args:
+        folder: The folder.
+        changed: Texts that replace those of files, by place.
 
     Raises:
         ValueError: The folder holds something else.
@@ -83,7 +119,8 @@ def write_folder(folder: Path, metadata: str) -> int:
         target = folder / place
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)
-    (folder / "metadata.yaml").write_text(metadata, encoding="utf-8")
+    for place, text in changed.items():
+        (folder / place).write_text(text, encoding="utf-8")
     return len(files)
 
 
@@ -97,15 +134,13 @@ def main() -> None:
     given = parser.parse_args()
     written_url, written_author = written_project(given.root)
     url, author = given.url or written_url, given.author or written_author
-    source = (ROOT / "examples" / NAME / "metadata.yaml").read_text(encoding="utf-8")
-    version = library_version()
-    folder, archive = given.dist / NAME, given.dist / f"{NAME}-{version}.zip"
+    folder, archive = given.dist / NAME, given.dist / f"{NAME}-{library_version()}.zip"
     try:
-        metadata = released_metadata(source, url=url, author=author, version=version)
-        count = write_folder(folder, metadata)
+        changed = released_texts(url, author)
+        count = write_folder(folder, changed)
     except ValueError as exc:
         sys.exit(f"{exc}\nmake astrbot-release URL=https://github.com/owner/name AUTHOR=owner")
-    build(archive, {"metadata.yaml": metadata})
+    build(archive, changed)
     size = archive.stat().st_size
     print(f"{folder}: {count} files\n{archive}: {size:,} bytes")
     if not MARKET_URL.fullmatch(url.rstrip("/")):

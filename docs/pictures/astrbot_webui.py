@@ -72,7 +72,7 @@ def take_all(browser: Browser, bot: AstrBot, archive: Path) -> None:
     browser.plugin_page("conversations", locale="en-US")
     take(browser, FOLDER / "astrbot-page-conversation.png")
     bot.ask("settings", changes={"max_results": 999})
-    browser.log("max_results")
+    browser.log("max_results", "999 is not allowed")
     take(browser, FOLDER / "astrbot-log.png")
 
 

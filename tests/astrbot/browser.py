@@ -124,10 +124,13 @@ class Browser:
         frame.locator(f'main[data-shown="{tab}"]').wait_for()
         return frame
 
-    def log(self, part: str) -> Any:
-        """Open the log page, and wait for the line with a text."""
+    def log(self, part: str, expected: str) -> None:
+        """Open the log page, search it, and wait for a text in its lines.
+
+        Args:
+            part: The text to search, which the page marks.
+            expected: The text that must be shown then.
+        """
         self.show("console")
         self.page.get_by_placeholder("搜索日志").first.fill(part)
-        line = self.page.locator("pre:visible, span:visible, div:visible", has_text=part).last
-        line.wait_for()
-        return line
+        self.page.get_by_text(expected).last.wait_for()

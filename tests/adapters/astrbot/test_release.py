@@ -119,12 +119,36 @@ def test_the_zip_is_the_folder(dist: Path) -> None:
     assert written == there
 
 
-def test_links_of_the_readme_lead_to_files_of_the_folder(dist: Path) -> None:
+def test_links_of_the_readme_lead_to_files_of_the_repository(dist: Path) -> None:
+    """By their addresses: the WebUI shows the README, and knows no other place."""
+    raw = "https://raw.githubusercontent.com/some-owner/astrbot_plugin_tool_search/HEAD/"
     for page in ("README.md", "README_en.md"):
         text = (dist / NAME / page).read_text(encoding="utf-8")
-        links = re.findall(r"\]\(([^)]+)\)", text)
-        assert len(links) >= 3
-        assert [link for link in links if not (dist / NAME / link).is_file()] == []
+        pictures = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", text)
+        links = re.findall(r"(?<!!)\[[^\]]*\]\(([^)]+)\)", text)
+        assert len(pictures) >= 1
+        assert len(links) >= 2
+        for link, begin in [
+            *((p, raw) for p in pictures),
+            *((n, f"{URL}/blob/HEAD/") for n in links),
+        ]:
+            assert link.startswith(begin)
+            assert (dist / NAME / link.removeprefix(begin)).is_file()
+
+
+def test_links_of_a_branch_lead_to_the_branch(tmp_path: Path) -> None:
+    assert release(tmp_path, url=f"{URL}/tree/astrbot").returncode == 0
+    text = (tmp_path / NAME / "README.md").read_text(encoding="utf-8")
+    assert f"({URL}/blob/astrbot/README_en.md)" in text
+
+
+def test_the_zip_without_a_repository_shows_no_broken_picture(tmp_path: Path) -> None:
+    build = runpy.run_path(str(ROOT / ".ci" / "astrbot_plugin.py"))["build"]
+    build(tmp_path / "plugin.zip")
+    with zipfile.ZipFile(tmp_path / "plugin.zip") as archive:
+        text = archive.read(f"{NAME}/README.md").decode()
+    assert "![" not in text
+    assert "工具搜索" in text
 
 
 @pytest.mark.parametrize("page", ["README.md", "README_en.md"])
