@@ -265,3 +265,23 @@ def test_an_unknown_engine_is_an_error_of_the_configuration() -> None:
     config = gateway_config({"tool_search": {"engine": "nope"}})
     with pytest.raises(ConfigurationError, match="engine is 'nope'"):
         GatewayService(config, FakeSource(()))
+
+
+async def test_a_large_list_has_pages_and_a_small_one_has_not() -> None:
+    tools = [
+        Tool(name=f"t{number}", server="a", kind="mcp", description="x" * 7_000)
+        for number in range(250)
+    ]
+    async with served(FakeSource(tools), servers=["a"], enabled=False) as service:
+        client = service.clients.open_session(service.offer)
+        found, cursor, pages = list[str](), None, 0
+        while pages == 0 or cursor is not None:
+            page, cursor = service.list_page(client, cursor)
+            assert len(str(page)) < 1_000_000
+            found += [tool["name"] for tool in page]
+            pages += 1
+        assert pages == 3
+        assert sorted(found) == sorted(f"a___t{number}" for number in range(250))
+        for wrong in ("x", "-1", "251", "9" * 5_000):
+            with pytest.raises(RefusedRequestError, match="the cursor"):
+                service.list_page(client, wrong)

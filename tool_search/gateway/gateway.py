@@ -212,6 +212,21 @@ class _Front:
             stop()
 
 
+def _of_front(config: GatewayConfig) -> GatewayConfig:
+    """Return settings under which the front's tools are all listed, and may be called.
+
+    Rules and middleware hold for the tools behind the front.
+    """
+    search = config.tool_search.model_copy(update={"enabled": False})
+    nothing = GatewayConfig()
+    update = {
+        "tool_search": search,
+        "permissions": nothing.permissions,
+        "middleware": nothing.middleware,
+    }
+    return config.model_copy(update=update)
+
+
 class _Filtered:
     """A source without the tools that the middleware leaves out.
 

@@ -18,7 +18,7 @@ from tool_search.gateway.exposure import OfferedTool
 from tool_search.gateway.middleware import Enricher, ToolFilter
 from tool_search.gateway.names import GatewayNames, gateway_name
 from tool_search.values.clean_text import cut_schema, cut_text
-from tool_search.values.json import plain_copy
+from tool_search.values.json import compact_json, plain_copy
 
 __all__ = ["HeldTools", "Offer", "OfferBuilder", "definition_of"]
 
@@ -54,6 +54,14 @@ class Offer:
     descriptions: Mapping[str, str]
     with_output: bool = True
     _definitions: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _sizes: dict[str, int] = field(default_factory=dict)
+
+    def size(self, name: str) -> int:
+        """Return the bytes of the entry of a shown name."""
+        known = self._sizes.get(name)
+        if known is None:
+            known = self._sizes[name] = len(compact_json(self.definition(name)).encode())
+        return known
 
     def definition(self, name: str) -> dict[str, Any]:
         """Return the entry of `tools/list` of a shown name."""

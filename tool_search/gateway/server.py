@@ -130,8 +130,14 @@ class GatewayServer:
 
     # -- tools -------------------------------------------------------------------------------------
 
-    async def _list_tools(self, ctx: Any, _: Any) -> dict[str, Any]:
-        return {"tools": self._service.list_tools(self.client_of(ctx)), **_UNCACHED}
+    async def _list_tools(self, ctx: Any, params: Any) -> dict[str, Any]:
+        client = self.client_of(ctx)
+        cursor = params.cursor if params is not None else None
+        try:
+            tools, after = self._service.list_page(client, cursor)
+        except RefusedRequestError as exc:
+            raise _as_sdk(exc) from exc
+        return {"tools": tools, **({"nextCursor": after} if after else {}), **_UNCACHED}
 
     async def _call_tool(self, ctx: Any, params: Any) -> dict[str, Any]:
         client = self.client_of(ctx)

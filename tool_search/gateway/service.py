@@ -50,6 +50,7 @@ from tool_search.values.json import shown
 __all__ = ["GatewayService", "ListsTools", "ToolAnswer", "language_of_gateway"]
 
 _MAX_QUERY_CHARS = 4_000
+_MAX_PAGE_BYTES = 750_000
 _MAX_NAME_CHARS = 200
 _NOTIFY_S = 5.0
 _FEW_TOOLS = 100
@@ -187,6 +188,31 @@ class GatewayService:
         if exposed.has_call_tool:
             found.append(definition_of(call_tool(self.language)))
         return found
+
+    def list_page(
+        self, client: GatewayClient, cursor: str | None
+    ) -> tuple[list[dict[str, Any]], str | None]:
+        """Return a page of a client's list, and the cursor of the next one.
+
+        The official SDK refuses an event of more than a megabyte, so larger lists have pages.
+
+        Args:
+            client: The client.
+            cursor: The cursor of the page before; None for the first page.
+
+        Raises:
+            RefusedRequestError: The cursor is not one of this list.
+        """
+        tools, offer = self.list_tools(client), self.offer
+        first = _place(cursor, len(tools))
+        room = _MAX_PAGE_BYTES
+        for place in range(first, len(tools)):
+            name = tools[place]["name"]
+            # The gateway's own tools are short.
+            room -= offer.size(name) if name in offer.names.shown else 0
+            if room < 0 and place > first:
+                return tools[first:place], str(place)
+        return tools[first:], None
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
         """Return the schema of a tool's arguments, or None for an unknown name."""
@@ -420,6 +446,17 @@ async def _within(notify: Callable[[], Awaitable[None]]) -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(_NOTIFY_S):
             await notify()
+
+
+def _place(cursor: str | None, count: int) -> int:
+    if cursor is None:
+        return 0
+    if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 9 or int(cursor) > count:
+        raise RefusedRequestError(
+            f"the cursor {shown(cursor)} is not one of this list; begin without one",
+            kind="invalid",
+        )
+    return int(cursor)
 
 
 def _described(offer: Offer, name: str) -> str | None:
